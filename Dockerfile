@@ -2,7 +2,7 @@ FROM node:24-slim
 WORKDIR /app
 ENV NODE_ENV=production DATA_DIR=/data
 COPY package.json package-lock.json .npmrc ./
-# Development dependencies hold the pinned runtime that this image has already; optional ones the embedded Postgres.
+# Optional dependencies hold the runtime, which this image has already, and the embedded Postgres.
 RUN npm install --omit=dev --omit=optional --no-audit --no-fund --loglevel=error
 COPY bin ./bin
 COPY emulator ./emulator

@@ -2,7 +2,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import { BUILT_IN_RULES } from '../src/forward/rules/built-in-rules.ts';
+import { BUILT_IN_RULES } from '../src/alerts/built-in-rules.ts';
 import { auditRecord } from '../test/support/deliveries.ts';
 import { runProgram, SECRET, startProgram, temporaryDirectory } from '../test/support/program.ts';
 import { applyLoad } from './apply-load.ts';

@@ -2,11 +2,11 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startEmbeddedPostgres } from '../src/embedded/embedded-postgres.ts';
-import { alertRuleSchema } from '../src/forward/rules/alert-rule.ts';
-import { backtestRule } from '../src/forward/rules/backtest-rule.ts';
-import { BUILT_IN_RULES } from '../src/forward/rules/built-in-rules.ts';
-import { openDatabase } from '../src/store/database.ts';
-import { ALL_SOURCES } from '../src/store/scope.ts';
+import { alertRuleSchema } from '../src/alerts/alert-rule.ts';
+import { backtestRule } from '../src/alerts/backtest-rule.ts';
+import { BUILT_IN_RULES } from '../src/alerts/built-in-rules.ts';
+import { openDatabase } from '../src/store/server/database.ts';
+import { ALL_SOURCES } from '../src/store/server/scope.ts';
 import { seedEvents, SEEDED_DAYS } from './seed-events.ts';
 
 /*

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { encodeBatch, newDeliveryId } from '../src/queue/delivery-batch.ts';
 import type { QueuedDelivery } from '../src/queue/delivery-batch.ts';
 import { newSegmentName } from '../src/queue/spool/ownership.ts';
-import { framePayload } from '../src/queue/spool/frame-format.ts';
+import { framePayload } from '../src/queue/spool/segment-file.ts';
 import { applyLoad } from './apply-load.ts';
 import { drain } from './drain.ts';
 import { measure } from './measure.ts';

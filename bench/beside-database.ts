@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startEmbeddedPostgres } from '../src/embedded/embedded-postgres.ts';
-import { withDatabase } from '../src/store/database.ts';
+import { withDatabase } from '../src/store/server/database.ts';
 import { finishWork } from './finish-work.ts';
 import { seedDeliveries, seedMonth } from './seed-deliveries.ts';
 import { asOwner, seedEvents } from './seed-events.ts';

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { startEmbeddedPostgres } from '../src/embedded/embedded-postgres.ts';
-import { withDatabase } from '../src/store/database.ts';
-import { migrateStore } from '../src/store/migrate.ts';
+import { withDatabase } from '../src/store/server/database.ts';
+import { migrateStore } from '../src/store/server/schema/migrate.ts';
 import { fullDirectory, newDirectory, prepareFull } from './beside-database.ts';
 import { measure } from './measure.ts';
 import type { Measurement } from './measure.ts';

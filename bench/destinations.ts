@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openDatabase } from '../src/store/database.ts';
-import { maintainPartitions } from '../src/store/partitions.ts';
+import { openDatabase } from '../src/store/server/database.ts';
+import { maintainPartitions } from '../src/store/partitions/partitions.ts';
 import { applyLoad } from './apply-load.ts';
 import { readProcessorTime } from './processor-time.ts';
 import { connectDatabase, type AskDatabase } from './targets/postgres.ts';

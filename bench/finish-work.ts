@@ -1,12 +1,12 @@
 import path from 'node:path';
-import { createSealer } from '../src/ledger/sealer.ts';
-import { keepLogKey } from '../src/serve/log-key.ts';
-import type { Db } from '../src/store/database.ts';
-import { extendLog } from '../src/store/extend-log.ts';
-import { readInstallation } from '../src/store/installation.ts';
-import { recountDue } from '../src/store/recount-deliveries.ts';
-import { compactArrivals, rollUpArrivals } from '../src/store/roll-up-arrivals.ts';
-import { pruneSeen, rollUpSeen } from '../src/store/roll-up-seen.ts';
+import { createSealer } from '../src/seal/sealer.ts';
+import { keepLogKey } from '../src/seal/log-key.ts';
+import type { Db } from '../src/store/server/database.ts';
+import { assignPositions } from '../src/store/log/extend-log.ts';
+import { readInstallation } from '../src/store/server/installation.ts';
+import { recountDue } from '../src/store/deliveries/recount-deliveries.ts';
+import { compactArrivals, rollUpArrivals } from '../src/store/counts/roll-up-arrivals.ts';
+import { pruneSeen, rollUpSeen } from '../src/store/counts/roll-up-seen.ts';
 
 /** So often the progress of long work is reported. */
 const REPORT_MS = 10_000;
@@ -14,12 +14,12 @@ const REPORT_MS = 10_000;
 /** Does everything that the service does in the background, without its rests, until nothing is left. */
 export async function finishWork(db: Db, dataDir: string, signal: AbortSignal): Promise<void> {
   await repeatWork('events enter the log', signal, async () => {
-    const extension = await extendLog(db);
+    const extension = await assignPositions(db);
     return { done: extension?.added ?? 0, isMore: extension?.isMore !== false };
   });
   await repeatWork('arrivals are counted', signal, async () => {
-    const rolledUp = await rollUpArrivals(db);
-    return { done: rolledUp?.counted ?? 0, isMore: rolledUp?.isBehind !== false };
+    const counted = await rollUpArrivals(db);
+    return { done: counted ?? 0, isMore: counted === undefined };
   });
   await Promise.all([
     seal(db, dataDir, signal),

@@ -1,5 +1,5 @@
 import { formatTable } from '../src/commands/shared/output.ts';
-import { countOf, formatCount } from '../src/units.ts';
+import { countOf, formatCount } from '../src/lib/text/units.ts';
 import { median } from './against-base.ts';
 import type { Beside } from './beside.ts';
 import type { Measurement } from './measure.ts';

@@ -3,7 +3,7 @@ import type { Pair } from './against-base.ts';
 import type { Backlog } from './backlog.ts';
 import type { Budget, Part } from './budget.ts';
 import { formatTable } from '../src/commands/shared/output.ts';
-import { countOf, formatCount } from '../src/units.ts';
+import { countOf, formatCount } from '../src/lib/text/units.ts';
 import type { Forwarded } from './forward.ts';
 import type { Machine } from './machine.ts';
 import type { Measurement } from './measure.ts';

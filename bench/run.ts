@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
-import { describeError } from '../src/errors.ts';
+import { describeError } from '../src/lib/errors.ts';
 import { budgetAgainst, measureAgainst } from './against-base.ts';
 import { CONNECTIONS } from './apply-load.ts';
 import { measureBacklog } from './backlog.ts';

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
-import { parseSearch, type SearchKey, type SearchTerm } from '../src/search-query.ts';
-import type { Db } from '../src/store/database.ts';
-import type { EventFilter } from '../src/store/event-filter.ts';
-import { eventHistogram, type RangeFilter } from '../src/store/event-histogram.ts';
-import { countFacet, FACETS, type Facet } from '../src/store/facets.ts';
-import type { EventPosition } from '../src/store/event-pages.ts';
-import { searchEvents } from '../src/store/search-events.ts';
-import { summarizeClient, summarizeUser } from '../src/store/timeline.ts';
-import { ALL_SOURCES } from '../src/store/scope.ts';
+import { exactTerms, parseSearch, type SearchKey, type SearchTerm } from '../src/events/search-query.ts';
+import type { Db } from '../src/store/server/database.ts';
+import type { EventFilter } from '../src/store/events/event-filter.ts';
+import { eventHistogram, type RangeFilter } from '../src/store/events/event-histogram.ts';
+import { countFacet, FACETS, type Facet } from '../src/store/events/facets.ts';
+import type { EventPosition } from '../src/store/events/event-pages.ts';
+import { searchEvents } from '../src/store/events/search-events.ts';
+import { summarizeClient, summarizeUser } from '../src/store/events/timeline.ts';
+import { ALL_SOURCES } from '../src/store/server/scope.ts';
 import type { Seeded } from './seed-events.ts';
 import { SEEDED_DAYS } from './seed-events.ts';
 
@@ -63,14 +63,20 @@ export async function createQuestions(db: Db, seeded: Seeded, times: number): Pr
   return [
     firstPage('time range', () => range(30 * DAY_MS)),
     firstPage('no condition', () => ({})),
-    firstPage('user', (time) => ({ user: user(time) })),
-    firstPage('code', (time) => ({ code: drawn.codes[time] })),
-    firstPage('MAC of a client', (time) => ({ mac: client(time) })),
-    firstPage('MAC of an access point', (time) => ({ mac: drawn.accessPoints[time] })),
-    firstPage('user within a day', (time) => ({ ...day(), user: user(time) })),
-    firstPage('text in a day, common', (time) => ({ ...day(), text: COMMON[time % COMMON.length] })),
+    firstPage('user', (time) => ({ terms: exactTerms({ user: user(time) }) })),
+    firstPage('code', (time) => ({ terms: exactTerms({ code: drawn.codes[time] }) })),
+    firstPage('MAC of a client', (time) => ({ terms: exactTerms({ mac: client(time) }) })),
+    firstPage('MAC of an access point', (time) => ({ terms: exactTerms({ mac: drawn.accessPoints[time] }) })),
+    firstPage('user within a day', (time) => ({ ...day(), terms: exactTerms({ user: user(time) }) })),
+    firstPage('text in a day, common', (time) => ({
+      ...day(),
+      terms: exactTerms({ text: COMMON[time % COMMON.length] }),
+    })),
     firstPage('text in a day, once', (time) => drawn.sessions[time] ?? {}),
-    firstPage('text in a day, nowhere', () => ({ ...day(), text: randomBytes(8).toString('hex') })),
+    firstPage('text in a day, nowhere', () => ({
+      ...day(),
+      terms: exactTerms({ text: randomBytes(8).toString('hex') }),
+    })),
     firstPage('a prefix of users', (time) => ({ terms: prefix('user', user(time).slice(0, 3)) })),
     firstPage('a prefix of networks', (time) => ({
       terms: prefix('ssid', drawn.networks[time]?.slice(0, 3) ?? ''),
@@ -79,10 +85,13 @@ export async function createQuestions(db: Db, seeded: Seeded, times: number): Pr
     firstPage('a prefix without a match', () => ({ terms: prefix('user', randomBytes(4).toString('hex')) })),
     ...FACETS.map((one) => facet(one, day)),
     farPage('time range', () => range(30 * DAY_MS)),
-    farPage('code', (time) => ({ code: drawn.codes[time] })),
+    farPage('code', (time) => ({ terms: exactTerms({ code: drawn.codes[time] }) })),
     histogram('up to a day', () => range(DAY_MS)),
     histogram('up to a year', () => range(SEEDED_DAYS * DAY_MS)),
-    histogram('up to a year, a user', (time) => ({ ...range(SEEDED_DAYS * DAY_MS), user: user(time) })),
+    histogram('up to a year, a user', (time) => ({
+      ...range(SEEDED_DAYS * DAY_MS),
+      terms: exactTerms({ user: user(time) }),
+    })),
     {
       name: 'timeline of a user, a year',
       ask: (time) =>
@@ -172,6 +181,6 @@ async function drawSessions(db: Db, events: number, count: number): Promise<read
     where acct_session_id is not null order by random() limit ${count}`.execute(db);
   return rows.map(({ text, at }) => {
     const since = at.getTime() - Math.random() * DAY_MS;
-    return { text, since: new Date(since), until: new Date(since + DAY_MS) };
+    return { terms: exactTerms({ text }), since: new Date(since), until: new Date(since + DAY_MS) };
   });
 }

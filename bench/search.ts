@@ -1,11 +1,11 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openDatabase } from '../src/store/database.ts';
-import type { Db } from '../src/store/database.ts';
-import { exportLines } from '../src/store/export-events.ts';
-import type { ExportFormat } from '../src/store/export-format.ts';
-import { ALL_SOURCES } from '../src/store/scope.ts';
+import { openDatabase } from '../src/store/server/database.ts';
+import type { Db } from '../src/store/server/database.ts';
+import { exportLines } from '../src/store/events/export-events.ts';
+import type { ExportFormat } from '../src/store/events/export-format.ts';
+import { ALL_SOURCES } from '../src/store/server/scope.ts';
 import { startEmbeddedPostgres } from '../src/embedded/embedded-postgres.ts';
 import { readMemory } from './memory.ts';
 import { createQuestions } from './search-questions.ts';

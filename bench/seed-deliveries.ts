@@ -1,7 +1,7 @@
-import { tableOf } from '../src/message-types.ts';
-import { addMonths } from '../src/store/partitioned-tables.ts';
-import { maintainPartitions } from '../src/store/partitions.ts';
-import { withDatabase } from '../src/store/database.ts';
+import { tableOf } from '../src/events/message-types.ts';
+import { addMonths } from '../src/store/partitions/partitioned-tables.ts';
+import { maintainPartitions } from '../src/store/partitions/partitions.ts';
+import { withDatabase } from '../src/store/server/database.ts';
 import { asOwner, SEEDED_DAYS, startOf, writeEvents } from './seed-events.ts';
 import type { Seeded, Span } from './seed-events.ts';
 import { SEEDED_TYPES } from './seeded-types.ts';

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
-import { maintainPartitions } from '../src/store/partitions.ts';
-import { openDatabase } from '../src/store/database.ts';
-import { migrateStore } from '../src/store/migrate.ts';
+import { maintainPartitions } from '../src/store/partitions/partitions.ts';
+import { openDatabase } from '../src/store/server/database.ts';
+import { migrateStore } from '../src/store/server/schema/migrate.ts';
 import { SEEDED_TYPES } from './seeded-types.ts';
 
 /** The events of a seeded database. */

@@ -1,6 +1,6 @@
-import { CLOUD_TYPES } from '../src/domain.ts';
-import type { CloudType } from '../src/domain.ts';
-import { tableOf } from '../src/message-types.ts';
+import { CLOUD_TYPES } from '../src/events/domain.ts';
+import type { CloudType } from '../src/events/domain.ts';
+import { tableOf } from '../src/events/message-types.ts';
 
 /** The number of each among the seeded events. */
 export const POPULATION = { users: 3_000, clients: 30_000, accessPoints: 300, codes: 150 } as const;

@@ -7,16 +7,16 @@ import { fileURLToPath } from 'node:url';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { startEmbeddedPostgres } from '../src/embedded/embedded-postgres.ts';
-import { createBatchStore } from '../src/handlers/store-batch.ts';
-import { createSealer } from '../src/ledger/sealer.ts';
+import { BatchStore } from '../src/handlers/store-batch.ts';
+import { createSealer } from '../src/seal/sealer.ts';
 import { newDeliveryId, type QueuedDelivery } from '../src/queue/delivery-batch.ts';
-import { keepLogKey } from '../src/serve/log-key.ts';
-import { openDatabase, type Db } from '../src/store/database.ts';
-import { extendLog } from '../src/store/extend-log.ts';
-import { readInstallation } from '../src/store/installation.ts';
-import { migrateStore } from '../src/store/migrate.ts';
-import { maintainPartitions } from '../src/store/partitions.ts';
-import { rollUpArrivals } from '../src/store/roll-up-arrivals.ts';
+import { keepLogKey } from '../src/seal/log-key.ts';
+import { openDatabase, type Db } from '../src/store/server/database.ts';
+import { assignPositions } from '../src/store/log/extend-log.ts';
+import { readInstallation } from '../src/store/server/installation.ts';
+import { migrateStore } from '../src/store/server/schema/migrate.ts';
+import { maintainPartitions } from '../src/store/partitions/partitions.ts';
+import { rollUpArrivals } from '../src/store/counts/roll-up-arrivals.ts';
 import { watchMemory } from './memory.ts';
 import { fill, WORKLOADS } from './workloads.ts';
 
@@ -44,7 +44,7 @@ async function countEvents(db: Db): Promise<number> {
 
 /** Stores events as a worker does, up to this many in all. */
 async function storeUpTo(db: Db, events: number): Promise<void> {
-  const store = createBatchStore(db, pino({ level: 'silent' }), aborted, {
+  const store = new BatchStore(db, pino({ level: 'silent' }), aborted, {
     erasureKeyFile: path.join(dataDir, 'erasure-key'),
   });
   let stored = await countEvents(db);
@@ -55,7 +55,7 @@ async function storeUpTo(db: Db, events: number): Promise<void> {
       const deliveries = Array.from({ length: DELIVERIES_AT_ONCE }, (_, index) =>
         deliveryOf(first + index * RECORDS),
       );
-      await store({ deliveries });
+      await store.add({ deliveries });
       if (first % 200_000 < DELIVERIES_AT_ONCE * RECORDS) console.error(`${first} of ${events} stored`);
     }
   };
@@ -87,7 +87,7 @@ async function timed(work: () => Promise<void>): Promise<number> {
 }
 
 async function enterLog(db: Db): Promise<void> {
-  while ((await extendLog(db))?.isMore !== false);
+  while ((await assignPositions(db))?.isMore !== false);
 }
 
 async function seal(db: Db): Promise<void> {
@@ -133,7 +133,7 @@ async function report(databaseUrl: string, events: number): Promise<void> {
       console.log(`${events} events: stored ${rate(storing)}`);
       console.log(`  entered the log: ${rate(await timed(() => enterLog(db)))}`);
       console.log(`  sealed: ${rate(await timed(() => seal(db)))}`);
-      while ((await rollUpArrivals(db))?.isBehind !== false);
+      while ((await rollUpArrivals(db)) === undefined);
       console.log(`  sealed the deliveries: ${(await timed(() => seal(db))).toFixed(1)} s`);
       await sql`vacuum analyze audit_events`.execute(db);
     }

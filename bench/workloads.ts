@@ -1,4 +1,4 @@
-import type { MessageType } from '../src/domain.ts';
+import type { MessageType } from '../src/events/domain.ts';
 
 /** Bodies of one message type and size. */
 export interface Workload {

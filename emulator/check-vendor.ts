@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { createEmulator } from './emulator.ts';
-import { CLOUD_TYPES } from '../src/domain.ts';
+import { CLOUD_TYPES } from '../src/events/domain.ts';
 import { createCall, logIn } from './test/call.ts';
 import type { Answered, Call } from './test/call.ts';
 import { addressOf } from './test/endpoint-row.ts';

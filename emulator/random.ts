@@ -27,8 +27,8 @@ export function createRandom(seed: number, stream: string): Random {
   };
 }
 
-/** Tommy Ettinger's generator with 32 bits of state (public domain): numbers from 0 (inclusive) to 1 (exclusive). */
-function mulberry32(state: number): () => number {
+/** Tommy Ettinger's generator with 32 bits of state (public domain), by its seed: numbers from 0 (inclusive) to 1 (exclusive). */
+export function mulberry32(state: number): () => number {
   return () => {
     state = (state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(state ^ (state >>> 15), state | 1);

@@ -90,6 +90,29 @@ describe('the map of the project', () => {
     expect(existsSync(path.join(ROOT, file))).toBe(true);
   });
 
+  it('names no file by its name alone that is gone', () => {
+    const found = ['src', 'test', 'emulator', 'lint', 'docs'].flatMap((directory) =>
+      readdirSync(path.join(ROOT, directory), { recursive: true }).map((name) => path.basename(String(name))),
+    );
+    const files = new Set(found);
+    const alone = map.match(/(?<=`)[\w.-]+\.(?:ts|js|md)(?=`)/g) ?? [];
+    expect(alone.length).toBeGreaterThan(10);
+    expect(alone.filter((name) => !files.has(name))).toEqual([]);
+  });
+
+  it('shows the way of a delivery in at most 16 steps, each a function in the file beside it', () => {
+    const steps = [...map.matchAll(/^\| \d+ +\| (.*?) +\| `(src\/\S+)` /gm)];
+    expect(steps.length).toBeGreaterThan(10);
+    expect(steps.length).toBeLessThanOrEqual(16);
+    for (const [, functions = '', file = ''] of steps) {
+      for (const [, name = ''] of functions.matchAll(/`(?:\w+\.)?(#?\w+)`/g)) {
+        expect(read(file), `${file} has no ${name}`).toMatch(
+          new RegExp(`(?:function |^  (?:async )?)${name}[(<]`, 'm'),
+        );
+      }
+    }
+  });
+
   it('names every directory of src', () => {
     const rooms = readdirSync(path.join(ROOT, 'src'), { withFileTypes: true })
       .filter((entry) => entry.isDirectory())

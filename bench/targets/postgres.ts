@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { z } from 'zod';
 import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
-import { OWNER } from '../../src/store/roles.ts';
+import { OWNER } from '../../src/store/server/roles/roles.ts';
 import type { Place } from './target.ts';
 
 /** Starts a database for the lifetime of the place. Returns its connection string. */

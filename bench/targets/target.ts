@@ -1,7 +1,7 @@
 import { mkdtemp, chmod, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import type { MessageType } from '../../src/domain.ts';
+import type { MessageType } from '../../src/events/domain.ts';
 
 /** The place where a target runs: a temporary directory, with the clean-up at its end. */
 export interface Place extends AsyncDisposable {

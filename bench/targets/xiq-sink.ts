@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { tableOf } from '../../src/message-types.ts';
+import { tableOf } from '../../src/events/message-types.ts';
 import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
 import { freePort } from '../../test/support/free-port.ts';
 import { startChild } from './child.ts';

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { AUTH_TOKEN_REVOKED } from '../../src/cloud/contract/shared.ts';
 import { ApiError, unauthenticated } from '../http/errors.ts';
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { permissionsOf } from './permissions.ts';
 import type { User } from '../world/people.ts';
 import type { World } from '../world/world.ts';

@@ -1,5 +1,5 @@
-import type { Clock } from '../../src/clock.ts';
-import type { CloudType } from '../../src/domain.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import type { CloudType } from '../../src/events/domain.ts';
 import type { LogKind } from '../../src/cloud/contract/logs.ts';
 
 /** A record in the form that a webhook carries. */

@@ -3,7 +3,7 @@ import type { User } from '../world/people.ts';
 import { createAlerts } from './alerts.ts';
 import { createClientEvents } from './client-events.ts';
 import type { Delivery, EndUsers } from './end-users.ts';
-import type { CloudType } from '../../src/domain.ts';
+import type { CloudType } from '../../src/events/domain.ts';
 import { configurationEntry, gdprEntry, sessionEntry } from './records.ts';
 import type { NetworkParts } from './records.ts';
 

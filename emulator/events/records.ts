@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import type { LOG_RECORD_SCHEMAS } from './log-schemas.ts';
 import type { Random } from '../random.ts';
 import { clientAddress } from '../world/clients.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isRawNumber } from '../../src/exact-json.ts';
+import { isRawNumber } from '../../src/events/exact-json.ts';
 import { flatPageSchema } from '../../src/cloud/contract/shared.ts';
 import type { Dialect } from '../dialects.ts';
 import { InvalidQueryError } from './errors.ts';

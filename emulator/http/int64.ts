@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { isRawNumber } from '../../src/exact-json.ts';
-import type { RawNumber } from '../../src/exact-json.ts';
+import { isRawNumber } from '../../src/events/exact-json.ts';
+import type { RawNumber } from '../../src/events/exact-json.ts';
 
 /** A 64-bit identifier in JSON: kept as its own text if a double would round it. */
 export type Int64 = number | RawNumber;

@@ -7,7 +7,7 @@ import type {
   ZodOpenApiResponsesObject,
 } from 'zod-openapi';
 import { errorBodySchema } from '../../src/cloud/contract/shared.ts';
-import { asyncQuery, inOrder } from './route.ts';
+import { asyncQuery, inMatchingOrder } from './route.ts';
 import type { TaggedRoute } from './route.ts';
 
 /** The interface version of the specification that the emulator follows. */
@@ -27,7 +27,7 @@ const ERRORS = {
 /** The OpenAPI 3.1 description of the routes, from the schemas that read their requests. */
 export function describeApi(routes: readonly TaggedRoute[]): object {
   const paths: ZodOpenApiPathsObject = {};
-  for (const route of inOrder(routes)) {
+  for (const route of inMatchingOrder(routes)) {
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: describeRoute(route) };
   }
   const document: ZodOpenApiObject = {

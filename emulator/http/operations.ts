@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
-import type { operationSchema, OperationStatus } from '../../src/cloud/contract/operation.ts';
 import { ApiError, errorBody, found, internal } from './errors.ts';
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { timestamp } from '../world/seeding.ts';
+import type { operationSchema, OperationStatus } from '../contract/operation.ts';
 
 /** The duration of each state of a long-running operation. The real ones are not documented. */
 export interface OperationTimes {

@@ -159,14 +159,14 @@ export function longRunningRoute<Input extends z.ZodObject>(
  * Routes in the order in which they are matched: literal segments before parameters, so that `/users/me` is not read as
  * the user `me`. In code units, `{` comes after every letter.
  */
-export function inOrder<T extends Route>(routes: readonly T[]): T[] {
+export function inMatchingOrder<T extends Route>(routes: readonly T[]): T[] {
   return [...routes].sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
 /** The route that serves a call. `uri` is a path, which may contain `{name}`, or a whole URL. */
 export function findRoute(routes: readonly Route[], method: string, uri: string): Route | undefined {
   const path = uri.replace(/^https?:\/\/[^/]+/, '').replace(/[?#].*$/, '');
-  return inOrder(routes).find(
+  return inMatchingOrder(routes).find(
     (each) =>
       each.method === method.toUpperCase() &&
       new RegExp(`^${each.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path),

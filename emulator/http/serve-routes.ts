@@ -1,14 +1,14 @@
 import { promisify } from 'node:util';
 import express from 'express';
 import type { Request, RequestHandler, Response, Router } from 'express';
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { grants } from '../access/permissions.ts';
 import type { Caller, Tokens } from '../access/tokens.ts';
 import type { FaultSwitch } from '../sending/faults.ts';
 import { ApiError, unauthenticated } from './errors.ts';
 import { keepInt64 } from './int64.ts';
 import type { Operations } from './operations.ts';
-import { inOrder } from './route.ts';
+import { inMatchingOrder } from './route.ts';
 import type { Reply, Route } from './route.ts';
 
 interface Needs {
@@ -37,7 +37,7 @@ export function serveRoutes(routes: readonly Route[], needs: Needs): Router {
   const { faults, operations, tokens } = needs;
   const quota = createQuota(needs.quota, needs.clock);
   const router = express.Router({ caseSensitive: true, strict: true });
-  for (const route of inOrder(routes)) {
+  for (const route of inMatchingOrder(routes)) {
     const pattern = route.path.replaceAll(':', String.raw`\:`).replaceAll(/\{(\w+)\}/g, ':$1');
     router[VERBS[route.method]](pattern, async (req, res) => {
       operations.settle();

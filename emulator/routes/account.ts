@@ -6,7 +6,7 @@ import { digitsOf, int64, int64Path } from '../http/int64.ts';
 import type { Int64 } from '../http/int64.ts';
 import { array, empty, noInput, object, route } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { timestamp } from '../world/seeding.ts';
 import { loginAnswer } from './auth.ts';
 import type { Tokens } from '../access/tokens.ts';

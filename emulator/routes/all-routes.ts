@@ -1,7 +1,7 @@
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import type { Tokens } from '../access/tokens.ts';
 import type { EndUsers } from '../events/end-users.ts';
-import type { CloudType } from '../../src/domain.ts';
+import type { CloudType } from '../../src/events/domain.ts';
 import type { Journal } from '../events/journal.ts';
 import type { Operations } from '../http/operations.ts';
 import { inDialect } from '../http/in-dialect.ts';

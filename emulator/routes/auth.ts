@@ -1,18 +1,12 @@
 import { z } from 'zod';
 import {
-  createApiTokenRequestSchema,
-  createdApiTokenSchema,
-  MIN_API_TOKEN_LIFETIME_S,
   tokenInfoSchema,
-  loginRequestSchema,
   loginResponseSchema,
-  permissionCheckRequestSchema,
   permissionCheckResponseSchema,
-  permissionListSchema,
 } from '../../src/cloud/contract/auth.ts';
 import { EMULATOR_LOGINS, SPECIFIED_ROLES } from '../accounts.ts';
 import { ApiError, badRequest, found } from '../http/errors.ts';
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import {
   expandPattern,
   grants,
@@ -29,6 +23,9 @@ import { LOGIN_LIFETIME_S } from '../access/tokens.ts';
 import type { Tokens } from '../access/tokens.ts';
 import type { User } from '../world/people.ts';
 import type { World } from '../world/world.ts';
+import { createApiTokenRequestSchema, createdApiTokenSchema, loginRequestSchema } from '../contract/auth.ts';
+import { MIN_API_TOKEN_LIFETIME_S, permissionCheckRequestSchema } from '../contract/auth.ts';
+import { permissionListSchema } from '../contract/auth.ts';
 
 interface Needs {
   world: World;

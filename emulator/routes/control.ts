@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { CLOUD_TYPES } from '../../src/domain.ts';
-import type { CloudType } from '../../src/domain.ts';
+import { CLOUD_TYPES } from '../../src/events/domain.ts';
+import type { CloudType } from '../../src/events/domain.ts';
 import { badRequest } from '../http/errors.ts';
 import { faultsChangeSchema, faultsSchema } from '../sending/faults.ts';
 import type { FaultSwitch } from '../sending/faults.ts';

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { Clock } from '../../src/clock.ts';
-import type { DeviceField } from '../../src/cloud/contract/device.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { ApiError, found } from '../http/errors.ts';
 import { digitsOf, int64 } from '../http/int64.ts';
 import type { Int64 } from '../http/int64.ts';
@@ -10,6 +9,7 @@ import type { Device } from '../world/devices.ts';
 import { pathTo } from '../world/locations.ts';
 import { address, timestamp } from '../world/seeding.ts';
 import type { World } from '../world/world.ts';
+import type { DeviceField } from '../contract/device-views.ts';
 
 /** A list of devices in a body. The specification does not show it; it is named as in the published interface. */
 export const deviceList = z.looseObject({ ids: z.array(int64).min(1) });

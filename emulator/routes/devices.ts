@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Clock } from '../../src/clock.ts';
-import { DEVICE_VIEWS, deviceSchema } from '../../src/cloud/contract/device.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import { deviceSchema } from '../../src/cloud/contract/device.ts';
 import { visibleTo } from '../access/visibility.ts';
 import type { Dialect } from '../dialects.ts';
 import { badRequest } from '../http/errors.ts';
@@ -14,6 +14,7 @@ import type { Device } from '../world/devices.ts';
 import type { World } from '../world/world.ts';
 import { deviceList } from './device-actions.ts';
 import type { DeviceActions } from './device-actions.ts';
+import { DEVICE_VIEWS } from '../contract/device-views.ts';
 
 interface Needs {
   world: World;

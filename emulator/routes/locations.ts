@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { found } from '../http/errors.ts';
 import { int64, int64Path } from '../http/int64.ts';
 import { queryBoolean } from '../http/query.ts';

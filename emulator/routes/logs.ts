@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { visibleTo } from '../access/visibility.ts';
 import { AUDIT_WINDOW_MS, LOG_KINDS } from '../../src/cloud/contract/logs.ts';
 import type { LogKind } from '../../src/cloud/contract/logs.ts';
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import type { Journal } from '../events/journal.ts';
 import { LOG_RECORD_SCHEMAS } from '../events/log-schemas.ts';
 import type { Dialect } from '../dialects.ts';

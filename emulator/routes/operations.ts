@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { operationSchema } from '../../src/cloud/contract/operation.ts';
 import type { Operations } from '../http/operations.ts';
 import { object, route } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
+import { operationSchema } from '../contract/operation.ts';
 
 const input = z.object({ operationId: z.string() });
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { visibleTo } from '../access/visibility.ts';
 import { found } from '../http/errors.ts';
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { int64, int64Path } from '../http/int64.ts';
 import { pageOf, pageQuery } from '../http/query.ts';
 import { object, page, route } from '../http/route.ts';

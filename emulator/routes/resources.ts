@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import type { Dialect } from '../dialects.ts';
 import { badRequest, found } from '../http/errors.ts';
 import { digitsOf, int64, int64Of, int64Path } from '../http/int64.ts';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { subscriptionSchema } from '../../src/cloud/contract/subscription.ts';
 import {
   createSubscriptionsRequestSchema,
-  subscriptionSchema,
   updateSubscriptionRequestSchema,
-} from '../../src/cloud/contract/subscription.ts';
+} from '../contract/subscription.ts';
 import { visibleTo } from '../access/visibility.ts';
 import { ApiError, found } from '../http/errors.ts';
 import type { FaultSwitch } from '../sending/faults.ts';

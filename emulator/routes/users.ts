@@ -3,7 +3,7 @@ import { visibleTo } from '../access/visibility.ts';
 import { ROLES, SPECIFIED_ROLES } from '../accounts.ts';
 import type { Role } from '../accounts.ts';
 import { badRequest, found } from '../http/errors.ts';
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import type { EndUsers } from '../events/end-users.ts';
 import type { Dialect } from '../dialects.ts';
 import { int64, int64Path } from '../http/int64.ts';

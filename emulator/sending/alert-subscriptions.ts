@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { digitsOf, int64 } from '../http/int64.ts';
 import type { Int64 } from '../http/int64.ts';
 import { timestamp } from '../world/seeding.ts';

@@ -1,4 +1,4 @@
-import type { CloudType } from '../../src/domain.ts';
+import type { CloudType } from '../../src/events/domain.ts';
 import type { Journal, SentRecord } from '../events/journal.ts';
 import type { Random } from '../random.ts';
 

@@ -1,5 +1,5 @@
-import { CLOUD_TYPES } from '../../src/domain.ts';
-import type { Clock } from '../../src/clock.ts';
+import { CLOUD_TYPES } from '../../src/events/domain.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import type { FaultSwitch } from './faults.ts';
 import type { Network } from '../events/network.ts';
 import type { Outbox, OutgoingDelivery } from './outbox.ts';

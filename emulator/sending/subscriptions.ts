@@ -1,5 +1,5 @@
-import type { SubscriptionRequest } from '../../src/cloud/contract/subscription.ts';
-import type { Clock } from '../../src/clock.ts';
+import type { SubscriptionRequest } from '../contract/subscription.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { timestamp } from '../world/seeding.ts';
 import type { Target } from './outbox.ts';
 import type { World } from '../world/world.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { CLOUD_TYPES } from '../../src/domain.ts';
-import type { CloudType } from '../../src/domain.ts';
+import { CLOUD_TYPES } from '../../src/events/domain.ts';
+import type { CloudType } from '../../src/events/domain.ts';
 
 const typeTallySchema = z.object({
   deliveries: z.int().describe('Requests sent, including repetitions'),

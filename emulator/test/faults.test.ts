@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
+import { WEBHOOK_TYPES } from '../../src/events/domain.ts';
 import { statusSchema } from '../routes/control.ts';
 import {
   createCall,
@@ -215,7 +216,7 @@ describe('the switch', () => {
     const setup = await setUp({ lose: 1, hide_subscriptions: true, fail_creates: 'stored' });
     expect((await setup.call('DELETE', '/emulator/faults')).status).toBe(204);
     await subscribe(setup);
-    expect(await subscriptions(setup.call)).toHaveLength(9);
+    expect(await subscriptions(setup.call)).toHaveLength(WEBHOOK_TYPES.length);
     await live(setup, 1000);
     expect(setup.receiver.received.length).toBeGreaterThan(10);
   });

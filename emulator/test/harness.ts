@@ -3,10 +3,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { z } from 'zod';
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { createEmulator } from '../emulator.ts';
 import type { EmulatorSetup } from '../emulator.ts';
-import { WEBHOOK_TYPES } from '../../src/domain.ts';
+import { WEBHOOK_TYPES } from '../../src/events/domain.ts';
 import { createCall, logIn } from './call.ts';
 import type { Answered } from './call.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createJournal } from '../events/journal.ts';
-import type { CloudType } from '../../src/domain.ts';
+import type { CloudType } from '../../src/events/domain.ts';
 import type { Entry } from '../events/journal.ts';
 import { logIn, manualClock, startEmulator } from './harness.ts';
 import type { Call } from './harness.ts';

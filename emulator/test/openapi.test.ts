@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { DEVICE_VIEWS } from '../../src/cloud/contract/device.ts';
 import { addressOf } from './endpoint-row.ts';
 import { FURTHER_ROWS, SPECIFIED_ROWS } from './endpoint-rows.ts';
 import { createCall, logIn, startEmulator } from './harness.ts';
+import { DEVICE_VIEWS } from '../contract/device-views.ts';
 
 const ROWS = [...SPECIFIED_ROWS, ...FURTHER_ROWS];
 

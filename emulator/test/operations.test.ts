@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { operationSchema } from '../../src/cloud/contract/operation.ts';
 import type { OperationTimes } from '../http/operations.ts';
 import type { Call } from './harness.ts';
 import { errorCode, idsOf, manualClock, onlineDevice, startEmulator } from './harness.ts';
+import { operationSchema } from '../contract/operation.ts';
 
 const TIMES: OperationTimes = { pendingMs: 1000, runningMs: 3000, cancelingMs: 1000, keptMs: 60_000 };
 const UNTIL_RUNNING = 1500;

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { permissionCheckResponseSchema, permissionListSchema } from '../../src/cloud/contract/auth.ts';
+import { permissionCheckResponseSchema } from '../../src/cloud/contract/auth.ts';
 import { expandPattern, grants, PERMISSION_NAMES } from '../access/permissions.ts';
 import type { Call } from './harness.ts';
 import { createCall, errorCode, logIn, startEmulator } from './harness.ts';
+import { permissionListSchema } from '../contract/auth.ts';
 
 import * as fc from 'fast-check';
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { CLIENT_VIEWS } from '../routes/client-views.ts';
-import { DEVICE_VIEWS } from '../../src/cloud/contract/device.ts';
 import { createSelection } from '../http/query.ts';
 import { idsOf, onlineDevice, startEmulator } from './harness.ts';
+import { DEVICE_VIEWS } from '../contract/device-views.ts';
 
 import * as fc from 'fast-check';
 

@@ -1,5 +1,5 @@
 import { expect, vi } from 'vitest';
-import { WEBHOOK_TYPES } from '../../src/domain.ts';
+import { WEBHOOK_TYPES } from '../../src/events/domain.ts';
 import type { EmulatorSetup } from '../emulator.ts';
 import type { Received } from './harness.ts';
 import { manualClock, startEmulator, startReceiver, subscriptionsTo } from './harness.ts';

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { readJwt, signJwt } from '../access/tokens.ts';
-import { tokenInfoSchema, createdApiTokenSchema } from '../../src/cloud/contract/auth.ts';
+import { tokenInfoSchema } from '../../src/cloud/contract/auth.ts';
 import { createCall, errorCode, logIn, manualClock, startEmulator } from './harness.ts';
 import type { Call } from './harness.ts';
+import { createdApiTokenSchema } from '../contract/auth.ts';
 
 import * as fc from 'fast-check';
 

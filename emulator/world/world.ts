@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { createRandom } from '../random.ts';
 import { seedAlertPolicies } from './alert-policies.ts';
 import type { AlertPolicy } from './alert-policies.ts';

@@ -1,9 +1,9 @@
 import { EcsFlat } from '@elastic/ecs';
 import { z } from 'zod';
-import { MESSAGE_TYPES } from '../../src/domain.ts';
+import { MESSAGE_TYPES } from '../../src/events/domain.ts';
 import { ECS_MAPPINGS, ECS_OMITTED, ecsConstants } from '../../src/forward/formats/ecs.ts';
 import { FACT_OF_COLUMN } from '../../src/forward/formats/facts.ts';
-import { FIELDS, type FieldKind } from '../../src/message-types.ts';
+import { FIELDS, type FieldKind } from '../../src/events/message-types.ts';
 
 /** The mapping of a field, or of an object with fields. */
 interface Property {

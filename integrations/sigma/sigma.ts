@@ -1,11 +1,11 @@
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { v5 as uuidv5 } from 'uuid';
-import { alertRuleSchema, type AlertRule, type RuleFilter } from '../../src/forward/rules/alert-rule.ts';
-import { BUILT_IN_RULES } from '../../src/forward/rules/built-in-rules.ts';
-import { ruleTypesOf } from '../../src/forward/rules/match-event.ts';
-import { eachKind, type RecordKind } from '../../src/record-kind.ts';
-import { MESSAGE_TYPES } from '../../src/domain.ts';
+import { alertRuleSchema, type AlertRule } from '../../src/alerts/alert-rule.ts';
+import { BUILT_IN_RULES } from '../../src/alerts/built-in-rules.ts';
+import { actionOf, kindsNamed, type RecordKind } from '../../src/events/record-kind.ts';
+import { MESSAGE_TYPES } from '../../src/events/domain.ts';
+import { typesOfTerms, type EventTerm } from '../../src/events/search-query.ts';
 
 /*
  * The built-in rules as Sigma rules (specification 2.1.0) on the fields of the format `ecs`. A count is a correlation.
@@ -29,28 +29,27 @@ const fieldOf = (column: string): string => {
   return field;
 };
 
-const actionOf = eachKind((_, { action }) => action);
-
 /** The action of a request about personal data ends with its outcome. */
 const isPrefix = (kind: RecordKind) => kind === 'gdprDeletion' || kind === 'gdprDownload';
 
 type Selection = Record<string, string | readonly string[]>;
 
-/** A filter as a selection: all of its fields must match one of their values. */
-function selectionOf(filter: RuleFilter): Selection {
-  const { kinds = [], outcome, where = {} } = filter;
-  const types = ruleTypesOf(filter);
-  const actions = kinds.map(actionOf);
+/** The terms of a filter as a selection: all of its fields must match one of their values. */
+function selectionOf(terms: readonly EventTerm[]): Selection {
+  const types = typesOfTerms(terms);
   return {
     ...(types.length < MESSAGE_TYPES.length && { 'event.provider': types }),
-    ...(actions.length > 0 && {
-      [kinds.some(isPrefix) ? 'event.action|startswith' : 'event.action']: actions,
-    }),
-    ...(outcome !== undefined && { 'event.outcome': outcome }),
-    ...Object.fromEntries(
-      Object.entries(where).map(([column, patterns = []]) => [fieldOf(column), patterns] as const),
-    ),
+    ...Object.fromEntries(terms.filter(({ key }) => key !== 'type').map(memberOf)),
   };
+}
+
+function memberOf(term: EventTerm): readonly [string, string | readonly string[]] {
+  if (term.key === 'column') return [fieldOf(term.column), term.patterns];
+  const texts = term.values.map(({ text }) => text);
+  if (term.key === 'outcome') return ['event.outcome', texts.join()];
+  if (term.key !== 'action') throw new Error(`integrations/sigma: no field for the term ${term.key}`);
+  const isOpen = texts.some((text) => kindsNamed(text, false).some(isPrefix));
+  return [isOpen ? 'event.action|startswith' : 'event.action', texts];
 }
 
 /** A time span as Sigma writes it. */

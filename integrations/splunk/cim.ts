@@ -1,4 +1,4 @@
-import { MESSAGE_TYPES, OWN_TYPES, type MessageType } from '../../src/domain.ts';
+import { MESSAGE_TYPES, OWN_TYPES, type MessageType } from '../../src/events/domain.ts';
 import { PPSK_USER, PRODUCT, VENDOR } from '../../src/forward/formats/facts.ts';
 import {
   CHANGED,
@@ -9,7 +9,7 @@ import {
   USAGE,
   type Outcome,
   type RecordKind,
-} from '../../src/record-kind.ts';
+} from '../../src/events/record-kind.ts';
 
 /** How to read a value from an event in the format `json`. Undefined where the event has none. */
 export type Expression =

@@ -1,4 +1,4 @@
-import { isPrivate } from '../loopback.ts';
+import { isPrivate } from '../lib/loopback.ts';
 
 /**
  * Returns the service address without a trailing slash; a path prefix is kept. Throws a TypeError if it is not an http(s)
@@ -23,9 +23,7 @@ export function parseBaseUrl(text: string): string {
   return url.href.replace(/\/+$/, '');
 }
 
-function withoutUserInfo(text: string): string {
-  return text.replace(/^.*@/s, '...@');
-}
+const withoutUserInfo = (text: string): string => text.replace(/^.*@/s, '...@');
 
 /**
  * Builds a path from a template. Each value becomes one percent-encoded segment; the template itself stays as written,

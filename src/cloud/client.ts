@@ -1,20 +1,27 @@
+import pTimeout from 'p-timeout';
 import { createAlertSubscriptions, createSubscriptions } from './subscriptions.ts';
-import { createAccount, createAuthorization } from './account.ts';
 import { authorize, createTokens, type Credentials } from './tokens.ts';
 import { parseBaseUrl } from './addresses.ts';
-import { systemClock, type Clock } from '../clock.ts';
+import { systemClock, type Clock } from '../lib/clock.ts';
 import { createInventory } from './inventory.ts';
 import { createLogs } from './logs.ts';
-import { createRequest, type CloudLogger } from './request.ts';
-import { createSecrets } from '../secrets.ts';
+import { createRequest, type CloudLogger, type Request } from './request.ts';
+import { createSecrets } from '../lib/secrets.ts';
 import { observe, type Probe } from './survey.ts';
+import { homeAccountSchema, viqInfoSchema, type HomeAccount, type ViqInfo } from './contract/account.ts';
+import {
+  permissionCheckResponseSchema,
+  tokenInfoSchema,
+  type PermissionCheckResponse,
+  type TokenInfo,
+} from './contract/auth.ts';
+import type { Call } from './exchange.ts';
+import { readJson } from './json.ts';
 
-/** The options of a client of the cloud's API. */
 export interface CloudClientOptions {
   /** The service address, including any path prefix. */
   baseUrl: string;
   credentials: Credentials;
-  /** The longest time for an answer, in milliseconds. */
   timeoutMs?: number;
   logger?: CloudLogger;
   fetch?: typeof globalThis.fetch;
@@ -56,5 +63,42 @@ export function createCloudClient({
     account: createAccount(request),
     /** Compares one answer of the cloud with the documented forms. */
     observe: (probe: Probe, signal?: AbortSignal) => observe(request, probe, signal),
+  };
+}
+
+/** The longest time that a shutdown waits for the cloud to end the logins. */
+const LOGOUT_TIMEOUT_MS = 2_000;
+
+/** Ends the logins of these clients, if the cloud answers in time. */
+export async function logOut(clients: readonly Pick<CloudClient, 'logout'>[]): Promise<void> {
+  const signal = AbortSignal.timeout(LOGOUT_TIMEOUT_MS);
+  const logouts = Promise.all(clients.map((client) => client.logout(signal)));
+  await pTimeout(logouts, { milliseconds: LOGOUT_TIMEOUT_MS, message: false });
+}
+
+function createAccount(request: Request<Call>) {
+  return {
+    home: async (signal?: AbortSignal): Promise<HomeAccount> =>
+      readJson(homeAccountSchema, await request({ method: 'GET', path: '/account/home', signal })),
+    viq: async (signal?: AbortSignal): Promise<ViqInfo> =>
+      readJson(viqInfoSchema, await request({ method: 'GET', path: '/account/viq', signal })),
+  };
+}
+
+/** What the client's own token may do (specification, Authentication and authorization). */
+function createAuthorization(request: Request<Call>) {
+  return {
+    /** The user, role and permissions of the client's own token. */
+    tokenInfo: async (signal?: AbortSignal): Promise<TokenInfo> =>
+      readJson(tokenInfoSchema, await request({ method: 'GET', path: '/auth/apitoken/info', signal })),
+    /** The permissions and roles that allow a call. */
+    async checkPermission(
+      check: { readonly uri: string; readonly method: string },
+      signal?: AbortSignal,
+    ): Promise<PermissionCheckResponse> {
+      const at = '/auth/permissions/:check';
+      const answer = await request({ method: 'POST', path: at, json: check, repeatable: true, signal });
+      return readJson(permissionCheckResponseSchema, answer);
+    },
   };
 }

@@ -1,19 +1,9 @@
 import { z } from 'zod';
 import { AUTH_TOKEN_REVOKED, errorBodySchema, legacyErrorBodySchema } from './contract/shared.ts';
 
-interface CloudApiErrorDetails {
-  method: string;
-  path: string;
-  status?: number | undefined;
-  errorCode?: string | undefined;
-  errorId?: string | undefined;
-  retryAfterMs?: number | undefined;
-  cause?: unknown;
-}
-
 /**
  * A failed call of the cloud's API. `status` is absent if no answer came, `errorCode` and `errorId` if the answer had
- * none; `retryAfterMs` is the wait that the cloud asked for. The message contains the call, the answer and what to do,
+ * none; `retryAfterMs` is the wait that the cloud requested. The message contains the call, the answer and what to do,
  * but never a credential.
  */
 export class CloudApiError extends Error {
@@ -25,7 +15,7 @@ export class CloudApiError extends Error {
   readonly errorId: string | undefined;
   readonly retryAfterMs: number | undefined;
 
-  constructor(message: string, details: CloudApiErrorDetails) {
+  constructor(message: string, details: Pick<CloudApiError, 'method' | 'path'> & Partial<CloudApiError>) {
     super(message, 'cause' in details ? { cause: details.cause } : undefined);
     this.method = details.method;
     this.path = details.path;
@@ -44,29 +34,21 @@ export function isMissing(
   return error instanceof CloudApiError && error.status !== undefined && statuses.includes(error.status);
 }
 
-/** The content of an error body in either documented shape. All members are absent if the body has neither shape. */
-interface ErrorFields {
-  code?: string | undefined;
-  id?: string | undefined;
-  message?: string | undefined;
-}
-
 const eitherShape = z.union([
-  errorBodySchema.transform((body): ErrorFields => ({
+  errorBodySchema.transform((body) => ({
     code: body.error_code,
     id: body.error_id ?? undefined,
     message: body.error_message ?? body.error_message_description ?? undefined,
   })),
-  legacyErrorBodySchema.transform((body): ErrorFields => ({
+  legacyErrorBodySchema.transform((body) => ({
     code: body.error,
     id: body.uuid ?? undefined,
     message: body.message ?? undefined,
   })),
 ]);
 
-export function readErrorBody(body: unknown): ErrorFields {
-  return eitherShape.safeParse(body).data ?? {};
-}
+/** The content of an error body in either documented shape; undefined if it has neither. */
+export const readErrorBody = (body: unknown) => eitherShape.safeParse(body).data;
 
 /** How to fix the error (specification, Status codes); undefined if that is obvious. */
 export function adviceFor(path: string, status: number, errorCode: string | undefined): string | undefined {

@@ -1,20 +1,17 @@
 import { CloudApiError } from './cloud-api-error.ts';
 
-/** One call of the API. */
 export interface Call {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Relative to the base address, identifiers encoded. Contains a query only if the cloud itself sent the path. */
   path: string;
   /** A parameter with a list is repeated. */
   query?: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
-  /** The body, which is serialized. */
   json?: unknown;
   /** Whether it is safe to repeat the call. By default, everything except a POST is. */
   repeatable?: boolean;
   signal?: AbortSignal | undefined;
 }
 
-/** The answer to a call, with method and path for error messages. */
 export interface Answer {
   method: string;
   path: string;
@@ -23,7 +20,6 @@ export interface Answer {
   text: string;
 }
 
-/** A call with its bearer token, if any. */
 export type OutgoingCall = Call & { token?: string };
 
 interface ExchangeOptions {
@@ -81,9 +77,7 @@ function headersOf({ json, token }: OutgoingCall): Record<string, string> {
   };
 }
 
-function pathOnly(path: string): string {
-  return path.replace(/\?.*$/s, '');
-}
+const pathOnly = (path: string): string => path.replace(/\?.*$/s, '');
 
 /** The innermost message: the error of fetch itself only says that it failed. */
 function reasonOf(failure: unknown): string {

@@ -44,7 +44,6 @@ export function createInventory(request: Request<Call>) {
       const answer = await request({ method: 'GET', path: '/locations/tree', signal });
       return readItems(answer, locationSchema).items;
     },
-    /** The users who administer the account. */
     users: (signal?: AbortSignal): Promise<readonly User[]> =>
       listWhole(request, { path: '/users', limit: PAGE_LIMIT, item: userSchema, signal }),
   };

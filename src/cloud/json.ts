@@ -7,7 +7,7 @@ const INTEGER = /^-?\d+$/;
 
 /**
  * Reads JSON without rounding identifiers: an integer beyond 2^53 becomes a string of its exact digits. All other values
- * are read as usual, also numbers such as `50.0`, which src/exact-json.ts would keep as text. Throws a SyntaxError, whose
+ * are read as usual, also numbers such as `50.0`, which src/events/exact-json.ts would keep as text. Throws a SyntaxError, whose
  * message may quote the text.
  */
 export function parseJson(text: string): unknown {
@@ -21,7 +21,6 @@ function keepDigits(_key: string, value: unknown, context?: { source?: string })
   return digits !== undefined && INTEGER.test(digits) ? digits : value;
 }
 
-/** The value of a JSON text; undefined if the text is not JSON. */
 export function jsonOrNothing(text: string): unknown {
   try {
     return parseJson(text);

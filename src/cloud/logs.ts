@@ -13,7 +13,6 @@ import { readJson } from './json.ts';
 import { listAll } from './paging.ts';
 import type { Request } from './request.ts';
 
-/** The log to read, and the time range in epoch milliseconds. */
 interface LogQuery {
   kind: HistoryKind;
   from: number;
@@ -21,7 +20,6 @@ interface LogQuery {
   signal?: AbortSignal | undefined;
 }
 
-/** The logs of the cloud, and its alerts. */
 export type Logs = ReturnType<typeof createLogs>;
 
 export function createLogs(request: Request<Call>) {

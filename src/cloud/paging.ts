@@ -8,7 +8,6 @@ import type { Request } from './request.ts';
 interface ListCall<Item extends z.ZodType> {
   path: string;
   query?: Call['query'];
-  /** The requested page size. */
   limit: number;
   item: Item;
   signal?: AbortSignal | undefined;
@@ -69,11 +68,9 @@ async function* listPages<Item extends z.ZodType>(
   }
 }
 
-/** The content of one answer to a list call. */
 interface ListBody<Item> {
   readonly form: ListForm;
   readonly items: readonly Item[];
-  /** The number of pages in the answer. */
   readonly pages: number;
   /** The size of the whole list, as far as the answer contains it. */
   readonly totalPages?: number | undefined;

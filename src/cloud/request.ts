@@ -1,18 +1,17 @@
 import type { Logger } from 'pino';
 import { adviceFor, CloudApiError, readErrorBody } from './cloud-api-error.ts';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../lib/clock.ts';
 import { exchange, type Answer, type OutgoingCall } from './exchange.ts';
 import { jsonOrNothing } from './json.ts';
-import { createPacer, readRateLimit } from './rate-limit.ts';
-import { readRetryAfter } from '../retry-after.ts';
-import type { Secrets } from '../secrets.ts';
+import { readRetryAfter } from '../lib/retry-after.ts';
+import type { Secrets } from '../lib/secrets.ts';
 
 /** Logs calls, statuses and waits, never bodies or headers. */
 export type CloudLogger = Pick<Logger, 'debug' | 'info' | 'warn'>;
 
 const MAX_RETRIES = 4;
 const FIRST_BACKOFF_MS = 500;
-/** Longer waits are left to the caller: the error contains the wait that the cloud asks for. */
+/** Longer waits are left to the caller: the error contains the wait that the cloud requests. */
 const MAX_WAIT_MS = 120_000;
 const MAX_JITTER_MS = 1000;
 
@@ -69,7 +68,7 @@ export function createRequest(options: RequestOptions): Request<OutgoingCall> {
 
 function refusal(answer: Answer, { clock, secrets }: RequestOptions): CloudApiError {
   const { method, path, status, headers } = answer;
-  const { code, id, message } = readErrorBody(jsonOrNothing(answer.text));
+  const { code, id, message } = readErrorBody(jsonOrNothing(answer.text)) ?? {};
   const errorCode = code === undefined ? undefined : secrets.hide(code);
   const errorId = id === undefined ? undefined : secrets.hide(id);
   const retryAfterMs =
@@ -109,4 +108,68 @@ function wasNeverSent(failure: unknown): boolean {
   if (!(failure instanceof Error)) return false;
   const code = 'code' in failure ? failure.code : undefined;
   return (typeof code === 'string' && NEVER_SENT.has(code)) || wasNeverSent(failure.cause);
+}
+
+/** When fewer calls than this are left, they are spread out. */
+const LOW_WATER = 50;
+/** The longest pause between two calls. If that is too short, the cloud refuses a call and says how long to wait. */
+const MAX_GAP_MS = 10_000;
+
+/** How many calls are left and, if known, in how many milliseconds the quota renews. */
+interface RateLimit {
+  remaining: number;
+  resetMs: number | undefined;
+}
+
+/**
+ * Reads the rate limit from an answer in both known forms: `RateLimit: "default";r=N` with the optional `;t=S`
+ * (specification), and `RateLimit-Remaining` with `RateLimit-Reset` (the actual service). Undefined without either.
+ */
+export function readRateLimit(headers: Headers): RateLimit | undefined {
+  const remaining = headers.get('ratelimit-remaining');
+  if (remaining !== null) return rateLimit(remaining, headers.get('ratelimit-reset') ?? undefined);
+  const policies = (headers.get('ratelimit') ?? '')
+    .split(',')
+    .map((policy) => rateLimit(parameter(policy, 'r'), parameter(policy, 't')))
+    .filter((policy) => policy !== undefined);
+  return policies.toSorted((a, b) => a.remaining - b.remaining)[0];
+}
+
+function rateLimit(remaining: string | undefined, resetSeconds: string | undefined): RateLimit | undefined {
+  const left = seconds(remaining);
+  const reset = seconds(resetSeconds);
+  return left === undefined
+    ? undefined
+    : { remaining: left, resetMs: reset === undefined ? undefined : reset * 1000 };
+}
+
+function parameter(policy: string, name: string): string | undefined {
+  return new RegExp(`;\\s*${name}=(\\d+)`).exec(policy)?.[1];
+}
+
+function seconds(text: string | undefined): number | undefined {
+  return text !== undefined && /^\s*\d+\s*$/.test(text) ? Number(text) : undefined;
+}
+
+/** Delays calls when the quota runs low: spreads them until it renews. */
+export function createPacer(clock: Clock) {
+  let gapMs = 0;
+  let lastAt = 0;
+  return {
+    async turn(signal: AbortSignal | undefined): Promise<void> {
+      const now = clock.now();
+      lastAt = Math.max(now, lastAt + gapMs);
+      if (lastAt > now) await clock.sleep(lastAt - now, signal);
+    },
+    observe(headers: Headers): void {
+      const limit = readRateLimit(headers);
+      if (limit !== undefined) gapMs = gapFor(limit);
+    },
+  };
+}
+
+function gapFor({ remaining, resetMs }: RateLimit): number {
+  if (remaining >= LOW_WATER) return 0;
+  const gap = resetMs === undefined ? MAX_GAP_MS * (1 - remaining / LOW_WATER) : resetMs / (remaining + 1);
+  return Math.min(gap, MAX_GAP_MS);
 }

@@ -1,14 +1,23 @@
 import { isMissing, type CloudApiError } from './cloud-api-error.ts';
-import { subscriptionSchema, type Subscription, type SubscriptionRequest } from './contract/subscription.ts';
 import type { Call } from './exchange.ts';
 import { listAll, readCreated, readItems } from './paging.ts';
 import { path } from './addresses.ts';
 import type { Request } from './request.ts';
-import type { Secrets } from '../secrets.ts';
-import { alertSubscriptionSchema, type AlertSubscription } from './contract/alert-subscription.ts';
+import type { Secrets } from '../lib/secrets.ts';
+import {
+  alertSubscriptionSchema,
+  subscriptionSchema,
+  type AlertSubscription,
+  type Subscription,
+} from './contract/subscription.ts';
 
-/** A subscription as it is requested, of any message type. */
-export type RequestedSubscription = Omit<SubscriptionRequest, 'message_type'> & { message_type: string };
+/** A subscription to be. Newer versions of the service require `status`, which the specification does not have. */
+export interface RequestedSubscription extends Record<
+  'application' | 'url' | 'secret' | 'message_type',
+  string
+> {
+  readonly status?: 'ENABLED' | 'DISABLED' | undefined;
+}
 
 /** The subscriptions in the cloud; not available if this version of the service does not list them. */
 type SubscriptionList =

@@ -1,20 +1,19 @@
 import { z } from 'zod';
 import { CloudApiError } from './cloud-api-error.ts';
 import { homeAccountSchema, viqInfoSchema } from './contract/account.ts';
-import { alertSubscriptionSchema } from './contract/alert-subscription.ts';
 import { permissionCheckResponseSchema, permissionSchema, tokenInfoSchema } from './contract/auth.ts';
-import { DEVICE_VIEWS, listedDeviceSchema } from './contract/device.ts';
+import { listedDeviceSchema, BASIC_DEVICE_MEMBERS } from './contract/device.ts';
 import { locationSchema } from './contract/location.ts';
 import { ALERT_MEMBERS, alertSchema, LOG_KINDS, LOG_MEMBERS, logRecordSchema } from './contract/logs.ts';
 import { LIST_FORMS } from './contract/shared.ts';
-import { subscriptionSchema } from './contract/subscription.ts';
+import { subscriptionSchema, alertSubscriptionSchema } from './contract/subscription.ts';
 import { userSchema } from './contract/user.ts';
 import type { Answer, Call } from './exchange.ts';
 import { jsonOrNothing } from './json.ts';
 import { readList } from './paging.ts';
 import type { Request } from './request.ts';
 import { membersOf, shapeOf } from './shape.ts';
-import { countOf } from '../units.ts';
+import { countOf } from '../lib/text/units.ts';
 
 /** A read-only call whose answer is compared with the documented forms. */
 export interface Probe {
@@ -64,7 +63,7 @@ export function probesAt(now: number): Probe[] {
     ),
     ...LOG_KINDS.map((kind) => list(`/logs/${kind}`, lastDay, logRecordSchema, LOG_MEMBERS[kind])),
     list('/alerts', lastDay, alertSchema, ALERT_MEMBERS),
-    list('/devices', firstPage, listedDeviceSchema, ['id', ...DEVICE_VIEWS.basic]),
+    list('/devices', firstPage, listedDeviceSchema, ['id', ...BASIC_DEVICE_MEMBERS]),
     list('/locations/tree', {}, locationSchema, Object.keys(locationSchema.shape)),
     list('/users', firstPage, userSchema, Object.keys(userSchema.shape)),
     beyondLimit('/logs/audit', 'limit 500', { ...lastDay, limit: 500 }),

@@ -1,25 +1,18 @@
 import pTimeout from 'p-timeout';
 import { z } from 'zod';
 import { CloudApiError } from './cloud-api-error.ts';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../lib/clock.ts';
 import { loginResponseSchema } from './contract/auth.ts';
 import type { Call, OutgoingCall } from './exchange.ts';
 import { readJson } from './json.ts';
 import type { CloudLogger, Request } from './request.ts';
-import type { Secrets } from '../secrets.ts';
+import type { Secrets } from '../lib/secrets.ts';
 
 /** The client's credentials: an API token, or a user name and password to log in with. */
 export type Credentials = { apiToken: string } | { username: string; password: string };
 
 /** Provides the bearer token for calls. */
-export interface Tokens {
-  /** Returns a token that is valid now; concurrent callers share one login. */
-  current(signal?: AbortSignal): Promise<string>;
-  /** Discards a token that the cloud refused. True if logging in can replace it. */
-  drop(token: string): boolean;
-  /** Revokes the token of the login, if any, but never an API token. A failure is logged, not thrown. */
-  logout(signal?: AbortSignal): Promise<void>;
-}
+export type Tokens = ReturnType<typeof createLogins>;
 
 interface TokensOptions {
   credentials: Credentials;
@@ -53,17 +46,12 @@ export function createTokens(options: TokensOptions): Tokens {
   return createLogins({ ...options, credentials });
 }
 
-interface Login {
-  token: string;
-  renewAt: number;
-}
-
 interface LoginOptions extends TokensOptions {
   credentials: { username: string; password: string };
 }
 
-function createLogins({ credentials, request, clock, secrets, logger }: LoginOptions): Tokens {
-  let held: Login | undefined;
+function createLogins({ credentials, request, clock, secrets, logger }: LoginOptions) {
+  let held: { token: string; renewAt: number } | undefined;
   let pending: Promise<string> | undefined;
 
   async function login(): Promise<string> {
@@ -83,7 +71,8 @@ function createLogins({ credentials, request, clock, secrets, logger }: LoginOpt
   }
 
   return {
-    async current(signal) {
+    /** Returns a token that is valid now; concurrent callers share one login. */
+    async current(signal?: AbortSignal): Promise<string> {
       if (held !== undefined && clock.now() < held.renewAt) return held.token;
       pending ??= login().finally(() => {
         pending = undefined;
@@ -91,11 +80,13 @@ function createLogins({ credentials, request, clock, secrets, logger }: LoginOpt
       // An abort ends this wait, not the login: other callers wait for it too.
       return await pTimeout(pending, { milliseconds: Infinity, ...(signal && { signal }) });
     },
-    drop(token) {
+    /** Discards a token that the cloud refused. True if logging in can replace it. */
+    drop(token: string): boolean {
       if (held?.token === token) held = undefined;
       return true;
     },
-    async logout(signal) {
+    /** Revokes the token of the login, if any, but never an API token. A failure is logged, not thrown. */
+    async logout(signal?: AbortSignal): Promise<void> {
       await pending?.catch(() => undefined);
       const token = held?.token;
       held = undefined;

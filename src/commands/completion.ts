@@ -1,6 +1,6 @@
 import type { RootCommand } from '@bomb.sh/tab';
 import { Argument, type Command, type CommandUnknownOpts, type Option } from '@commander-js/extra-typings';
-import { LAUNCHER } from '../command-name.ts';
+import { LAUNCHER } from '../lib/text/command-name.ts';
 import { defineCommand, examples } from './shared/options.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish', 'powershell'] as const;
@@ -67,7 +67,6 @@ export async function printCompletions(program: CommandUnknownOpts, words: reado
   root.parse([...words]);
 }
 
-/** All commands below this one, with their full names: `quarantine list`. */
 function* subcommandsOf(
   parent: CommandUnknownOpts,
   above: readonly string[],

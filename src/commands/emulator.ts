@@ -1,11 +1,10 @@
 import type { Command } from '@commander-js/extra-typings';
 import { dialectHelp, EMULATOR_OPTIONS, flagOf } from '../../emulator/command-options.ts';
-import { UsageError } from '../errors.ts';
+import { UsageError } from '../lib/errors.ts';
 import { defineCommand } from './shared/options.ts';
 import { stopSignal } from './shared/process.ts';
 import { quietLogger } from './shared/run-on-store.ts';
 
-/** The command `emulator`. */
 export function defineEmulator(program: Command): void {
   const emulator = defineCommand(
     program,
@@ -20,7 +19,6 @@ export function defineEmulator(program: Command): void {
   }
 }
 
-/** Runs the emulator until Ctrl-C. Throws a UsageError that lists every wrong option. */
 async function runEmulatorUntilSignal(options: unknown): Promise<void> {
   const signal = stopSignal();
   const { emulatorOptionsSchema, runEmulator, startedScreen } =

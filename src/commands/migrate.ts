@@ -4,7 +4,6 @@ import { print } from './shared/output.ts';
 import { stopSignal } from './shared/process.ts';
 import { quietLogger, type Settings } from './shared/run-on-store.ts';
 
-/** The command `migrate`. */
 export function defineMigrate(program: Command, settings: Settings): void {
   defineCommand(program, 'migrate', 'create the database or update its tables, then exit', [
     'xiq-sink migrate',

@@ -1,5 +1,5 @@
 import { Command, type CommandUnknownOpts } from '@commander-js/extra-typings';
-import { revealHidden } from '../hidden-characters.ts';
+import { revealHidden } from '../lib/text/hidden-characters.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { defineAccess } from './access/command.ts';
 import { defineAlerts } from './alerts/command.ts';
@@ -28,8 +28,7 @@ import { defineSources } from './sources/command.ts';
 import { defineSql } from './sql/command.ts';
 import { defineSubscribe } from './subscribe/command.ts';
 import { defineVerify } from './verify/command.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from '../config/references.ts';
 
 const DOCS = `
 Settings are environment variables. The file .env.example lists all of them.
@@ -78,7 +77,7 @@ export function defineProgram(env: Environment, reread: () => Environment = () =
     .addHelpText('after', DOCS);
 
   program.commandsGroup('Receive, store and forward:');
-  defineServe(program, settings, settingsOf(reread));
+  defineServe(program, env, settings, settingsOf(reread));
   defineMigrate(program, settings);
   defineSubscribe(program, settings);
   defineBackfill(program, settings);

@@ -1,18 +1,14 @@
 import type { SettingsFile } from './settings-file.ts';
+import type { Environment } from './references.ts';
 
 /** Where events are forwarded to. Only the forwarder knows the options of each type of destination, and checks them. */
-export interface ForwardingSettings extends Omit<SettingsFile, 'sources' | 'reports'> {
-  /** The scheduled reports, which only the forwarder can check. Undefined: none. */
-  readonly reports?: unknown;
-  /** One more destination, as a URL. */
+export interface ForwardingSettings extends Omit<SettingsFile, 'sources'> {
   readonly forwardTo: string | undefined;
-  /** The credential for it. */
   readonly forwardToken: string | undefined;
 }
 
-/** Gathers the settings about destinations. */
 export function gatherForwarding(
-  env: Readonly<Record<string, string | undefined>>,
+  env: Environment,
   { destinations, redaction, alerts, reports }: SettingsFile,
 ): ForwardingSettings {
   const [forwardTo, forwardToken] = [env['FORWARD_TO'] || undefined, env['FORWARD_TOKEN'] || undefined];

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { closestName } from '../closest-name.ts';
+import { DEFAULT_DATA_DIR } from '../lib/files/data-directory.ts';
+import { closestName } from '../lib/text/closest-name.ts';
 import {
   anchorUrl,
   baseUrl,
@@ -23,12 +24,12 @@ import {
   webhookSecret,
   witnesses,
 } from './setting-types.ts';
+import type { Environment } from './references.ts';
 
 const MIB = 1024 * 1024;
 
 const retention = integer(1, 1200).optional();
 
-/** The settings of the environment. */
 const environmentSchema = z.object({
   DATABASE_URL: databaseUrl.optional(),
   DATABASE_DIRECT_URL: databaseUrl.optional(),
@@ -37,10 +38,9 @@ const environmentSchema = z.object({
   REDIS_URL: redisUrl.optional(),
   REDIS_CA_FILE: z.string().optional(),
   QUEUE_PREFIX: queuePrefix.default('bull'),
-  DATA_DIR: z.string().default('./data'),
+  DATA_DIR: z.string().default(DEFAULT_DATA_DIR),
   LOG_KEY_FILE: z.string().optional(),
   ERASURE_KEY_FILE: z.string().optional(),
-  /** Whether a client is erased when the cloud has deleted its data. */
   GDPR_ERASURE: choice('auto', 'off').default('off'),
   ANCHOR_FILE: z.string().optional(),
   ANCHOR_URL: anchorUrl.optional(),
@@ -69,11 +69,8 @@ const environmentSchema = z.object({
   CLOUD_USERNAME: z.string().optional(),
   CLOUD_PASSWORD: z.string().optional(),
   MESSAGE_TYPES: commaSeparated.pipe(messageTypes).optional(),
-  /** What becomes of deliveries whose message type this program does not know. */
   OTHER_MESSAGE_TYPES: choice('refuse', 'store').default('refuse'),
-  /** What `serve` does about subscriptions that differ from the settings: report them, or repair them too. */
   SUBSCRIBE: choice('report', 'auto').default('report'),
-  /** Whether `serve` fetches what no webhook brought from the logs of the cloud. */
   HISTORY: choice('auto', 'off').default('auto'),
   HISTORY_CLOCK_TOLERANCE_MS: integer(0, 60_000).default(2_000),
   INVENTORY: choice('auto', 'off').default('auto'),
@@ -91,7 +88,6 @@ const environmentSchema = z.object({
   MAX_BYTES_IN_FLIGHT: integer(MIB, 4096 * MIB).optional(),
   TRUST_PROXY: trustedProxies.optional(),
   DRAIN_SECONDS: integer(0, 600).optional(),
-  /** Who updates the tables: `serve` when it starts, or only the command `migrate`. */
   MIGRATE: choice('auto', 'off').default('auto'),
   RETENTION_AUDIT_MONTHS: retention,
   RETENTION_LOCATION_MONTHS: retention,
@@ -110,7 +106,7 @@ const environmentSchema = z.object({
   XIQ_SINK_CONFIG: z.string().optional(),
 });
 
-export type Environment = z.output<typeof environmentSchema>;
+export type EnvironmentSettings = z.output<typeof environmentSchema>;
 
 /** Settings with a secret value: a problem never shows it. */
 const SECRET_SETTINGS = new Set([
@@ -143,10 +139,7 @@ const FOREIGN = new Set(['SSL_CERT_FILE']);
  * Reads the settings of an environment; an empty one counts as not set. Undefined if any is wrong: `problems` has then
  * gained a line for each, with its value and what it must be. A misspelled name gains a line, too.
  */
-export function readEnvironment(
-  env: Readonly<Record<string, string | undefined>>,
-  problems: string[],
-): Environment | undefined {
+export function readEnvironment(env: Environment, problems: string[]): EnvironmentSettings | undefined {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
   const { data, error } = environmentSchema.safeParse(set);
   for (const { path, message } of error?.issues ?? []) {
@@ -169,7 +162,6 @@ const LONG_NAMES = SETTING_NAMES.filter((name) => name.length >= MIN_MISSPELLED_
 /** One edit is a slip in any name; two only in a name that stays recognizable. */
 const editsOf = (name: string) => (name.length < 8 ? 1 : 2);
 
-/** A line for a variable that is no setting but looks like one. */
 function describeMisspelling(name: string): string[] {
   if (SETTING_NAMES.includes(name) || FOREIGN.has(name)) return [];
   const meant =
@@ -183,6 +175,4 @@ function describeMisspelling(name: string): string[] {
 }
 
 /** A wrong value as it may be shown: an address may contain a password before its last @, or a token in its query. */
-function shown(value: string): string {
-  return value.replace(/^.*@/s, '…@').replace(/([?#]).*$/s, '$1…');
-}
+const shown = (value: string): string => value.replace(/^.*@/s, '…@').replace(/([?#]).*$/s, '$1…');

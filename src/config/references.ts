@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { describeError } from '../errors.ts';
+import { describeError } from '../lib/errors.ts';
 
-type Environment = Readonly<Record<string, string | undefined>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Opens an encrypted text, or throws an error that says why it cannot be opened. */
 type Open = (sealed: string) => string;

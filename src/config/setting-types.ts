@@ -1,13 +1,12 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, accessSync, constants } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
-import { closestName } from '../closest-name.ts';
-import { CLOUD_TYPES } from '../domain.ts';
-import { isPrivate } from '../loopback.ts';
-import { ACCOUNT_ROLES } from '../permissions.ts';
-import { problemOfRedisUrl } from '../redis-address.ts';
-import { problemOfDatabaseUrl } from './database-url.ts';
-import { secretsKeyOf } from '../sealed-secret.ts';
+import { closestName } from '../lib/text/closest-name.ts';
+import { CLOUD_TYPES } from '../events/domain.ts';
+import { isPrivate } from '../lib/loopback.ts';
+import { ACCOUNT_ROLES } from '../store/access/permissions.ts';
+import { problemOfRedisUrl } from '../lib/redis-address.ts';
+import { secretsKeyOf } from './sealed-secret.ts';
 
 /** Shorter secrets can be guessed by brute force. */
 const MIN_SECRET_LENGTH = 16;
@@ -31,11 +30,9 @@ function unknownMembers(unknown: readonly string[], known: readonly string[]): s
     .join('; ');
 }
 
-/** One of several words. */
 export const choice = <const Word extends string>(...words: Word[]) =>
   z.enum(words, `must be one of ${words.join(', ')}`);
 
-/** A whole number in a text. */
 export const integer = (min: number, max: number) =>
   z
     .string()
@@ -43,7 +40,6 @@ export const integer = (min: number, max: number) =>
     .transform(Number)
     .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`);
 
-/** A share of a whole. */
 export const share = z
   .string()
   .regex(/^(?:0?\.\d+|0|1(?:\.0+)?)$/, 'must be a number from 0 to 1')
@@ -84,7 +80,7 @@ export const anchorUrl = z.string().refine((text) => {
   return url !== null && /^https?:$/.test(url.protocol) && isPrivate(url) && url.username === '';
 }, 'must be an https:// address, or http:// on this machine, without user name');
 
-/** The address of this program's console, as browsers see it. Log-ins come back there, so nobody on the way may read them. */
+/** The address of this program's console, as browsers see it. Logins come back there, so nobody on the way may read them. */
 export const consoleUrl = baseUrl.refine(
   (text) => new URL(text).pathname === '/' && isPrivate(new URL(text)),
   'must be an https:// address without a path, such as https://xiq-sink.example (or http:// on this machine)',
@@ -103,7 +99,6 @@ function isBaseUrl(text: string): boolean {
   return url !== null && /^https?:$/.test(url.protocol) && url.href === url.origin + url.pathname;
 }
 
-/** A webhook secret. */
 export const webhookSecret = z
   .string()
   .min(MIN_SECRET_LENGTH, `must be at least ${MIN_SECRET_LENGTH} characters (try: openssl rand -hex 32)`)
@@ -159,7 +154,7 @@ function readKey(file: string): string {
   }
 }
 
-/** The scopes of a log-in by OpenID Connect. Without `openid` there is no ID token. */
+/** The scopes of a login by OpenID Connect. Without `openid` there is no ID token. */
 export const openIdScopes = z
   .string()
   .regex(/^[\u0021-\u007e]+(?: [\u0021-\u007e]+)*$/, 'must be scopes, separated by single spaces')
@@ -178,13 +173,11 @@ const valuesOfGroups = <Value extends string>(value: z.ZodType<Value>, message: 
     return z.NEVER;
   });
 
-/** The role of each group. */
 export const rolesOfGroups = valuesOfGroups(
   z.enum(ACCOUNT_ROLES),
   `must be groups with a role each, such as netops=operator,admins=admin (roles: ${ACCOUNT_ROLES.join(', ')})`,
 );
 
-/** A source that each group may see. */
 export const sourcesOfGroups = valuesOfGroups(
   z.string().regex(/^(?:\*|[a-z0-9][a-z0-9_-]{0,62})$/),
   'must be groups with a source each, such as team-a=customer-a,netops=* (* for all sources)',
@@ -209,4 +202,45 @@ export const trustedProxies = commaSeparated
 
 function isProxyCount([count = '', ...more]: readonly string[]): boolean {
   return more.length === 0 && /^\d{1,2}$/.test(count) && Number(count) >= 1 && Number(count) <= MAX_PROXIES;
+}
+
+/** The values of `sslmode` (PostgreSQL manual, "SSL Support" of libpq), and one of pg's own. */
+const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'];
+
+const FILES = ['sslrootcert', 'sslcert', 'sslkey'];
+
+const HOW_TO_ENCODE =
+  'must be a URL such as postgresql://user:password@host:5432/database: write the special characters of user name and password as %XX: % as %25, @ as %40, / as %2F, # as %23, ? as %3F, : as %3A, space as %20';
+
+/** Why this is not the URL of a database, in words that contain no part of it. Undefined: it is one. */
+export function problemOfDatabaseUrl(text: string): string | undefined {
+  if (!/^postgres(?:ql)?:\/\//.test(text)) {
+    return 'must be a URL that begins with postgres:// or postgresql://';
+  }
+  const url = URL.parse(text);
+  // An unencoded / ? or # ends the part that the password belongs to, and leaves its @ behind.
+  const afterAuthority = text.replace(/^\w+:\/\/[^/?#]*/, '');
+  const isEncoded = !/#|%(?![\da-f]{2})|\s/i.test(text) && !afterAuthority.includes('@');
+  if (url === null || !isEncoded) return HOW_TO_ENCODE;
+  const mode = url.searchParams.get('sslmode');
+  if (mode !== null && !SSL_MODES.includes(mode)) {
+    return `has an unknown sslmode: use one of ${SSL_MODES.join(', ')}`;
+  }
+  if (mode === 'verify-ca' && !url.searchParams.has('sslrootcert')) {
+    return 'needs sslrootcert for sslmode=verify-ca: the file with the certificate of the authority';
+  }
+  if (url.searchParams.has('sslcert') !== url.searchParams.has('sslkey')) {
+    return 'needs both sslcert and sslkey, or neither';
+  }
+  return FILES.map((name) => problemOfFile(name, url.searchParams.get(name))).find((found) => found);
+}
+
+function problemOfFile(parameter: string, file: string | null): string | undefined {
+  if (file === null || (parameter === 'sslrootcert' && file === 'system')) return undefined;
+  try {
+    accessSync(file, constants.R_OK);
+    return undefined;
+  } catch {
+    return `names a file in ${parameter} that can't be read: ${file}`;
+  }
 }

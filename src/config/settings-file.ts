@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { parse as parseYaml, YAMLParseError } from 'yaml';
 import { z } from 'zod';
-import { describeError } from '../errors.ts';
-import { resolveReferences } from './references.ts';
+import { describeError } from '../lib/errors.ts';
+import { resolveReferences, type Environment } from './references.ts';
 import { bearerToken, cloudApiUrl, messageTypes, strictSettings, webhookSecret } from './setting-types.ts';
 
 /** The members of the file; each is checked by itself, so that all that is wrong is reported at once. */
@@ -20,7 +20,6 @@ const perSecond = z
   .max(2 ** 40)
   .optional();
 
-/** The member `limits` of a source in the settings file. */
 const sourceLimits = strictSettings({
   deliveries_per_second: perSecond,
   bytes_per_second: perSecond,
@@ -68,7 +67,6 @@ export interface SettingsFile {
   readonly destinations: z.output<typeof destinationsSchema>;
   /** What to redact in events before they are sent. Undefined: the default rules. */
   readonly redaction?: unknown;
-  /** The alert rules. Undefined: none. */
   readonly alerts?: unknown;
   readonly reports?: unknown;
 }
@@ -79,7 +77,7 @@ export interface SettingsFile {
  */
 export function readSettingsFile(
   file: string | undefined,
-  env: Readonly<Record<string, string | undefined>>,
+  env: Environment,
   problems: string[],
 ): SettingsFile {
   const empty: SettingsFile = { sources: [], destinations: [] };

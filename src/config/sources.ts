@@ -1,8 +1,7 @@
-import { CLOUD_TYPES, type CloudType } from '../domain.ts';
-import type { Environment } from './environment.ts';
+import { CLOUD_TYPES, type CloudType } from '../events/domain.ts';
+import type { EnvironmentSettings } from './environment.ts';
 import type { SettingsFile, SourceLimits } from './settings-file.ts';
 
-/** The API of a source's cloud, and the credentials for it. */
 interface CloudAccess {
   /** Without a trailing slash; may have a path prefix. */
   readonly apiUrl: string;
@@ -23,7 +22,6 @@ export interface SourceConfig {
   readonly limits?: SourceLimits | undefined;
 }
 
-/** The source of the environment's settings. */
 const DEFAULT_SOURCE = 'default';
 
 /**
@@ -31,7 +29,7 @@ const DEFAULT_SOURCE = 'default';
  * a line if they contradict each other.
  */
 export function mergeSources(
-  environment: Environment | undefined,
+  environment: EnvironmentSettings | undefined,
   file: SettingsFile,
   problems: string[],
 ): readonly SourceConfig[] {
@@ -81,12 +79,14 @@ export function sourceOf(
 const twice = (setting: string, what: string) =>
   `${setting}: the file's source "${DEFAULT_SOURCE}" has ${what} of its own; set one of the two`;
 
-/** The settings of a cloud. */
 type GivenCloud = Readonly<
   Partial<Record<'api_url' | 'api_token' | 'username' | 'password', string | undefined>>
 >;
 
-function environmentCloud(environment: Environment | undefined, problems: string[]): CloudAccess | undefined {
+function environmentCloud(
+  environment: EnvironmentSettings | undefined,
+  problems: string[],
+): CloudAccess | undefined {
   const given = {
     api_url: environment?.CLOUD_API_URL,
     api_token: environment?.CLOUD_API_TOKEN,
@@ -97,7 +97,6 @@ function environmentCloud(environment: Environment | undefined, problems: string
   return cloudAccess(given, (member) => `CLOUD_${member.toUpperCase()}`, problems);
 }
 
-/** `nameOf` names a setting for error messages. */
 function cloudAccess(
   { api_url: apiUrl, api_token: apiToken, username, password }: GivenCloud,
   nameOf: (member: keyof GivenCloud) => string,

@@ -1,4 +1,4 @@
-import type { StoredEvent } from '../store/stored-event.ts';
+import type { StoredEvent } from '../events/stored-event.ts';
 
 /** The query parameters of an address; undefined and empty values are left out. */
 export type Query = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -18,24 +18,17 @@ export function addressOf(path: string, query: Query = {}): string {
 export const eventAddress = ({ eventId, occurredAt }: Pick<StoredEvent, 'eventId' | 'occurredAt'>) =>
   addressOf(`/events/${eventId}`, { at: occurredAt });
 
-/** A search for events. */
 export const searchAddress = (query: Query) => addressOf('/events', query);
 
-/** A user's timeline. */
 export const userAddress = (name: string, query: Query = {}) => addressOf('/people/user', { name, ...query });
 
-/** A client's timeline. */
 export const clientAddress = (mac: string, query: Query = {}) =>
   addressOf('/people/client', { mac, ...query });
 
-/** The page of an access point. */
 export const accessPointAddress = (mac: string) => addressOf('/devices/access-point', { mac });
 
-/** The page of one delivery. */
 export const deliveryAddress = (deliveryId: string) => `/deliveries/${deliveryId}`;
 
-/** The page of one destination. */
 export const destinationAddress = (name: string) => `/destinations/${encodeURIComponent(name)}`;
 
-/** The page of one quarantined item. */
 export const quarantinedAddress = (id: string) => `/quarantine/${id}`;

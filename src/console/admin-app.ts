@@ -2,11 +2,10 @@ import express from 'express';
 import type { Express, Request, Response } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
-import type { OpenIdConfig } from '../config.ts';
-import { HttpError } from '../errors.ts';
-import type { Db } from '../store/database.ts';
-import { createAccess, METRICS_PATH } from './access/access.ts';
-import type { Access } from './access/access.ts';
+import type { OpenIdConfig } from '../config/config.ts';
+import { HttpError } from '../lib/errors.ts';
+import type { Db } from '../store/server/database.ts';
+import { createAccess, METRICS_PATH, type Access } from './access/access.ts';
 import { createWrongTokens, requireAccess, requireVisitor, visitorOf, watchAccess } from './access/gate.ts';
 import type { CountFailure, LogRefusal } from './access/gate.ts';
 import { serveLogIn } from './access/log-in.ts';
@@ -14,15 +13,13 @@ import { LOG_IN_STYLE_HASH } from './access/log-in-page.ts';
 import { answerErrors } from './answer-errors.ts';
 import { describeApi } from './api/openapi.ts';
 import { placeOf, type ApiRoute } from './api/route.ts';
-import { navigationOf } from './area.ts';
-import type { Area } from './area.ts';
+import { navigationOf, type Area } from './area.ts';
 import { IMPORT_MAP_HASH, serveAssets } from './assets.ts';
 import { renderDocument } from './html/html.ts';
 import { layOut } from './html/layout.ts';
 import { absoluteAddress, zoneOf } from './html/time-zone.ts';
 import { createSchemaGate } from './schema-gate.ts';
 
-/** What the admin listener needs. */
 export interface AdminOptions {
   /** Undefined: everyone on this machine has access, as long as there are no accounts. */
   readonly token: string | undefined;
@@ -39,7 +36,6 @@ export interface AdminOptions {
 }
 
 export interface ConsoleOptions {
-  /** Undefined: no log-in by OpenID Connect. */
   readonly openId: OpenIdConfig | undefined;
   readonly db: Db;
   readonly areas: readonly Area[];
@@ -62,7 +58,7 @@ const CONTENT_SECURITY_POLICY = {
 
 /**
  * The admin listener: metrics in every role, console and API in the roles that have them. Without access only `/healthz`
- * and the log-in page answer.
+ * and the login page answer.
  */
 export function createAdminApp(options: AdminOptions): Express {
   const { token, console, logger, logRefusal } = options;
@@ -71,7 +67,7 @@ export function createAdminApp(options: AdminOptions): Express {
     token,
     console && { db: console.db, checkSchema, hasOpenId: console.openId !== undefined },
   );
-  const noteWrongToken = createWrongTokens(options.countFailure, logRefusal);
+  const recordWrongToken = createWrongTokens(options.countFailure, logRefusal);
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -95,10 +91,10 @@ export function createAdminApp(options: AdminOptions): Express {
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
   if (console !== undefined) {
     const { db, openId } = console;
-    const counting = { noteWrongToken, countFailure: options.countFailure, logRefusal };
+    const counting = { recordWrongToken, countFailure: options.countFailure, logRefusal };
     app.use(serveLogIn({ access, adminToken: token, ...counting, openId, db, checkSchema }));
   }
-  app.use(requireVisitor({ access, noteWrongToken, hasLogIn: console !== undefined }));
+  app.use(requireVisitor({ access, recordWrongToken, hasLogIn: console !== undefined }));
   app.get(
     METRICS_PATH,
     requireAccess({ needs: 'metrics.read', data: 'whole' }),
@@ -151,7 +147,6 @@ function serveApi(
   }
 }
 
-/** Fires when the client disconnects. */
 function goneOf(response: Response): AbortSignal {
   const gone = new AbortController();
   response.once('close', () => gone.abort());

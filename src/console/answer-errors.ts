@@ -11,16 +11,14 @@ import {
   OutageError,
   SettingsError,
   UsageError,
-} from '../errors.ts';
-import { isLockTimeout } from '../postgres.ts';
-import type { Db } from '../store/database.ts';
-import { ALL_SOURCES } from '../store/scope.ts';
-import { describeTableLock } from '../store/waits.ts';
+} from '../lib/errors.ts';
+import { isLockTimeout } from '../store/server/postgres.ts';
+import type { Db } from '../store/server/database.ts';
+import { ALL_SOURCES } from '../store/server/scope.ts';
+import { describeTableLock } from '../store/server/waits.ts';
 import type { Visitor } from './access/access.ts';
-import { letInWith, wantsPage } from './access/gate.ts';
-import type { LogRefusal } from './access/gate.ts';
-import { navigationOf } from './area.ts';
-import type { Area } from './area.ts';
+import { visitorIfAny, wantsPage, type LogRefusal } from './access/gate.ts';
+import { navigationOf, type Area } from './area.ts';
 import { html, renderDocument, type Content } from './html/html.ts';
 import { headOf, layOut } from './html/layout.ts';
 import { zoneOf } from './html/time-zone.ts';
@@ -39,13 +37,13 @@ export function answerErrors(
   return async (error: unknown, request, response, _next) => {
     const errorId = randomUUID();
     const isLocked = db !== undefined && isLockTimeout(error);
-    const shown = isLocked ? await lockedError(error, db, letInWith(request)) : error;
+    const shown = isLocked ? await lockedError(error, db, visitorIfAny(request)) : error;
     const { status, code, message, retryAfter } = asHttpError(shown);
     // The gate has logged it already.
     const isWrongToken = status === 401 && request.headers.authorization !== undefined;
     const line = { errorId, status, method: request.method, path: request.path };
     if (status >= 500) logger.error({ ...line, err: error }, `console: ${message}`);
-    else if (letInWith(request) !== undefined) logger.info(line, `console: ${message}`);
+    else if (visitorIfAny(request) !== undefined) logger.info(line, `console: ${message}`);
     else if (!isWrongToken)
       logRefusal({ ...line, remote: request.socket.remoteAddress ?? '' }, `console: ${message}`);
     if (response.headersSent) {
@@ -60,7 +58,7 @@ export function answerErrors(
     }
     const title = TITLES.get(status) ?? 'Internal error';
     const content = explain(status, message, errorId);
-    const visitor = letInWith(request);
+    const visitor = visitorIfAny(request);
     const document =
       visitor === undefined
         ? bare(title, content)
@@ -75,7 +73,6 @@ export function answerErrors(
   };
 }
 
-/** Time to find out who has locked a table. */
 const FIND_LOCK_MS = 1_000;
 
 /** A table was locked for longer than a page waits. Sessions of the database are named to those who may see all of it. */

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,10 +16,11 @@ const PACKAGES = {
   uplot: path.join(folderOf('uplot'), 'dist/uPlot.esm.js'),
 };
 
-const BROWSER_DIRECTORY = path.join(import.meta.dirname, 'browser');
+const BROWSER_DIRECTORY = path.join(import.meta.dirname, './browser');
 const UPLOT_STYLE = path.join(folderOf('uplot'), 'dist/uPlot.min.css');
 
-const browserFiles = readdirSync(BROWSER_DIRECTORY).filter((name) => /\.(?:js|css|svg)$/.test(name));
+/** Relative to that directory, as in their addresses: their imports of each other are the same there. */
+const browserFiles = globSync('**/*.{js,css,svg}', { cwd: BROWSER_DIRECTORY }).toSorted();
 
 /** Changes with any of the files, so that browsers can cache them forever: a new version has new addresses. */
 const version = hash(
@@ -31,7 +32,6 @@ const version = hash(
 
 const BASE = `/assets/${version}`;
 
-/** The addresses of the assets. */
 export const ASSETS = {
   modules: BASE,
   style: `${BASE}/console.css`,
@@ -51,15 +51,15 @@ const filesOf = new Map<string, string>([
   ...browserFiles.map((name) => [name, path.join(BROWSER_DIRECTORY, name)] as const),
 ]);
 
-/** What each module imports, as it is written there. */
-const imports = new Map(
-  [...filesOf].map(([name, file]) => [
-    name,
-    [...readFileSync(file, 'utf8').matchAll(/\bfrom ?["'](?:\.\/)?([\w./-]+)["']/g)].map(
-      ([, from = '']) => from,
-    ),
-  ]),
-);
+/** The names of the modules that each one imports. */
+const imports = new Map([...filesOf].map(([name, file]) => [name, importsOf(name, file)]));
+
+function importsOf(name: string, file: string): readonly string[] {
+  const specifiers = readFileSync(file, 'utf8').matchAll(/\bfrom ?["']([\w./-]+)["']/g);
+  return [...specifiers].map(([, from = '']) =>
+    from.startsWith('.') ? path.posix.join(path.posix.dirname(name), from) : from,
+  );
+}
 
 /** The addresses of modules and of everything that they import, so that a browser loads all of them at once. */
 export function modulesFor(names: readonly string[]): readonly string[] {

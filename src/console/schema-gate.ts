@@ -1,7 +1,7 @@
 import pTimeout from 'p-timeout';
-import { HttpError } from '../errors.ts';
-import type { Db } from '../store/database.ts';
-import { readMigrationState } from '../store/migrate.ts';
+import { HttpError } from '../lib/errors.ts';
+import type { Db } from '../store/server/database.ts';
+import { readMigrationState } from '../store/server/schema/migrate.ts';
 
 /** Passes when the database has every table of this program. Throws HttpError 503 while it is being prepared. */
 export type SchemaGate = () => Promise<void>;

@@ -1,14 +1,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { chown, mkdir, rm } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createZstdCompress, createZstdDecompress } from 'node:zlib';
-import { copyOut } from '../postgres-copy.ts';
-import { withClient } from '../postgres.ts';
-import { markRestoring, openCluster, stopServer, type Cluster } from './cluster.ts';
+import { copyOut } from '../store/server/postgres-copy.ts';
+import { withClient } from '../store/server/postgres.ts';
+import { giveToServer, markRestoring, openCluster, stopServer, type Cluster } from './cluster.ts';
 import { bootstrapUrl, CREDENTIALS_FILE, keepCredentials } from './credentials.ts';
+import { serverCommand } from './server-user.ts';
 
 /** The file of credentials in a data directory: a copy of the database needs them. */
 export const credentialsOf = (dataDir: string) => path.join(dataDir, 'postgres', CREDENTIALS_FILE);
@@ -93,18 +94,12 @@ export async function beginRestore(dataDir: string): Promise<Cluster> {
 }
 
 /** Unpacks a copy of the database. Nothing but `restore` starts it before `markRestoring` says that it is complete. */
-export async function unpackBaseBackup(
-  { directory, runAs }: Cluster,
-  file: string,
-  signal: AbortSignal,
-): Promise<void> {
+export async function unpackBaseBackup(cluster: Cluster, file: string, signal: AbortSignal): Promise<void> {
+  const { directory, user } = cluster;
   await mkdir(directory, { mode: 0o700 });
-  if (runAs !== undefined) await chown(directory, runAs.uid, runAs.gid);
-  const tar = spawn('tar', ['-x', '-f', '-', '-C', directory], {
-    cwd: '/',
-    stdio: ['pipe', 'ignore', 'pipe'],
-    ...runAs,
-  });
+  await giveToServer(cluster, directory);
+  const { command, args, options } = serverCommand(user, 'tar', ['-x', '-f', '-', '-C', directory]);
+  const tar = spawn(command, args, { ...options, stdio: ['pipe', 'ignore', 'pipe'] });
   let complaint = '';
   tar.stderr.on('data', (text: Buffer) => (complaint += text.toString()));
   const closed = once(tar, 'close');

@@ -5,10 +5,11 @@ import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
-import { commandName } from '../command-name.ts';
-import { syncDirectory } from '../durable-file.ts';
-import { describeError, UsageError } from '../errors.ts';
-import { makePrivateDirectory, privateMode } from '../private-directory.ts';
+import { commandName } from '../lib/text/command-name.ts';
+import { syncDirectory } from '../lib/files/durable-file.ts';
+import { openDataDirectory } from '../lib/files/data-directory.ts';
+import { UsageError } from '../lib/errors.ts';
+import { findServerUser, runAsServer } from './server-user.ts';
 
 const Binaries = z.object({ initdb: z.string(), pg_ctl: z.string() });
 
@@ -22,22 +23,18 @@ export async function openCluster(dataDir: string) {
   const binaries = await findBinaries();
   const home = path.join(dataDir, 'postgres');
   const directory = path.join(home, 'cluster');
-  await makePrivateDirectory(home);
-  // Earlier versions let all users read it.
-  if (((await stat(home)).mode & 0o066) !== 0) await chmod(home, privateMode());
-  const runAs = process.getuid?.() === 0 ? await serverUser(directory) : undefined;
-  const cluster = {
-    /** The directory of everything below. */
+  await openDataDirectory(dataDir);
+  await openDataDirectory(home);
+  // Earlier versions let all users read it. Their server may still need to pass through.
+  const { mode } = await stat(home);
+  if ((mode & 0o066) !== 0) await chmod(home, mode & 0o711);
+  return {
     home,
-    /** The server's data directory. */
     directory,
     logFile: path.join(home, 'server.log'),
     binaries,
-    /** The operating system user of the server, if this program runs as root. */
-    runAs,
+    user: await findServerUser(binaries.initdb, directory),
   };
-  if (runAs !== undefined) await checkReachable(cluster);
-  return cluster;
 }
 
 /** Whether there is a database in this directory, running or not. */
@@ -106,7 +103,7 @@ export async function createDataDirectory(
       '--encoding=UTF8',
       '--locale=C',
     ];
-    await runAsServer(cluster, cluster.binaries.initdb, options, signal);
+    await runAsServer(cluster.user, cluster.binaries.initdb, options, signal);
   } finally {
     await rm(passwordFile, { force: true });
   }
@@ -120,7 +117,7 @@ export async function startServer(
   timeoutS: number,
   signal?: AbortSignal,
 ): Promise<void> {
-  await removeStalePid(cluster);
+  await prepareStart(cluster);
   await writeFile(cluster.logFile, '', { flag: 'a', mode: 0o600 });
   await chmod(cluster.logFile, 0o600);
   await giveToServer(cluster, cluster.logFile);
@@ -145,7 +142,7 @@ export type StopMode = 'fast' | 'immediate';
 
 /** Stops the server and waits until it has ended. Does nothing if it is not running. */
 export async function stopServer(cluster: Cluster, mode: StopMode = 'fast'): Promise<void> {
-  if (!existsSync(path.join(cluster.directory, 'postmaster.pid'))) return;
+  if (!existsSync(lockFileOf(cluster.directory))) return;
   await pgCtl(cluster, 'stop', '-w', '-m', mode);
 }
 
@@ -168,79 +165,37 @@ async function findBinaries() {
   }
 }
 
-/** The user that the server runs as when this program is root: the owner of the data directory, else a user for it. */
-async function serverUser(directory: string) {
-  const owner = await stat(directory).catch(() => undefined);
-  return owner === undefined || owner.uid === 0 ? postgresUser() : { uid: owner.uid, gid: owner.gid };
-}
-
-/** Postgres refuses to run as root, so root creates a user for it, as the package's own start does. */
-async function postgresUser() {
-  const id = async (flag: string) => Number((await run('id', [flag, 'postgres'])).stdout);
-  const ids = async () => ({ uid: await id('-u'), gid: await id('-g') });
-  try {
-    return await ids();
-  } catch {
-    try {
-      await run('useradd', ['--system', '--user-group', '--no-create-home', 'postgres']);
-      return await ids();
-    } catch (error) {
-      throw new UsageError(
-        'Postgres does not run as root, and the user "postgres" could not be created: ' +
-          'start as another user, create one named postgres, or set DATABASE_URL',
-        { cause: error },
-      );
-    }
-  }
-}
-
-/** The server's user needs access to every directory above the binaries and the data. */
-async function checkReachable(cluster: Pick<Cluster, 'binaries' | 'home' | 'runAs'>): Promise<void> {
-  for (const target of [cluster.binaries.initdb, cluster.home]) {
-    try {
-      await runAsServer(cluster, 'ls', ['-d', target]);
-    } catch (error) {
-      throw new UsageError(
-        `the user that runs the embedded database when this program runs as root cannot access ${target}: ` +
-          'move the checkout (or DATA_DIR) out of a private directory such as /root, start as another user, or set DATABASE_URL',
-        { cause: error },
-      );
-    }
-  }
-}
-
-/**
- * After a reboot the process id in postmaster.pid may belong to another program, and Postgres then refuses to start. The
- * file is removed only if that process is certainly not a Postgres.
- */
-async function removeStalePid(cluster: Cluster): Promise<void> {
-  const pidFile = path.join(cluster.directory, 'postmaster.pid');
-  const pid = Number((await readFile(pidFile, 'utf8').catch(() => '')).split('\n')[0]);
-  if (!(pid > 0)) return;
-  const command = await run('ps', ['-p', String(pid), '-o', 'args=']).then(
+/** The command line of the process that the lock file of the server names. Undefined if there is no such process. */
+async function readLockHolder({ directory }: Cluster): Promise<string | undefined> {
+  const lock = await readFile(lockFileOf(directory), 'utf8').catch(() => '');
+  const pid = Number(lock.split('\n')[0]);
+  if (!(pid > 0)) return undefined;
+  return run('ps', ['-p', String(pid), '-o', 'args=']).then(
     ({ stdout }) => stdout.trim(),
-    () => '',
+    () => undefined,
   );
-  if (command !== '' && !command.includes('postgres')) await rm(pidFile, { force: true });
 }
 
-async function pgCtl(cluster: Cluster, verb: string, ...args: string[]): Promise<void> {
-  await runAsServer(cluster, cluster.binaries.pg_ctl, [verb, '-D', cluster.directory, ...args]);
-}
+const lockFileOf = (directory: string) => path.join(directory, 'postmaster.pid');
 
-async function runAsServer(
-  { runAs }: Pick<Cluster, 'runAs'>,
-  program: string,
-  args: string[],
-  signal?: AbortSignal,
-): Promise<void> {
-  try {
-    await run(program, args, { cwd: '/', ...runAs, signal });
-  } catch (error) {
-    throw new Error(`${path.basename(program)} failed: ${describeError(error)}`, { cause: error });
+async function prepareStart(cluster: Cluster): Promise<void> {
+  const { directory, user } = cluster;
+  const holder = await readLockHolder(cluster);
+  if (holder?.includes('postgres') === true) return;
+  // After a reboot, the process id may belong to another program, and Postgres then refuses to start.
+  if (holder !== undefined) await rm(lockFileOf(directory), { force: true });
+  // Root has made it in a user namespace, which is not allowed any more.
+  const { owner } = user;
+  if (owner !== undefined && (await stat(directory)).uid !== owner.uid) {
+    await run('chown', ['-R', `${owner.uid}:${owner.gid}`, directory]);
   }
 }
 
-async function giveToServer({ runAs }: Cluster, file: string): Promise<void> {
-  if (runAs !== undefined) await chown(file, runAs.uid, runAs.gid);
+async function pgCtl({ user, binaries, directory }: Cluster, verb: string, ...args: string[]): Promise<void> {
+  await runAsServer(user, binaries.pg_ctl, [verb, '-D', directory, ...args]);
+}
+
+/** Makes the server the owner of a file. */
+export async function giveToServer({ user: { owner } }: Cluster, file: string): Promise<void> {
+  if (owner !== undefined) await chown(file, owner.uid, owner.gid);
 }

@@ -1,71 +1,45 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
 import getPort from 'get-port';
 import { z } from 'zod';
-import { isMissingFile } from '../durable-file.ts';
-
-/** The credentials as they are in the file. Earlier versions called the superuser the owner, and used it for everything. */
-const Stored = z
-  .object({
-    port: z.number(),
-    bootstrapPassword: z.string().optional(),
-    ownerPassword: z.string().optional(),
-    servicePassword: z.string().optional(),
-    readerPassword: z.string(),
-  })
-  .transform(({ port, ownerPassword, bootstrapPassword = ownerPassword, servicePassword, readerPassword }) =>
-    bootstrapPassword === undefined
-      ? undefined
-      : {
-          port,
-          bootstrapPassword,
-          servicePassword: servicePassword ?? derivePassword(bootstrapPassword),
-          readerPassword,
-        },
-  );
+import { unlessMissing } from '../lib/files/durable-file.ts';
 
 /**
  * The port of the embedded database, kept from start to start, and the passwords of its roles. That of the superuser
  * `postgres`, which creates the other roles, is used for nothing else.
  */
-export type Credentials = NonNullable<z.output<typeof Stored>>;
+const Credentials = z.object({
+  port: z.number(),
+  bootstrapPassword: z.string(),
+  servicePassword: z.string(),
+  readerPassword: z.string(),
+});
 
-/** The service's password in an installation of an earlier version: the same for all programs that start at once. */
-const derivePassword = (bootstrapPassword: string) =>
-  createHmac('sha256', bootstrapPassword).update(SERVICE).digest('hex');
+export type Credentials = z.infer<typeof Credentials>;
 
-/** The name of the database in the embedded server. */
 export const DATABASE = 'xiq_sink';
 
-/** The role of the service. */
 export const SERVICE = 'xiq_sink';
 const READER = 'xiq_reader';
 
 /** Reads the credentials in a directory, or generates them if there are none. Throws if they are unreadable. */
 export async function keepCredentials(home: string): Promise<Credentials> {
   const file = credentialsFile(home);
-  let text: string;
-  try {
-    text = await readFile(file, 'utf8');
-  } catch (error) {
-    if (!isMissingFile(error)) throw error;
-    const [bootstrapPassword, servicePassword, readerPassword] = [
-      newPassword(),
-      newPassword(),
-      newPassword(),
-    ];
-    const port = await getPort({ host: '127.0.0.1' });
-    const credentials = { port, bootstrapPassword, servicePassword, readerPassword };
+  const text = await unlessMissing(readFile(file, 'utf8'), undefined);
+  if (text === undefined) {
+    const credentials = {
+      port: await getPort({ host: '127.0.0.1' }),
+      bootstrapPassword: newPassword(),
+      servicePassword: newPassword(),
+      readerPassword: newPassword(),
+    };
     await writeCredentials(home, credentials);
     return credentials;
   }
-  const stored: unknown = JSON.parse(text);
-  const credentials = Stored.safeParse(stored).data;
-  if (credentials === undefined) throw new Error(`${file} is damaged: restore it from a backup`);
-  if (!isDeepStrictEqual(stored, credentials)) await writeCredentials(home, credentials);
-  return credentials;
+  const { data } = Credentials.safeParse(JSON.parse(text));
+  if (data === undefined) throw new Error(`${file} is damaged: restore it from a backup`);
+  return data;
 }
 
 const newPassword = () => randomBytes(24).toString('hex');
@@ -87,7 +61,6 @@ export function serviceUrl({ port, servicePassword }: Credentials, database: str
   return `postgresql://${SERVICE}:${servicePassword}@127.0.0.1:${port}/${database}`;
 }
 
-/** Connection string of the reading role, with the password. */
 export function readerUrl({ port, readerPassword }: Credentials): string {
   return `postgresql://${READER}:${readerPassword}@127.0.0.1:${port}/${DATABASE}`;
 }
@@ -102,7 +75,6 @@ export async function writePsqlArgument(
   return `postgresql://${READER}@127.0.0.1:${port}/${DATABASE}?passfile=${encodeURI(passFile)}`;
 }
 
-/** The name of the file with the credentials. */
 export const CREDENTIALS_FILE = 'credentials.json';
 
 const credentialsFile = (home: string) => path.join(home, CREDENTIALS_FILE);

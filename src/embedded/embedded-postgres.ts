@@ -1,6 +1,6 @@
 import getPort, { clearLockedPorts } from 'get-port';
-import { withClient, type Client } from '../postgres.ts';
-import { createRoles } from '../store/create-roles.ts';
+import { withClient } from '../store/server/postgres.ts';
+import { createRoles } from '../store/server/roles/create-roles.ts';
 import {
   createDataDirectory,
   endOfLog,
@@ -21,7 +21,7 @@ import {
   writePsqlArgument,
 } from './credentials.ts';
 import type { Credentials } from './credentials.ts';
-import { LOCK_DATABASE, reserveLockDatabase, takeInstanceLock, type InstanceLock } from './instance-lock.ts';
+import { Client } from 'pg';
 
 /**
  * A real Postgres in the data directory, for a machine without one. The binaries come with the npm package
@@ -29,20 +29,7 @@ import { LOCK_DATABASE, reserveLockDatabase, takeInstanceLock, type InstanceLock
  * store the deliveries that it accepted. `pg_ctl` starts the server as a daemon, so that it also survives a `kill -9` of
  * this program and is taken over by the next start.
  */
-export interface EmbeddedPostgres {
-  /** Connection string of the service, with the password. */
-  readonly databaseUrl: string;
-  /** Connection string of the reading role, with the password. */
-  readonly readerUrl: string;
-  /** The argument for `psql`: the reading role, with its password in a file. Not a secret. */
-  readonly psqlArgument: string;
-  /** Whether this call started the server. False: it was running already. */
-  readonly started: boolean;
-  /** Takes the lock that only one `serve` may hold. Undefined if another one holds it. */
-  lock(): Promise<InstanceLock | undefined>;
-  /** Stops the server, and with it all open connections. */
-  stop(mode?: StopMode): Promise<void>;
-}
+export type EmbeddedPostgres = Awaited<ReturnType<typeof startEmbeddedPostgres>>;
 
 const START_TIMEOUT_S = 60;
 
@@ -63,11 +50,7 @@ const SERVER_OPTIONS = [
  * one way or the other; a server that it has not returned does not run. Only `restore` starts a database that is not
  * restored completely.
  */
-export async function startEmbeddedPostgres(
-  dataDir: string,
-  signal?: AbortSignal,
-  forRestore = false,
-): Promise<EmbeddedPostgres> {
+export async function startEmbeddedPostgres(dataDir: string, signal?: AbortSignal, forRestore = false) {
   const cluster = await openCluster(dataDir);
   await refuseUnusable(cluster, forRestore);
   let credentials = await keepCredentials(cluster.home);
@@ -77,21 +60,22 @@ export async function startEmbeddedPostgres(
   if (!runs) credentials = await startOnFreePort(cluster, credentials, signal);
   await createDatabase(credentials);
   const urls = { databaseUrl: serviceUrl(credentials), readerUrl: readerUrl(credentials) };
-  // A running server has its roles from the program that started it, unless that was an earlier version.
+  // A running server has its roles from the program that started it, unless that was killed before it made them.
   if (!runs || !(await canLogIn(urls.databaseUrl))) {
     await createRoles(bootstrapUrl(credentials), urls);
     await asBootstrap(credentials, (client) => reserveLockDatabase(client, SERVICE));
   }
   return {
     ...urls,
+    /** The argument for `psql`: the reading role, with its password in a file. Not a secret. */
     psqlArgument: await writePsqlArgument(cluster.home, credentials),
+    /** Whether this call started the server. False: it was running already. */
     started: !runs,
     lock: () => takeInstanceLock(serviceUrl(credentials, LOCK_DATABASE)),
-    stop: (mode) => stopServer(cluster, mode),
+    stop: (mode?: StopMode) => stopServer(cluster, mode),
   };
 }
 
-/** Starts the server, on its last port if that is free. */
 async function startOnFreePort(
   cluster: Cluster,
   kept: Credentials,
@@ -144,3 +128,42 @@ async function createDatabase(credentials: Credentials): Promise<void> {
 
 const asBootstrap = <T>(credentials: Credentials, work: (client: Client) => Promise<T>) =>
   withClient(bootstrapUrl(credentials, 'postgres'), work);
+
+/** Held until released, or until the process dies in whatever way: the lock belongs to the connection. */
+interface InstanceLock {
+  release(): Promise<void>;
+}
+
+/** Advisory lock key of "a `serve` runs on this embedded database". */
+const INSTANCE_LOCK = 0x78697169;
+
+/**
+ * The database of the lock. Every role may take an advisory lock, but only in a database that it may connect to: the
+ * events are in another one, which is all that the reading role needs.
+ */
+const LOCK_DATABASE = 'postgres';
+
+/** Keeps all roles but this one out of the database of the lock. Needs its owner's connection; may be repeated. */
+async function reserveLockDatabase(
+  client: Pick<Client, 'query' | 'escapeIdentifier'>,
+  role: string,
+): Promise<void> {
+  await client.query(`revoke connect, temporary on database ${LOCK_DATABASE} from public`);
+  await client.query(`grant connect on database ${LOCK_DATABASE} to ${client.escapeIdentifier(role)}`);
+}
+
+async function takeInstanceLock(lockDatabaseUrl: string): Promise<InstanceLock | undefined> {
+  const client = new Client({
+    connectionString: lockDatabaseUrl,
+    application_name: 'xiq-sink instance',
+    keepAlive: true,
+  });
+  client.on('error', () => undefined);
+  await client.connect();
+  const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [
+    INSTANCE_LOCK,
+  ]);
+  if (rows[0]?.taken === true) return { release: () => client.end() };
+  await client.end();
+  return undefined;
+}

@@ -2,25 +2,29 @@ import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Config } from '../config.ts';
-import { isMissingFile } from '../durable-file.ts';
-import { UsageError } from '../errors.ts';
-import { makePrivateDirectory } from '../private-directory.ts';
-import type { Db } from '../store/database.ts';
+import type { Config } from '../config/config.ts';
+import { isMissingFile } from '../lib/files/durable-file.ts';
+import { UsageError } from '../lib/errors.ts';
+import { makePrivateDirectory } from '../lib/files/private-directory.ts';
+import type { Db } from '../store/server/database.ts';
 import {
   eraseRows,
   findEventsById,
   findEventsByPattern,
   findOtherTraces,
   NO_TRACES,
+  suggestErasures,
+  addFingerprints,
+  readFingerprints,
   type Erasable,
   type ErasureGrounds,
-} from '../store/erase.ts';
-import { addRefused, readRefused } from '../store/refused-records.ts';
-import { personPattern } from './person-pattern.ts';
+} from '../store/seal/erase.ts';
 import { parseKey, SETTLED_MS, toRefused, type Person } from './refusals.ts';
+import { macDigits, writeMac } from '../events/mac-address.ts';
+import type { Logger } from 'pino';
+import { recordAction } from '../store/access/operator-log.ts';
+import { repeatInBackground } from '../lib/repeat.ts';
 
-/** What to erase. */
 export interface Chosen {
   readonly person: Person;
   readonly eventIds: readonly string[];
@@ -49,8 +53,8 @@ export async function eraseForGood(
   grounds: ErasureGrounds,
   onWaiting: () => void = () => undefined,
 ): Promise<string> {
-  const key = await keepErasureKey(erasureKeyFile, (await readRefused(db)).length > 0);
-  await addRefused(db, toRefused(key, chosen.person, chosen.eventIds));
+  const key = await keepErasureKey(erasureKeyFile, (await readFingerprints(db)).length > 0);
+  await addFingerprints(db, toRefused(key, chosen.person, chosen.eventIds));
   await sleep(SETTLED_MS);
   const deadline = performance.now() + SEALED_WITHIN_MS;
   for (;;) {
@@ -71,7 +75,7 @@ const SEALED_WITHIN_MS = 60_000;
 const RETRY_MS = 2_000;
 
 /**
- * Reads the key that tells erased persons; the first erasure makes it, in a file that only its owner may read. Throws a
+ * Reads the key that recognizes records of erased people; the first erasure makes it, in a file that only its owner may read. Throws a
  * UsageError if it is damaged, or missing although `isUsed`: another one would let erased records come back.
  */
 async function keepErasureKey(file: string, isUsed: boolean): Promise<Buffer> {
@@ -87,4 +91,63 @@ async function keepErasureKey(file: string, isUsed: boolean): Promise<Buffer> {
   const key = randomBytes(32);
   await writeFile(file, `${key.toString('hex')}\n`, { mode: 0o600, flag: 'wx' });
   return key;
+}
+
+/**
+ * A regular expression of Postgres, for any case, that finds a person in the text of a JSON value: names as whole words,
+ * MAC addresses and phone numbers in any notation. Undefined for nobody.
+ */
+export function personPattern({ users, macs, phones }: Person): string | undefined {
+  const patterns = [...users.map(userPattern), ...macs.map(macPattern), ...phones.map(phonePattern)];
+  return patterns.length === 0 ? undefined : patterns.join('|');
+}
+
+/** In JSON, a letter after a backslash is an escape and no part of the word that follows. */
+function userPattern(name: string): string {
+  const inJson = JSON.stringify(name).slice(1, -1);
+  const literal = inJson.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
+  return String.raw`(?:(?<![\w.@+-])|(?<=\\[bfnrt]))${literal}(?![\w@-]|\.\w)`;
+}
+
+const macPattern = (mac: string): string => `(?<![0-9a-f])${writeMac(macDigits(mac), '[-:. ]?')}(?![0-9a-f])`;
+
+function phonePattern(phone: string): string {
+  const digits = phone.replaceAll(/\D/g, '').replace(/^00/, '');
+  return `(?<![1-9])${digits.split('').join('[ ./()-]*')}(?![0-9])`;
+}
+
+const INTERVAL_MS = 60 * 60 * 1000;
+
+const OPERATOR = { name: 'xiq-sink', via: 'system' } as const;
+const REASON = 'The cloud deleted the data of this client (GDPR_LOG_ALL)';
+
+interface GdprErasures {
+  readonly db: Db;
+  readonly config: Config;
+  readonly logger: Logger;
+}
+
+/** Erases the events of clients whose data the cloud has deleted: now and every hour, with `GDPR_ERASURE=auto`. */
+export function startGdprErasures({ db, config, logger }: GdprErasures, started: AsyncDisposableStack): void {
+  if (!config.erasesAfterGdprLog) return;
+  const work = async () => {
+    for (const { mac, events } of await suggestErasures(db)) {
+      const chosen = { person: { users: [], macs: [mac], phones: [] }, eventIds: [] };
+      const erasure = await recordAction(
+        db,
+        { operator: OPERATOR, action: 'events.erase', details: { reason: REASON, events } },
+        () => eraseForGood(db, config, chosen, { operator: OPERATOR.name, reason: REASON }),
+        (id) => ({ erasure: id }),
+      );
+      logger.info(
+        { erasure, events },
+        'the events of a client were erased, because the cloud deleted its data',
+      );
+    }
+  };
+  repeatInBackground(
+    { part: 'erasures', failure: 'a client was not erased', level: 'error', pauseMs: INTERVAL_MS, work },
+    logger,
+    started,
+  );
 }

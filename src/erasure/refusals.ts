@@ -1,14 +1,11 @@
+import { MAC_SOURCE, macDigits } from '../events/mac-address.ts';
 import { createHash, createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { describeError, OutageError } from '../errors.ts';
-import type { Db } from '../store/database.ts';
-import type { EventRow } from '../store/insert-events.ts';
-import {
-  readRefused,
-  type RefusedKind,
-  type RefusedRecord,
-  type StoredRefusal,
-} from '../store/refused-records.ts';
+import { describeError, OutageError } from '../lib/errors.ts';
+import type { Db } from '../store/server/database.ts';
+import type { EventRow } from '../store/events/insert-events.ts';
+import { readFingerprints, type ErasedFingerprint, type StoredFingerprint } from '../store/seal/erase.ts';
+import type { FingerprintKind } from '../store/server/schema/seal-tables.ts';
 
 /** Names, MAC addresses and phone numbers of a person. */
 export interface Person {
@@ -33,14 +30,14 @@ export interface RefusalReader {
 const FRESH_MS = 1_000;
 export const SETTLED_MS = 3 * FRESH_MS;
 
-/** Creates a reader that asks the database once a second at most. */
+/** Creates a reader that queries the database once a second at most. */
 export function createRefusalReader(keyFile: string | undefined): RefusalReader {
   let readAt = -Infinity;
   let known: Refusals | undefined;
   return {
     async read(db) {
       if (performance.now() - readAt < FRESH_MS) return known;
-      const records = await readRefused(db);
+      const records = await readFingerprints(db);
       known = records.length === 0 ? undefined : createRefusals(records, await readKey(keyFile));
       readAt = performance.now();
       return known;
@@ -69,10 +66,10 @@ export function parseKey(text: string): Buffer {
   return key;
 }
 
-/** Names a key without telling it. */
+/** An identifier of a key that does not reveal it. */
 const keyIdOf = (key: Buffer) => createHash('sha256').update(key).digest('hex').slice(0, 16);
 
-const digestOf = (key: Buffer, kind: RefusedKind, value: string) =>
+const digestOf = (key: Buffer, kind: FingerprintKind, value: string) =>
   createHmac('sha256', key).update(`${kind}\n${value}`).digest();
 
 /** The records of a person, and events, as they are refused. */
@@ -80,9 +77,9 @@ export function toRefused(
   key: Buffer,
   { users, macs, phones }: Person,
   eventIds: readonly string[],
-): readonly RefusedRecord[] {
+): readonly ErasedFingerprint[] {
   const keyId = keyIdOf(key);
-  const record = (kind: RefusedKind, value: string, words = 1): RefusedRecord => ({
+  const record = (kind: FingerprintKind, value: string, words = 1): ErasedFingerprint => ({
     kind,
     words,
     keyId,
@@ -93,7 +90,7 @@ export function toRefused(
       const words = wordsOf(user);
       return record('user', words.length === 0 ? user.toLowerCase() : words.join(' '), words.length);
     }),
-    ...macs.map((mac) => record('mac', mac.replaceAll(/[^\da-f]/gi, '').toLowerCase())),
+    ...macs.map((mac) => record('mac', macDigits(mac))),
     ...phones.map((phone) => record('phone', plainDigits(phone))),
     ...eventIds.map((id) => record('event', id)),
   ];
@@ -107,7 +104,7 @@ function wordsOf(text: string): readonly string[] {
   return words.flatMap((word) => word.replace(/\.+$/, '') || []);
 }
 
-function createRefusals(records: readonly StoredRefusal[], key: Buffer): Refusals {
+function createRefusals(records: readonly StoredFingerprint[], key: Buffer): Refusals {
   const keyId = keyIdOf(key);
   if (records.some((record) => record.keyId !== keyId)) {
     throw new OutageError(
@@ -116,7 +113,7 @@ function createRefusals(records: readonly StoredRefusal[], key: Buffer): Refusal
   }
   const untils = new Map(records.map(({ kind, digest, until }) => [nameOf(kind, digest), until.getTime()]));
   const lengths = new Set(records.filter(({ kind }) => kind === 'user').map(({ words }) => words));
-  const hasKind = (kind: RefusedKind) => records.some((record) => record.kind === kind);
+  const hasKind = (kind: FingerprintKind) => records.some((record) => record.kind === kind);
   const [hasMac, hasPhone, hasEvent] = [hasKind('mac'), hasKind('phone'), hasKind('event')];
   const last = Math.max(...untils.values());
   return {
@@ -124,23 +121,22 @@ function createRefusals(records: readonly StoredRefusal[], key: Buffer): Refusal
       const occurred = Date.parse(occurredAt);
       // What occurs after the erasures is not of them, and costs no more than this.
       if (occurred >= last) return false;
-      const isRefused = (kind: RefusedKind, value: string) =>
+      const isRefused = (kind: FingerprintKind, value: string) =>
         occurred < (untils.get(nameOf(kind, digestOf(key, kind, value))) ?? -Infinity);
       const isNamed = (text: string) =>
         namesOf(text, lengths).some((name) => isRefused('user', name)) ||
         (hasPhone && (text.match(PHONE) ?? []).some((phone) => isRefused('phone', plainDigits(phone))));
       return (
         (hasEvent && isRefused('event', eventId)) ||
-        (hasMac && (payload.match(MAC) ?? []).some((mac) => isRefused('mac', plainMac(mac)))) ||
+        (hasMac && (payload.match(MAC) ?? []).some((mac) => isRefused('mac', macDigits(mac)))) ||
         ((lengths.size > 0 || hasPhone) && textsOf(JSON.parse(payload)).some(isNamed))
       );
     },
   };
 }
 
-const nameOf = (kind: RefusedKind, digest: Buffer) => `${kind} ${digest.toString('hex')}`;
+const nameOf = (kind: FingerprintKind, digest: Buffer) => `${kind} ${digest.toString('hex')}`;
 
-/** The texts in a JSON value. */
 function textsOf(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value];
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsOf) : [];
@@ -158,6 +154,5 @@ function namesOf(text: string, lengths: ReadonlySet<number>): readonly string[] 
   );
 }
 
-const MAC = /(?<![\da-f])[\da-f]{2}(?:[:.-]?[\da-f]{2}){5}(?![\da-f])/gi;
-const plainMac = (mac: string) => mac.replaceAll(/[:.-]/g, '').toLowerCase();
+const MAC = new RegExp(`(?<![0-9a-f])${MAC_SOURCE}(?![0-9a-f])`, 'gi');
 const PHONE = /\d(?:[ ./()-]*\d)+/g;

@@ -1,17 +1,15 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { OWN_TYPES } from '../domain.ts';
-import type { Stretch } from '../store/read-events.ts';
-import { isRuleAlert, ownTypeOf, type LoggedEvent } from '../store/stored-event.ts';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { OWN_TYPES } from '../events/domain.ts';
+import type { LogSlice } from '../store/events/read-events.ts';
+import { isRuleAlert, ownTypeOf, type LoggedEvent } from '../events/stored-event.ts';
 import { createFilter, type DestinationFilter } from './destination-filter.ts';
-import { isAlertFor } from './rules/own-alerts.ts';
+import { isAlertFor } from '../events/rule-alert.ts';
 import type { Message, Format } from './sender.ts';
 
-/** The most that one batch contains. */
 export interface BatchLimits {
   readonly events: number;
   /** Total length of the messages' texts. */
   readonly bytes: number;
-  /** How long a batch waits until it is full. */
   readonly seconds: number;
 }
 
@@ -20,7 +18,6 @@ export const DEFAULT_LIMITS: BatchLimits = { events: 500, bytes: 900_000, second
 /** How many events are formatted without a pause, which takes about half a millisecond. */
 const EVENTS_PER_SLICE = 25;
 
-/** A message of an event of the log. */
 export interface LoggedMessage extends Message {
   readonly event: LoggedEvent;
 }
@@ -32,25 +29,26 @@ interface Batch {
 }
 
 /** How a destination's batches are made. */
-interface BatchOptions {
+export interface Batching {
   readonly name: string;
   readonly filter: DestinationFilter;
+  /** Redacts an event and writes it in the destination's format. */
   readonly format: Format;
   readonly limits: BatchLimits;
 }
 
 /**
- * Creates a function that filters and formats a stretch of events into batches of limited size. The last batch ends at
- * the end of the stretch.
+ * Creates a function that filters and formats a slice of events into batches of limited size. The last batch ends at
+ * the end of the slice.
  */
-export function createBatcher({ name, filter, format, limits }: BatchOptions) {
+export function createBatcher({ name, filter, format, limits }: Batching) {
   const matches = createFilter(filter);
   const isWanted = (event: LoggedEvent) => {
     if (isRuleAlert(event)) return isAlertFor(name, event, matches(event));
     // Checkpoints are worth most where nobody thought of them. A destination for alerts is one that people read.
-    return ownTypeOf(event) === OWN_TYPES.checkpoint ? filter.rule_alerts !== 'only' : matches(event);
+    return ownTypeOf(event) === OWN_TYPES.checkpoint ? filter.ruleAlerts !== 'only' : matches(event);
   };
-  return async function* toBatches(events: Stretch['events'], end: number): AsyncGenerator<Batch> {
+  return async function* toBatches(events: LogSlice['events'], end: number): AsyncGenerator<Batch> {
     let messages: LoggedMessage[] = [];
     let bytes = 0;
     let seen = 0;
@@ -87,7 +85,7 @@ const LONGEST_PAUSE_MS = 25;
  */
 async function giveWay(): Promise<void> {
   const began = performance.now();
-  await new Promise(setImmediate);
+  await nextTurn();
   const others = performance.now() - began;
   if (others > BUSY_MS) await sleep(Math.min(2 * others, LONGEST_PAUSE_MS));
 }

@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { FAMILIES, FAMILY_OF, MESSAGE_TYPES, type MessageType } from '../domain.ts';
-import { createSearchMatch } from '../match-search.ts';
-import { parseSearch } from '../search-query.ts';
-import { typesOfTerms } from '../store/search-terms.ts';
-import { isRuleAlert, type StoredEvent } from '../store/stored-event.ts';
+import { FAMILIES, MESSAGE_TYPES } from '../events/domain.ts';
+import { createSearchMatch } from '../events/match-search.ts';
+import { columnTerm, exactTerms, parseSearch, type EventTerm } from '../events/search-query.ts';
+import { isRuleAlert, type StoredEvent } from '../events/stored-event.ts';
 
 const identifiers = z.array(z.union([z.int(), z.string().regex(/^\d{1,19}$/)]).transform(String)).min(1);
 
@@ -14,8 +13,8 @@ const searchLine = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-/** Which events a destination receives: those that match one value of every condition that is set. */
-export const destinationFilterSchema = z.strictObject({
+/** Which events are meant, as settings write it: those that match one value of every condition that is set. */
+export const eventConditionsSchema = z.strictObject({
   message_types: z.array(z.enum(MESSAGE_TYPES)).min(1).optional(),
   families: z.array(z.enum(FAMILIES)).min(1).optional(),
   sources: z.array(z.string()).min(1).optional(),
@@ -25,65 +24,27 @@ export const destinationFilterSchema = z.strictObject({
   users: z.array(z.string().min(1)).min(1).optional(),
   /** A search line (docs/searching.md). */
   search: searchLine.optional(),
-  /** Alerts of rules alone, or no alerts but those whose rule names the destination. */
-  rule_alerts: z.enum(['only', 'named']).optional(),
 });
+
+export const termsOfConditions = (given: z.output<typeof eventConditionsSchema>): readonly EventTerm[] => [
+  ...exactTerms({ type: given.message_types, source: given.sources, org: given.orgs, code: given.codes }),
+  ...exactTerms({ type: given.families }),
+  ...(given.users === undefined ? [] : [columnTerm('user_name', given.users)]),
+  ...(given.search ?? []),
+];
+
+export const destinationFilterSchema = eventConditionsSchema
+  .extend({
+    /** Alerts of rules alone, or no alerts but those whose rule names the destination. */
+    rule_alerts: z.enum(['only', 'named']).optional(),
+  })
+  .transform(({ rule_alerts: ruleAlerts, ...given }) => ({ terms: termsOfConditions(given), ruleAlerts }));
 
 export type DestinationFilter = z.output<typeof destinationFilterSchema>;
 
-/** The message types that this filter can select; the others need not be read. */
-export function messageTypesOf(filter: DestinationFilter): readonly MessageType[] {
-  const { families, message_types: types, codes, search = [] } = filter;
-  return typesOfTerms(search).filter(
-    (type) =>
-      (families === undefined || families.includes(FAMILY_OF[type])) &&
-      (types === undefined || types.includes(type)) &&
-      // Only audit records have a code.
-      (codes === undefined || FAMILY_OF[type] === 'audit'),
-  );
-}
-
 /** Creates the test whether an event matches the filter. */
-export function createFilter(filter: DestinationFilter): (event: StoredEvent) => boolean {
-  const users = filter.users?.map(wildcard);
-  const isFound = createSearchMatch(filter.search ?? []);
+export function createFilter({ terms, ruleAlerts }: DestinationFilter): (event: StoredEvent) => boolean {
+  const matches = createSearchMatch(terms);
   return (event) =>
-    isOneOf(filter.message_types, event.messageType) &&
-    isOneOf(filter.families, event.family) &&
-    isOneOf(filter.sources, event.source) &&
-    isOneOf(filter.orgs, event.orgId) &&
-    isOneOf(filter.codes, event.columns['code'] ?? null) &&
-    (users === undefined || users.some((user) => user(userOf(event)))) &&
-    isFound(event) &&
-    (filter.rule_alerts === undefined || (filter.rule_alerts === 'only') === isRuleAlert(event));
-}
-
-function isOneOf(allowed: readonly string[] | undefined, value: unknown): boolean {
-  return allowed === undefined || (typeof value === 'string' && allowed.includes(value));
-}
-
-function userOf({ columns }: StoredEvent): string {
-  const user = columns['user_name'] ?? columns['username'];
-  return typeof user === 'string' ? user : '';
-}
-
-/**
- * Creates the test whether a text matches a pattern, in which `*` matches any characters; case does not matter. It searches
- * the parts between stars one after the other, so that no pattern is slow.
- */
-export function wildcard(pattern: string): (text: string) => boolean {
-  const [first = '', ...rest] = pattern.toLowerCase().split('*');
-  const last = rest.pop();
-  if (last === undefined) return (text) => text.toLowerCase() === first;
-  return (text) => {
-    const lower = text.toLowerCase();
-    if (!lower.startsWith(first) || !lower.endsWith(last)) return false;
-    let position = first.length;
-    for (const part of rest) {
-      const found = lower.indexOf(part, position);
-      if (found === -1) return false;
-      position = found + part.length;
-    }
-    return position <= lower.length - last.length;
-  };
+    matches(event) && (ruleAlerts === undefined || (ruleAlerts === 'only') === isRuleAlert(event));
 }

@@ -2,31 +2,23 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
-import { describeError, OutageError } from '../errors.ts';
-import type { Holder, Lease, Progress } from '../store/destinations.ts';
-import type { Stretch } from '../store/read-events.ts';
-import { createBackoff } from './backoff.ts';
-import { createBatcher, type BatchLimits } from './batch-events.ts';
-import { messageTypesOf, type DestinationFilter } from './destination-filter.ts';
+import { describeError, OutageError } from '../lib/errors.ts';
+import type { Holder, Lease, Progress } from '../store/destinations/destinations.ts';
+import type { LogSlice } from '../store/events/read-events.ts';
+import { typesOfTerms } from '../events/search-query.ts';
+import { createBatcher, type Batching } from './batch-events.ts';
 import { LEASE_RENEWAL_MS, type ForwardingSource } from './forwarding-source.ts';
 import { sendBisecting, MAX_REJECTED_IN_ROW, settleBatch } from './send-batch.ts';
-import { EndpointRefusedError, RetryLaterError, type Sender, type Format } from './sender.ts';
+import { EndpointRefusedError, RetryLaterError, type Sender } from './sender.ts';
 
 /** A destination that is ready to receive events. */
-export interface Forwarding {
-  readonly name: string;
+export interface Forwarding extends Batching {
   readonly sender: Sender;
-  /** Redacts an event and writes it in the destination's format. */
-  readonly format: Format;
-  readonly filter: DestinationFilter;
-  readonly limits: BatchLimits;
 }
 
 /** Counts what happens at destinations. Its functions must not throw. */
 export interface ForwardObserver {
-  /** The destination accepted this many events and rejected this many. */
   sent(destination: string, events: number, rejected: number): void;
-  /** An attempt failed and will be repeated. */
   failed(destination: string): void;
 }
 
@@ -34,7 +26,7 @@ export interface ForwardObserver {
  * How many events one query reads, enough for several batches unless the batch limit is larger. A query costs 7 ms and
  * 10 us per event.
  */
-const STRETCH_EVENTS = 1_000;
+const SLICE_EVENTS = 1_000;
 
 /** Half of the time that the whole program has to stop. */
 const STOP_TIMEOUT_MS = 5_000;
@@ -96,11 +88,11 @@ async function forwardUntil(signal: AbortSignal, forwarding: Forwarding, context
  */
 function createWorkCheck({ name, filter, limits }: Forwarding, source: ForwardingSource) {
   // With a filter, nobody knows yet how many of the waiting events are for this destination.
-  const enough = Object.keys(filter).length === 0 ? limits.events : Infinity;
+  const enough = filter.terms.length === 0 && filter.ruleAlerts === undefined ? limits.events : Infinity;
   let waitsSince: number | undefined;
   return async (): Promise<boolean> => {
     const cursor = await source.cursor(name);
-    if (cursor === undefined || cursor.position === null || cursor.state !== 'running') return false;
+    if (cursor === undefined || cursor.state !== 'running') return false;
     const { first, next } = await source.log.range();
     const waiting = next - Math.max(cursor.position, first);
     if (waiting <= 0) {
@@ -173,18 +165,18 @@ async function forwardFrom(
   const { name, sender, limits } = forwarding;
   const { generation } = lease;
   // Alerts of rules may be for a destination whatever its filter is.
-  const messageTypes = new Set([...messageTypesOf(forwarding.filter), 'OTHER' as const]);
+  const messageTypes = new Set([...typesOfTerms(forwarding.filter.terms), 'OTHER' as const]);
   const toBatches = createBatcher(forwarding);
-  const stretchEvents = Math.max(STRETCH_EVENTS, limits.events);
+  const sliceEvents = Math.max(SLICE_EVENTS, limits.events);
   const read = (position: number) => {
-    const stretch = source.events.read(position, stretchEvents, messageTypes);
-    // A failure is reported when the stretch is awaited. One that nobody awaits any more must not end the program.
-    stretch.catch(() => undefined);
-    return stretch;
+    const slice = source.events.read(position, sliceEvents, messageTypes);
+    // A failure is reported when the slice is awaited. One that nobody awaits any more must not end the program.
+    slice.catch(() => undefined);
+    return slice;
   };
 
   let { position: start, rejectedInRow } = lease;
-  let next: Promise<Stretch> = read(start);
+  let next: Promise<LogSlice> = read(start);
   let isFirst = true;
   while (!signal.aborted) {
     const { events, end, isFull } = await next;
@@ -230,4 +222,35 @@ function logRejected(logger: Logger, destination: string, rejected: Progress['re
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => undefined);
+}
+
+const BASE_MS = 1_000;
+const MAX_MS = 5 * 60_000;
+
+/** A destination counts as down after this many failures in a row. */
+const OPENS_AFTER = 5;
+
+/**
+ * The waits between attempts at a failing destination. Full jitter: each is a random time up to a bound that doubles from
+ * 1 s to 5 min, so that attempts that failed together are not repeated together. A wait that the destination requests
+ * is respected, up to the same 5 min.
+ */
+function createBackoff(random: () => number = Math.random) {
+  let failures = 0;
+  return {
+    /** How long to wait after one more failure, in milliseconds. */
+    afterFailure(error: unknown): number {
+      failures += 1;
+      if (error instanceof RetryLaterError) return Math.min(Math.max(error.afterMs, 0), MAX_MS);
+      return random() * Math.min(BASE_MS * 2 ** (failures - 1), MAX_MS);
+    },
+    /** After a success: the next failure counts as the first. */
+    reset(): void {
+      failures = 0;
+    },
+    /** Whether so many attempts in a row failed that the destination counts as down. Each attempt is then a probe. */
+    get isOpen() {
+      return failures >= OPENS_AFTER;
+    },
+  };
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createGroupCommit } from '../group-commit.ts';
-import type { Db } from '../store/database.ts';
+import { GroupCommit } from '../lib/group-commit.ts';
+import type { Db } from '../store/server/database.ts';
 import {
   checkpoint,
   readCursors,
@@ -12,9 +12,10 @@ import {
   type Holder,
   type Lease,
   type LeasedProgress,
-} from '../store/destinations.ts';
-import { openLog, shared } from '../store/read-log.ts';
-import { openSharedEvents } from '../store/shared-events.ts';
+} from '../store/destinations/destinations.ts';
+import { openLog } from '../store/log/read-log.ts';
+import { openSharedEvents } from '../store/events/shared-events.ts';
+import { shared } from '../lib/once-in.ts';
 
 /**
  * What the destinations of a process share, so that many cost little more than one: they look at the same moments, read
@@ -25,7 +26,6 @@ export type ForwardingSource = ReturnType<typeof openForwardingSource>;
 /** How often to look for new events, and for a lease that another process holds. */
 const LOOK_MS = 100;
 
-/** Many destinations look at the log and at their cursors together. */
 const SHARED_MS = 50;
 
 /** If a process dies, another one takes over its destinations within this time. */
@@ -37,7 +37,6 @@ export const LEASE_RENEWAL_MS = 10_000;
 /** One statement for all destinations of an installation. */
 const TOGETHER = { maxItems: 1_000, maxBytes: Infinity };
 
-/** Opens what destinations share. */
 export function openForwardingSource(db: Db) {
   const log = openLog(db, SHARED_MS);
   const cursors = new Map<string, Cursor>();
@@ -51,7 +50,6 @@ export function openForwardingSource(db: Db) {
     else cursors.set(name, cursor);
   };
 
-  /** When each holder last took its lease. */
   const takenAt = new Map<string, number>();
   let look: Promise<void> | undefined;
   const passLook = async () => {
@@ -75,15 +73,12 @@ export function openForwardingSource(db: Db) {
     }
   }, SHARED_MS);
 
-  const leases = createGroupCommit((holders: readonly Holder[]) => {
+  const leases = new GroupCommit((holders: readonly Holder[]) => {
     const now = performance.now();
     for (const { holder } of holders) takenAt.set(holder, now);
     return takeLeases(db, holders, LEASE_SECONDS);
   }, TOGETHER);
-  const saves = createGroupCommit(
-    (progress: readonly LeasedProgress[]) => checkpoint(db, progress),
-    TOGETHER,
-  );
+  const saves = new GroupCommit((progress: readonly LeasedProgress[]) => checkpoint(db, progress), TOGETHER);
 
   async function take({ name, holder }: Holder): Promise<Lease | undefined> {
     const lease = (await leases.add({ name, holder }, 0)).get(name);
@@ -105,10 +100,9 @@ export function openForwardingSource(db: Db) {
       await refresh();
       const cursor = cursors.get(name);
       const isYoung = performance.now() - (takenAt.get(holder) ?? -Infinity) < LEASE_RENEWAL_MS;
-      if (!isYoung || cursor?.holder !== holder || cursor.position === null) return take({ name, holder });
+      if (!isYoung || cursor?.holder !== holder) return take({ name, holder });
       return { ...cursor, position: cursor.position };
     },
-    /** Keeps the lease from ending. */
     renew: async (holder: Holder) => void (await take(holder)),
     async release(holder: Holder): Promise<void> {
       takenAt.delete(holder.holder);
@@ -118,10 +112,10 @@ export function openForwardingSource(db: Db) {
     async save(progress: LeasedProgress): Promise<Checkpoint | undefined> {
       const saved = (await saves.add(progress, 0)).get(progress.name);
       const { name, holder, generation, position } = progress;
-      if (saved !== undefined) noteWritten(name, { ...saved, name, holder, generation, position });
+      // What this process knew of the cursor is wrong if nothing was saved: the same batch would be sent again at once.
+      noteWritten(name, saved && { ...saved, name, holder, generation, position });
       return saved;
     },
-    /** Records why sending failed, and whether the destination is stopped for it. */
     async recordFailure(holder: Holder, error: string, state: 'running' | 'refused'): Promise<void> {
       await recordFailure(db, holder, error, state);
       noteWritten(holder.name, undefined);

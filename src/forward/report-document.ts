@@ -1,6 +1,6 @@
-import { revealOnLine } from '../hidden-characters.ts';
-import type { ReportRow } from '../store/reports.ts';
-import { countOf } from '../units.ts';
+import { revealOnLine } from '../lib/text/hidden-characters.ts';
+import type { ReportRow } from '../store/reports/reports.ts';
+import { countOf } from '../lib/text/units.ts';
 
 /** A report of one period, as a destination receives it. */
 export interface ReportDocument {
@@ -17,13 +17,11 @@ export interface ReportDocument {
   readonly until: Date;
   readonly zone: string;
   readonly rows: readonly ReportRow[];
-  /** Whether there are more rows than these. */
   readonly isCut: boolean;
 }
 
 const headingsOf = ([first = {}]: readonly ReportRow[]) => Object.keys(first);
 
-/** The report as JSON, with its rows as objects. */
 export const jsonOf = ({ rows, since, until, zone, isCut, answers: _answers, ...names }: ReportDocument) => ({
   type: 'xiq-sink.report',
   ...names,

@@ -1,21 +1,7 @@
-import { describeError } from '../errors.ts';
+import { describeError } from '../lib/errors.ts';
 import { BatchRefusedError, type Message, type Sender } from './sender.ts';
-import type { Progress } from '../store/destinations.ts';
+import type { Progress } from '../store/destinations/destinations.ts';
 import type { LoggedMessage } from './batch-events.ts';
-
-/** A message that the destination will never accept, and why. */
-interface RejectedMessage {
-  readonly message: Message;
-  readonly reason: string;
-}
-
-/** What became of a batch. */
-interface SentBatch {
-  /** So many of its first messages were accepted or rejected. The others were not sent. */
-  readonly settled: number;
-  /** In order. */
-  readonly rejected: readonly RejectedMessage[];
-}
 
 /**
  * The most requests for one batch. They find each of forty rejected messages in a row, and reach the first one in a batch
@@ -25,10 +11,11 @@ export const MAX_REQUESTS = 100;
 
 /**
  * Sends a batch. If the destination refuses it as a whole, the batch is halved until the message that causes the refusal
- * is alone; the others are sent, as far as `MAX_REQUESTS` suffice. Throws the sender's other errors.
+ * is alone; the others are sent, as far as `MAX_REQUESTS` suffice. Throws the sender's other errors. Resolves with how many of
+ * the first messages are settled, accepted or rejected, and with those that the destination will never accept, in order.
  */
-export async function sendBisecting(sender: Sender, batch: readonly Message[]): Promise<SentBatch> {
-  const rejected: RejectedMessage[] = [];
+export async function sendBisecting(sender: Sender, batch: readonly Message[]) {
+  const rejected: { readonly message: Message; readonly reason: string }[] = [];
   const parts = batch.length === 0 ? [] : [batch];
   let settled = 0;
   for (let requests = 0; requests < MAX_REQUESTS; requests += 1) {
@@ -56,7 +43,6 @@ export async function sendBisecting(sender: Sender, batch: readonly Message[]): 
 /** If so many events are rejected since the last one that was accepted, the events are not the cause. */
 export const MAX_REJECTED_IN_ROW = 10;
 
-/** A batch, with the cursor's position before it, and once all of it is sent. */
 interface LoggedBatch {
   readonly start: number;
   readonly position: number;
@@ -70,7 +56,7 @@ interface LoggedBatch {
  */
 export function settleBatch(
   { start, position, messages: all }: LoggedBatch,
-  { settled: sent, rejected }: SentBatch,
+  { settled: sent, rejected }: Awaited<ReturnType<typeof sendBisecting>>,
   rejectedBefore: number,
 ): { readonly progress: Progress; readonly refusal: string | undefined } {
   const messages = all.slice(0, sent);

@@ -2,27 +2,20 @@ import { randomUUID } from 'node:crypto';
 import type { Destination } from './parse-destinations.ts';
 import { sendBisecting } from './send-batch.ts';
 import type { Sender } from './sender.ts';
-import type { StoredEvent } from '../store/stored-event.ts';
-import type { Db } from '../store/database.ts';
-import { markReplayed, type Rejected } from '../store/rejected-events.ts';
-import { findEvent } from '../store/search-events.ts';
-import { ALL_SOURCES } from '../store/scope.ts';
-
-/** The result of a test event. */
-export interface TestResult {
-  readonly eventId: string;
-  /** Why the destination rejected the event; undefined if it accepted it. */
-  readonly refusal: string | undefined;
-}
+import type { StoredEvent } from '../events/stored-event.ts';
+import type { Db } from '../store/server/database.ts';
+import { markReplayed, type Rejected } from '../store/destinations/rejected-events.ts';
+import { findEvent } from '../store/events/search-events.ts';
+import { ALL_SOURCES } from '../store/server/scope.ts';
 
 /**
  * Sends one event that is marked as a test. `onText` receives its text before it is sent. Throws the sender's error if
- * the destination can't be reached.
+ * the destination can't be reached. `refusal` is why the destination rejected it; undefined if it accepted it.
  */
 export async function sendTest(
   destination: Destination,
   onText: (text: string) => void,
-): Promise<TestResult> {
+): Promise<{ readonly eventId: string; readonly refusal: string | undefined }> {
   const event = testEvent(new Date().toISOString());
   onText(destination.format(event));
   const refusal = await withSender(destination, (sender) => sendOne(sender, destination, event));
@@ -55,22 +48,15 @@ function testEvent(now: string): StoredEvent {
   };
 }
 
-/** The result of resending a rejected event. */
-export interface ResendResult {
-  readonly eventId: string;
-  /** Why the event was not sent; undefined if the destination accepted it. */
-  readonly reason: string | undefined;
-}
-
 /**
  * Resends events that a destination rejected, one for each result that the caller requests, and marks those that it
- * accepts now. Throws the sender's error if the destination can't be reached; the remaining events stay unchanged.
+ * accepts now. `reason` is why it was not sent. Throws the sender's error if the destination can't be reached; the remaining events stay unchanged.
  */
 export async function* resendRejected(
   db: Db,
   destination: Destination,
   rejected: AsyncIterable<Rejected> | Iterable<Rejected>,
-): AsyncGenerator<ResendResult> {
+): AsyncGenerator<{ readonly eventId: string; readonly reason: string | undefined }> {
   const sender = destination.createSender();
   try {
     for await (const one of rejected) {
@@ -81,7 +67,6 @@ export async function* resendRejected(
   }
 }
 
-/** Why the event was not sent; undefined if the destination accepted it. */
 async function resendOne(
   db: Db,
   destination: Destination,
@@ -96,7 +81,6 @@ async function resendOne(
   return reason;
 }
 
-/** Why the destination rejected the event; undefined if it accepted it. */
 async function sendOne(
   sender: Sender,
   { format }: Destination,

@@ -1,18 +1,16 @@
 import { createHash } from 'node:crypto';
-import type { StoredEvent } from '../store/stored-event.ts';
+import type { StoredEvent } from '../events/stored-event.ts';
 import type { ReportDocument } from './report-document.ts';
 
 /** Writes an event in the format of a SIEM: one message, without the framing of the transport. */
 export type Format = (event: StoredEvent) => string;
 
-/** An event in the destination's format. */
 export interface Message {
   /** Its position in the log is undefined if it is sent by itself: a test, or one that was rejected before. */
   readonly event: StoredEvent & { readonly position?: number };
   readonly text: string;
 }
 
-/** Sends messages to one destination. */
 export interface Sender {
   /**
    * Sends a batch, in order, and returns the messages that the destination rejected because of their content; it has
@@ -32,12 +30,10 @@ export interface Sender {
 
 /** A message that the destination will never accept. */
 export interface Refusal {
-  /** Its index in the batch. */
   readonly index: number;
   readonly reason: string;
 }
 
-/** The destination asks for a pause. */
 export class RetryLaterError extends Error {
   override readonly name = 'RetryLaterError';
   /** Milliseconds from now. */

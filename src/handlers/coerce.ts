@@ -1,7 +1,7 @@
+import { MAC_SOURCE, macDigits } from '../events/mac-address.ts';
 import { isIP } from 'node:net';
-import { isJsonObject, isRawNumber } from '../exact-json.ts';
-import type { JsonObject } from '../exact-json.ts';
-import type { Field, FieldKind } from '../message-types.ts';
+import { isJsonObject, isRawNumber, type JsonObject } from '../events/exact-json.ts';
+import type { Field, FieldKind } from '../events/message-types.ts';
 
 /**
  * Reads a field from the first member with a value of the field's kind, in the text form that Postgres reads for it. Null
@@ -163,9 +163,11 @@ function toInet(value: unknown): string | null {
 /** A MAC address in any notation, also at the start of a station id ("AA-BB-CC-DD-EE-FF:SSID"). */
 function toMac(value: unknown): string | null {
   if (typeof value !== 'string') return null;
-  const mac = /^\s*([0-9a-f]{2}(?:[-:. ]?[0-9a-f]{2}){5})(?![0-9a-f])/i.exec(value)?.[1];
-  return mac === undefined ? null : mac.replaceAll(/[-:. ]/g, '').toLowerCase();
+  const mac = LEADING_MAC.exec(value)?.[1];
+  return mac === undefined ? null : macDigits(mac);
 }
+
+const LEADING_MAC = new RegExp(String.raw`^\s*(${MAC_SOURCE})(?![0-9a-f])`, 'i');
 
 /**
  * Whether JSON text may contain what Postgres cannot store: neither text nor jsonb accepts U+0000 or half a surrogate
@@ -182,10 +184,7 @@ export function makeStorable(record: JsonObject): JsonObject {
   return Object.fromEntries(members.map(([key, value]) => [replaceUnstorable(key), replaceInside(value)]));
 }
 
-/** The text in a form that Postgres can store. */
-export function replaceUnstorable(text: string): string {
-  return text.toWellFormed().replaceAll('\0', '\uFFFD');
-}
+export const replaceUnstorable = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD');
 
 function replaceInside(value: unknown): unknown {
   if (typeof value === 'string') return replaceUnstorable(value);

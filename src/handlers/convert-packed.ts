@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { createWorkerPool } from '../worker-pool.ts';
+import { createWorkerPool } from '../lib/worker-pool.ts';
 import type { ReadDelivery } from '../queue/delivery-batch.ts';
 import type { ConvertReply, ConvertRequest } from './convert-thread.ts';
-import { ConversionError } from './delivery-to-events.ts';
-import type { DeliveryPart } from './delivery-to-events.ts';
+import { ConversionError, type DeliveryPart } from './delivery-to-events.ts';
 
 /**
  * One thread converts all packed deliveries, each slice by slice. Between two slices it is free for others: a transaction

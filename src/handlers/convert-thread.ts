@@ -1,16 +1,14 @@
 /** The thread that converts packed deliveries: it answers each request with one reply. */
 import { parentPort } from 'node:worker_threads';
-import { collectGarbage } from '../collect-garbage.ts';
-import { describeError } from '../errors.ts';
+import { collectGarbage } from '../lib/collect-garbage.ts';
+import { describeError } from '../lib/errors.ts';
 import type { ReadDelivery } from '../queue/delivery-batch.ts';
-import { yieldProcessor } from '../yield-processor.ts';
-import { convertDelivery } from './delivery-to-events.ts';
-import type { DeliveryPart } from './delivery-to-events.ts';
+import { yieldProcessor } from '../lib/worker-pool.ts';
+import { convertDelivery, type DeliveryPart } from './delivery-to-events.ts';
 
 /** Begins, continues or abandons the conversion with this id. */
 export interface ConvertRequest {
   readonly id: string;
-  /** Begins with this delivery. */
   readonly delivery?: ReadDelivery;
   readonly isAbandoned?: boolean;
 }
@@ -19,9 +17,7 @@ export interface ConvertRequest {
 export interface ConvertReply {
   readonly parts: readonly DeliveryPart[];
   readonly isDone: boolean;
-  /** Why the delivery cannot be converted. */
   readonly problem?: string;
-  /** The thread that began the conversion has ended. */
   readonly isLost?: boolean;
 }
 

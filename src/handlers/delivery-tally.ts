@@ -1,23 +1,17 @@
 import type { ReadDelivery, SetAside } from '../queue/delivery-batch.ts';
-import type { StoredBatch } from '../queue/delivery-worker.ts';
-import type { NewDelivery } from '../store/deliveries.ts';
-import type { NewQuarantined } from '../store/quarantine.ts';
+import type { NewDelivery } from '../store/deliveries/deliveries.ts';
+import type { NewQuarantined } from '../store/quarantine/quarantine.ts';
 import { printIso, replaceUnstorable } from './coerce.ts';
 import { createTwinNumbers } from './delivery-to-events.ts';
 import { quarantineId } from './identity.ts';
 
-/** The counts of one delivery while it is stored, and what of it goes to quarantine. */
 export interface DeliveryTally {
   readonly delivery: ReadDelivery;
-  /** Events made from the delivery. */
   events: number;
-  /** Those of them that are new rows. */
   written: number;
   /** Events of erased persons, which are not among the others. */
   refused: number;
-  /** Parts that could not be read as events. */
   readonly setAside: SetAside[];
-  /** Events that Postgres cannot store. */
   readonly rejected: SetAside[];
 }
 
@@ -67,7 +61,14 @@ export function closeTally(tally: DeliveryTally): { row: NewDelivery; quarantine
   };
 }
 
-/** The sums over the rows of some deliveries. */
+export interface StoredBatch {
+  /** The deliveries that were not stored before. */
+  readonly deliveries: number;
+  readonly events: number;
+  readonly duplicates: number;
+  readonly quarantined: number;
+}
+
 export function summarize(rows: readonly NewDelivery[]): StoredBatch {
   const sum = (count: 'eventCount' | 'duplicateCount' | 'quarantinedCount') =>
     rows.reduce((total, row) => total + row[count], 0);

@@ -1,14 +1,14 @@
-import { FAMILY_OF, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
-import { describeError } from '../errors.ts';
-import { isJsonObject, parseElements } from '../exact-json.ts';
-import { FIELDS, OCCURRED_AT, ORG_ID, OWNER_ID, SENT_TYPE } from '../message-types.ts';
+import { FAMILY_OF, UNKNOWN_MESSAGE_TYPE, type Family } from '../events/domain.ts';
+import { describeError } from '../lib/errors.ts';
+import { isJsonObject, parseElements, canonicalAround, canonicalJson } from '../events/exact-json.ts';
+import { FIELDS, OCCURRED_AT, ORG_ID, OWNER_ID, SENT_TYPE, type Field } from '../events/message-types.ts';
 import { recordsOf, unreadableOf } from '../queue/delivery-batch.ts';
 import type { QueuedDelivery, ReadDelivery, SetAside } from '../queue/delivery-batch.ts';
-import { makeStorable, mayBeUnstorable, printIso } from './coerce.ts';
-import { EVENT_OVERHEAD, HANDLERS } from './families.ts';
-import type { RecordPart } from './families.ts';
+import { makeStorable, mayBeUnstorable, printIso, readField } from './coerce.ts';
 import { eventId } from './identity.ts';
-import type { EventRow } from '../store/insert-events.ts';
+import type { EventRow } from '../store/events/insert-events.ts';
+import type { JsonObject } from '../events/exact-json.ts';
+import { ALERT_SOURCE, ALERT_SOURCE_FIELDS } from '../events/message-types.ts';
 
 /**
  * Each observation is stored with its record's other members, so a hostile body of some kilobytes could become
@@ -109,3 +109,75 @@ export function createTwinNumbers({ twinsBefore = 0 }: ReadDelivery): (content: 
     return ordinal;
   };
 }
+
+interface RecordPart {
+  readonly payload: string;
+  readonly read: (field: Field) => string | null;
+}
+
+/** A family's handler: splits a record into parts. Throws when the parts need more than `room` characters. */
+type Handler = (record: JsonObject, room: number) => Iterable<RecordPart>;
+
+/** The members with observations: of clients by one access point, or of one client by access points. */
+const LISTS = ['observations', 'deviceObservers', 'device_observers'];
+
+/** The size of an event beside the characters of its payload: ids and columns. */
+export const EVENT_OVERHEAD = 128;
+
+/**
+ * Splits a location record into one part per observation. The payload is the record with that observation alone, so
+ * that a record of 500 observations is not stored whole 500 times. Fields are read from the observation, then from the
+ * record. Throws when the parts together need more than `room` characters.
+ */
+export function* splitObservations(record: JsonObject, room: number): Generator<RecordPart> {
+  // A sender with one class for both kinds leaves the other list null or empty.
+  const list = LISTS.find((name) => isFilled(record[name]));
+  const observations = list === undefined ? undefined : record[list];
+  if (list === undefined || !isFilled(observations)) {
+    yield* oneEvent(record, room);
+    return;
+  }
+  const [before, after] = canonicalAround(record, list);
+  const shared = before.length + '[]'.length + after.length;
+  if ((shared + EVENT_OVERHEAD) * observations.length > room) {
+    throw new Error(
+      `${observations.length} observations that share ${shared} characters are too many to split`,
+    );
+  }
+  const known = new Map<Field, string | null>();
+  const readShared = (field: Field) => {
+    if (!known.has(field)) known.set(field, readField(record, field));
+    return known.get(field) ?? null;
+  };
+  for (const observation of observations) {
+    const own = isJsonObject(observation) ? observation : {};
+    yield {
+      payload: `${before}[${canonicalJson(observation)}]${after}`,
+      read: (field) => readField(own, field) ?? readShared(field),
+    };
+  }
+}
+
+const isFilled = (value: unknown): value is readonly unknown[] => Array.isArray(value) && value.length > 0;
+
+const oneEvent: Handler = (record) => [
+  { payload: canonicalJson(record), read: (field) => readField(record, field) },
+];
+
+/** One event of an alert, whose source is an object of its own (published description, `XiqAlert`). */
+const oneAlert: Handler = (record) => {
+  const inner = record[ALERT_SOURCE];
+  const source = isJsonObject(inner) ? inner : {};
+  const read = (field: Field) =>
+    readField(record, field) ??
+    (ALERT_SOURCE_FIELDS.some(({ column }) => column === field.column) ? readField(source, field) : null);
+  return [{ payload: canonicalJson(record), read }];
+};
+
+export const HANDLERS: Readonly<Record<Family, Handler>> = {
+  audit: oneEvent,
+  location: splitObservations,
+  log: oneEvent,
+  alerts: oneAlert,
+  other: oneEvent,
+};

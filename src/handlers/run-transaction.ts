@@ -1,18 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { describeError, OutageError } from '../errors.ts';
-import type { Db, Trx } from '../store/database.ts';
-import { classifyFailure } from '../store/failure.ts';
+import { describeError, OutageError } from '../lib/errors.ts';
+import type { DeliveryObserver } from '../queue/delivery-observer.ts';
+import type { Lane } from '../queue/lanes.ts';
+import type { Db, Trx } from '../store/server/database.ts';
+import { classifyFailure } from '../store/server/failure.ts';
 import { ConversionError } from './delivery-to-events.ts';
-import { FAILURE_RULES } from './failure-rules.ts';
+import { STORING_RULES } from './failure-rules.ts';
 
-/** The database to store in, and when to stop waiting for it. */
 export interface TransactionContext {
   readonly db: Db;
   readonly logger: Logger;
   readonly giveUp: AbortSignal;
-  /** Called when the database can't be used now, with the reason; the transaction is repeated. */
-  readonly onWaiting?: ((reason: string) => void) | undefined;
+  /** Observes waits for the database, in this lane. */
+  readonly observer?: DeliveryObserver;
+  readonly lane?: Lane | undefined;
 }
 
 /** The pause between attempts while the database is away. It doubles each time. */
@@ -24,10 +26,10 @@ const MIN_CONFLICT_PAUSE_MS = 10;
 const MAX_CONFLICT_PAUSE_MS = 100;
 
 /** `giveUp` fired while a transaction waited for the database: nothing else is to be tried either. */
-export class GaveUpError extends OutageError {}
+export class ShutdownDuringOutageError extends OutageError {}
 
 /** How a transaction stores, in the order in which refused rows lead from one to the next. */
-type Manner = 'copying' | 'inserting' | 'isolating';
+type StoreMode = 'copying' | 'inserting' | 'isolating';
 
 /**
  * Runs work in a transaction and repeats it by the failure rules, through conflicts and outages. The work is asked to
@@ -41,29 +43,29 @@ export async function runTransaction<T>(
   copy: () => Promise<T | undefined> = async () => undefined,
 ): Promise<T> {
   const { db, logger } = context;
-  let manners: readonly Manner[] = ['copying', 'inserting', 'isolating'];
+  let modes: readonly StoreMode[] = ['copying', 'inserting', 'isolating'];
   let pauseMs = MIN_PAUSE_MS;
   for (;;) {
-    const [manner, ...next] = manners;
+    const [mode, ...next] = modes;
     try {
-      if (manner !== 'copying') {
-        return await db.transaction().execute((trx) => work(trx, manner === 'isolating'));
+      if (mode !== 'copying') {
+        return await db.transaction().execute((trx) => work(trx, mode === 'isolating'));
       }
-      manners = next;
+      modes = next;
       const copied = await copy();
       if (copied !== undefined) return copied;
     } catch (error) {
       const kind = kindOf(error);
-      const { remedy } = FAILURE_RULES[kind];
+      const remedy = STORING_RULES[kind];
       if (remedy === 'isolate records' && next.length > 0) {
-        manners = next;
+        modes = next;
       } else if (remedy === 'again') {
         logger.debug(`transaction repeated (${kind}): ${describeError(error)}`);
         const spread = MAX_CONFLICT_PAUSE_MS - MIN_CONFLICT_PAUSE_MS;
         await pause(context, MIN_CONFLICT_PAUSE_MS + Math.random() * spread, error);
       } else if (remedy === 'wait') {
         const reason = describeError(error);
-        context.onWaiting?.(`${kind}: ${reason}`);
+        context.observer?.waiting(context.lane, `${kind}: ${reason}`);
         logger.warn({ pause: pauseMs }, `waiting for the database (${kind}): ${reason}`);
         await pause(context, pauseMs, error);
         pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
@@ -74,11 +76,10 @@ export async function runTransaction<T>(
   }
 }
 
-/** The failure rule's name for an error. */
 export const kindOf = (error: unknown) =>
   error instanceof ConversionError ? 'conversion defect' : classifyFailure(error);
 
-/** Waits, unless `giveUp` fires: then it throws a GaveUpError with this cause. */
+/** Waits, unless `giveUp` fires: then it throws a ShutdownDuringOutageError with this cause. */
 export async function pause(
   { giveUp }: Pick<TransactionContext, 'giveUp'>,
   ms: number,
@@ -87,6 +88,6 @@ export async function pause(
   try {
     await sleep(ms, undefined, { signal: giveUp });
   } catch {
-    throw new GaveUpError('stopped waiting for the database', { cause });
+    throw new ShutdownDuringOutageError('stopped waiting for the database', { cause });
   }
 }

@@ -1,22 +1,23 @@
-import { MESSAGE_TYPES } from '../domain.ts';
-import type { MessageType } from '../domain.ts';
-import { describeError } from '../errors.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { MESSAGE_TYPES, type MessageType } from '../events/domain.ts';
+import { describeError } from '../lib/errors.ts';
 import type { ReadDelivery, SetAside } from '../queue/delivery-batch.ts';
-import { CopyLines } from '../postgres-copy.ts';
-import { inSavepoint } from '../store/database.ts';
-import type { Db, Trx } from '../store/database.ts';
-import { findStoredDeliveries, insertDeliveries } from '../store/deliveries.ts';
-import type { NewDelivery } from '../store/deliveries.ts';
-import { classifyFailure } from '../store/failure.ts';
-import { beginStoring, copyDeliveries, eventLine, insertEvents, orderOf } from '../store/insert-events.ts';
-import type { EventRow } from '../store/insert-events.ts';
-import { insertQuarantine } from '../store/quarantine.ts';
-import type { NewQuarantined } from '../store/quarantine.ts';
+import { CopyLines } from '../store/server/postgres-copy.ts';
+import { inSavepoint, type Db, type Trx } from '../store/server/database.ts';
+import { findStoredDeliveries, insertDeliveries, type NewDelivery } from '../store/deliveries/deliveries.ts';
+import { classifyFailure } from '../store/server/failure.ts';
+import {
+  beginStoring,
+  copyDeliveries,
+  eventLine,
+  insertEvents,
+  orderOf,
+} from '../store/events/insert-events.ts';
+import type { EventRow } from '../store/events/insert-events.ts';
+import { insertQuarantine, type NewQuarantined } from '../store/quarantine/quarantine.ts';
 import { convertPacked } from './convert-packed.ts';
-import { convertDelivery } from './delivery-to-events.ts';
-import type { DeliveryPart } from './delivery-to-events.ts';
-import { closeTally, openTally } from './delivery-tally.ts';
-import type { DeliveryTally } from './delivery-tally.ts';
+import { convertDelivery, type DeliveryPart } from './delivery-to-events.ts';
+import { closeTally, openTally, type DeliveryTally } from './delivery-tally.ts';
 import type { Refusals } from '../erasure/refusals.ts';
 
 /**
@@ -30,7 +31,7 @@ const MAX_SLICE_CHARACTERS = 1024 * 1024;
 const MAX_COPY_CHARACTERS = 4 * 1024 * 1024;
 
 /** After making events for so long, the event loop gets a turn, to send the ingest answers that are ready. */
-const MAX_STRETCH_MS = 4;
+const TIME_SLICE_MS = 4;
 
 /** The outcome of an insert: the delivery id of each row written, and the rows that Postgres cannot store. */
 interface Inserted {
@@ -56,12 +57,12 @@ export async function storeDeliveries(
   await insertAllEvents(trx, tallies, isolate ? insertIsolating : insertTogether, refusals);
   const rows: NewDelivery[] = [];
   const quarantined: NewQuarantined[] = [];
-  const stretch = createStretch();
+  const timeSlice = new TimeSlice();
   for (const tally of tallies.values()) {
     const closed = closeTally(tally);
     rows.push(closed.row);
     quarantined.push(...closed.quarantined);
-    if (stretch.isOver()) await stretch.rest();
+    if (timeSlice.isOver()) await timeSlice.rest();
   }
   await insertQuarantine(trx, quarantined);
   await insertDeliveries(trx, rows);
@@ -81,7 +82,7 @@ export async function copyBatch(
   const tallies = new Map(batch.map((delivery) => [delivery.deliveryId, openTally(delivery)]));
   const lines = new Map<MessageType, CopyLines>();
   const rows: NewDelivery[] = [];
-  const stretch = createStretch();
+  const timeSlice = new TimeSlice();
   let characters = 0;
   for (const tally of tallies.values()) {
     const { delivery } = tally;
@@ -100,7 +101,7 @@ export async function copyBatch(
       lines.set(part.event.messageType, ofType);
       tally.events += 1;
       tally.written += 1;
-      if (stretch.isOver()) await stretch.rest();
+      if (timeSlice.isOver()) await timeSlice.rest();
     }
     rows.push(closeTally(tally).row);
   }
@@ -142,7 +143,7 @@ async function insertAllEvents(
     characters = 0;
   }
 
-  const stretch = createStretch();
+  const timeSlice = new TimeSlice();
   async function take(tally: DeliveryTally, parts: Iterable<DeliveryPart>): Promise<void> {
     for (const part of parts) {
       if ('event' in part && refusals?.refuses(part.event) === true) {
@@ -155,7 +156,7 @@ async function insertAllEvents(
         tally.setAside.push(part.setAside);
       }
       if (slice.length >= MAX_SLICE_ROWS || characters >= MAX_SLICE_CHARACTERS) await insertSlice();
-      if (stretch.isOver()) await stretch.rest();
+      if (timeSlice.isOver()) await timeSlice.rest();
     }
   }
 
@@ -167,16 +168,18 @@ async function insertAllEvents(
   await insertSlice();
 }
 
-/** Work that holds the event loop for `MAX_STRETCH_MS` at a time. */
-function createStretch(): { isOver(): boolean; rest(): Promise<void> } {
-  let began = performance.now();
-  return {
-    isOver: () => performance.now() - began > MAX_STRETCH_MS,
-    async rest() {
-      await new Promise(setImmediate);
-      began = performance.now();
-    },
-  };
+/** Work on the event loop, with a rest after each `TIME_SLICE_MS`. */
+class TimeSlice {
+  #began = performance.now();
+
+  isOver(): boolean {
+    return performance.now() - this.#began > TIME_SLICE_MS;
+  }
+
+  async rest(): Promise<void> {
+    await nextTurn();
+    this.#began = performance.now();
+  }
 }
 
 function tallyOf(tallies: ReadonlyMap<string, DeliveryTally>, deliveryId: string): DeliveryTally {

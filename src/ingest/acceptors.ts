@@ -1,6 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:net';
-import type { AddressInfo, Server } from 'node:net';
+import { createServer, type AddressInfo, type Server } from 'node:net';
 
 /**
  * Node.js accepts one connection in each turn of the event loop: of 64 that a sender opens at once, and fills with bodies,
@@ -8,16 +7,8 @@ import type { AddressInfo, Server } from 'node:net';
  */
 const ACCEPTORS = process.platform === 'linux' ? 8 : 1;
 
-/** Further sockets that listen on the port of a server. */
-export interface Acceptors {
-  /** Lets the server listen, and the further sockets with it. Resolves with the port. Rejects if the port is in use. */
-  listen(port: number, host: string): Promise<number>;
-  /** Accepts no further connection. */
-  close(): void;
-}
-
 /** Creates the sockets. The server gets their connections as its own. */
-export function createAcceptors(server: Server): Acceptors {
+export function createAcceptors(server: Server) {
   const others: Server[] = [];
 
   async function addOne(port: number, host: string): Promise<void> {
@@ -27,7 +18,8 @@ export function createAcceptors(server: Server): Acceptors {
   }
 
   return {
-    async listen(wanted, host) {
+    /** Lets the server listen, and the further sockets with it. Resolves with the port. Rejects if the port is in use. */
+    async listen(wanted: number, host: string): Promise<number> {
       if (ACCEPTORS === 1) return listenOn(server, { port: wanted, host });
       // Sockets that share a port also share it with those of another process: only one that does not can tell.
       if (wanted !== 0) await checkFree(wanted, host);
@@ -35,7 +27,7 @@ export function createAcceptors(server: Server): Acceptors {
       for (let n = 1; n < ACCEPTORS; n += 1) await addOne(port, host);
       return port;
     },
-    close() {
+    close(): void {
       for (const other of others) other.close();
     },
   };

@@ -3,27 +3,22 @@ import { isIP } from 'node:net';
 import express from 'express';
 import type { ErrorRequestHandler, Express, Request, Response } from 'express';
 import type { Logger } from 'pino';
-import { CLOUD_TYPES, readMessageType } from '../domain.ts';
-import { HttpError } from '../errors.ts';
-import { OVERLOADED } from './admission.ts';
-import type { Admission } from './admission.ts';
-import { createHttpListener } from './http-listener.ts';
-import type { HttpListener, TlsCertificate } from './http-listener.ts';
-import { receiveDelivery } from './receive-delivery.ts';
-import type { Addressed, IngestObserver, ReceiveOptions } from './receive-delivery.ts';
-import { createRefusalLog } from './refusal-log.ts';
-import type { RefusalLog } from './refusal-log.ts';
+import { CLOUD_TYPES, readMessageType } from '../events/domain.ts';
+import { HttpError } from '../lib/errors.ts';
+import type { DeliveryObserver } from '../queue/delivery-observer.ts';
+import { OVERLOADED, type Admission } from './admission.ts';
+import { createHttpListener, type HttpListener, type TlsCertificate } from './http-listener.ts';
+import { receiveDelivery, type Addressed, type ReceiveOptions } from './receive-delivery.ts';
+import { createRefusalLog, type RefusalLog } from './refusal-log.ts';
 import { RATE_LIMITED } from './source-rates.ts';
 
-/** The dependencies of the routes about the process's health. */
 export interface HealthOptions {
   readonly readiness: { ask(): Promise<{ readonly status: 'ok' | 'degraded' | 'unavailable' }> };
-  readonly observer: IngestObserver;
+  readonly observer: DeliveryObserver;
   readonly tls: TlsCertificate | undefined;
   readonly logger: Logger;
 }
 
-/** The dependencies of receiving deliveries. */
 export interface IngestServerOptions extends ReceiveOptions, HealthOptions {
   readonly admission: Admission;
   /** The proxies whose `X-Forwarded-For` is trusted: their number, or their addresses. Undefined: none. */
@@ -71,9 +66,9 @@ export function createIngestServer(options: IngestServerOptions): HttpListener {
     }
     const remoteAddress = remoteAddressOf(request);
     const addressed: Addressed = { source, ...sentType, remoteAddress, isProven: false };
-    const inFlight = admission.begin(source);
+    const reservation = admission.begin(source);
     try {
-      const receipt = await receiveDelivery(request, addressed, inFlight, receiveOptions);
+      const receipt = await receiveDelivery(request, addressed, reservation, receiveOptions);
       answer(response, 200, receipt, REQUEST_ID_HEADER, receipt.delivery_id);
       const line = { requestId: receipt.delivery_id, source, messageType: name, remoteAddress, ...receipt };
       options.logger.debug(line, 'delivery answered');
@@ -86,7 +81,7 @@ export function createIngestServer(options: IngestServerOptions): HttpListener {
       throw error;
     } finally {
       // Even if the connection broke long ago: a delivery stays in memory until the queue has accepted it.
-      inFlight.release();
+      reservation.release();
     }
   }
 
@@ -109,9 +104,7 @@ export function createIngestServer(options: IngestServerOptions): HttpListener {
 }
 
 /** Creates the server of a process that receives no deliveries: it only answers requests about its health. */
-export function createHealthServer(options: HealthOptions): HttpListener {
-  return listenWith(createApp(), options);
-}
+export const createHealthServer = (options: HealthOptions): HttpListener => listenWith(createApp(), options);
 
 function createApp(): Express {
   const app = express();
@@ -163,7 +156,7 @@ function remoteAddressOf(request: Request): string {
  * Answers every error in the shape of the cloud's own errors (specification, "Error body"), and logs it with its id. Repeated
  * refusals of senders without a proven secret are only counted.
  */
-function answerErrors(logger: Logger, refusals: RefusalLog, observer: IngestObserver): ErrorRequestHandler {
+function answerErrors(logger: Logger, refusals: RefusalLog, observer: DeliveryObserver): ErrorRequestHandler {
   // Express recognizes an error handler by its four parameters.
   return (error: unknown, request, response, _next) => {
     const errorId = randomUUID();

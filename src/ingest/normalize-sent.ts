@@ -1,27 +1,88 @@
 import { availableParallelism } from 'node:os';
-import { HttpError } from '../errors.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { HttpError, toError } from '../lib/errors.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
-import { createWorkerPool, PoolFullError, WorkerError } from '../worker-pool.ts';
-import { overloaded } from './admission.ts';
+import { createWorkerPool, PoolFullError, WorkerError } from '../lib/worker-pool.ts';
+import { overloaded, type MemoryReservation } from './admission.ts';
 import { normalizeBody, unreadableBody, UnreadableError } from './normalize.ts';
 import type { NormalizeReply, NormalizeRequest } from './normalize-thread.ts';
 import { chooseDecoder, tooLarge } from './read-body.ts';
 import { exceededLimit, scanBody } from './scan-body.ts';
-import { createTurns } from './turns.ts';
 
-/** A body as records, and what the sender is told about it. */
+/** After so long everything else that the event loop has to do gets its turn: requests are read, answers are sent. */
+const TIME_SLICE_MS = 5;
+
+/** Runs the work of sources by turns on the event loop, so that none waits for all that another has sent. */
+export class Turns {
+  readonly #now: () => number;
+  readonly #defer: (next: () => void) => unknown;
+  /** By source. The one at the front has the next turn. */
+  readonly #waiting = new Map<string, (() => void)[]>();
+  #usedMs = 0;
+  #isDeferred = false;
+
+  /** `now` is a clock in milliseconds, `defer` runs a function in the next turn of the event loop. */
+  constructor(
+    now: () => number = () => performance.now(),
+    defer: (next: () => void) => unknown = setImmediate,
+  ) {
+    this.#now = now;
+    this.#defer = defer;
+  }
+
+  /** Runs the work now, if the event loop was not held for long and nothing waits; else when it is the source's turn. */
+  run<T>(source: string, work: () => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const settle = () => {
+        try {
+          resolve(work());
+        } catch (error) {
+          reject(toError(error));
+        }
+      };
+      if (this.#waiting.size === 0 && this.#usedMs <= TIME_SLICE_MS) return this.#runMeasured(settle);
+      const works = this.#waiting.get(source) ?? [];
+      works.push(settle);
+      this.#waiting.set(source, works);
+    });
+  }
+
+  #runMeasured(work: () => void): void {
+    const began = this.#now();
+    work();
+    this.#usedMs += this.#now() - began;
+    if (this.#isDeferred) return;
+    this.#isDeferred = true;
+    this.#defer(() => this.#runWaiting());
+  }
+
+  #runWaiting(): void {
+    this.#isDeferred = false;
+    this.#usedMs = 0;
+    for (const [source, works] of this.#waiting) {
+      if (this.#usedMs > TIME_SLICE_MS) return;
+      this.#waiting.delete(source);
+      const next = works.shift();
+      // It goes to the end, where this loop arrives again.
+      if (works.length > 0) this.#waiting.set(source, works);
+      if (next !== undefined) this.#runMeasured(next);
+    }
+  }
+}
+
+/** A body as records, and what its receipt says. */
 export interface NormalizedSent {
   readonly body: Pick<QueuedDelivery, 'recordCount' | 'records' | 'unreadable' | 'packed'>;
   /** Parts of the body that are no records. */
   readonly quarantined: number;
+  /** The events that the records may become. */
+  readonly rows: number;
   /** Why the whole body is one of them. */
   readonly unreadable?: UnreadableError | undefined;
 }
 
-/** A body as it came over the wire. */
 export interface SentBody {
   readonly sent: Buffer;
-  /** Its Content-Encoding. */
   readonly encoding: string | undefined;
   /** The source takes turns with others for the threads that read large bodies. */
   readonly source: string;
@@ -51,27 +112,32 @@ const startReaders = (limit: number) =>
   });
 
 /** For the bodies that are read here. */
-const turns = createTurns();
+const turns = new Turns();
 
 /** By the limit of a body, of which a process has one. */
 const readers = new Map<number, ReturnType<typeof startReaders>>();
 
 /**
  * Reads a body, as it came over the wire, as records, without holding up the event loop. A body that can't be read is
- * kept whole with its Content-Encoding, and `unreadable` is the reason. Reports the memory that it needs to `charge`.
+ * kept whole with its Content-Encoding, and `unreadable` is the reason. Charges the memory that it needs to `reservation`.
  * Throws HttpError: 413 if the body inflates to more than `limit` bytes, 503 if too many large ones are waiting.
  */
 export async function normalizeSent(
   body: SentBody,
   limit: number,
-  charge: (bytes: number) => void = () => undefined,
+  reservation?: MemoryReservation,
 ): Promise<NormalizedSent> {
   const { sent, encoding } = body;
   try {
-    return (await normalizeSmall(body, limit, charge)) ?? (await normalizeInThread(body, limit));
+    return (await normalizeSmall(body, limit, reservation)) ?? (await normalizeInThread(body, limit));
   } catch (error) {
     if (!(error instanceof UnreadableError)) throw error;
-    return { body: unreadableBody(sent, error.message, encoding), quarantined: 1, unreadable: error };
+    return {
+      body: unreadableBody(sent, error.message, encoding),
+      quarantined: 1,
+      rows: 0,
+      unreadable: error,
+    };
   }
 }
 
@@ -79,18 +145,18 @@ export async function normalizeSent(
 async function normalizeSmall(
   { sent, encoding, source }: SentBody,
   limit: number,
-  charge: (bytes: number) => void,
+  reservation: MemoryReservation | undefined,
 ): Promise<NormalizedSent | undefined> {
   if (sent.length > SMALL_BYTES) return undefined;
   const decoded = await decodeSmall(sent, encoding, limit);
   if (decoded === undefined) return undefined;
-  if (decoded !== sent) charge(decoded.length);
+  if (decoded !== sent) reservation?.charge(decoded.length);
   return turns.run(source, () => {
     const shape = scanBody(decoded);
     if (shape.structural > SMALL_STRUCTURE && exceededLimit(shape) === undefined) return undefined;
-    charge(Math.min(shape.structural, SMALL_STRUCTURE) * BYTES_PER_STRUCTURE);
+    reservation?.charge(Math.min(shape.structural, SMALL_STRUCTURE) * BYTES_PER_STRUCTURE);
     const body = normalizeBody(decoded, shape);
-    return { body, quarantined: body.unreadable.length };
+    return { body, quarantined: body.unreadable.length, rows: shape.objects };
   });
 }
 
@@ -117,13 +183,25 @@ async function normalizeInThread(body: SentBody, limit: number): Promise<Normali
   }
 }
 
+/** A copy takes 3 ms for 10 MiB, but 40 where each page of memory comes from a host, so other work has its turn between. */
+const COPIED_A_TURN = 2 * 1024 * 1024;
+
+/** A copy for a thread: the body is still needed if the thread ends. */
+async function copyInTurns(body: Buffer): Promise<Uint8Array<ArrayBuffer>> {
+  const copy = new Uint8Array(body.length);
+  for (let at = 0; at < body.length; at += COPIED_A_TURN) {
+    await nextTurn();
+    copy.set(body.subarray(at, at + COPIED_A_TURN), at);
+  }
+  return copy;
+}
+
 async function askThread(
   { sent, encoding, source }: SentBody,
   limit: number,
   unreadable?: string,
 ): Promise<NormalizedSent> {
-  // A copy, because a body whose thread ends is still needed.
-  const copy = new Uint8Array(sent);
+  const copy = await copyInTurns(sent);
   const pool = readers.get(limit) ?? startReaders(limit);
   readers.set(limit, pool);
   const reply = await pool
@@ -140,5 +218,6 @@ async function askThread(
     );
   }
   const { body, quarantined, problem } = reply;
-  return { body, quarantined, unreadable: problem === undefined ? undefined : new UnreadableError(problem) };
+  const unreadableError = problem === undefined ? undefined : new UnreadableError(problem);
+  return { body, quarantined, rows: body.recordCount, unreadable: unreadableError };
 }

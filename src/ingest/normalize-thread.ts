@@ -1,20 +1,16 @@
 /** The thread that reads large bodies: it answers each request with one reply. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
-import { collectGarbage } from '../collect-garbage.ts';
-import { HttpError } from '../errors.ts';
-import { packBody, packUnreadable } from '../queue/delivery-batch.ts';
-import type { QueuedDelivery } from '../queue/delivery-batch.ts';
-import { normalizeBody, UnreadableError } from './normalize.ts';
-import type { NormalizedBody } from './normalize.ts';
-import { yieldProcessor } from '../yield-processor.ts';
+import { collectGarbage } from '../lib/collect-garbage.ts';
+import { HttpError } from '../lib/errors.ts';
+import { packBody, packUnreadable, type QueuedDelivery } from '../queue/delivery-batch.ts';
+import { normalizeBody, UnreadableError, type NormalizedBody } from './normalize.ts';
+import { yieldProcessor } from '../lib/worker-pool.ts';
 import { chooseDecoder } from './read-body.ts';
 
-/** A body as it came over the wire. */
 export interface NormalizeRequest {
   readonly sent: Uint8Array;
   readonly encoding: string | undefined;
-  /** What the body may inflate to, in bytes. */
   readonly limit: number;
   /** Keep the body whole for this reason, and don't read it. */
   readonly unreadable: string | undefined;
@@ -81,7 +77,6 @@ function pack({ recordCount, ...body }: NormalizedBody): NormalizeReply {
 
 const isTooLarge = (body: ReturnType<typeof packBody>) => packedLength(body) > MAX_PACKED;
 
-/** The characters of a packed body. */
 const packedLength = ({ packed }: Pick<QueuedDelivery, 'packed'>) =>
   packed === undefined
     ? 0

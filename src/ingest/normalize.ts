@@ -1,7 +1,6 @@
-import { elementTexts, isJsonObject } from '../exact-json.ts';
+import { elementTexts, isJsonObject } from '../events/exact-json.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
-import { exceededLimit, scanBody } from './scan-body.ts';
-import type { ScannedBody } from './scan-body.ts';
+import { exceededLimit, scanBody, type ScannedBody } from './scan-body.ts';
 
 /** A body that can't be read as records at all. It is quarantined as a whole. */
 export class UnreadableError extends Error {

@@ -3,7 +3,8 @@ import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate, inflateRaw, zstdDecompress } from 'node:zlib';
 import pLimit from 'p-limit';
 import rawBody from 'raw-body';
-import { HttpError } from '../errors.ts';
+import { HttpError } from '../lib/errors.ts';
+import type { MemoryReservation } from './admission.ts';
 import { UnreadableError } from './normalize.ts';
 
 /** Decodes a Content-Encoding to at most `limit` bytes. */
@@ -36,15 +37,13 @@ const inflating = pLimit(4);
 const PIECE_BYTES = 512;
 
 /**
- * Reads the body as it comes over the wire, and reports the memory of each piece to `onBytes` before it reads the next.
- * `onReading` gets a function that ends the reading with an error, and returns one that is called when reading has ended.
- * Throws the errors of both, and HttpError: 413 beyond `limit` bytes, 400 if the body is cut off.
+ * Reads the body as it comes over the wire, and reserves the memory of each piece before it reads the next. Throws the errors
+ * of the reservation, and HttpError: 413 beyond `limit` bytes, 400 if the body is cut off.
  */
 export async function readBody(
   request: IncomingMessage,
   limit: number,
-  onBytes: (bytes: number) => void,
-  onReading: (cut: (error: Error) => void) => () => void = () => () => undefined,
+  reservation: Pick<MemoryReservation, 'add' | 'beginReading' | 'endReading'>,
 ): Promise<Buffer> {
   const length = request.headers['content-length'] ?? null;
   // Before reading begins, which would request the body of a sender that waits for `100 Continue`.
@@ -56,13 +55,13 @@ export async function readBody(
   };
   const count = (piece: Buffer) => {
     try {
-      onBytes(piece.length + PIECE_BYTES);
+      reservation.add(piece.length + PIECE_BYTES);
     } catch (error) {
       cut(error);
     }
   };
   request.on('data', count);
-  const endReading = onReading(cut);
+  reservation.beginReading(cut);
   try {
     rawBody(request, { limit, length }).then(resolve, reject);
     return await body;
@@ -71,7 +70,7 @@ export async function readBody(
     if (isTooLarge(error)) throw tooLarge(limit, error);
     throw new HttpError(400, 'BODY_INCOMPLETE', 'the body ended before it was complete', { cause: error });
   } finally {
-    endReading();
+    reservation.endReading();
     request.off('data', count);
   }
 }

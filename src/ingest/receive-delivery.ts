@@ -1,14 +1,15 @@
 import type { IncomingMessage } from 'node:http';
-import type { Durability, MessageType, SentType } from '../domain.ts';
-import { HttpError, OutageError } from '../errors.ts';
-import { newDeliveryId } from '../queue/delivery-batch.ts';
-import type { QueuedDelivery } from '../queue/delivery-batch.ts';
-import type { InFlight } from './admission.ts';
-import type { FailedSecrets } from '../failed-secrets.ts';
+import type { Durability, SentType } from '../events/domain.ts';
+import { HttpError, OutageError } from '../lib/errors.ts';
+import { newDeliveryId, type QueuedDelivery } from '../queue/delivery-batch.ts';
+import type { DeliveryObserver } from '../queue/delivery-observer.ts';
+import type { FairQueue } from '../queue/fair-queue.ts';
+import type { MemoryReservation } from './admission.ts';
+import type { FailedSecrets } from './failed-secrets.ts';
 import type { UnreadableError } from './normalize.ts';
 import { normalizeSent } from './normalize-sent.ts';
 import { chooseDecoder, readBody } from './read-body.ts';
-import type { SecretVerifier } from './verify-secret.ts';
+import { isSigned, offersSecret, type SecretVerifier } from './verify-secret.ts';
 
 /** The answer to the sender once its delivery is durable. */
 export interface Receipt {
@@ -18,25 +19,14 @@ export interface Receipt {
   readonly durability: Durability;
 }
 
-/** Counts requests by their outcome. It must not throw. */
-export interface IngestObserver {
-  /** A delivery has become durable, this many seconds after its headers arrived. */
-  taken(delivery: QueuedDelivery, seconds: number): void;
-  /** A request is answered with an error of this HTTP status. */
-  refused(status: number): void;
-  /** A delivery with a valid secret is refused for now: its sender should send it again. */
-  deferred(source: string, messageType: MessageType): void;
-}
-
-/** The dependencies of receiving a delivery. */
 export interface ReceiveOptions {
   readonly verifier: SecretVerifier;
   /** Whether all sources are known. If not, a delivery that no known secret fits is to be sent again. */
   readonly knowsSources: () => boolean;
   readonly failedSecrets: FailedSecrets;
-  readonly enqueue: (delivery: QueuedDelivery) => Promise<Durability>;
+  readonly queue: Pick<FairQueue, 'enqueue'>;
   readonly maxBodyBytes: number;
-  readonly observer: IngestObserver;
+  readonly observer: DeliveryObserver;
 }
 
 /** Source and message type that a delivery is sent to, and where it came from. */
@@ -52,20 +42,21 @@ const RETRY_AFTER_OUTAGE = 10;
 
 /**
  * Receives one delivery, from its headers to the receipt. It returns only once every record is durable in the queue or
- * the spool; otherwise it throws the HttpError to answer with. It counts the memory that it uses in `inFlight`.
+ * the spool; otherwise it throws the HttpError to answer with. It counts the memory that it uses in `reservation`.
  */
 export async function receiveDelivery(
   request: IncomingMessage,
   addressed: Addressed,
-  inFlight: InFlight,
-  { verifier, knowsSources, failedSecrets, enqueue, maxBodyBytes, observer }: ReceiveOptions,
+  reservation: MemoryReservation,
+  options: ReceiveOptions,
 ): Promise<Receipt> {
+  const { verifier, knowsSources, failedSecrets, maxBodyBytes, observer } = options;
   const { source, messageType, sentType, remoteAddress } = addressed;
   const began = performance.now();
   const receivedAt = Date.now();
   const formInHeaders = verifier.verifyHeaders(source, request.headers);
-  if (formInHeaders === undefined && !verifier.isSigned(request.headers)) {
-    throw verifier.isOffered(request.headers)
+  if (formInHeaders === undefined && !isSigned(request.headers)) {
+    throw offersSecret(request.headers)
       ? await wrongSecret(failedSecrets, remoteAddress, knowsSources())
       : unauthorized();
   }
@@ -73,26 +64,21 @@ export async function receiveDelivery(
   const encoding = request.headers['content-encoding'];
   // Refuses an unknown encoding before a byte of the body is read.
   chooseDecoder(encoding);
-  inFlight.admit(addressed.isProven);
-  const sent = await readBody(
-    request,
-    maxBodyBytes,
-    (bytes) => inFlight.add(bytes),
-    (cut) => inFlight.reading(cut),
-  );
+  reservation.admit(addressed.isProven);
+  const sent = await readBody(request, maxBodyBytes, reservation);
   if (formInHeaders === undefined) {
     if (!(await verifier.verifySignature(source, request.headers, sent))) {
       throw await wrongSecret(failedSecrets, remoteAddress, knowsSources());
     }
     addressed.isProven = true;
-    inFlight.prove();
+    reservation.prove();
   }
-  inFlight.received(sent.length);
+  reservation.received(sent.length);
 
-  const { body, quarantined, unreadable } = await normalizeSent(
+  const { body, quarantined, rows, unreadable } = await normalizeSent(
     { sent, encoding, source },
     maxBodyBytes,
-    (bytes) => inFlight.charge(bytes),
+    reservation,
   );
   const deliveryId = newDeliveryId(receivedAt);
   const delivery: QueuedDelivery = {
@@ -106,8 +92,8 @@ export async function receiveDelivery(
     bodyBytes: sent.length,
     ...body,
   };
-  const durability = await enqueueOrRefuse(enqueue, delivery);
-  observer.taken(delivery, (performance.now() - began) / 1000);
+  const durability = await enqueueOrRefuse(delivery, rows, options);
+  observer.accepted(delivery, (performance.now() - began) / 1000);
   if (unreadable !== undefined) throw keptInQuarantine(deliveryId, unreadable);
   return {
     delivery_id: deliveryId,
@@ -118,11 +104,12 @@ export async function receiveDelivery(
 }
 
 async function enqueueOrRefuse(
-  enqueue: ReceiveOptions['enqueue'],
   delivery: QueuedDelivery,
+  rows: number,
+  { queue, observer }: ReceiveOptions,
 ): Promise<Durability> {
   try {
-    return await enqueue(delivery);
+    return await observer.enqueue(delivery, () => queue.enqueue(delivery, rows));
   } catch (error) {
     if (!(error instanceof OutageError)) throw error;
     const options = { cause: error, retryAfter: RETRY_AFTER_OUTAGE };

@@ -1,25 +1,17 @@
 import type { Logger } from 'pino';
-import { countOf } from '../units.ts';
-import { networkOf } from '../failed-secrets.ts';
+import { countOf } from '../lib/text/units.ts';
+import { networkOf } from './failed-secrets.ts';
 
-/** A refused request, as it is logged. */
 interface Refusal {
-  /** The address that the request came from. */
   readonly remote: string;
   readonly status: number;
   readonly method: string;
   readonly path: string;
-  /** The id in the answer, if it has one. */
   readonly errorId?: string;
 }
 
 /** Logs refusals of requests whose sender has not proven a secret. Their number is up to strangers. */
-export interface RefusalLog {
-  /** Logs the first refusal of a network in a minute, and counts the others. */
-  add(refusal: Refusal, message: string): void;
-  /** Logs the counts so far, and begins a new minute. */
-  flush(): void;
-}
+export type RefusalLog = ReturnType<typeof createRefusalLog>;
 
 const WINDOW_MS = 60_000;
 
@@ -31,7 +23,7 @@ const OTHERS = 'other addresses';
 const PATH_LENGTH = 200;
 
 /** Counts per network that failed-secrets uses: an IPv4 address or a /64 of IPv6. At debug level every refusal is logged. */
-export function createRefusalLog(logger: Logger): RefusalLog {
+export function createRefusalLog(logger: Logger) {
   /** For each network, how many refusals of each status are not logged yet. */
   const counts = new Map<string, Map<number, number>>();
   let timer: NodeJS.Timeout | undefined;
@@ -51,8 +43,10 @@ export function createRefusalLog(logger: Logger): RefusalLog {
   };
 
   return {
+    /** Logs the counts so far, and begins a new minute. */
     flush,
-    add(refusal, message) {
+    /** Logs the first refusal of a network in a minute, and counts the others. */
+    add(refusal: Refusal, message: string): void {
       const line = { ...refusal, path: refusal.path.slice(0, PATH_LENGTH) };
       timer ??= setTimeout(flush, WINDOW_MS).unref();
       const network = networkOf(refusal.remote);

@@ -1,6 +1,5 @@
 /** The shape of a JSON text, counted from its bytes alone. Of a text that is not JSON it is right up to the first error. */
 export interface BodyShape {
-  /** Levels of nesting. */
   readonly depth: number;
   /** Brackets, braces, commas and colons outside strings: what a parser makes objects, members and elements of. */
   readonly structural: number;
@@ -21,6 +20,8 @@ export interface ScannedBody extends BodyShape {
    * escapes and exponents to it.
    */
   readonly content: 'object' | number | undefined;
+  /** Objects at any depth: records, and the observations that become rows of their own. */
+  readonly objects: number;
 }
 
 const MIB = 1024 * 1024;
@@ -125,6 +126,7 @@ export function scanBody(body: Uint8Array): ScannedBody {
   let isArray = false;
   /** The depth of records: 1 in an array of them, else 0. */
   let recordDepth = 0;
+  let records = 0;
   let objects = 0;
   /** As long as the text is certain to be JSON, the token that follows. */
   let next = VALUE;
@@ -147,9 +149,10 @@ export function scanBody(body: Uint8Array): ScannedBody {
       }
       case 0x7b: // {
         structural += 1;
+        objects += 1;
         if (depth === recordDepth) {
           recordStart = at;
-          objects += 1;
+          records += 1;
         }
         depth += 1;
         if (depth > deepest) deepest = depth;
@@ -241,13 +244,14 @@ export function scanBody(body: Uint8Array): ScannedBody {
     longestName,
     largestRecord,
     nonObjects,
-    content: isWhole ? contentOf(isArray, objects, nonObjects) : undefined,
+    content: isWhole ? contentOf(isArray, records, nonObjects) : undefined,
+    objects,
   };
 }
 
-function contentOf(isArray: boolean, objects: number, nonObjects: number): ScannedBody['content'] {
-  if (isArray) return objects + nonObjects;
-  return objects === 1 ? 'object' : undefined;
+function contentOf(isArray: boolean, records: number, nonObjects: number): ScannedBody['content'] {
+  if (isArray) return records + nonObjects;
+  return records === 1 ? 'object' : undefined;
 }
 
 const WORDS = ['true', 'false', 'null'].map((word) => Buffer.from(word));

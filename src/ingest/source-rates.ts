@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
-import { HttpError } from '../errors.ts';
+import { HttpError } from '../lib/errors.ts';
+import { onceIn } from '../lib/once-in.ts';
 
-/** What a source may send to this process. Undefined: no limit. */
 interface SourceLimits {
   readonly deliveriesPerSecond?: number | undefined;
   /** Of bodies as sent. */
@@ -9,25 +9,13 @@ interface SourceLimits {
 }
 
 /** Holds each source to its limits in this process (`limits:` of the settings file). */
-export interface SourceRates {
-  /** Counts a delivery that is about to be read. Throws HttpError 429 while its source is over one of its limits. */
-  admit(source: string): void;
-  /** Counts the bytes of a body, as sent. */
-  count(source: string, bytes: number): void;
-}
+export type SourceRates = ReturnType<typeof createSourceRates>;
 
 /** A source may be this much ahead of its rate. */
 const BURST_MS = 1_000;
 
 /** A source that is over its limits is logged once in this time. */
 const LOG_INTERVAL_MS = 60_000;
-
-/** When each rate has caught up with what was counted, in milliseconds. */
-interface Account {
-  deliveriesUntil: number;
-  bytesUntil: number;
-  loggedAt: number;
-}
 
 /** The error code of the answer to a source that is over its limits. It is logged once a minute, not per request. */
 export const RATE_LIMITED = 'RATE_LIMITED';
@@ -37,15 +25,17 @@ export function createSourceRates(
   limitsOf: (source: string) => SourceLimits | undefined,
   logger: Logger,
   now: () => number = () => performance.now(),
-): SourceRates {
-  const accounts = new Map<string, Account>();
+) {
+  const accounts = new Map<string, { deliveriesUntil: number; bytesUntil: number }>();
+  const isNews = onceIn(LOG_INTERVAL_MS, now);
   const accountOf = (source: string) => {
-    const account = accounts.get(source) ?? { deliveriesUntil: 0, bytesUntil: 0, loggedAt: -Infinity };
+    const account = accounts.get(source) ?? { deliveriesUntil: 0, bytesUntil: 0 };
     accounts.set(source, account);
     return account;
   };
   return {
-    admit(source) {
+    /** Counts a delivery that is about to be read. Throws HttpError 429 while its source is over one of its limits. */
+    admit(source: string): void {
       const limits = limitsOf(source);
       if (limits === undefined) return;
       const { deliveriesPerSecond = Infinity, bytesPerSecond = Infinity } = limits;
@@ -56,15 +46,15 @@ export function createSourceRates(
         bytesPerSecond === Infinity ? 0 : account.bytesUntil - at,
       );
       if (ahead > BURST_MS) {
-        if (at - account.loggedAt > LOG_INTERVAL_MS) {
-          account.loggedAt = at;
+        if (isNews(source)) {
           logger.warn({ source, limits }, 'a source sends more than its limits: rejecting its deliveries');
         }
         throw rateLimited(source, Math.ceil((ahead - BURST_MS) / 1000));
       }
       account.deliveriesUntil = Math.max(account.deliveriesUntil, at) + 1000 / deliveriesPerSecond;
     },
-    count(source, bytes) {
+    /** Counts the bytes of a body, as sent. */
+    count(source: string, bytes: number): void {
       const limits = limitsOf(source);
       if (limits?.bytesPerSecond === undefined) return;
       const account = accountOf(source);

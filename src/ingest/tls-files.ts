@@ -1,8 +1,7 @@
 import { readFileSync, unwatchFile, watchFile } from 'node:fs';
-import { UsageError } from '../errors.ts';
+import { UsageError } from '../lib/errors.ts';
 import type { TlsCertificate } from './http-listener.ts';
 
-/** The files of the certificate (with its full chain) and its key. */
 export interface TlsFiles {
   readonly certFile: string;
   readonly keyFile: string;

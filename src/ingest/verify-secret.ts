@@ -1,9 +1,8 @@
-import { createHmac, hash, timingSafeEqual } from 'node:crypto';
-import type { Hmac } from 'node:crypto';
+import { createHmac, hash, timingSafeEqual, type Hmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import pLimit from 'p-limit';
-import type { SecretForm } from '../domain.ts';
+import type { SecretForm } from '../events/domain.ts';
 
 /** A configured secret: the digest to compare with, and the key of signatures. */
 interface KnownSecret {
@@ -19,30 +18,14 @@ interface Verification {
   form: SecretForm | undefined;
 }
 
-/** A possible secret in a delivery's headers. */
 interface OfferedSecret {
   readonly form: SecretForm;
   readonly value: string;
 }
 
-/** A source, with the secrets that its deliveries may have. */
 interface KnownSource {
   readonly name: string;
   readonly secrets: readonly string[];
-}
-
-/** Checks deliveries of the configured sources. */
-export interface SecretVerifier {
-  /** Replaces all sources. Requests whose secret is verified already are not affected. */
-  use(sources: readonly KnownSource[]): void;
-  /** The form of the correct secret in the headers; undefined if there is none. */
-  verifyHeaders(source: string, headers: IncomingHttpHeaders): SecretForm | undefined;
-  /** Whether the headers contain anything that may be a secret. */
-  isOffered(headers: IncomingHttpHeaders): boolean;
-  /** Whether the headers contain a signature, which needs the body to be verified. */
-  isSigned(headers: IncomingHttpHeaders): boolean;
-  /** Whether the signature over the body, as it came over the wire, is correct. */
-  verifySignature(source: string, headers: IncomingHttpHeaders, body: Buffer): Promise<boolean>;
 }
 
 const SIGNATURE_HEADER = 'x-hub-signature-256';
@@ -53,66 +36,78 @@ const BYTES_A_TURN = 256 * 1024;
 /** Larger bodies are verified one after another. Together, their parts would hold up the event loop again. */
 const verifyingLarge = pLimit(1);
 
-/** Equals no digest. */
 const NO_DIGEST = Buffer.alloc(64);
 
 /** It pads the list of every source to the same length, and is the whole list of an unknown source. */
 const NO_SECRET: KnownSecret = { digest: NO_DIGEST, secret: '' };
 
 /**
- * The cloud does not document how it presents the secret, so every form seen by receivers is accepted. Digests of equal
- * length are compared in constant time, and every configured secret is tried for every guess: the time of an answer reveals
- * neither how close a guess was nor whether the source exists. Only a header that is right is recognized sooner, the
- * second time.
+ * Checks deliveries of the configured sources. The cloud does not document how it presents the secret, so every form seen by
+ * receivers is accepted. Digests of equal length are compared in constant time, and every configured secret is tried for
+ * every guess: the time of an answer reveals neither how close a guess was nor whether the source exists. Only a header that
+ * is right is recognized sooner, the second time.
  */
-export function createSecretVerifier(sources: readonly KnownSource[]): SecretVerifier {
-  let { known, unknown } = digestsOf(sources);
-  const verificationOf = (source: string) => known.get(source) ?? unknown;
+export class SecretVerifier {
+  #sources: ReturnType<typeof digestsOf>;
 
-  return {
-    use(next) {
-      ({ known, unknown } = digestsOf(next));
-    },
-    verifyHeaders(source, headers) {
-      const verification = verificationOf(source);
-      const { authorization } = headers;
-      const header = authorization === undefined ? NO_DIGEST : sha256(authorization);
-      if (timingSafeEqual(header, verification.proven) && verification.form !== undefined) {
-        return verification.form;
+  constructor(sources: readonly KnownSource[]) {
+    this.#sources = digestsOf(sources);
+  }
+
+  /** Replaces all sources. Requests whose secret is verified already are not affected. */
+  use(sources: readonly KnownSource[]): void {
+    this.#sources = digestsOf(sources);
+  }
+
+  /** The form of the correct secret in the headers; undefined if there is none. */
+  verifyHeaders(source: string, headers: IncomingHttpHeaders): SecretForm | undefined {
+    const verification = this.#verificationOf(source);
+    const { authorization } = headers;
+    const header = authorization === undefined ? NO_DIGEST : sha256(authorization);
+    if (timingSafeEqual(header, verification.proven) && verification.form !== undefined) {
+      return verification.form;
+    }
+    let form: SecretForm | undefined;
+    for (const offered of offeredSecrets(headers)) {
+      const digest = sha256(offered.value);
+      for (const secret of verification.secrets) {
+        if (timingSafeEqual(digest, secret.digest)) form ??= offered.form;
       }
-      let form: SecretForm | undefined;
-      for (const offered of offeredSecrets(headers)) {
-        const digest = sha256(offered.value);
-        for (const secret of verification.secrets) {
-          if (timingSafeEqual(digest, secret.digest)) form ??= offered.form;
-        }
-      }
-      if (form !== undefined && form !== 'header') {
-        verification.proven = header;
-        verification.form = form;
-      }
-      return form;
-    },
-    isOffered: (headers) => offeredSecrets(headers).length > 0,
-    isSigned: (headers) => typeof headers[SIGNATURE_HEADER] === 'string',
-    async verifySignature(source, headers, body) {
-      const offered = Buffer.from(String(headers[SIGNATURE_HEADER]).replace(/^sha256=/, ''), 'hex');
-      const candidate = offered.length === 32 ? offered : Buffer.alloc(32);
-      const { secrets } = verificationOf(source);
-      const keyed = secrets.map(({ secret }) => ({ secret, hmac: createHmac('sha256', secret) }));
-      const hmacs = keyed.map(({ hmac }) => hmac);
-      if (body.length > BYTES_A_TURN) await verifyingLarge(updateAll, hmacs, body);
-      else await updateAll(hmacs, body);
-      let right = false;
-      for (const { secret, hmac } of keyed) {
-        if (timingSafeEqual(hmac.digest(), candidate) && secret !== '') right = true;
-      }
-      return right;
-    },
-  };
+    }
+    if (form !== undefined && form !== 'header') {
+      verification.proven = header;
+      verification.form = form;
+    }
+    return form;
+  }
+
+  /** Whether the signature over the body, as it came over the wire, is correct. */
+  async verifySignature(source: string, headers: IncomingHttpHeaders, body: Buffer): Promise<boolean> {
+    const offered = Buffer.from(String(headers[SIGNATURE_HEADER]).replace(/^sha256=/, ''), 'hex');
+    const candidate = offered.length === 32 ? offered : Buffer.alloc(32);
+    const { secrets } = this.#verificationOf(source);
+    const keyed = secrets.map(({ secret }) => ({ secret, hmac: createHmac('sha256', secret) }));
+    const hmacs = keyed.map(({ hmac }) => hmac);
+    if (body.length > BYTES_A_TURN) await verifyingLarge(updateAll, hmacs, body);
+    else await updateAll(hmacs, body);
+    let right = false;
+    for (const { secret, hmac } of keyed) {
+      if (timingSafeEqual(hmac.digest(), candidate) && secret !== '') right = true;
+    }
+    return right;
+  }
+
+  #verificationOf(source: string): Verification {
+    return this.#sources.known.get(source) ?? this.#sources.unknown;
+  }
 }
 
-/** The secrets of each source, and those of an unknown one. */
+/** Whether the headers contain anything that may be a secret. */
+export const offersSecret = (headers: IncomingHttpHeaders) => offeredSecrets(headers).length > 0;
+
+/** Whether the headers contain a signature, which needs the body to be verified. */
+export const isSigned = (headers: IncomingHttpHeaders) => typeof headers[SIGNATURE_HEADER] === 'string';
+
 function digestsOf(sources: readonly KnownSource[]) {
   const longest = sources.reduce((most, { secrets }) => Math.max(most, secrets.length), 0);
   const padding = Array.from({ length: longest }, () => NO_SECRET);
@@ -132,7 +127,7 @@ function digestsOf(sources: readonly KnownSource[]) {
 /** Other work has its turn after each part of a large body. */
 async function updateAll(hmacs: readonly Hmac[], body: Buffer): Promise<void> {
   for (let at = 0; at < body.length; at += BYTES_A_TURN) {
-    if (at > 0) await setImmediate();
+    if (at > 0) await nextTurn();
     const part = body.subarray(at, at + BYTES_A_TURN);
     for (const hmac of hmacs) hmac.update(part);
   }

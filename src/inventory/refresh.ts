@@ -1,14 +1,17 @@
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.ts';
+import { systemClock, type Clock } from '../lib/clock.ts';
 import type { Inventory } from '../cloud/inventory.ts';
-import { createFailureLog } from '../failure-log.ts';
-import type { Db } from '../store/database.ts';
-import { endLease, takeLease } from '../store/history.ts';
-import { saveInventory, type InventoryRows, type InventoryTable } from '../store/inventory.ts';
+import { createFailureLog } from '../lib/failure-log.ts';
+import type { Db } from '../store/server/database.ts';
+import { endLease, takeLease } from '../store/reconcile/history.ts';
+import { saveInventory, type InventoryRows, type InventoryTable } from '../store/reconcile/inventory.ts';
 import { toDevice, toLocations, toPerson } from './to-rows.ts';
+import { randomUUID } from 'node:crypto';
+import { createCloudClient } from '../cloud/client.ts';
+import { repeatOnClouds, type CloudSources } from '../sources/cloud-sources.ts';
 
 /** Rounds are so far apart: after so long, what failed is tried again. */
-export const ROUND_MS = 10 * 60 * 1000;
+const ROUND_MS = 10 * 60 * 1000;
 
 /** What was read is read again after so long. The minute less: rounds do not begin to the millisecond. */
 const REFRESH_MS = 59 * 60 * 1000;
@@ -29,14 +32,6 @@ interface RefresherOptions {
   readonly holder: string;
   readonly logger: Logger;
   readonly signal?: AbortSignal;
-}
-
-/** Keeps the inventory of sources up to date, round by round. */
-export interface Refresher {
-  /** Reads what is due of a source, and stores what differs. Call it every ten minutes. Failures are logged. */
-  round(source: InventorySource): Promise<void>;
-  /** Lets another process refresh the source. */
-  leave(source: string): Promise<void>;
 }
 
 /**
@@ -61,14 +56,15 @@ const PARTS = [
   part('people', 'account-user-list', async (api, signal) => (await api.users(signal)).map(toPerson)),
 ];
 
-/** Creates a refresher. Its first round reads everything. */
-export function createRefresher({ db, clock, holder, logger, signal }: RefresherOptions): Refresher {
+/** Creates a refresher, which keeps the inventory of sources up to date. Its first round reads everything. */
+export function createRefresher({ db, clock, holder, logger, signal }: RefresherOptions) {
   const refreshedAt = new Map<string, number>();
   const failures = createFailureLog(logger);
   const leaseOf = (source: string) => `inventory ${source}`;
 
   return {
-    async round(of) {
+    /** Reads what is due of a source, and stores what differs. Call it every ten minutes. Failures are logged. */
+    async round(of: InventorySource): Promise<void> {
       const { source } = of;
       if (!(await takeLease(db, leaseOf(source), holder, LEASE_MS))) return;
       for (const { table, permission, refresh } of PARTS) {
@@ -87,8 +83,37 @@ export function createRefresher({ db, clock, holder, logger, signal }: Refresher
         }
       }
     },
-    async leave(source) {
+    /** Lets another process refresh the source. */
+    async leave(source: string): Promise<void> {
       await endLease(db, leaseOf(source), holder);
     },
   };
+}
+
+/** Reads devices, locations and administrators of the sources that have an API, now and every hour. */
+export function startInventory(
+  { db, sources }: { readonly db: Db; readonly sources: CloudSources },
+  started: AsyncDisposableStack,
+): void {
+  const { logger } = sources;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const refresher = createRefresher({ db, clock: systemClock, holder: randomUUID(), logger, signal });
+  repeatOnClouds(
+    {
+      part: 'inventory',
+      failure: "can't refresh the inventory",
+      pauseMs: ROUND_MS,
+      stopping,
+      create(source) {
+        const { apiUrl: baseUrl, credentials } = source.cloud;
+        const client = createCloudClient({ baseUrl, credentials, logger });
+        return { source: source.name, config: source, client, inventory: client.inventory };
+      },
+      round: (source) => refresher.round(source),
+      leave: ({ source }) => refresher.leave(source),
+    },
+    sources,
+    started,
+  );
 }

@@ -1,8 +1,8 @@
 import type { ListedDevice } from '../cloud/contract/device.ts';
 import type { Location as TreeLocation } from '../cloud/contract/location.ts';
 import type { User } from '../cloud/contract/user.ts';
-import { parseMacAddress } from '../mac-address.ts';
-import type { Device, Location, Person } from '../store/inventory.ts';
+import { parseMacAddress } from '../events/mac-address.ts';
+import type { InventoryRows } from '../store/reconcile/inventory.ts';
 
 /** A longer name is cut off: an index has it. */
 const MAX_LENGTH = 500;
@@ -12,7 +12,7 @@ const nameOf = (text: string | null | undefined): string | null =>
   (text ?? '').replaceAll('\0', '').trim().slice(0, MAX_LENGTH) || null;
 
 /** A device as a row of the table. */
-export const toDevice = (device: ListedDevice): Device => ({
+export const toDevice = (device: ListedDevice): InventoryRows['devices'] => ({
   device_id: device.id,
   mac: parseMacAddress(device.mac_address ?? '') ?? null,
   serial_number: nameOf(device.serial_number),
@@ -22,17 +22,17 @@ export const toDevice = (device: ListedDevice): Device => ({
 });
 
 /** A user as a row of the table. */
-export const toPerson = (user: User): Person => ({
+export const toPerson = (user: User): InventoryRows['people'] => ({
   person_id: user.id,
   user_name: nameOf(user.login_name) ?? '',
   name: nameOf(user.display_name ?? [user.first_name, user.last_name].filter(Boolean).join(' ')),
   role: nameOf(user.user_role),
 });
 
-type Node = Omit<Location, 'place'>;
+type Node = Omit<InventoryRows['locations'], 'place'>;
 
 /** The locations of a tree as rows of the table, each with its place. */
-export function toLocations(tree: readonly TreeLocation[]): readonly Location[] {
+export function toLocations(tree: readonly TreeLocation[]): readonly InventoryRows['locations'][] {
   const nodes = new Map(nodesOf(tree, null).map((node) => [node.location_id, node]));
   return [...nodes.values()].map((node) => ({ ...node, place: placeOf(pathTo(nodes, node)) }));
 }

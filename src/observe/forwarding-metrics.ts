@@ -1,13 +1,6 @@
 import type { Registry } from 'prom-client';
-import type { DestinationStatus } from '../store/destinations.ts';
+import type { DestinationStatus } from '../store/destinations/destinations.ts';
 import { metersOf } from './metrics.ts';
-
-/** Counts what a forwarder does. */
-export interface ForwardingMetrics {
-  sent(destination: string, events: number): void;
-  failed(destination: string): void;
-  alert(rule: string): void;
-}
 
 /** Reads the state of the destinations; undefined while the database does not answer. */
 export type AskDestinations = () => Promise<readonly DestinationStatus[] | undefined>;
@@ -15,7 +8,7 @@ export type AskDestinations = () => Promise<readonly DestinationStatus[] | undef
 const STATES = ['running', 'paused', 'refused'] as const;
 
 /** Registers the metrics of a forwarder. Each scrape reads the state of the destinations. */
-export function createForwardingMetrics(registry: Registry, ask: AskDestinations): ForwardingMetrics {
+export function createForwardingMetrics(registry: Registry, ask: AskDestinations) {
   const { counter, gauge } = metersOf(registry);
   const perDestination = (name: string, help: string, valueOf: (status: DestinationStatus) => number) =>
     gauge(
@@ -62,8 +55,8 @@ export function createForwardingMetrics(registry: Registry, ask: AskDestinations
   );
   const alerts = counter('alerts_total', 'Alerts that a rule raised in this process', 'rule');
   return {
-    sent: (destination, events) => sent.inc({ destination }, events),
-    failed: (destination) => failures.inc({ destination }),
-    alert: (rule) => alerts.inc({ rule }),
+    sent: (destination: string, events: number) => sent.inc({ destination }, events),
+    failed: (destination: string) => failures.inc({ destination }),
+    alert: (rule: string) => alerts.inc({ rule }),
   };
 }

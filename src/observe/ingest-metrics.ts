@@ -1,22 +1,10 @@
 import type { Registry } from 'prom-client';
-import { cached } from './cached.ts';
 import { metersOf } from './metrics.ts';
-import type { QueueState } from './process-figures.ts';
+import { cached } from '../lib/once-in.ts';
+import type { QueuedDelivery } from '../queue/delivery-batch.ts';
+import type { FairQueue } from '../queue/fair-queue.ts';
 
-/** The figures of an accepted delivery that are counted. */
-interface Taken {
-  readonly source: string;
-  readonly messageType: string;
-  readonly recordCount: number;
-  readonly bodyBytes: number;
-}
-
-/** Counts what the ingest endpoint and the queue's producer do. */
-export interface IngestMetrics {
-  taken(delivery: Taken, seconds: number): void;
-  refused(status: number): void;
-  committed(deliveries: number): void;
-}
+export type IngestMetrics = ReturnType<typeof createIngestMetrics>;
 
 /** Seconds, from the best time of the queue to the longest that a sender may wait. */
 const ANSWER_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -25,10 +13,7 @@ const ANSWER_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 const BATCH_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
 /** Registers the metrics of a process that receives deliveries. */
-export function createIngestMetrics(
-  registry: Registry,
-  sourceLabel: (source: string) => string,
-): IngestMetrics {
+export function createIngestMetrics(registry: Registry, sourceLabel: (source: string) => string) {
   const { counter, histogram } = metersOf(registry);
   const labels = ['source', 'message_type'] as const;
   const deliveries = counter(
@@ -53,28 +38,24 @@ export function createIngestMetrics(
   );
   const batches = histogram('batch_deliveries', 'Deliveries made durable by one write', BATCH_BUCKETS);
   return {
-    taken({ source, messageType, recordCount, bodyBytes }, seconds) {
+    accepted(
+      {
+        source,
+        messageType,
+        recordCount,
+        bodyBytes,
+      }: Pick<QueuedDelivery, 'source' | 'messageType' | 'recordCount' | 'bodyBytes'>,
+      seconds: number,
+    ): void {
       const labels = { source: sourceLabel(source), message_type: messageType };
       deliveries.inc(labels);
       records.inc(labels, recordCount);
       bytes.inc(bodyBytes);
       answers.observe(seconds);
     },
-    refused: (status) => refusals.inc({ status }),
-    committed: (count) => batches.observe(count),
+    refused: (status: number) => refusals.inc({ status }),
+    committed: (count: number) => batches.observe(count),
   };
-}
-
-/** The figures that a queue's producer gives about the queue and its spool. */
-export interface QueueToMeasure {
-  measure(): Promise<{
-    readonly waiting: number;
-    readonly active: number;
-    readonly delayed: number;
-    readonly failed: number;
-    readonly oldestWaitingSeconds: number | undefined;
-  }>;
-  state(): QueueState;
 }
 
 /** A scrape must not wait for a queue that is down, and frequent scrapes must not load the queue. */
@@ -83,7 +64,7 @@ const QUEUE_CACHE = { keepMs: 5_000, timeoutMs: 1_000 };
 const JOB_STATES = ['waiting', 'active', 'delayed', 'failed'] as const;
 
 /** Registers the metrics of the queue and of this process's spool. Each scrape reads them. */
-export function registerQueueMetrics(registry: Registry, queue: QueueToMeasure): void {
+export function registerQueueMetrics(registry: Registry, queue: Pick<FairQueue, 'measure' | 'state'>): void {
   const measure = cached(() => queue.measure(), QUEUE_CACHE);
   const { gauge } = metersOf(registry);
   gauge(

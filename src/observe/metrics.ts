@@ -1,24 +1,19 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry, type LabelValues } from 'prom-client';
 
-/** The names of all metrics of xiq-sink start with this. */
 const PREFIX = 'xiq_sink_';
 
-/** The metrics of this process. */
-export interface Metrics {
-  /** The parts that this process runs register their metrics here. */
-  readonly registry: Registry;
-  /** All metrics in the text format of Prometheus, except those that can't be read in time. It does not reject for those. */
-  render(): Promise<{ readonly contentType: string; readonly text: string }>;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
 /** Opens a registry that contains the usual metrics of a Node.js process. */
-export function createMetrics({ version, role }: { version: string; role: string }): Metrics {
+export function createMetrics({ version, role }: { version: string; role: string }) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const help = 'Always 1; the labels name the running version and role';
   metersOf(registry).gauge('build_info', help, () => [[{ version, role }, 1]], 'version', 'role');
   return {
+    /** The parts that this process runs register their metrics here. */
     registry,
+    /** All metrics in the text format of Prometheus, except those that can't be read in time. It does not reject for those. */
     render: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
   };
 }

@@ -1,8 +1,7 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { ProcessFigures } from '../store/processes.ts';
-import { createLastMinute } from './last-minute.ts';
+import { monitorEventLoopDelay, createHistogram, type RecordableHistogram } from 'node:perf_hooks';
+import type { ProcessFigures } from '../store/server/processes.ts';
+import type { QueueState } from '../queue/delivery-queue.ts';
 
-/** The parts of the service that a process runs. */
 export interface ProcessParts {
   readonly receives: boolean;
   readonly stores: boolean;
@@ -10,31 +9,14 @@ export interface ProcessParts {
   readonly queueState: () => QueueState | undefined;
 }
 
-/** The state of a queue's producer, and of its spool. */
-export interface QueueState {
-  readonly works: boolean;
-  readonly spool: {
-    readonly bytes: number;
-    readonly segments: number;
-    readonly oldestAt: number | undefined;
-  };
-}
-
 /** Collects the figures that a process reports about itself. */
-export interface ProcessGauge {
-  answered(seconds: number): void;
-  refused(): void;
-  stored(events: number, seconds: number): void;
-  /** The figures of the last minute; processor and event loop load since the last call. */
-  figures(): ProcessFigures;
-  close(): void;
-}
+export type ProcessGauge = ReturnType<typeof createProcessGauge>;
 
 /** The sampling interval of the event loop's delay. Only the delay beyond it is reported. */
 const RESOLUTION_MS = 10;
 
 /** Starts to collect. */
-export function createProcessGauge({ receives, stores, queueState }: ProcessParts): ProcessGauge {
+export function createProcessGauge({ receives, stores, queueState }: ProcessParts) {
   const answers = createLastMinute();
   const refusals = createLastMinute();
   const transactions = createLastMinute();
@@ -49,10 +31,11 @@ export function createProcessGauge({ receives, stores, queueState }: ProcessPart
   }
 
   return {
-    answered: (seconds) => answers.add(seconds),
+    answered: (seconds: number) => answers.add(seconds),
     refused: () => refusals.add(0),
-    stored: (events, seconds) => transactions.add(seconds, events),
-    figures() {
+    stored: (events: number, seconds: number) => transactions.add(seconds, events),
+    /** The figures of the last minute; processor and event loop load since the last call. */
+    figures(): ProcessFigures {
       const queue = queueState();
       const { perSecond: eventsPerSecond, ...storing } = transactions.summary();
       return {
@@ -85,5 +68,67 @@ function createCpuMeter(): () => number {
     at = performance.now();
     used = process.cpuUsage();
     return elapsedMs === 0 ? 0 : ((user + system) / 1000 / elapsedMs) * 100;
+  };
+}
+
+/** The minute advances in steps of this length. */
+const SLOT_MS = 5_000;
+const SLOTS = 12;
+
+/** The longest duration that is distinguished: a quarter of an hour, in microseconds. */
+const LONGEST_US = 900_000_000;
+
+/** Durations in microseconds, distinguished to within a hundredth. */
+const createDurations = () => createHistogram({ lowest: 1, highest: LONGEST_US, figures: 2 });
+
+interface Slot {
+  step: number;
+  amount: number;
+  readonly durations: RecordableHistogram;
+}
+
+/** Starts to count; `now` returns the milliseconds of a monotonic clock. */
+export function createLastMinute(now: () => number = () => performance.now()) {
+  const startedAt = now();
+  const slots = Array.from({ length: SLOTS }, (): Slot => ({
+    step: -1,
+    amount: 0,
+    durations: createDurations(),
+  }));
+
+  function currentSlot(): Slot | undefined {
+    const step = Math.floor(now() / SLOT_MS);
+    const slot = slots[step % SLOTS];
+    if (slot !== undefined && slot.step !== step) {
+      slot.step = step;
+      slot.amount = 0;
+      slot.durations.reset();
+    }
+    return slot;
+  }
+
+  return {
+    /** Adds one event with its duration and its amount. */
+    add(seconds: number, amount: number = 1): void {
+      const slot = currentSlot();
+      if (slot === undefined) return;
+      slot.amount += amount;
+      slot.durations.record(Math.min(Math.max(1, Math.ceil(seconds * 1e6)), LONGEST_US));
+    },
+    summary() {
+      const at = now();
+      const recent = slots.filter(({ step }) => step > Math.floor(at / SLOT_MS) - SLOTS);
+      const seconds = Math.min(at - startedAt, (SLOTS - 1) * SLOT_MS + (at % SLOT_MS)) / 1000;
+      const amount = recent.reduce((sum, slot) => sum + slot.amount, 0);
+      const durations = createDurations();
+      for (const slot of recent) durations.add(slot.durations);
+      const percentile = (percent: number) =>
+        durations.count === 0 ? 0 : durations.percentile(percent) / 1000;
+      return {
+        perSecond: seconds === 0 ? 0 : amount / seconds,
+        p50Ms: percentile(50),
+        p99Ms: percentile(99),
+      };
+    },
   };
 }

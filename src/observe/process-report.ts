@@ -1,10 +1,11 @@
 import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
-import { describeError } from '../errors.ts';
-import type { Db } from '../store/database.ts';
-import { noteReceiving, recordRefused } from '../store/gaps.ts';
-import { removeProcess, reportProcess } from '../store/processes.ts';
-import type { ProcessFigures, ProcessIdentity } from '../store/processes.ts';
+import { describeError } from '../lib/errors.ts';
+import { repeat, type Repetition } from '../lib/repeat.ts';
+import type { Db } from '../store/server/database.ts';
+import { noteReceiving, recordRefused } from '../store/reconcile/gaps.ts';
+import { removeProcess, reportProcess } from '../store/server/processes.ts';
+import type { ProcessFigures, ProcessIdentity } from '../store/server/processes.ts';
 import type { RefusedCounter } from './refused-deliveries.ts';
 
 export interface ProcessReportOptions {
@@ -26,42 +27,34 @@ const STOP_TIMEOUT_MS = 1_500;
  * Reports to the database that this process is alive, with its figures, now and every 10 s. While the database is down
  * it writes to the debug log only: the parts that need the database log the outage. Stopping removes the row.
  */
-export function startProcessReport({ db, identity, figures, refused, logger }: ProcessReportOptions): {
-  stop(): Promise<void>;
-} {
-  let running: Promise<void> | undefined;
-
-  async function report(): Promise<void> {
-    try {
+export function startProcessReport({
+  db,
+  identity,
+  figures,
+  refused,
+  logger,
+}: ProcessReportOptions): Repetition {
+  const reporting = repeat({
+    pauseMs: INTERVAL_MS,
+    async work() {
       await reportProcess(db, identity, await figures());
       if (refused === undefined) return;
       await noteReceiving(db, identity.startedAt);
       await refused.flush((counted) => recordRefused(db, counted));
-    } catch (error) {
-      logger.debug(`can't report this process to the database: ${describeError(error)}`);
-    }
-  }
-
-  /** Starts no report while another one is running. */
-  function reportUnlessRunning(): void {
-    running ??= report().finally(() => {
-      running = undefined;
-    });
-  }
+    },
+    onError: (error) => logger.debug(`can't report this process to the database: ${describeError(error)}`),
+  });
 
   async function leave(): Promise<void> {
-    await running;
+    await reporting.stop();
     await removeProcess(db, identity.processId).catch((error: unknown) => {
       logger.debug(`can't remove the row of this process, which expires in a day: ${describeError(error)}`);
     });
     await db.destroy();
   }
 
-  reportUnlessRunning();
-  const timer = setInterval(reportUnlessRunning, INTERVAL_MS);
   return {
     async stop() {
-      clearInterval(timer);
       await pTimeout(leave(), { milliseconds: STOP_TIMEOUT_MS, message: false });
     },
   };

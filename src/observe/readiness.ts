@@ -1,6 +1,6 @@
 import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
-import { describeError } from '../errors.ts';
+import { describeError } from '../lib/errors.ts';
 
 /** The state of a part of the service, as a word that anyone may read. */
 export type State =
@@ -17,7 +17,6 @@ export type State =
   | 'stuck'
   | 'unknown';
 
-/** The state of a part and its reason, for operators. */
 export interface Finding {
   readonly state: State;
   readonly why?: string | undefined;
@@ -50,12 +49,7 @@ type Status = 'ok' | 'degraded' | 'unavailable';
 export const isProblem = ({ state }: { readonly state: string }) => state !== 'ok' && state !== 'unknown';
 
 /** The readiness of the process. Simultaneous calls share one answer. */
-export interface Readiness {
-  /** The answer of `/readyz`: state words only, because anyone may send the request. */
-  ask(): Promise<{ readonly status: Status; readonly checks: Readonly<Record<string, State>> }>;
-  /** The same with reasons, which may name hosts and destinations: for operators only. */
-  describe(): Promise<{ readonly status: Status; readonly checks: readonly ReadinessLine[] }>;
-}
+export type Readiness = ReturnType<typeof createReadiness>;
 
 /** The states in which a part does not do its work. */
 const NOT_WORKING: ReadonlySet<State> = new Set(['away', 'starting', 'stuck']);
@@ -69,7 +63,7 @@ type Found = readonly (Finding & { readonly name: string })[];
  * Runs all checks. Calls in the meantime share the answer, so a flood of requests is not a flood of checks. When a part
  * becomes unavailable, the reason is logged once.
  */
-export function createReadiness(checks: Checks, logger: Logger): Readiness {
+export function createReadiness(checks: Checks, logger: Logger) {
   const away = new Set<string>();
   let asking: Promise<Found> | undefined;
 
@@ -109,12 +103,14 @@ export function createReadiness(checks: Checks, logger: Logger): Readiness {
   }
 
   return {
-    async ask() {
+    /** The answer of `/readyz`: state words only, because anyone may send the request. */
+    async ask(): Promise<{ readonly status: Status; readonly checks: Readonly<Record<string, State>> }> {
       const found = await findOnce();
       const states = found.map(({ name, state }) => [name, state] as const);
       return { status: statusOf(found), checks: Object.fromEntries(states) };
     },
-    async describe() {
+    /** The same with reasons, which may name hosts and destinations: for operators only. */
+    async describe(): Promise<{ readonly status: Status; readonly checks: readonly ReadinessLine[] }> {
       const found = await findOnce();
       const lines = found.flatMap(({ name, state, why = '', parts = [] }) => [
         { name, state, why },

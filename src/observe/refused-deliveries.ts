@@ -1,14 +1,10 @@
-import type { RefusedDeliveries } from '../store/gaps.ts';
+import type { RefusedDeliveries } from '../store/reconcile/gaps.ts';
 
 /** Counts refused deliveries whose sender has proven a secret, until they are recorded. */
-export interface RefusedCounter {
-  add(source: string, messageType: string): void;
-  /** Passes on what was counted. If `record` rejects, it is counted on. */
-  flush(record: (refused: readonly RefusedDeliveries[]) => Promise<void>): Promise<void>;
-}
+export type RefusedCounter = ReturnType<typeof createRefusedCounter>;
 
 /** Creates a counter. It holds one entry for each source and message type. */
-export function createRefusedCounter(): RefusedCounter {
+export function createRefusedCounter() {
   let counted = new Map<string, RefusedDeliveries>();
 
   function count(one: RefusedDeliveries): void {
@@ -23,11 +19,12 @@ export function createRefusedCounter(): RefusedCounter {
   }
 
   return {
-    add(source, messageType) {
+    add(source: string, messageType: string): void {
       const now = new Date();
       count({ source, messageType, first: now, last: now, deliveries: 1 });
     },
-    async flush(record) {
+    /** Passes on what was counted. If `record` rejects, it is counted on. */
+    async flush(record: (refused: readonly RefusedDeliveries[]) => Promise<void>): Promise<void> {
       const taken = [...counted.values()];
       if (taken.length === 0) return;
       counted = new Map();

@@ -3,29 +3,19 @@ import type { Sampler } from '@opentelemetry/sdk-trace';
 import type { Telemetry } from 'bullmq';
 import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
-import { describeError } from '../errors.ts';
-
-/** The attributes of a delivery that its spans carry. */
-interface TracedDelivery {
-  readonly deliveryId: string;
-  readonly source: string;
-  readonly messageType: string;
-  /** Epoch milliseconds. */
-  readonly receivedAt: number;
-  readonly recordCount: number;
-  readonly bodyBytes: number;
-}
+import { describeError } from '../lib/errors.ts';
+import { onceIn } from '../lib/once-in.ts';
+import type { ReadDelivery } from '../queue/delivery-batch.ts';
 
 /** Traces of deliveries, from their receipt to their rows. */
 export interface Traces {
-  /** For BullMQ's queue and worker. */
   readonly telemetry: Telemetry;
   /** Runs the enqueueing of a delivery in a span that starts at the time of receipt. */
-  receive<T>(delivery: TracedDelivery, work: () => Promise<T>): Promise<T>;
+  receive<T>(delivery: ReadDelivery, work: () => Promise<T>): Promise<T>;
   /** Runs the commit of a batch in the trace of the first recorded delivery, with links to the traces of the others. */
-  commit<T>(deliveries: readonly TracedDelivery[], work: () => Promise<T>): Promise<T>;
+  commit<T>(deliveries: readonly ReadDelivery[], work: () => Promise<T>): Promise<T>;
   /** Runs the storing of a batch in a span of its own. */
-  store<T>(deliveries: readonly TracedDelivery[], work: () => Promise<T>): Promise<T>;
+  store<T>(deliveries: readonly ReadDelivery[], work: () => Promise<T>): Promise<T>;
   /** Sends the remaining spans. Spans that can't be sent in time are dropped. */
   stop(): Promise<void>;
 }
@@ -102,7 +92,7 @@ export async function startTraces(options: TracesOptions): Promise<Traces> {
   };
 }
 
-const deliveryAttributes = (delivery: TracedDelivery): Attributes => ({
+const deliveryAttributes = (delivery: ReadDelivery): Attributes => ({
   'xiq_sink.delivery_id': delivery.deliveryId,
   'xiq_sink.source': delivery.source,
   'xiq_sink.message_type': delivery.messageType,
@@ -111,7 +101,7 @@ const deliveryAttributes = (delivery: TracedDelivery): Attributes => ({
 });
 
 /** Only the first of several deliveries is named: the traces of the others are linked. */
-const batchAttributes = (deliveries: readonly TracedDelivery[]): Attributes => ({
+const batchAttributes = (deliveries: readonly ReadDelivery[]): Attributes => ({
   'messaging.batch.message_count': deliveries.length,
   'xiq_sink.delivery_id': deliveries[0]?.deliveryId,
 });
@@ -128,7 +118,11 @@ async function registerTracing(options: TracesOptions): Promise<() => Promise<vo
     import('@opentelemetry/context-async-hooks'),
     import('@opentelemetry/exporter-trace-otlp-proto'),
   ]);
-  core.setGlobalErrorHandler(createFailureLog(options.logger));
+  // An exporter that can't be reached costs one log line now and then, nothing else.
+  const isNews = onceIn(REPEAT_AFTER_MS);
+  core.setGlobalErrorHandler((error) => {
+    if (isNews()) options.logger.warn(`can't export traces: ${describeError(error)}`);
+  });
   const exporter = new OTLPTraceExporter({
     url: `${options.endpoint}/v1/traces`,
     timeoutMillis: EXPORT_TIMEOUT_MS,
@@ -183,16 +177,5 @@ async function createRootSampler(ratio: number): Promise<Sampler> {
         ? { decision: SamplingDecision.NOT_RECORD }
         : byRatio.shouldSample(context, traceId),
     toString: () => `deliveries(${byRatio.toString()})`,
-  };
-}
-
-/** An exporter that can't be reached costs one log line now and then, nothing else. */
-function createFailureLog(logger: Logger): (error: unknown) => void {
-  let loggedAt = -Infinity;
-  return (error) => {
-    const now = performance.now();
-    if (now - loggedAt < REPEAT_AFTER_MS) return;
-    loggedAt = now;
-    logger.warn(`can't export traces: ${describeError(error)}`);
   };
 }

@@ -1,9 +1,9 @@
 import type { Registry } from 'prom-client';
-import type { StateCount } from '../store/coverage.ts';
-import type { DroppedContent } from '../store/limit-quarantine.ts';
+import type { StateCount } from '../store/reconcile/coverage.ts';
+import type { DroppedContent } from '../store/quarantine/limit-quarantine.ts';
 import { metersOf } from './metrics.ts';
-import type { TypeSilence } from './silence.ts';
-import type { Stored } from './sum-stored.ts';
+import type { TypeSilence } from './silence/silence.ts';
+import type { NewDelivery } from '../store/deliveries/deliveries.ts';
 
 /** Seconds. */
 const STORE_BUCKETS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -131,4 +131,32 @@ export function createSubscriptionMetrics(registry: Registry): (source: string, 
     'source',
   );
   return (source, changes) => void drift.set(source, changes);
+}
+
+/** What one transaction stored: the sums over its deliveries. */
+export interface Stored {
+  readonly deliveries: number;
+  readonly sums: readonly StoredSum[];
+}
+
+interface StoredSum {
+  readonly source: string;
+  readonly messageType: string;
+  events: number;
+  duplicates: number;
+  quarantined: number;
+}
+
+/** Sums the rows of the deliveries of a transaction. */
+export function sumStored(rows: readonly NewDelivery[]): Stored {
+  const sums = new Map<string, StoredSum>();
+  for (const { source, messageType, eventCount, duplicateCount, quarantinedCount } of rows) {
+    const key = `${messageType} ${source}`;
+    const sum = sums.get(key) ?? { source, messageType, events: 0, duplicates: 0, quarantined: 0 };
+    sums.set(key, sum);
+    sum.events += eventCount;
+    sum.duplicates += duplicateCount;
+    sum.quarantined += quarantinedCount;
+  }
+  return { deliveries: rows.length, sums: [...sums.values()] };
 }

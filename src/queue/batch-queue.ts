@@ -2,36 +2,17 @@ import { hash } from 'node:crypto';
 import type { Telemetry } from 'bullmq';
 import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
-import { OutageError } from '../errors.ts';
-import { toBatch } from './delivery-batch.ts';
-import type { QueuedDelivery } from './delivery-batch.ts';
-import { engineAt } from './engine-at.ts';
-import type { ConnectedProducer, QueueLocation } from './engine.ts';
-import { chooseQueue, LANES, QUEUE_NAME, queueNamesOf } from './lanes.ts';
-import type { Lane } from './lanes.ts';
-import { logOutages } from './log.ts';
+import { OutageError } from '../lib/errors.ts';
+import { toBatch, type QueuedDelivery } from './delivery-batch.ts';
+import type { ConnectedProducer, OnError, QueueLocation, Engine } from './engine.ts';
+import { chooseQueue, LANES, QUEUE_NAME, queueNamesOf, type Lane } from './lanes.ts';
+import { logOutages } from './batch-logging.ts';
+import { createPostgresEngine } from './postgres-engine.ts';
+import { createRedisEngine } from './redis-engine.ts';
 
-/** The producer of BullMQ queues. Every call throws OutageError if the queue fails or takes too long. */
-export interface BatchQueue {
-  /**
-   * Resolves with the id of its job once the batch is durable in the queue. A batch that is already waiting in the queue
-   * is not added again.
-   */
-  add(deliveries: readonly QueuedDelivery[]): Promise<string>;
-  /** Jobs that are waiting for a worker or being processed. */
-  countJobs(): Promise<number>;
-  /** The number of jobs by state, and the age of the oldest. */
-  measure(): Promise<QueueMeasure>;
-  check(): Promise<void>;
-  close(): Promise<void>;
-}
-
-/** The jobs of a queue by state. */
 export interface QueueMeasure {
   readonly waiting: number;
-  /** Being processed by a worker. */
   readonly active: number;
-  /** Waiting to be retried after a failure. */
   readonly delayed: number;
   /** Given up by BullMQ; a worker puts them back within a minute. */
   readonly failed: number;
@@ -62,117 +43,145 @@ interface BatchQueueOptions {
   readonly telemetry?: Telemetry | undefined;
 }
 
-/** Opens the queues for writing. They connect now or later, and reconnect after an outage. */
-export function openBatchQueue(
-  location: QueueLocation,
-  logger: Logger,
-  { lane, rankOf = () => 0, telemetry }: BatchQueueOptions = {},
-): BatchQueue {
-  const names = (lane === undefined ? LANES : [lane]).flatMap((each) => queueNamesOf(each, location));
-  const targets = queueNamesOf(lane ?? 'ordinary', location);
-  const connections = new Map(
-    names.map((name) => [name, connectWhenAsked(name, location, logger, telemetry)]),
-  );
-  const ask = <T>(work: (producer: ConnectedProducer) => Promise<T>, of: readonly string[] = names) =>
-    Promise.all(of.map(async (name) => connections.get(name)?.request(work, 'the queue did not answer')));
+/**
+ * The producer of BullMQ queues. They connect when they are first used, and reconnect after an outage. Every call throws
+ * OutageError if the queue fails or takes too long.
+ */
+export class BatchQueue {
+  readonly #connections: ReadonlyMap<string, ProducerConnection>;
+  readonly #targets: readonly string[];
+  readonly #rankOf: (source: string) => number;
 
-  return {
-    async add(deliveries) {
-      const data = toBatch(deliveries);
-      const jobId = jobIdOf(deliveries);
-      const { source = '' } = deliveries[0] ?? {};
-      const options = { ...JOB_OPTIONS, jobId, priority: rankOf(source) };
-      const connection = connections.get(chooseQueue(targets, source));
-      await connection?.request(
-        ({ bullmq }) => bullmq.add('batch', data, options),
-        'the queue did not accept a batch',
-      );
-      return jobId;
-    },
-    async countJobs() {
-      const counts = await ask(({ bullmq }) => bullmq.getJobCountByTypes('wait', 'prioritized', 'active'));
-      return counts.reduce<number>((sum, count = 0) => sum + count, 0);
-    },
-    measure: async () => sumMeasures((await ask(measureJobs)).flatMap((measure) => measure ?? [])),
-    async check() {
-      await ask((producer) => producer.ping());
-    },
-    async close() {
-      await Promise.all([...connections.values()].map((connection) => connection.close()));
-    },
-  };
-}
-
-/** A connection to one BullMQ queue. */
-interface Connection {
-  request<T>(work: (producer: ConnectedProducer) => Promise<T>, failure: string): Promise<T>;
-  close(): Promise<void>;
-}
-
-function connectWhenAsked(
-  name: string,
-  location: QueueLocation,
-  logger: Logger,
-  telemetry: Telemetry | undefined,
-): Connection {
-  const queueOptions = telemetry === undefined ? QUEUE_OPTIONS : { ...QUEUE_OPTIONS, telemetry };
-  const onError = logOutages(logger, 'queue');
-  let connecting: Promise<ConnectedProducer> | undefined;
-
-  /** BullMQ never recovers from a failed first connection, so each attempt makes a new one until one succeeds. */
-  function connect(): Promise<ConnectedProducer> {
-    connecting ??= connectAnew().catch((error: unknown) => {
-      connecting = undefined;
-      throw error;
-    });
-    return connecting;
+  constructor(
+    location: QueueLocation,
+    logger: Logger,
+    { lane, rankOf = () => 0, telemetry }: BatchQueueOptions = {},
+  ) {
+    const names = (lane === undefined ? LANES : [lane]).flatMap((each) => queueNamesOf(each, location));
+    this.#connections = new Map(
+      names.map((name) => [name, new ProducerConnection(name, location, logger, telemetry)]),
+    );
+    this.#targets = queueNamesOf(lane ?? 'ordinary', location);
+    this.#rankOf = rankOf;
   }
 
-  async function connectAnew(): Promise<ConnectedProducer> {
-    const producer = engineAt(location).connectProducer(name, queueOptions, onError);
-    producer.bullmq.on('error', onError);
+  nameOf(source: string): string {
+    return chooseQueue(this.#targets, source);
+  }
+
+  /**
+   * Resolves with the id of its job once the batch is durable in the queue of this name, by default that of the first
+   * delivery's source. A batch that is already waiting in the queue is not added again.
+   */
+  async add(deliveries: readonly QueuedDelivery[], name?: string): Promise<string> {
+    const data = toBatch(deliveries);
+    const jobId = jobIdOf(deliveries);
+    const { source = '' } = deliveries[0] ?? {};
+    const options = { ...JOB_OPTIONS, jobId, priority: this.#rankOf(source) };
+    const connection = this.#connections.get(name ?? this.nameOf(source));
+    await connection?.request(
+      ({ bullmq }) => bullmq.add('batch', data, options),
+      'the queue did not accept a batch',
+    );
+    return jobId;
+  }
+
+  async countJobs(): Promise<number> {
+    const counts = await this.#requestAll(({ bullmq }) =>
+      bullmq.getJobCountByTypes('wait', 'prioritized', 'active'),
+    );
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  async measure(): Promise<QueueMeasure> {
+    return sumMeasures(await this.#requestAll(measureJobs));
+  }
+
+  async check(): Promise<void> {
+    await this.#requestAll((producer) => producer.ping());
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#connections.values()].map((connection) => connection.close()));
+  }
+
+  #requestAll<T>(work: (producer: ConnectedProducer) => Promise<T>): Promise<T[]> {
+    const connections = [...this.#connections.values()];
+    return Promise.all(connections.map((one) => one.request(work, 'the queue did not answer')));
+  }
+}
+
+/** A connection to one BullMQ queue, made when it is first needed. */
+class ProducerConnection {
+  readonly #name: string;
+  readonly #location: QueueLocation;
+  readonly #logger: Logger;
+  readonly #telemetry: Telemetry | undefined;
+  readonly #onError: OnError;
+  #connecting: Promise<ConnectedProducer> | undefined;
+
+  constructor(name: string, location: QueueLocation, logger: Logger, telemetry: Telemetry | undefined) {
+    this.#name = name;
+    this.#location = location;
+    this.#logger = logger;
+    this.#telemetry = telemetry;
+    this.#onError = logOutages(logger, 'queue');
+  }
+
+  request<T>(work: (producer: ConnectedProducer) => Promise<T>, failure: string): Promise<T> {
+    return withinTimeout(this.#connect().then(work), failure);
+  }
+
+  async close(): Promise<void> {
+    const producer = await this.#connecting?.catch(() => undefined);
+    if (producer !== undefined) await disconnect(producer);
+  }
+
+  /** BullMQ never recovers from a failed first connection, so each attempt makes a new one until one succeeds. */
+  #connect(): Promise<ConnectedProducer> {
+    this.#connecting ??= this.#connectAnew().catch((error: unknown) => {
+      this.#connecting = undefined;
+      throw error;
+    });
+    return this.#connecting;
+  }
+
+  async #connectAnew(): Promise<ConnectedProducer> {
+    const options =
+      this.#telemetry === undefined ? QUEUE_OPTIONS : { ...QUEUE_OPTIONS, telemetry: this.#telemetry };
+    const producer = engineAt(this.#location).connectProducer(this.#name, options, this.#onError);
+    producer.bullmq.on('error', this.#onError);
     try {
       await withinTimeout(producer.bullmq.waitUntilReady(), "can't connect to the queue");
     } catch (error) {
       await disconnect(producer);
       throw error;
     }
-    if (name === QUEUE_NAME) {
-      for (const weakness of await producer.weaknesses().catch(() => [])) logger.warn(weakness);
+    if (this.#name === QUEUE_NAME) {
+      for (const weakness of await producer.weaknesses().catch(() => [])) this.#logger.warn(weakness);
     }
     return producer;
   }
-
-  async function disconnect(producer: ConnectedProducer): Promise<void> {
-    // A queue that was never ready rejects here, and there is nothing to close.
-    await withinTimeout(producer.bullmq.close(), 'the queue did not close').catch(() => undefined);
-    await producer.disconnect();
-  }
-
-  return {
-    request: (work, failure) => withinTimeout(connect().then(work), failure),
-    async close() {
-      const producer = await connecting?.catch(() => undefined);
-      if (producer !== undefined) await disconnect(producer);
-    },
-  };
 }
 
-/** The state of a queue, and how safe its jobs are. */
-export interface QueueInspection extends QueueMeasure {
-  /** Settings of the queue's server that may lose acknowledged jobs, each as a sentence. */
-  readonly weaknesses: readonly string[];
+async function disconnect(producer: ConnectedProducer): Promise<void> {
+  // A queue that was never ready rejects here, and there is nothing to close.
+  await withinTimeout(producer.bullmq.close(), 'the queue did not close').catch(() => undefined);
+  await producer.disconnect();
 }
 
-/** Connects to the queues once and measures them. Throws OutageError with the server's own error if that fails. */
-export async function inspectQueue(location: QueueLocation): Promise<QueueInspection> {
+/**
+ * Connects to the queues once and measures them. `weaknesses` are settings of the queue's server that may lose acknowledged
+ * jobs, each as a sentence. Throws OutageError with the server's own error if that fails.
+ */
+export async function inspectQueue(location: QueueLocation) {
   const names = LANES.flatMap((lane) => queueNamesOf(lane, location));
   const inspected = await Promise.all(names.map((name) => inspectOne(name, location)));
   const weaknesses = new Set(inspected.flatMap((inspection) => inspection.weaknesses));
   return { ...sumMeasures(inspected), weaknesses: [...weaknesses] };
 }
 
-async function inspectOne(name: string, location: QueueLocation): Promise<QueueInspection> {
+async function inspectOne(name: string, location: QueueLocation) {
   const { promise: failed, reject } = Promise.withResolvers<never>();
   // The client itself would wait for the server to come back.
   const producer = engineAt(location).connectProducer(name, { skipMetasUpdate: true }, reject);
@@ -204,7 +213,6 @@ async function measureJobs(producer: ConnectedProducer): Promise<QueueMeasure> {
   return { waiting: wait + prioritized, active, delayed, failed, oldestWaitingSeconds };
 }
 
-/** The jobs of several queues together. */
 export function sumMeasures(measures: readonly QueueMeasure[]): QueueMeasure {
   const sum = (of: (measure: QueueMeasure) => number) =>
     measures.reduce((total, measure) => total + of(measure), 0);
@@ -234,4 +242,9 @@ async function withinTimeout<T>(work: Promise<T>, failure: string): Promise<T> {
   } catch (error) {
     throw error instanceof OutageError ? error : new OutageError(failure, { cause: error });
   }
+}
+
+/** The engine for a location. */
+export function engineAt(location: QueueLocation): Engine {
+  return location.kind === 'redis' ? createRedisEngine(location) : createPostgresEngine(location);
 }

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { z } from 'zod';
-import { MESSAGE_TYPES, ORIGINS, SENT_TYPE_NAME } from '../domain.ts';
-import type { UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
+import { MESSAGE_TYPES, ORIGINS, SENT_TYPE_NAME, type UNKNOWN_MESSAGE_TYPE } from '../events/domain.ts';
 
 /**
  * The data of the queue's jobs. A job outlives the program that wrote it, so its data carries a version: a change of
@@ -12,7 +11,6 @@ import type { UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 /** Bytes of a delivery that can't be read as records, with the reason, kept for quarantine. */
 const Unreadable = z.object({
   reason: z.string(),
-  /** The bytes as they came, in base64. */
   content: z.string(),
   /** The Content-Encoding of the bytes, if they are a whole body. */
   encoding: z.string().nullable().optional(),
@@ -47,7 +45,6 @@ export const QueuedDelivery = z.object({
   receivedAt: z.number().min(0).max(MAX_TIME),
   origin: z.enum(ORIGINS),
   secretForm: z.enum(['basic', 'bearer', 'raw', 'header', 'hmac']).nullable(),
-  /** Size of the body as it arrived. */
   bodyBytes: z.int().min(0).max(MAX_INTEGER),
   /** The number of parts in the body: records and unreadable parts. */
   recordCount: z.int().min(0).max(MAX_INTEGER),
@@ -87,7 +84,7 @@ let lastMs = 0;
 let countInMs = 0;
 
 /** The weight of a delivery in a batch, in characters: its records and unreadable parts. */
-export function weighDelivery({ records, unreadable, packed }: ReadDelivery): number {
+export function deliverySize({ records, unreadable, packed }: ReadDelivery): number {
   return unreadable.reduce(
     (sum, { reason, content }) => sum + reason.length + content.length,
     records.length + (packed?.size ?? 0),

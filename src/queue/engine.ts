@@ -19,9 +19,9 @@ interface Connected<T> {
     /** Forced, it does not wait for the engine or for jobs in progress. */
     close(force?: boolean): Promise<void>;
   };
-  /** Whether the engine can be reached now, as far as the connection knows without asking. */
+  /** Whether the engine can be reached now, as far as the connection knows without a request. */
   isConnected(): boolean;
-  /** Asks the engine for an answer; rejects when it has none. */
+  /** Sends the engine a request; rejects if it does not answer. */
   ping(): Promise<unknown>;
   /** Ends the underlying connection, after BullMQ has closed. */
   disconnect(): Promise<void>;
@@ -48,6 +48,8 @@ export interface ConnectedProducer extends Connected<Producer> {
   weaknesses(): Promise<string[]>;
 }
 
+export type WorkerConnection = Connected<{ getBackend(): FailedJobs; waitUntilReady(): Promise<unknown> }>;
+
 /** The part of BullMQ's backend that puts failed jobs back, the same in both engines. */
 export interface FailedJobs {
   getCounts(types: ['failed']): Promise<number[]>;
@@ -67,8 +69,7 @@ export interface Engine {
     processor: Processor<DeliveryBatch>,
     options: Omit<WorkerOptions, 'connection'>,
     onError: OnError,
-  ): Connected<{ getBackend(): FailedJobs; waitUntilReady(): Promise<unknown> }>;
+  ): WorkerConnection;
 }
 
-/** Receives the errors of a connection. */
 export type OnError = (error: Error) => void;

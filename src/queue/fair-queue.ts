@@ -1,8 +1,10 @@
-import { OutageError } from '../errors.ts';
-import { sumMeasures } from './batch-queue.ts';
-import { openDeliveryQueue } from './delivery-queue.ts';
-import type { DeliveryQueue, DeliveryQueueOptions } from './delivery-queue.ts';
-import { costOf, createSourceLoads } from './source-loads.ts';
+import type { Durability } from '../events/domain.ts';
+import { OutageError } from '../lib/errors.ts';
+import { sumMeasures, type QueueMeasure } from './batch-queue.ts';
+import { deliverySize, type QueuedDelivery } from './delivery-batch.ts';
+import { DeliveryQueue, type DeliveryQueueOptions, type QueueState } from './delivery-queue.ts';
+import { SpoolBudget } from './spool/ownership.ts';
+import type { SpoolRoom } from './spool/spool.ts';
 
 export interface FairQueueOptions extends Omit<DeliveryQueueOptions, 'lane' | 'rankOf'> {
   /** The number of sources that share this installation. */
@@ -13,71 +15,150 @@ export interface FairQueueOptions extends Omit<DeliveryQueueOptions, 'lane' | 'r
 const BULK_SPOOL_SHARE = 0.5;
 
 /**
- * Opens both lanes as one queue. A large delivery, or one of a source that sends more than its share, goes to the bulk
- * lane; there the sources take turns by what they have sent lately. All others never wait for those.
+ * Both lanes as one queue. A large delivery, or one of a source that sends more than its share, goes to the bulk lane; there
+ * the sources take turns by what they have sent lately. All others never wait for those.
  */
-export function openFairQueue({ countSources, ...options }: FairQueueOptions): DeliveryQueue {
-  const { spool: settings, logger } = options;
-  const loads = createSourceLoads(countSources);
-  const ordinary: DeliveryQueue = openDeliveryQueue({
-    ...options,
-    lane: 'ordinary',
-    rankOf: () => 0,
-    spool: {
-      ...settings,
-      get maxBytes() {
-        return settings.maxBytes - bulk.state().spool.bytes;
+export class FairQueue {
+  readonly #loads: SourceLoads;
+  readonly #ordinary: DeliveryQueue;
+  readonly #bulk: DeliveryQueue;
+
+  constructor({ countSources, ...options }: FairQueueOptions) {
+    const { spool, logger } = options;
+    const { maxBytes } = spool;
+    const budget = new SpoolBudget(maxBytes);
+    this.#loads = new SourceLoads(countSources);
+    this.#ordinary = new DeliveryQueue({
+      ...options,
+      lane: 'ordinary',
+      rankOf: () => 0,
+      spool: { ...spool, budget },
+    });
+    this.#bulk = new DeliveryQueue({
+      ...options,
+      lane: 'bulk',
+      rankOf: (source) => this.#loads.rankOf(source),
+      spool: { ...spool, budget, owner: 'bulk-', maxBytes: maxBytes * BULK_SPOOL_SHARE },
+      logger: logger.child({ lane: 'bulk' }),
+    });
+  }
+
+  /**
+   * Resolves once the delivery is durable, with where it is. Throws OutageError if neither queue nor spool accepts it. `rows`
+   * is the number of events that it may become.
+   */
+  async enqueue(delivery: QueuedDelivery, rows = delivery.recordCount): Promise<Durability> {
+    const size = deliverySize(delivery);
+    const isOver = this.#loads.add(delivery.source, costOf(size, rows));
+    if (!isOver && delivery.packed === undefined) return this.#ordinary.enqueue(delivery, size);
+    try {
+      return await this.#bulk.enqueue(delivery, size);
+    } catch (error) {
+      // Others have filled the spool of this lane.
+      if (isOver || !(error instanceof OutageError)) throw error;
+      return this.#ordinary.enqueue(delivery, size);
+    }
+  }
+
+  /** Resolves with where deliveries currently go. Throws OutageError if neither queue nor spool would accept one. */
+  async check(): Promise<Durability> {
+    const durability = await this.#ordinary.check();
+    // What the bulk lane cannot take is refused; that says nothing about the deliveries of others.
+    return durability === 'queued' ? this.#bulk.check().catch(() => 'spooled') : durability;
+  }
+
+  async measure(): Promise<QueueMeasure> {
+    return sumMeasures(await Promise.all([this.#ordinary.measure(), this.#bulk.measure()]));
+  }
+
+  /** The last known state of the queue, and the contents of the spool. It sends no request. */
+  state(): QueueState {
+    const [first, second] = [this.#ordinary.state(), this.#bulk.state()];
+    const made = [first, second].flatMap(({ spool }) => spool.oldestAt ?? []);
+    return {
+      works: first.works && second.works,
+      failure: first.failure ?? second.failure,
+      spool: {
+        bytes: first.spool.bytes + second.spool.bytes,
+        segments: first.spool.segments + second.spool.segments,
+        oldestAt: made.length === 0 ? undefined : Math.min(...made),
       },
-    },
-  });
-  const bulk: DeliveryQueue = openDeliveryQueue({
-    ...options,
-    lane: 'bulk',
-    rankOf: (source) => loads.rankOf(source),
-    spool: {
-      ...settings,
-      owner: 'bulk-',
-      get maxBytes() {
-        const free = settings.maxBytes - ordinary.state().spool.bytes;
-        return Math.min(settings.maxBytes * BULK_SPOOL_SHARE, free);
-      },
-    },
-    logger: logger.child({ lane: 'bulk' }),
-  });
-  return {
-    async enqueue(delivery) {
-      const isOver = loads.add(delivery.source, costOf(delivery));
-      if (!isOver && delivery.packed === undefined) return ordinary.enqueue(delivery);
-      try {
-        return await bulk.enqueue(delivery);
-      } catch (error) {
-        // Others have filled the spool of this lane.
-        if (isOver || !(error instanceof OutageError)) throw error;
-        return ordinary.enqueue(delivery);
-      }
-    },
-    async check() {
-      const durability = await ordinary.check();
-      // What the bulk lane cannot take is refused; that says nothing about the deliveries of others.
-      return durability === 'queued' ? bulk.check().catch(() => 'spooled') : durability;
-    },
-    measure: async () => sumMeasures(await Promise.all([ordinary.measure(), bulk.measure()])),
-    state() {
-      const [first, second] = [ordinary.state(), bulk.state()];
-      const made = [first, second].flatMap(({ spool }) => spool.oldestAt ?? []);
-      return {
-        works: first.works && second.works,
-        failure: first.failure ?? second.failure,
-        spool: {
-          bytes: first.spool.bytes + second.spool.bytes,
-          segments: first.spool.segments + second.spool.segments,
-          oldestAt: made.length === 0 ? undefined : Math.min(...made),
-        },
-      };
-    },
-    spoolRoom: () => ordinary.spoolRoom(),
-    async close() {
-      await Promise.all([ordinary.close(), bulk.close()]);
-    },
-  };
+    };
+  }
+
+  spoolRoom(): Promise<SpoolRoom> {
+    return this.#ordinary.spoolRoom();
+  }
+
+  /** Waits until all enqueued deliveries are durable, then disconnects. */
+  async close(): Promise<void> {
+    await Promise.all([this.#ordinary.close(), this.#bulk.close()]);
+  }
+}
+
+/** What is older counts less: a load of so long ago counts a third. */
+const MEMORY_MS = 10_000;
+
+/**
+ * No source is over its share with less: 200 deliveries of one record a second, or 2,000 at once, which workers store in
+ * less than a quarter of a second.
+ */
+export const FLOOR = 2 * 1024 * 1024;
+
+/** BullMQ allows more. */
+const MAX_RANK = 30;
+
+/** What a row costs beside its content, in characters. */
+const ROW_COST = 512;
+
+/** The cost of storing a delivery of this `deliverySize`, in characters: its content and the rows that it may become. */
+export const costOf = (size: number, rows: number): number => size + ROW_COST * (1 + rows);
+
+interface Load {
+  cost: number;
+  at: number;
+}
+
+/** How much each source has sent to this process lately, compared with the others. */
+export class SourceLoads {
+  readonly #countSources: () => number;
+  readonly #now: () => number;
+  readonly #loads = new Map<string, Load>();
+  readonly #total: Load;
+
+  /**
+   * `countSources` is the number of sources that share this installation: a single one has no share to exceed. `now` is a
+   * clock in milliseconds.
+   */
+  constructor(countSources: () => number, now: () => number = () => performance.now()) {
+    this.#countSources = countSources;
+    this.#now = now;
+    this.#total = { cost: 0, at: now() };
+  }
+
+  /** Counts a delivery of this cost. Returns whether its source has sent more than its share, this one included. */
+  add(source: string, cost: number): boolean {
+    const at = this.#now();
+    const load = this.#loads.get(source) ?? { cost: 0, at };
+    this.#loads.set(source, load);
+    const own = addTo(load, cost, at);
+    const all = addTo(this.#total, cost, at);
+    const sources = Math.max(this.#loads.size, this.#countSources());
+    return sources > 1 && own > FLOOR && own > all / sources;
+  }
+
+  /** 0 while the source has sent what every source may, then 1 more each time that this has doubled. */
+  rankOf(source: string): number {
+    const load = this.#loads.get(source);
+    const cost = load === undefined ? 0 : costNow(load, this.#now());
+    return cost <= FLOOR ? 0 : Math.min(MAX_RANK, 1 + Math.floor(Math.log2(cost / FLOOR)));
+  }
+}
+
+const costNow = (load: Load, at: number) => load.cost * Math.exp((load.at - at) / MEMORY_MS);
+
+function addTo(load: Load, cost: number, at: number): number {
+  load.cost = costNow(load, at) + cost;
+  load.at = at;
+  return load.cost;
 }

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { OutageError, UsageError } from '../errors.ts';
+import { OutageError, UsageError } from '../lib/errors.ts';
 
 /** An installation: one database, and all processes that store there. */
 const Installation = z.object({
@@ -16,40 +16,41 @@ const Installation = z.object({
 
 type Installation = z.infer<typeof Installation>;
 
-/** What a process knows about the installation that it belongs to. */
-export interface Identity {
-  readonly file: string;
+/** The installation that a process belongs to, remembered in a file of its data directory, if it has one. */
+export class InstallationMemory {
+  readonly file: string | undefined;
   /** Whether the process must know its installation from a database, and may not believe the queue. */
   readonly hasDatabase: boolean;
-  known(): Installation | undefined;
-  /** Whether it was learned from the database. */
-  readonly isCertain: () => boolean;
-  /** Learns the installation, and remembers it in the file. */
-  learn(installation: Installation, source: 'database' | 'queue'): void;
+  #installation: Installation | undefined;
+  #isCertain = false;
+
+  constructor(dataDir: string | undefined, hasDatabase: boolean) {
+    this.file = dataDir === undefined ? undefined : path.join(dataDir, 'installation.json');
+    this.hasDatabase = hasDatabase;
+    this.#installation = this.file === undefined ? undefined : readMemory(this.file);
+  }
+
+  get(): Installation | undefined {
+    return this.#installation;
+  }
+
+  /** Whether the installation was read from the database in this process. */
+  get isCertain(): boolean {
+    return this.#isCertain;
+  }
+
+  set(installation: Installation, source: 'database' | 'queue'): void {
+    this.#isCertain ||= source === 'database';
+    const text = JSON.stringify(installation);
+    if (JSON.stringify(this.#installation) === text) return;
+    this.#installation = installation;
+    if (this.file === undefined) return;
+    mkdirSync(path.dirname(this.file), { recursive: true });
+    writeFileSync(this.file, `${text}\n`);
+  }
 }
 
-/** Creates the identity of a process, which remembers in a file what it was told before. */
-export function createIdentity(dataDir: string, hasDatabase: boolean): Identity {
-  const file = path.join(dataDir, 'installation.json');
-  let known = recall(file);
-  let certain = false;
-  return {
-    file,
-    hasDatabase,
-    known: () => known,
-    isCertain: () => certain,
-    learn(installation, source) {
-      certain ||= source === 'database';
-      const text = JSON.stringify(installation);
-      if (JSON.stringify(known) === text) return;
-      known = installation;
-      mkdirSync(dataDir, { recursive: true });
-      writeFileSync(file, `${text}\n`);
-    },
-  };
-}
-
-function recall(file: string): Installation | undefined {
+function readMemory(file: string): Installation | undefined {
   try {
     return parse(readFileSync(file, 'utf8'));
   } catch {
@@ -77,24 +78,24 @@ const markOf = (prefix: string) => `${prefix}:installation`;
 export async function checkInstallation(
   client: Pick<Redis, 'get' | 'setnx'>,
   prefix: string,
-  identity: Identity,
+  memory: InstallationMemory,
   claims = true,
 ): Promise<void> {
-  const own = identity.known();
-  if (own === undefined && identity.hasDatabase) {
+  const own = memory.get();
+  if (own === undefined && memory.hasDatabase) {
     throw new OutageError('the database has not said yet which installation this is');
   }
-  if (claims && own !== undefined && identity.isCertain())
+  if (claims && own !== undefined && memory.isCertain)
     await client.setnx(markOf(prefix), JSON.stringify(own));
   const text = await client.get(markOf(prefix));
   if (text === null) return;
   const owner = parse(text);
-  const isOwner = owner !== undefined && (own === undefined || isSame(owner, own, identity.isCertain()));
-  if (!isOwner) throw new UsageError(describeConflict(prefix, owner, own, identity));
-  if (!identity.isCertain()) identity.learn(owner, 'queue');
+  const isOwner = owner !== undefined && (own === undefined || isSame(owner, own, memory.isCertain));
+  if (!isOwner) throw new UsageError(describeConflict(prefix, owner, own, memory));
+  if (!memory.isCertain) memory.set(owner, 'queue');
 }
 
-/** A restored copy has the id of the original. Only a process that knows its database can tell them apart. */
+/** A restored copy has the id of the original. Only a process that knows its database can distinguish them. */
 const isSame = (owner: Installation, own: Installation, isCertain: boolean) =>
   owner.id === own.id && (!isCertain || owner.system === own.system);
 
@@ -102,9 +103,9 @@ function describeConflict(
   prefix: string,
   owner: Installation | undefined,
   own: Installation | undefined,
-  { isCertain, file }: Identity,
+  { isCertain, file }: InstallationMemory,
 ): string {
-  const forget = isCertain() ? '' : `, and delete ${file}`;
+  const forget = isCertain ? '' : `, and delete ${file}`;
   return (
     `The queue in Redis belongs to ${describe(owner)}, but this is ${describe(own)}. ` +
     `Set QUEUE_PREFIX to a name of its own (now "${prefix}"). ` +
@@ -118,16 +119,16 @@ function describe(installation: Installation | undefined): string {
   return `installation ${id} (database ${database}${system === null ? '' : `, system ${system}`})`;
 }
 
-/** The installation that a job is for, in addition to its data. */
-export const stamp = (identity: Identity | undefined) => {
-  const id = identity?.known()?.id;
+/** The tag of a job, beside its data: the installation that it is for. */
+export const tagJob = (memory: InstallationMemory | undefined) => {
+  const id = memory?.get()?.id;
   return id === undefined ? {} : { installation: id };
 };
 
-const Stamped = z.object({ installation: z.string() });
+const TaggedJob = z.object({ installation: z.string() });
 
 /** The other installation that a job is for; undefined if it is for this one, or for any. */
-export function foreignOwner(data: unknown, identity: Identity | undefined): string | undefined {
-  const { installation } = Stamped.safeParse(data).data ?? {};
-  return installation === identity?.known()?.id ? undefined : installation;
+export function otherInstallation(data: unknown, memory: InstallationMemory | undefined): string | undefined {
+  const { installation } = TaggedJob.safeParse(data).data ?? {};
+  return installation === memory?.get()?.id ? undefined : installation;
 }

@@ -15,7 +15,6 @@ export const QUEUE_NAME = 'deliveries';
 /** Each queue of a Redis Cluster is on one node: several of them share the load. */
 const CLUSTER_QUEUES = 4;
 
-/** The names of a lane's queues. */
 export function queueNamesOf(lane: Lane, location: QueueLocation): readonly string[] {
   if (lane === 'bulk') return [`${QUEUE_NAME}-bulk`];
   const isCluster = location.kind === 'redis' && /^rediss?\+cluster:/.test(location.url);

@@ -1,13 +1,17 @@
 import { Socket } from 'node:net';
 import { createPostgresBackend, isPgPool, LATEST_SCHEMA_VERSION, runMigrations, withBackend } from 'bullmq';
 import type { PgPool } from 'bullmq';
-import { OutageError } from '../errors.ts';
-import { CONNECTION_LIFETIME_SECONDS, createPool, isLockTimeout, withClient } from '../postgres.ts';
-import type { Client, Connection, Pool } from '../postgres.ts';
+import { OutageError } from '../lib/errors.ts';
+import {
+  CONNECTION_LIFETIME_SECONDS,
+  createPool,
+  isLockTimeout,
+  withClient,
+} from '../store/server/postgres.ts';
+import type { Client, Connection, Pool } from '../store/server/postgres.ts';
 import type { DeliveryBatch } from './delivery-batch.ts';
 import type { Engine, OnError } from './engine.ts';
 
-/** The schema of BullMQ's own tables. */
 const SCHEMA = 'bullmq';
 
 /**
@@ -101,7 +105,6 @@ export async function migrateQueue(databaseUrl: string): Promise<void> {
   await withClient(databaseUrl, migrate, { lock_timeout: LOCK_WAIT_MS });
 }
 
-/** BullMQ's list of the versions of its tables. */
 const VERSIONS = `${SCHEMA}.migration`;
 
 /** Whether BullMQ's tables are those of this version, or of a newer one. */
@@ -135,20 +138,11 @@ async function findLockHolders(client: Connection): Promise<string> {
 /** The error message of pg for a query without an answer within `query_timeout`. */
 const NO_ANSWER = 'Query read timeout';
 
-/** What BullMQ, and what asks beside it, is connected by. */
-interface QueueConnections {
-  readonly pool: Pool;
-  /** BullMQ runs its queries on the pool. It connects only for the session of its own that waits for jobs (LISTEN). */
-  readonly connection: PgPool;
-  readonly dropConnections: () => void;
-  readonly end: () => Promise<void>;
-}
-
 function connect(
   { databaseUrl, directUrl }: PostgresLocation,
   onError: OnError,
   settings: Readonly<Record<string, string>> = {},
-): QueueConnections {
+) {
   const sockets = new Set<Socket>();
   const open = (connectionString: string) =>
     createPool(
@@ -178,14 +172,13 @@ function connect(
   if (!isPgPool(pool)) throw new TypeError('BullMQ does not accept this version of the pg package');
   return {
     pool,
+    /** BullMQ runs its queries on the pool. It connects only for the session of its own that waits for jobs (LISTEN). */
     connection: direct === undefined ? pool : joinPools(pool, direct),
     dropConnections: () => {
       for (const socket of sockets)
         socket.destroy(new OutageError('connection closed: the server does not answer'));
     },
-    async end() {
-      await Promise.all([pool.end(), direct?.end()]);
-    },
+    end: async () => void (await Promise.all([pool.end(), direct?.end()])),
   };
 }
 

@@ -1,11 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { Cluster, Redis } from 'ioredis';
-import type { RedisOptions } from 'ioredis';
-import { UsageError } from '../errors.ts';
-import { parseRedisUrl } from '../redis-address.ts';
-import type { Identity } from './installation.ts';
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { UsageError } from '../lib/errors.ts';
+import { parseRedisUrl } from '../lib/redis-address.ts';
+import type { InstallationMemory } from './installation.ts';
 
-/** Where the queue is in Redis. */
 export interface RedisLocation {
   /** A `REDIS_URL`. */
   readonly url: string;
@@ -13,12 +11,11 @@ export interface RedisLocation {
   readonly caFile?: string | undefined;
 }
 
-/** Queues in Redis. */
 export interface RedisQueues extends RedisLocation {
   /** The beginning of all keys: `QUEUE_PREFIX`. */
   readonly prefix?: string | undefined;
-  /** Undefined: the queues are only looked at, whoever they belong to. */
-  readonly identity?: Identity | undefined;
+  /** Undefined: the queues are only inspected, whoever they belong to. */
+  readonly installation?: InstallationMemory | undefined;
 }
 
 export type RedisClient = Redis | Cluster;
@@ -101,7 +98,7 @@ function readCa(file: string): string {
 
 export const isCluster = (client: RedisClient): client is Cluster => client.isCluster;
 
-/** ioredis gives up when it is told to reconnect while it asks sentinels: connects again then. */
+/** ioredis gives up when it has to reconnect while it queries sentinels: connects again then. */
 export async function revive(client: RedisClient): Promise<void> {
   if (client.status === 'end') await client.connect();
 }
@@ -110,23 +107,18 @@ export async function revive(client: RedisClient): Promise<void> {
 export const isReady = (client: RedisClient) =>
   client.status === 'ready' || (isCluster(client) && client.status === 'connect');
 
-/** The server that has a queue. */
-export interface QueueServer {
-  /** Its client: the given one, unless it is a Cluster. Undefined: not connected. */
-  find(): Promise<Redis | undefined>;
-  /** Looks for the master anew: sentinels name it to each connection, and a Cluster to whoever asks. */
-  renew(): void;
-}
+export type QueueServer = ReturnType<typeof serverOf>;
 
 /** The server that has the slot of a key. */
-export function serverOf(client: RedisClient, key: string): QueueServer {
+export function serverOf(client: RedisClient, key: string) {
   let slot: number | undefined;
   const renew = () => {
     if (isCluster(client)) client.refreshSlotsCache();
     else if (client.status === 'ready') client.disconnect(true);
   };
   return {
-    async find() {
+    /** Its client: the given one, unless it is a Cluster. Undefined: not connected. */
+    async find(): Promise<Redis | undefined> {
       if (!isCluster(client)) return client;
       slot ??= Number(await client.call('CLUSTER', 'KEYSLOT', key));
       const [master] = client.slots[slot] ?? [];
@@ -136,6 +128,7 @@ export function serverOf(client: RedisClient, key: string): QueueServer {
       if (found === undefined) renew();
       return found;
     },
+    /** Looks for the master anew: sentinels name it to each connection, and a Cluster to whoever asks. */
     renew,
   };
 }

@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DelayedError, Queue, Worker } from 'bullmq';
-import type { Job, Processor } from 'bullmq';
-import { OutageError, UsageError } from '../errors.ts';
+import { DelayedError, Queue, Worker, type Job, type Processor } from 'bullmq';
+import { OutageError, UsageError, toError } from '../lib/errors.ts';
 import type { DeliveryBatch } from './delivery-batch.ts';
 import type { Engine, OnError } from './engine.ts';
-import { checkInstallation, foreignOwner, stamp } from './installation.ts';
-import type { Identity } from './installation.ts';
+import { checkInstallation, otherInstallation, tagJob, type InstallationMemory } from './installation.ts';
 import { connectRedis, isCluster, isReady, revive, serverOf } from './redis-client.ts';
 import type { RedisClient, RedisQueues } from './redis-client.ts';
 import { createReplicaGuard } from './redis-replicas.ts';
@@ -21,26 +19,34 @@ const RETRY_MS = 2_000;
 const FOREIGN_DELAY_MS = 5_000;
 
 /** BullMQ on Redis, behind sentinels, or on a Redis Cluster, in which each queue has a slot of its own. */
-export function createRedisEngine({ prefix = DEFAULT_PREFIX, identity, ...location }: RedisQueues): Engine {
+export function createRedisEngine({
+  prefix = DEFAULT_PREFIX,
+  installation,
+  ...location
+}: RedisQueues): Engine {
   const prefixOf = (client: RedisClient, name: string) =>
     isCluster(client) ? `{${prefix}:${name}}` : prefix;
-  const checkMark = async (client: RedisClient) => {
-    if (identity !== undefined) await checkInstallation(client, prefix, identity);
+  const open = (name: string, purpose: 'producer' | 'worker', onError: OnError) => {
+    const redis = connectRedis(location, purpose);
+    redis.on('error', onError);
+    const queuePrefix = prefixOf(redis, name);
+    const queueKey = `${queuePrefix}:${name}`;
+    const guard = createReplicaGuard(serverOf(redis, queueKey));
+    const check = async () => {
+      await revive(redis);
+      if (installation !== undefined) await checkInstallation(redis, prefix, installation);
+      await guard.check();
+    };
+    return { redis, queuePrefix, queueKey, guard, check };
   };
   return {
     connectProducer(name, options, onError) {
-      const redis = connectRedis(location, 'producer');
-      redis.on('error', onError);
-      const queuePrefix = prefixOf(redis, name);
-      const queueKey = `${queuePrefix}:${name}`;
+      const { redis, queuePrefix, queueKey, guard, ...opened } = open(name, 'producer', onError);
       const bullmq = new Queue<DeliveryBatch>(name, { ...options, prefix: queuePrefix, connection: redis });
-      const guard = createReplicaGuard(serverOf(redis, queueKey));
       let isChecked = false;
       redis.on('close', () => (isChecked = false));
       async function check(): Promise<void> {
-        await revive(redis);
-        await checkMark(redis);
-        await guard.check();
+        await opened.check();
         isChecked = true;
       }
       return {
@@ -55,8 +61,8 @@ export function createRedisEngine({ prefix = DEFAULT_PREFIX, identity, ...locati
           },
           async add(job, data, jobOptions) {
             if (!isChecked) await check();
-            const stamped = { ...data, ...stamp(identity) };
-            return guard.write(() => bullmq.add(job, stamped, jobOptions));
+            const tagged = { ...data, ...tagJob(installation) };
+            return guard.write(() => bullmq.add(job, tagged, jobOptions));
           },
           getJobCountByTypes: (...types) => bullmq.getJobCountByTypes(...types),
           getJobCounts: (...types) => bullmq.getJobCounts(...types),
@@ -75,27 +81,22 @@ export function createRedisEngine({ prefix = DEFAULT_PREFIX, identity, ...locati
       };
     },
     connectWorker(name, processor, options, onError) {
-      const redis = connectRedis(location, 'worker');
-      redis.on('error', onError);
-      const queuePrefix = prefixOf(redis, name);
-      const queueKey = `${queuePrefix}:${name}`;
+      const { redis, queuePrefix, queueKey, check } = open(name, 'worker', onError);
       const closing = new AbortController();
       const starting = start();
       starting.catch(() => undefined);
 
-      async function start(): Promise<PatientWorker> {
-        const guard = createReplicaGuard(serverOf(redis, queueKey));
-        const check = async () => {
-          await revive(redis);
-          await checkMark(redis);
-          await guard.check();
-        };
+      async function start(): Promise<RetryPausingWorker> {
         await untilDone(closing.signal, onError, async () => {
           await checkRights(redis, queueKey);
           await check();
         });
-        const own = ownJobsOnly(processor, identity, onError);
-        const worker = new PatientWorker(name, own, { ...options, prefix: queuePrefix, connection: redis });
+        const own = ownJobsOnly(processor, installation, onError);
+        const worker = new RetryPausingWorker(name, own, {
+          ...options,
+          prefix: queuePrefix,
+          connection: redis,
+        });
         worker.on('error', onError);
         void watch(worker, check, closing.signal, onError);
         return worker;
@@ -127,7 +128,7 @@ export function createRedisEngine({ prefix = DEFAULT_PREFIX, identity, ...locati
  * A worker that waits after a failed attempt to fetch a job: BullMQ would try again at once, and do nothing else. It closes
  * even if the connection that waits for jobs never ends: that of a Cluster may not, soon after a failover.
  */
-class PatientWorker extends Worker<DeliveryBatch> {
+class RetryPausingWorker extends Worker<DeliveryBatch> {
   #endWait: (reason: Error) => void = () => undefined;
 
   constructor(...settings: ConstructorParameters<typeof Worker<DeliveryBatch>>) {
@@ -178,14 +179,12 @@ const rejectionOf = (signal: AbortSignal) =>
     signal.addEventListener('abort', () => reject(toError(signal.reason)), { once: true });
   });
 
-const toError = (error: unknown) => (error instanceof Error ? error : new Error(String(error)));
-
 /**
  * Checks the server of a worker now and then. Redis may be emptied, and another installation may use it then: the worker
  * fetches nothing until that is settled. After a failover, it also waits for jobs at the new master.
  */
 async function watch(
-  worker: PatientWorker,
+  worker: RetryPausingWorker,
   check: () => Promise<void>,
   signal: AbortSignal,
   onError: OnError,
@@ -208,11 +207,11 @@ async function watch(
 /** The jobs of another installation stay in the queue. */
 function ownJobsOnly(
   processor: Processor<DeliveryBatch>,
-  identity: Identity | undefined,
+  installation: InstallationMemory | undefined,
   onError: OnError,
 ): Processor<DeliveryBatch> {
   return async (job, token) => {
-    const owner = foreignOwner(job.data, identity);
+    const owner = otherInstallation(job.data, installation);
     if (owner === undefined) {
       await processor(job, token);
       return;
@@ -261,15 +260,15 @@ async function syncPolicy(redis: RedisClient): Promise<string | undefined> {
 
 /** Checks once who the queues belong to: see `checkInstallation`. Rejects if Redis does not answer. */
 export async function checkOwner(
-  { prefix = DEFAULT_PREFIX, identity, ...location }: RedisQueues,
+  { prefix = DEFAULT_PREFIX, installation, ...location }: RedisQueues,
   claims = true,
 ): Promise<void> {
-  if (identity === undefined) return;
+  if (installation === undefined) return;
   const redis = connectRedis(location, 'worker');
   const { promise: failed, reject } = Promise.withResolvers<never>();
   redis.on('error', reject);
   try {
-    await Promise.race([checkInstallation(redis, prefix, identity, claims), failed]);
+    await Promise.race([checkInstallation(redis, prefix, installation, claims), failed]);
   } finally {
     redis.disconnect();
   }

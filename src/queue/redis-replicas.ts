@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { OutageError } from '../errors.ts';
+import { OutageError } from '../lib/errors.ts';
 import type { QueueServer } from './redis-client.ts';
 
 /**
@@ -11,19 +11,7 @@ const MISTRUST_MS = 30_000;
 /** A replica confirms a write within a millisecond, unless it hangs. */
 const CONFIRM_MS = 1_000;
 
-/** Makes sure that a write outlives the loss of its server, if that server has a replica. */
-export interface ReplicaGuard {
-  /**
-   * Runs a write. Throws an OutageError if no replica has confirmed it: the server may have been replaced meanwhile, and
-   * forget it. A server that has had no replica for a while confirms alone.
-   */
-  write<T>(work: () => Promise<T>): Promise<T>;
-  /** Throws an OutageError if the server is a replica, or has just lost its last one. */
-  check(): Promise<void>;
-}
-
-/** Creates a guard of the server that has a queue. */
-export function createReplicaGuard(server: QueueServer): ReplicaGuard {
+export function createReplicaGuard(server: QueueServer) {
   /** Of a server's history, which a promotion changes: its id, and when it last had a replica. */
   let history: { readonly id: string; readonly seenAt: number } | undefined;
 
@@ -57,7 +45,11 @@ export function createReplicaGuard(server: QueueServer): ReplicaGuard {
   }
 
   return {
-    async write(work) {
+    /**
+     * Runs a write. Throws an OutageError if no replica has confirmed it: the server may have been replaced meanwhile, and
+     * forget it. A server that has had no replica for a while confirms alone.
+     */
+    async write<T>(work: () => Promise<T>): Promise<T> {
       const before = await node();
       if (history === undefined) await look(before);
       const { stream } = before;
@@ -73,6 +65,7 @@ export function createReplicaGuard(server: QueueServer): ReplicaGuard {
       }
       return result;
     },
+    /** Throws an OutageError if the server is a replica, or has just lost its last one. */
     check: async () => look(await node()),
   };
 }

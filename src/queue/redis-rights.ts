@@ -1,9 +1,9 @@
-import { UsageError } from '../errors.ts';
+import { UsageError } from '../lib/errors.ts';
 import type { RedisClient } from './redis-client.ts';
 
 /**
  * The commands that the queue needs, of which each is tried. BullMQ runs most of them in scripts, which have no rights of
- * their own. The first argument is a key of its type.
+ * their own: a test compares them with these. The first argument is a key of its type.
  */
 const COMMANDS = [
   'DEL hash; HSET hash a 1; HMSET hash a 1; HINCRBY hash b 1; HGET hash a; HMGET hash a; HGETALL hash; HEXISTS hash a',
@@ -17,7 +17,6 @@ const COMMANDS = [
 
 const KEYS = ['hash', 'string', 'list', 'set', 'stream', 'zset'];
 
-/** Server commands of the queue. */
 const WITHOUT_KEY = [
   ['INFO', 'server'],
   ['EVAL', 'return 1', '0'],

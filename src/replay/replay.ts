@@ -1,19 +1,18 @@
 import type { Logger } from 'pino';
-import { isMessageType } from '../domain.ts';
-import { describeError, HttpError, OutageError } from '../errors.ts';
+import { isMessageType } from '../events/domain.ts';
+import { describeError, HttpError, OutageError } from '../lib/errors.ts';
 import { replayDeliveryId } from '../handlers/identity.ts';
 import { runTransaction } from '../handlers/run-transaction.ts';
 import { storeDeliveries } from '../handlers/store-deliveries.ts';
 import { normalizeSent } from '../ingest/normalize-sent.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
-import type { Db, Trx } from '../store/database.ts';
-import { beginStoring } from '../store/insert-events.ts';
-import { findReplayTallies, lockQuarantined, resolveAsReplayed } from '../store/quarantine.ts';
-import type { LockedQuarantined, Replay } from '../store/quarantine.ts';
-import type { Scope } from '../store/scope.ts';
-import type { Quarantined } from '../store/search-quarantine.ts';
+import type { Db, Trx } from '../store/server/database.ts';
+import { beginStoring } from '../store/events/insert-events.ts';
+import { findReplayTallies, lockQuarantined, resolveAsReplayed } from '../store/quarantine/quarantine.ts';
+import type { LockedQuarantined, Replay } from '../store/quarantine/quarantine.ts';
+import type { Scope } from '../store/server/scope.ts';
+import type { Quarantined } from '../store/quarantine/search-quarantine.ts';
 
-/** What a replay needs. */
 export interface ReplayContext {
   readonly db: Db;
   /** An item of a source outside the scope is unknown. */
@@ -121,7 +120,7 @@ async function readAgain(item: LockedQuarantined, maxBodyBytes: number): Promise
   }
 }
 
-/** Bytes replayed in one transaction; a larger item goes alone. More gains nothing (see `createBatchStore`). */
+/** Bytes replayed in one transaction; a larger item goes alone. More gains nothing (see `BatchStore`). */
 const BATCH_BYTES = 1024 * 1024;
 
 /** The ids of a page in groups to be replayed together: as many as need no more than 1 MiB once they are inflated. */

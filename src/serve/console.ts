@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { maskConfig } from '../config.ts';
+import { maskConfig } from '../config/config.ts';
 import type { ConsoleOptions } from '../console/admin-app.ts';
 import { alertsArea } from '../console/alerts/alerts-area.ts';
 import { certificateArea } from '../console/certificate/certificate-area.ts';
@@ -18,16 +18,14 @@ import { sourcesArea } from '../console/sources/sources-area.ts';
 import { settingsArea } from '../console/settings/settings-area.ts';
 import { subscriptionsArea } from '../console/subscriptions/subscriptions-area.ts';
 import { systemArea } from '../console/system/system-area.ts';
-import { openConsoleDatabase } from '../store/database.ts';
-import { openFor } from './background.ts';
-import { changingSources } from './change-sources.ts';
-import { closing } from './closing.ts';
-import { filteredBy, replayerOf, shownRules, sendingOf, subscriptionsOf } from './console-actions.ts';
-import { overviewOptions, systemOptions, type OverviewParts } from './console-overview.ts';
+import { openPartDatabase } from '../store/server/database.ts';
+import { changingSources } from '../sources/change-sources.ts';
+import { closeLogged } from '../lib/close-logged.ts';
+import { filteredBy, subscriptionsOf } from '../console/console-actions.ts';
+import { overviewOptions, systemOptions, type OverviewParts } from '../console/console-overview.ts';
 import type { LiveSettings } from './live-settings.ts';
-import { createVerifyJob, differencesIn } from './verify-job.ts';
+import { VerifyJob } from '../seal/verify/verify-job.ts';
 
-/** What the console needs of its process. */
 export interface ConsoleNeeds extends OverviewParts {
   readonly live: LiveSettings;
   readonly databaseUrl: string;
@@ -43,9 +41,9 @@ export function createConsole(
   const { publicUrl } = config;
   const destinations = () => config.destinations;
   const sources = () => config.sources;
-  const db = openFor('the console', openConsoleDatabase, { databaseUrl, logger }, opened);
-  const verifying = createVerifyJob(db, databaseUrl);
-  opened.defer(closing(logger, 'verification', () => verifying.stop()));
+  const db = openPartDatabase('the console', 'console', { databaseUrl, logger }, opened);
+  const verifying = new VerifyJob(db, databaseUrl);
+  opened.defer(closeLogged(logger, 'verification', () => verifying.stop()));
   return {
     db,
     openId: config.openId,
@@ -57,11 +55,11 @@ export function createConsole(
       liveArea({ db }),
       deliveriesArea({ db }),
       coverageArea({ db }),
-      integrityArea({ db, findDifferences: differencesIn(db), ...verifying }),
+      integrityArea(db, verifying),
       certificateArea({ db }),
-      alertsArea({ db, rules: () => shownRules(config.rules) }),
-      quarantineArea({ db, replay: replayerOf(db, config, logger) }),
-      destinationsArea({ db, ...sendingOf(db, destinations) }),
+      alertsArea({ db, rules: () => config.rules }),
+      quarantineArea({ db, maxBodyBytes: config.maxBodyBytes, logger }),
+      destinationsArea({ db, configured: destinations }),
       subscriptionsArea(subscriptionsOf({ db, sources, allNames: live.names, publicUrl, logger, opened })),
       sourcesArea(changingSources(db, live)),
       settingsArea({ db, settings: () => maskConfig(config), reload: live.reload }),

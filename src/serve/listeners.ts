@@ -1,14 +1,14 @@
 import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { createAdminApp, type ConsoleOptions } from '../console/admin-app.ts';
-import { UsageError } from '../errors.ts';
-import { createFailedSecrets } from '../failed-secrets.ts';
+import { UsageError } from '../lib/errors.ts';
+import { createFailedSecrets } from '../ingest/failed-secrets.ts';
 import { createHttpListener, type HttpListener } from '../ingest/http-listener.ts';
 import { createRefusalLog } from '../ingest/refusal-log.ts';
 import { readTlsFiles, watchTlsFiles } from '../ingest/tls-files.ts';
-import { isLoopbackHost } from '../loopback.ts';
-import { closing } from './closing.ts';
+import { isLoopbackHost } from '../lib/loopback.ts';
+import { closeLogged } from '../lib/close-logged.ts';
 
 /** Starts the listener for deliveries, or for health checks alone, which drains at the signal. Resolves with its port. */
 export async function startListener(
@@ -18,19 +18,16 @@ export async function startListener(
   logger: Logger,
   opened: AsyncDisposableStack,
 ): Promise<number> {
-  const listening = await listen(listener, { name: 'HOST', value: host }, { name: 'PORT', value: port });
-  opened.defer(closing(logger, 'listener', () => listener.close()));
+  const listening = await listen(listener, host, port);
+  opened.defer(closeLogged(logger, 'listener', () => listener.close()));
   draining.addEventListener('abort', () => listener.drain());
   if (tls !== undefined) followCertificate(tls, listener, logger, opened);
   return listening;
 }
 
-/** What the admin listener serves. */
 export interface AdminParts {
   readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
-  /** Undefined in a role without the console. */
   readonly console: ConsoleOptions | undefined;
-  /** Fires when the listener is to drain. */
   readonly draining: AbortSignal;
 }
 
@@ -66,47 +63,38 @@ export async function startAdminListener(
   }
   const listener = createHttpListener(app, tlsFiles && readTlsFiles(tlsFiles));
   if (tlsFiles !== undefined) followCertificate(tlsFiles, listener, logger, opened);
-  const listening = await listen(
-    listener,
-    { name: 'ADMIN_HOST', value: host },
-    { name: 'ADMIN_PORT', value: port },
-  );
+  const listening = await listen(listener, host, port, 'ADMIN_');
   draining.addEventListener('abort', () => listener.drain());
   const close = async () => {
     stopping.abort();
     await listener.close();
     refusals.flush();
   };
-  opened.defer(closing(logger, 'admin listener', close));
+  opened.defer(closeLogged(logger, 'admin listener', close));
   return listening;
 }
 
-interface Setting<T> {
-  readonly name: string;
-  readonly value: T;
-}
-
 /** Listens. Throws a UsageError that names the setting to change if the system does not allow it. */
-async function listen(listener: HttpListener, host: Setting<string>, port: Setting<number>): Promise<number> {
+async function listen(listener: HttpListener, host: string, port: number, settings = ''): Promise<number> {
   try {
-    return await listener.listen(port.value, host.value);
+    return await listener.listen(port, host);
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
     switch (code) {
       case 'EADDRINUSE':
         throw new UsageError(
-          `Port ${port.value} is already in use. Stop the other program (perhaps another xiq-sink), or set ${port.name} to a free port.`,
+          `Port ${port} is already in use. Stop the other program (perhaps another xiq-sink), or set ${settings}PORT to a free port.`,
           { cause },
         );
       case 'EACCES':
         throw new UsageError(
-          `Port ${port.value} needs more privileges than this user has. Set ${port.name} to a port above 1023.`,
+          `Port ${port} needs more privileges than this user has. Set ${settings}PORT to a port above 1023.`,
           { cause },
         );
       case 'EADDRNOTAVAIL':
       case 'ENOTFOUND':
         throw new UsageError(
-          `${host.value} is not an address of this machine. Set ${host.name} to one that is, or to 0.0.0.0 for all.`,
+          `${host} is not an address of this machine. Set ${settings}HOST to one that is, or to 0.0.0.0 for all.`,
           { cause },
         );
       default:

@@ -1,16 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
-import type { SourceConfig } from '../config.ts';
+import type { SourceConfig } from '../config/config.ts';
+import type { FollowSettings } from '../config/follow-settings.ts';
 import { readEnvironment, SETTING_NAMES } from '../config/environment.ts';
-import { hasEndedOldSecrets, type StoredSource } from '../config/stored-sources.ts';
-import { describeError, SettingsError } from '../errors.ts';
-import type { Db } from '../store/database.ts';
-import { recordAction } from '../store/operator-log.ts';
-import { joinSources } from './join-sources.ts';
+import { hasEndedOldSecrets, type StoredSource } from '../sources/stored-sources.ts';
+import { describeError, SettingsError } from '../lib/errors.ts';
+import type { Db } from '../store/server/database.ts';
+import { recordAction } from '../store/access/operator-log.ts';
+import { joinSources } from '../sources/join-sources.ts';
 import type { ServiceConfig } from './load-settings.ts';
 
-/** The result of a reload. */
 interface Reloaded {
   /** Settings, sources, destinations, rules and scheduled reports that have changed and are in force now. */
   readonly changed: readonly string[];
@@ -55,23 +55,18 @@ const LIVE_SETTINGS: ReadonlySet<string> = new Set([
   'LOG_LEVEL',
 ]);
 
-/** The same, as members of the settings in force. */
-function liveMembers(config: ServiceConfig) {
-  const { messageTypes, secretsKeys, variables, retentionMonths, quarantine } = config;
-  const { forwarding, destinations, rules, schedules, logLevel } = config;
-  return {
-    messageTypes,
-    secretsKeys,
-    variables,
-    retentionMonths,
-    quarantine,
-    forwarding,
-    destinations,
-    rules,
-    schedules,
-    logLevel,
-  };
-}
+const LIVE_MEMBERS = [
+  'messageTypes',
+  'secretsKeys',
+  'variables',
+  'retentionMonths',
+  'quarantine',
+  'forwarding',
+  'destinations',
+  'rules',
+  'schedules',
+  'logLevel',
+] as const satisfies readonly (keyof ServiceConfig)[];
 
 /** Starts with the given settings, whose sources are complete. */
 export function createLiveSettings({ given, reread, complete, logger }: LiveOptions) {
@@ -132,7 +127,7 @@ export function createLiveSettings({ given, reread, complete, logger }: LiveOpti
       ...changesOf('report', config.schedules, next.schedules, isDeepStrictEqual),
       ...changesOf('rule', config.rules, next.rules, (one, other) => one.fingerprint === other.fingerprint),
     ];
-    Object.assign(config, { ...liveMembers(next), sources });
+    Object.assign(config, { sources }, Object.fromEntries(LIVE_MEMBERS.map((name) => [name, next[name]])));
     own = settings;
     loggedProblems = problems;
     const later = SETTING_NAMES.filter((name) => !LIVE_SETTINGS.has(name) && differs(name, started));
@@ -151,28 +146,28 @@ export function createLiveSettings({ given, reread, complete, logger }: LiveOpti
     }
   }
 
+  const follow: FollowSettings = (part, apply) => {
+    followers.set(apply, part);
+    return () => void followers.delete(apply);
+  };
+
   return {
     /** Always the same object. Members that a reload changes have their present value at each read. */
     config,
-    /** The sources of the settings, without those of the database. */
     configured: () => own,
     /** The names of all sources, also of those in the database that are not used. */
     names: () => join(own, config).names,
     /** Whether the sources of the database are known. */
     knowsStored: () => stored !== undefined,
-    /** Calls `apply` after each change, until the result is called. What it throws is reported as an error of the part. */
-    follow(part: string, apply: () => void | Promise<void>): () => void {
-      followers.set(apply, part);
-      return () => followers.delete(apply);
-    },
+    follow,
     /** Puts the sources of the database in force, beside those of the settings. */
-    useStored(next: readonly StoredSource[]): void {
+    useStored: (next: readonly StoredSource[]): void => {
       const isFirst = stored === undefined;
       stored = next;
       putInForce(isFirst);
     },
     /** Puts the ends of old secrets in force. Call it often. */
-    refresh(): void {
+    refresh: (): void => {
       if (endedNow() !== ended) putInForce(false);
     },
     /** Reads the settings again. Throws a SettingsError if one is wrong: nothing has changed then. */

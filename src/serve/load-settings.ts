@@ -1,13 +1,14 @@
-import { loadConfig } from '../config.ts';
+import { loadConfig } from '../config/config.ts';
 import { parseDestinations, type Destination } from '../forward/parse-destinations.ts';
-import { parseSchedules, type ReportSchedule } from '../forward/parse-schedules.ts';
-import { parseRules, type ConfiguredRule } from '../forward/rules/parse-rules.ts';
+import { parseSchedules, type ReportSchedule } from '../reports/parse-schedules.ts';
+import { parseRules, type ConfiguredRule } from '../alerts/parse-rules.ts';
+import type { Environment } from '../config/references.ts';
 
 /** The settings, with the destinations and rules that only the forwarder can check. */
 export type ServiceConfig = ReturnType<typeof loadSettings>;
 
 /** Reads all settings. Throws one UsageError that lists every wrong one, destinations included. */
-export function loadSettings(env: Readonly<Record<string, string | undefined>>) {
+export function loadSettings(env: Environment) {
   let destinations: readonly Destination[] = [];
   let rules: readonly ConfiguredRule[] = [];
   let schedules: readonly ReportSchedule[] = [];
@@ -19,7 +20,6 @@ export function loadSettings(env: Readonly<Record<string, string | undefined>>) 
   return Object.freeze({
     ...config,
     destinations,
-    /** The alert rules that are switched on. */
     rules,
     /** The reports that are sent after each period. */
     schedules,

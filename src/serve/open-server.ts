@@ -1,47 +1,44 @@
 import type { Logger } from 'pino';
+import { hasCluster } from '../embedded/cluster.ts';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../embedded/embedded-postgres.ts';
-import { UsageError } from '../errors.ts';
-import { openDatabase, type Db } from '../store/database.ts';
-import { closing } from './closing.ts';
+import { UsageError } from '../lib/errors.ts';
+import { openDatabase, logLostConnections } from '../store/server/database.ts';
+import { closeLogged } from '../lib/close-logged.ts';
 import type { ServiceConfig } from './load-settings.ts';
-import { logLostConnections } from './open-store.ts';
+
+/** Runs a step of the start, and shows its title and how long it took. */
+export type RunStep = <T>(title: string, work: () => Promise<T>) => Promise<T>;
 
 interface ServerNeeds {
   readonly config: ServiceConfig;
   readonly logger: Logger;
-  /** Ends the start. */
   readonly signal: AbortSignal;
-  /** Called with the embedded database as soon as it is starting. */
   readonly onEmbedded?: (server: Promise<EmbeddedPostgres>) => void;
-}
-
-interface OpenServer {
-  readonly db: Db;
-  readonly databaseUrl: string;
-  readonly psqlArgument: string | undefined;
+  readonly runStep: RunStep;
 }
 
 /** Opens the database of the settings, or starts the embedded one. Throws a UsageError if another service uses that. */
-export async function openServer(starting: ServerNeeds, opened: AsyncDisposableStack): Promise<OpenServer> {
+export async function openServer(starting: ServerNeeds, opened: AsyncDisposableStack) {
   const { config, logger } = starting;
   const { databaseUrl, psqlArgument } =
     config.databaseUrl === undefined
       ? await startEmbedded(starting, opened)
       : { databaseUrl: config.databaseUrl, psqlArgument: undefined };
   const db = openDatabase(databaseUrl, logLostConnections(logger));
-  opened.defer(closing(logger, 'database', () => db.destroy()));
+  opened.defer(closeLogged(logger, 'database', () => db.destroy()));
   return { db, databaseUrl, psqlArgument };
 }
 
 async function startEmbedded(
-  { config: { dataDir }, logger, signal, onEmbedded }: ServerNeeds,
+  { config: { dataDir }, logger, signal, onEmbedded, runStep }: ServerNeeds,
   opened: AsyncDisposableStack,
 ): Promise<EmbeddedPostgres> {
+  const title = hasCluster(dataDir) ? 'Starting the database' : 'Creating the database';
   const locking = lockEmbedded(dataDir, signal);
   onEmbedded?.(locking.then(({ embedded }) => embedded));
-  const { embedded, lock } = await locking;
-  opened.defer(closing(logger, 'embedded Postgres', () => embedded.stop()));
-  opened.defer(closing(logger, 'instance lock', () => lock.release()));
+  const { embedded, lock } = await runStep(title, () => locking);
+  opened.defer(closeLogged(logger, 'embedded Postgres', () => embedded.stop()));
+  opened.defer(closeLogged(logger, 'instance lock', () => lock.release()));
   signal.throwIfAborted();
   return embedded;
 }

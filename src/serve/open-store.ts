@@ -1,21 +1,26 @@
 import path from 'node:path';
 import type { Logger } from 'pino';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
+import { checkDataDirectory } from '../lib/files/data-directory.ts';
 import { hasCluster } from '../embedded/cluster.ts';
 import { startEmbeddedPostgres } from '../embedded/embedded-postgres.ts';
-import { commandName } from '../command-name.ts';
-import { describeError, OutageError, UsageError } from '../errors.ts';
-import { isPooled, serverName } from '../postgres.ts';
+import { commandName } from '../lib/text/command-name.ts';
+import { describeError, OutageError, UsageError } from '../lib/errors.ts';
+import { isPooled, serverName } from '../store/server/postgres.ts';
 import type { QueueLocation } from '../queue/engine.ts';
-import type { Identity } from '../queue/installation.ts';
+import type { InstallationMemory } from '../queue/installation.ts';
 import { isQueueMigrated, migrateQueue } from '../queue/postgres-engine.ts';
-import { createRoles } from '../store/create-roles.ts';
-import { buildIndexes, type BuildOptions } from '../store/build-indexes.ts';
-import { openDatabase, withDatabase, type Db } from '../store/database.ts';
-import { classifyFailure } from '../store/failure.ts';
-import { checkCompatible, migrateStore, readMigrationState, type MigrationState } from '../store/migrate.ts';
+import { createRoles } from '../store/server/roles/create-roles.ts';
+import { buildIndexes, type BuildOptions } from '../store/server/schema/build-indexes.ts';
+import { openDatabase, withDirectConnection, logLostConnections, type Db } from '../store/server/database.ts';
+import { classifyFailure } from '../store/server/failure.ts';
+import {
+  checkCompatible,
+  migrateStore,
+  readMigrationState,
+  type MigrationState,
+} from '../store/server/schema/migrate.ts';
 
-/** A running database server, and how to leave it. */
 interface DatabaseLocation {
   readonly databaseUrl: string;
   /** Connection string of `xiq_reader`. Undefined if the settings do not name it. */
@@ -30,6 +35,7 @@ interface DatabaseLocation {
  */
 export async function locateDatabase(config: Config): Promise<DatabaseLocation> {
   const { databaseUrl, dataDir } = config;
+  if (databaseUrl === undefined) await checkDataDirectory(dataDir);
   if (databaseUrl === undefined && !hasCluster(dataDir)) {
     throw new UsageError(
       `There is no database in ${path.join(dataDir, 'postgres')}. Set DATA_DIR or DATABASE_URL to the ones that serve uses, or create a database with: ${commandName()} serve`,
@@ -56,21 +62,17 @@ async function locateOrCreate(config: Config): Promise<DatabaseLocation> {
   };
 }
 
-/** Logs connections that broke between two queries: the next query opens a new one. */
-export const logLostConnections = (logger: Logger) => (error: Error) =>
-  logger.warn(`a database connection was lost: ${describeError(error)}`);
-
-/** Where the queue is under these settings. Without an identity it is only looked at, whoever it belongs to. */
+/** Where the queue is under these settings. Without an installation the queue is only inspected, whoever it belongs to. */
 export function locateQueue(
   { redisUrl, redisCaFile: caFile, queuePrefix: prefix, ...config }: Config,
   databaseUrl: string,
-  identity?: Identity,
+  installation?: InstallationMemory,
 ): QueueLocation {
   // The embedded database has no pooler in front of it.
   const directUrl = config.databaseUrl === undefined ? databaseUrl : config.databaseDirectUrl;
   return redisUrl === undefined
     ? { kind: 'postgres', databaseUrl, directUrl }
-    : { kind: 'redis', url: redisUrl, caFile, prefix, identity };
+    : { kind: 'redis', url: redisUrl, caFile, prefix, installation };
 }
 
 /** Brings every table up to date: ours, and BullMQ's if the queue is in Postgres. Returns the migrations applied now. */
@@ -80,19 +82,12 @@ async function migrateAll(
   db: Db,
   signal?: AbortSignal,
 ): Promise<string[]> {
-  const applied = await directly(config, db, (direct) => migrateStore(direct, signal));
+  const applied = await withDirectConnection(config.databaseDirectUrl, db, (direct) =>
+    migrateStore(direct, signal),
+  );
   signal?.throwIfAborted();
   if (config.redisUrl === undefined) await migrateQueue(config.databaseDirectUrl ?? databaseUrl);
   return applied;
-}
-
-/** Runs work that needs a session of its own for more than one transaction past a pooler, if the settings name a way. */
-export async function directly<T>(
-  { databaseDirectUrl }: Pick<Config, 'databaseDirectUrl'>,
-  db: Db,
-  work: (direct: Db) => Promise<T>,
-): Promise<T> {
-  return databaseDirectUrl === undefined ? work(db) : withDatabase(databaseDirectUrl, work);
 }
 
 /**
@@ -117,7 +112,6 @@ export async function prepareTables(
 const nameOf = ({ databaseUrl, dataDir }: Config, actualUrl: string) =>
   databaseUrl === undefined ? dataDir : serverName(actualUrl);
 
-/** A command's database. Its tables are those of this version. */
 export interface CommandStore {
   readonly db: Db;
   readonly databaseUrl: string;
@@ -163,7 +157,9 @@ export async function prepareStore(
     await asOutage(databaseUrl, () => readMigrationState(db));
     const migrations = await migrateAll(config, databaseUrl, db, options.signal);
     const building = { ...options, isPooled: () => isPooled(config.databaseDirectUrl ?? databaseUrl) };
-    const indexes = await directly(config, db, (direct) => buildIndexes(direct, building));
+    const indexes = await withDirectConnection(config.databaseDirectUrl, db, (direct) =>
+      buildIndexes(direct, building),
+    );
     if (indexes === 'pooled') {
       throw new UsageError(
         'Indexes cannot be built through a pooler. Set DATABASE_DIRECT_URL to an address without one.',

@@ -1,38 +1,45 @@
+import path from 'node:path';
 import type { Logger } from 'pino';
-import { maskConfig, type Config, type SourceConfig } from '../config.ts';
+import { maskConfig, type Config, type SourceConfig } from '../config/config.ts';
+import { receivesIn, storesIn, type Role } from '../config/roles.ts';
 import type { EmbeddedPostgres } from '../embedded/embedded-postgres.ts';
-import { UsageError } from '../errors.ts';
-import { createHealthServer, type HealthOptions } from '../ingest/ingest-server.ts';
+import { Admission } from '../ingest/admission.ts';
+import { createFailedSecrets } from '../ingest/failed-secrets.ts';
+import type { HttpListener } from '../ingest/http-listener.ts';
+import { createHealthServer, createIngestServer, type HealthOptions } from '../ingest/ingest-server.ts';
+import { createSourceRates } from '../ingest/source-rates.ts';
 import { readTlsFiles } from '../ingest/tls-files.ts';
+import { SecretVerifier } from '../ingest/verify-secret.ts';
+import { closeLogged } from '../lib/close-logged.ts';
+import { UsageError } from '../lib/errors.ts';
+import { openDataDirectory } from '../lib/files/data-directory.ts';
+import { checksOf } from '../observe/readiness-checks.ts';
 import { createReadiness } from '../observe/readiness.ts';
-import { createIdentity } from '../queue/installation.ts';
-import { checkDatabase, type Db } from '../store/database.ts';
+import { BatchQueue, type QueueMeasure } from '../queue/batch-queue.ts';
+import type { QueueLocation } from '../queue/engine.ts';
+import { FairQueue } from '../queue/fair-queue.ts';
+import { InstallationMemory } from '../queue/installation.ts';
+import { followSources } from '../sources/follow-sources.ts';
+import { completeSecrets, readSecrets, type SourceSecrets } from '../sources/webhook-secret.ts';
+import { locateDeliveries } from '../store/deliveries/deliveries.ts';
+import { checkDatabase, type Db } from '../store/server/database.ts';
+import { startSubscriptionWatch } from '../subscribe/start-subscription-watch.ts';
 import { createConsole } from './console.ts';
-import { createIngest } from './create-ingest.ts';
-import { followSources } from './follow-sources.ts';
 import { startAdminListener, startListener } from './listeners.ts';
 import { createLiveSettings, reloadRecorded, type LiveSettings } from './live-settings.ts';
 import type { ServiceConfig } from './load-settings.ts';
-import { startObserving } from './observation.ts';
-import { measureOf, openQueue } from './open-queue.ts';
-import { openServer } from './open-server.ts';
+import { startObserving, type Observation } from './observation.ts';
+import { openServer, type RunStep } from './open-server.ts';
 import { locateQueue } from './open-store.ts';
-import { checksOf } from './readiness-checks.ts';
-import { receivesIn, storesIn, type Role } from './roles.ts';
-import { startOf } from './start-of-role.ts';
+import { startRoleParts } from './start-role-parts.ts';
 import { startWithDatabase } from './start-with-database.ts';
-import { startSubscriptionWatch } from './subscription-watch.ts';
-import { completeSecrets, readSecrets, type SourceSecrets } from './webhook-secret.ts';
 
-/** The running service. */
 export interface Service {
-  /** The sources that deliveries come from, with their secrets. */
   readonly sources: readonly SourceConfig[];
   /** The generated secret, if a source uses it. Undefined in a role that accepts no deliveries. */
   readonly secrets: SourceSecrets | undefined;
   /** The port for deliveries, or for health checks alone. */
   readonly port: number;
-  /** The port of console, API and metrics. */
   readonly adminPort: number;
   /** The argument for psql. Undefined unless the database is the embedded one. */
   readonly psqlArgument: string | undefined;
@@ -47,10 +54,10 @@ export interface Service {
 interface StartOptions {
   /** Ends the start: what waits is cancelled, everything is closed, and the error is the signal's reason. */
   readonly signal: AbortSignal;
-  /** Reads the settings again, for a reload. Throws a UsageError if one is wrong. */
   readonly reread?: () => Promise<ServiceConfig>;
   /** Called with the embedded database as soon as it is starting, so that it can be stopped whatever happens. */
   readonly onEmbedded?: (server: Promise<EmbeddedPostgres>) => void;
+  readonly runStep: RunStep;
 }
 
 /**
@@ -68,6 +75,7 @@ export async function startService(
       'DURABILITY=strict needs DATABASE_URL: deliveries are kept until they are stored there',
     );
   }
+  await openDataDirectory(given.dataDir);
   const secrets = receivesIn(role) ? await completeSecrets(given) : undefined;
   const sources = secrets?.sources ?? (await readSecrets(given));
   const live = createLiveSettings({
@@ -80,7 +88,7 @@ export async function startService(
   live.follow('log', () => {
     logger.level = config.logLevel;
   });
-  logger.info({ ...maskConfig(config), role }, 'starting');
+  logger.debug({ ...maskConfig(config), role }, 'starting');
   const draining = new AbortController();
   await using opened = new AsyncDisposableStack();
   const starting = { config, live, secrets, role, logger, draining: draining.signal, ...options };
@@ -101,7 +109,6 @@ export async function startService(
 
 interface Starting extends StartOptions {
   readonly live: LiveSettings;
-  /** The settings in force. */
   readonly config: ServiceConfig;
   readonly secrets: SourceSecrets | undefined;
   readonly role: Role;
@@ -117,12 +124,12 @@ async function startParts(
   starting: Starting,
   opened: AsyncDisposableStack,
 ): Promise<Pick<Service, 'port' | 'adminPort' | 'psqlArgument'> & { readonly db: Db | undefined }> {
-  const { config, live, secrets, role, logger, draining, signal } = starting;
+  const { config, live, secrets, role, logger, draining, signal, runStep } = starting;
   const database = needsDatabase(config, role) ? await openServer(starting, opened) : undefined;
   const working = opened.use(new AsyncDisposableStack());
   // Only a worker reads the installation in its database; an ingest process knows the mark that it saw first.
-  const identity = createIdentity(config.dataDir, database !== undefined && storesIn(role));
-  const queueLocation = locateQueue(config, database?.databaseUrl ?? '', identity);
+  const installation = new InstallationMemory(config.dataDir, database !== undefined && storesIn(role));
+  const queueLocation = locateQueue(config, database?.databaseUrl ?? '', installation);
   const db = database?.db;
   const observation = await startObserving({ config, role, db, logger }, opened);
   const queue = receivesIn(role)
@@ -138,14 +145,15 @@ async function startParts(
     readiness: {
       ask: async () => (draining.aborted ? STOPPING : readiness.ask()),
     },
-    observer: observation.ingest,
+    observer: observation.deliveries,
     tls: config.tls === undefined ? undefined : readTlsFiles(config.tls),
     logger,
   };
   const reportingUrl = database?.databaseUrl ?? config.databaseUrl;
-  await followSources({ live, databaseUrl: reportingUrl, role, logger }, opened);
-  const listener =
-    queue === undefined ? createHealthServer(health) : createIngest({ live, queue, observation, health });
+  const { useStored, refresh, follow, knowsStored, names: allNames } = live;
+  const following = { dataDir: config.dataDir, useStored, refresh, databaseUrl: reportingUrl, role, logger };
+  await followSources(following, opened);
+  const listener = queue === undefined ? createHealthServer(health) : createIngest(live, queue, health);
   const port = await startListener(config, listener, draining, logger, opened);
   const console =
     hasConsole && database !== undefined && measure !== undefined
@@ -166,20 +174,99 @@ async function startParts(
   const metrics = () => observation.metrics.render();
   const adminPort = await startAdminListener(config, { metrics, console, draining }, logger, opened);
   if (role !== 'ingest' && database !== undefined) {
-    const start = startOf(role, { config, live, ...database, queueLocation, observation, logger });
-    await startWithDatabase(start, logger, signal, working);
+    const start = startRoleParts(role, { live, ...database, queueLocation, observation, logger });
+    await runStep('Preparing the tables', () => startWithDatabase(start, logger, signal, working));
   }
   if (storesIn(role) && database !== undefined) {
-    await startSubscriptionWatch({ live, db: database.db, observation, logger }, opened);
+    const { onSubscriptionsChecked: onChecked } = observation;
+    await startSubscriptionWatch(
+      { db: database.db, config, follow, knowsStored, allNames, onChecked, logger },
+      opened,
+    );
   }
   if (reportingUrl !== undefined) observation.startReport(reportingUrl, readiness, opened);
   return { port, adminPort, psqlArgument: database?.psqlArgument, db };
 }
 
-/** The readiness of a process that drains. */
 const STOPPING = { status: 'unavailable', checks: { process: 'stopping' } } as const;
 
 /** An ingest process needs a database only for the queue, or to keep deliveries until their rows are committed. */
 function needsDatabase({ redisUrl, durability }: Config, role: Role): boolean {
   return role !== 'ingest' || redisUrl === undefined || durability === 'strict';
+}
+
+interface QueueNeeds {
+  readonly config: Config;
+  readonly location: QueueLocation;
+  readonly db: Db | undefined;
+  readonly observation: Observation;
+  readonly logger: Logger;
+}
+
+/** Opens the queue of a process that accepts deliveries, with its spool. */
+function openQueue(
+  { config, location, db, observation, logger }: QueueNeeds,
+  opened: AsyncDisposableStack,
+): FairQueue {
+  const { dataDir, databaseUrl, durability, spool, strict } = config;
+  const findStored =
+    durability === 'strict' && db !== undefined
+      ? (ids: readonly string[]) => locateDeliveries(db, ids, strict.replicas)
+      : undefined;
+  const directory = path.join(dataDir, 'spool');
+  const queue = new FairQueue({
+    location,
+    countSources: () => config.sources.length,
+    spool: { directory, ...spool },
+    findStored,
+    // No other server takes over from the embedded one.
+    keepMs: databaseUrl === undefined ? 0 : strict.keepMs,
+    observer: observation.deliveries,
+    logger,
+  });
+  opened.defer(closeLogged(logger, 'queue', () => queue.close()));
+  observation.followQueue(queue);
+  return queue;
+}
+
+/** Measures the queue: over the connection of this process, or over one for this purpose alone. */
+function measureOf(
+  queue: FairQueue | undefined,
+  location: QueueLocation,
+  logger: Logger,
+  opened: AsyncDisposableStack,
+): () => Promise<QueueMeasure> {
+  if (queue !== undefined) return () => queue.measure();
+  const own = new BatchQueue(location, logger);
+  opened.defer(closeLogged(logger, 'connection that measures the queue', () => own.close()));
+  return () => own.measure();
+}
+
+const limitsOf = (sources: readonly SourceConfig[]) =>
+  new Map(sources.map(({ name, limits }) => [name, limits]));
+
+/** Creates the server that accepts deliveries. Secrets and limits of sources follow the settings. */
+function createIngest(live: LiveSettings, queue: FairQueue, health: HealthOptions): HttpListener {
+  const { config } = live;
+  const verifier = new SecretVerifier(config.sources);
+  let limits = limitsOf(config.sources);
+  live.follow('ingest', () => {
+    verifier.use(config.sources);
+    limits = limitsOf(config.sources);
+  });
+  return createIngestServer({
+    ...health,
+    verifier,
+    knowsSources: live.knowsStored,
+    failedSecrets: createFailedSecrets(),
+    admission: new Admission({
+      ...config,
+      rates: createSourceRates((source) => limits.get(source), health.logger),
+      logger: health.logger,
+    }),
+    trustedProxies: config.trustedProxies,
+    storesOthers: config.storesOthers,
+    queue,
+    maxBodyBytes: config.maxBodyBytes,
+  });
 }

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { describeError } from '../errors.ts';
-import { classifyFailure, type FailureKind } from '../store/failure.ts';
+import { describeError } from '../lib/errors.ts';
+import { repeat } from '../lib/repeat.ts';
+import { classifyFailure, type FailureKind } from '../store/server/failure.ts';
 
 /** Starts the parts that need the database, and defers their closing. The signal cancels it. */
 export type Start = (started: AsyncDisposableStack, signal: AbortSignal) => Promise<void>;
@@ -24,31 +24,22 @@ export async function startWithDatabase(
   if (await tryToStart(start, logger, started, signal)) return;
   signal.throwIfAborted();
   const stopping = new AbortController();
-  const background = keepTrying(start, logger, started, AbortSignal.any([signal, stopping.signal]));
-  opened.defer(async () => {
-    stopping.abort();
-    await background;
-  });
-}
-
-async function keepTrying(
-  start: Start,
-  logger: Logger,
-  started: AsyncDisposableStack,
-  signal: AbortSignal,
-): Promise<void> {
-  while (!signal.aborted) {
-    await sleep(RETRY_INTERVAL_MS, undefined, { signal }).catch(() => undefined);
-    if (signal.aborted) return;
-    try {
-      if (!(await tryToStart(start, logger, started, signal))) continue;
+  const either = AbortSignal.any([signal, stopping.signal]);
+  const trying = repeat({
+    pauseMs: RETRY_INTERVAL_MS,
+    delayMs: RETRY_INTERVAL_MS,
+    stopping,
+    async work() {
+      if (signal.aborted) return 'over';
+      if (!(await tryToStart(start, logger, started, either))) return 'done';
       logger.info('the database is available: storing and forwarding have started');
-      return;
-    } catch (error) {
-      if (signal.aborted) return;
-      logger.error({ err: error }, `the database refuses: ${describeError(error)}`);
-    }
-  }
+      return 'over';
+    },
+    onError(error) {
+      if (!signal.aborted) logger.error({ err: error }, `the database refuses: ${describeError(error)}`);
+    },
+  });
+  opened.defer(() => trying.stop());
 }
 
 /** False if the database is away: whatever was started is closed then. */
@@ -83,41 +74,4 @@ const AWAY: ReadonlySet<FailureKind> = new Set([
 function isAway(error: unknown): boolean {
   if (AWAY.has(classifyFailure(error))) return true;
   return error instanceof Error && error.cause !== undefined && isAway(error.cause);
-}
-
-/** Where the start is. */
-interface StartState {
-  readonly step: string;
-  /** When it began for the first time, in epoch milliseconds. */
-  readonly since: number;
-  /** Why it has to be repeated; undefined while it runs for the first time. */
-  readonly failure: string | undefined;
-}
-
-/**
- * The steps of the start that need the database, for readiness: any of them may wait for others. `isNeeded`: whether there is
- * anything to start.
- */
-export function createStartSteps(isNeeded: boolean) {
-  let current: StartState | undefined = isNeeded
-    ? { step: 'start', since: Date.now(), failure: undefined }
-    : undefined;
-  return {
-    /** Runs a step. */
-    async run<T>(step: string, work: () => Promise<T>): Promise<T> {
-      if (current?.step !== step) current = { step, since: Date.now(), failure: undefined };
-      try {
-        return await work();
-      } catch (error) {
-        current = { ...current, failure: describeError(error) };
-        throw error;
-      }
-    },
-    /** Everything runs. */
-    done(): void {
-      current = undefined;
-    },
-    /** The current step, or the one that failed last and will be repeated; undefined once everything runs. */
-    state: () => current,
-  };
 }

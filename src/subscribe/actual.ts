@@ -1,7 +1,7 @@
 import type { CloudClient } from '../cloud/client.ts';
 import type { Subscription } from '../cloud/contract/subscription.ts';
-import type { Db } from '../store/database.ts';
-import { findSubscriptions, type RecordedSubscription } from '../store/subscriptions.ts';
+import type { Db } from '../store/server/database.ts';
+import { findSubscriptions, type RecordedSubscription } from '../store/sources/subscriptions.ts';
 import { digestOf, isAlert, type DesiredSubscription } from './desired.ts';
 
 /** A subscription in the cloud, as far as it is known. */
@@ -16,7 +16,6 @@ export interface ActualSubscription {
   readonly secretDigest: string | undefined;
 }
 
-/** The existing subscriptions. */
 export interface Actual {
   /** `cloud`: its full list, including other applications. `records`: our own records, because the cloud has no list. */
   readonly from: 'cloud' | 'records';
@@ -25,7 +24,6 @@ export interface Actual {
   readonly hasAlerts: boolean;
 }
 
-/** The two kinds of subscriptions in the cloud. */
 export type SubscriptionApis = Pick<CloudClient, 'subscriptions' | 'alertSubscriptions'>;
 
 /** Reads the subscriptions from the cloud or, if it does not list them, from our own records of the source. */

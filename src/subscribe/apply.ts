@@ -1,8 +1,12 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../lib/clock.ts';
 import { CloudApiError } from '../cloud/cloud-api-error.ts';
 import type { RequestedSubscription, Subscriptions } from '../cloud/subscriptions.ts';
-import type { Db } from '../store/database.ts';
-import { forgetSubscription, recordSubscription, replaceSubscriptions } from '../store/subscriptions.ts';
+import type { Db } from '../store/server/database.ts';
+import {
+  forgetSubscription,
+  recordSubscription,
+  replaceSubscriptions,
+} from '../store/sources/subscriptions.ts';
 import {
   offeredOf,
   readActual,
@@ -14,7 +18,6 @@ import {
 import { digestOf, isAlert, type DesiredSubscription, type Ownership } from './desired.ts';
 import { changesOf, messageTypeOf, planSubscriptions, type Change } from './plan.ts';
 
-/** What is needed to change the subscriptions of a source. */
 export interface ApplyContext {
   readonly client: SubscriptionApis;
   readonly db: Db;
@@ -29,7 +32,6 @@ export interface Outcome {
   readonly error: Error | undefined;
 }
 
-/** The result of applying a plan. */
 export interface Applied {
   readonly outcomes: readonly Outcome[];
   /** The changes that are still missing, with their reasons. Empty if the cloud shows all changes. */
@@ -43,7 +45,6 @@ interface Unfinished {
 
 export interface ApplyOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Called with each change after it was tried. */
   readonly onOutcome?: ((outcome: Outcome) => void) | undefined;
   /** Called each time the cloud does not yet show the changes, before it is queried again. */
   readonly onWaiting?: (() => void) | undefined;
@@ -155,7 +156,6 @@ async function tryChange(
   return undefined;
 }
 
-/** The calls for subscriptions of this kind. */
 function apiOf({ messageType }: { readonly messageType: string }, { client }: ApplyContext): Subscriptions {
   return isAlert(messageType) ? client.alertSubscriptions : client.subscriptions;
 }
@@ -178,7 +178,7 @@ async function update(
 ): Promise<void> {
   const isUpdated = await apiOf(desired, context).update(id, requestOf(desired), signal);
   if (isUpdated) return await recordAccepted(desired, id, context);
-  // Where the list shows no secrets, the two are told apart by their records.
+  // Where the list shows no secrets, the two are distinguished by their records.
   await record(actual, context);
   await create(desired, context, signal);
 }
@@ -213,7 +213,6 @@ function requestOf(desired: DesiredSubscription): RequestedSubscription {
   return { application, url, secret, message_type: messageType, status };
 }
 
-/** Reads the subscriptions until they are as expected or the time is up. */
 async function readBack(
   isExpected: (now: Actual) => boolean,
   { client, db, source, clock }: ApplyContext,

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
-import type { CloudType } from '../domain.ts';
+import type { CloudType } from '../events/domain.ts';
 
-/** The application name of our subscriptions in the cloud. */
 const APPLICATION = 'xiq-sink';
 
 /** A subscription as it should be, with its secret as clear text. */
@@ -13,20 +12,16 @@ export interface DesiredSubscription {
   readonly status: 'ENABLED';
 }
 
-/** The settings that determine the subscriptions of a source. */
 export interface DesiredOptions {
   readonly source: string;
   /** Without a trailing slash. */
   readonly publicUrl: string;
-  /** The secret for deliveries. */
   readonly secret: string;
   readonly messageTypes: readonly CloudType[];
 }
 
 /** Whether subscriptions of a message type are alert subscriptions, which have an API of their own. */
-export function isAlert(messageType: string): boolean {
-  return messageType === 'ALERT';
-}
+export const isAlert = (messageType: string): boolean => messageType === 'ALERT';
 
 /** One subscription per message type, with the ingest URL of the source for that type. */
 export function desiredSubscriptions(options: DesiredOptions): DesiredSubscription[] {
@@ -42,9 +37,7 @@ export function desiredSubscriptions(options: DesiredOptions): DesiredSubscripti
 }
 
 /** The SHA-256 of a secret in hex, by which it is recognized without being stored. */
-export function digestOf(secret: string): string {
-  return hash('sha256', secret, 'hex');
-}
+export const digestOf = (secret: string): string => hash('sha256', secret, 'hex');
 
 /** Whether a subscription is ours. All others are never changed. */
 export type Ownership = (subscription: { readonly application: string; readonly url: string }) => boolean;

@@ -1,42 +1,7 @@
 import { changesOf, messageTypeOf, type Difference, type Step } from './plan.ts';
 import type { Listing, Plan } from './subscriber.ts';
 
-/** A step of a plan, safe to show: without secrets and without URLs that may contain one. */
-export interface StepView {
-  readonly action: Step['action'];
-  readonly message_type: string;
-  readonly url: string;
-  /** Null if the cloud has not returned it; absent if the subscription is yet to be created. */
-  readonly subscription_id?: string | null;
-  /** For an update. For a secret, only that it differs. */
-  readonly differences?: readonly Difference[];
-  /** The reason for deletion. */
-  readonly reason?: string;
-}
-
-/** A plan, safe to show. */
-export interface PlanView {
-  readonly source: string;
-  readonly compared_with: Plan['comparedWith'];
-  readonly in_order: boolean;
-  readonly steps: readonly StepView[];
-  /** Message types of the settings that this cloud does not offer. */
-  readonly not_offered: readonly string[];
-}
-
-/** A subscription in the cloud, safe to show. */
-export interface SubscriptionView {
-  readonly source: string;
-  readonly subscription_id: string | null;
-  readonly message_type: string;
-  readonly status: string;
-  readonly application: string;
-  readonly ours: boolean;
-  readonly url: string;
-}
-
-/** Converts a plan to the form that is safe to show. */
-export function viewPlan(source: string, { steps, comparedWith, notOffered }: Plan): PlanView {
+export function viewPlan(source: string, { steps, comparedWith, notOffered }: Plan) {
   return {
     source,
     compared_with: comparedWith,
@@ -46,8 +11,7 @@ export function viewPlan(source: string, { steps, comparedWith, notOffered }: Pl
   };
 }
 
-/** Converts a step to the form that is safe to show. */
-export function viewStep(step: Step): StepView {
+export function viewStep(step: Step) {
   return {
     action: step.action,
     message_type: messageTypeOf(step),
@@ -59,13 +23,11 @@ export function viewStep(step: Step): StepView {
   };
 }
 
-/** Converts a difference to the form that is safe to show. */
 export function viewDifference(difference: Difference): Difference {
   return difference.member === 'url' ? { ...difference, from: displayUrl(difference.from) } : difference;
 }
 
-/** Converts the subscriptions of a list to the form that is safe to show. */
-export function viewListing(source: string, { subscriptions }: Listing): readonly SubscriptionView[] {
+export function viewListing(source: string, { subscriptions }: Listing) {
   return subscriptions.map((one) => ({
     source,
     subscription_id: one.id ?? null,

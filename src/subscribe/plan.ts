@@ -22,7 +22,6 @@ export type Step =
       readonly reason: 'duplicate' | 'not wanted';
     };
 
-/** A step that changes something in the cloud. */
 export type Change = Exclude<Step, { action: 'keep' }>;
 
 /**
@@ -49,10 +48,7 @@ export function planSubscriptions(
   return [...kept, ...surplus];
 }
 
-/** The steps that change something. */
-export function changesOf(steps: readonly Step[]): Change[] {
-  return steps.filter((step) => step.action !== 'keep');
-}
+export const changesOf = (steps: readonly Step[]): Change[] => steps.filter((step) => step.action !== 'keep');
 
 /** The message type of a step, in the cloud's spelling. */
 export function messageTypeOf(step: Step): string {

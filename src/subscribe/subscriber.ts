@@ -1,16 +1,16 @@
-import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
 import { type CloudClient, createCloudClient } from '../cloud/client.ts';
-import type { MessageType } from '../domain.ts';
-import { whileSubscribing } from '../store/subscriptions.ts';
+import type { MessageType } from '../events/domain.ts';
+import { whileSubscribing } from '../store/sources/subscriptions.ts';
 import { offeredOf, readActual, type ActualSubscription } from './actual.ts';
 import { applySubscriptions, type Applied, type ApplyContext, type ApplyOptions } from './apply.ts';
 import { type DesiredSubscription, createOwnership, desiredSubscriptions } from './desired.ts';
-import { demandPermissions } from './permissions.ts';
 import { planSubscriptions, type Step } from './plan.ts';
-import { systemClock } from '../clock.ts';
-import type { SourceConfig } from '../config.ts';
-import type { Db } from '../store/database.ts';
+import { systemClock } from '../lib/clock.ts';
+import type { SourceConfig } from '../config/config.ts';
+import type { Db } from '../store/server/database.ts';
+import { CloudApiError } from '../cloud/cloud-api-error.ts';
+import { isSameRole } from '../cloud/contract/auth.ts';
 
 /** The desired state of the cloud: the subscriptions from the settings, or none of ours. */
 export type Goal = 'subscribed' | 'removed';
@@ -43,7 +43,6 @@ export function createSubscriber({ desired, ...context }: SubscriberOptions) {
   const wanted = (goal: Goal) => (goal === 'subscribed' ? desired : []);
   return {
     source,
-    /** Lists all subscriptions that the cloud shows, including other applications. */
     async list(signal?: AbortSignal): Promise<Listing> {
       await demandPermissions(client, ['read'], signal);
       const { from, subscriptions } = await readActual(client, db, source, signal);
@@ -74,16 +73,6 @@ export function createSubscriber({ desired, ...context }: SubscriberOptions) {
     /** Ends the login, if any, as the last call. */
     logout: (signal?: AbortSignal) => client.logout(signal),
   };
-}
-
-/** The longest time that a shutdown waits for the cloud to end the logins. */
-const LOGOUT_TIMEOUT_MS = 2_000;
-
-/** Ends the logins of these subscribers or clients, if the cloud answers in time. */
-export async function logOut(subscribers: readonly Pick<Subscriber, 'logout'>[]): Promise<void> {
-  const signal = AbortSignal.timeout(LOGOUT_TIMEOUT_MS);
-  const logouts = Promise.all(subscribers.map((subscriber) => subscriber.logout(signal)));
-  await pTimeout(logouts, { milliseconds: LOGOUT_TIMEOUT_MS, message: false });
 }
 
 interface SubscribersOptions {
@@ -118,4 +107,54 @@ export function createSubscribers({
       desired: desiredSubscriptions({ source, publicUrl, secret, messageTypes }),
     });
   });
+}
+
+/** The calls that we make and the permission for each, named as in the specification, "Scope names". */
+const NEEDS = {
+  read: { method: 'get', permission: 'subscriptions-webhook:r' },
+  write: { method: 'post', permission: 'subscriptions-webhook' },
+} as const;
+
+type Access = keyof typeof NEEDS;
+
+/** Rejects with the names of the missing permissions, unless the cloud grants this access or can't be queried for it. */
+export async function demandPermissions(
+  { authorization }: Pick<CloudClient, 'authorization'>,
+  accesses: readonly Access[],
+  signal?: AbortSignal,
+): Promise<void> {
+  const missing: string[] = [];
+  for (const access of accesses) {
+    if (!(await isGranted(authorization, access, signal))) missing.push(NEEDS[access].permission);
+  }
+  if (missing.length === 0) return;
+  throw new Error(
+    `the cloud account or API token lacks the permission ${missing.join(' and ')}: grant it in the cloud`,
+  );
+}
+
+/** Whether a permission that allows the call is granted. True also if that is unknown: the call itself will show it. */
+async function isGranted(
+  authorization: CloudClient['authorization'],
+  access: Access,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  try {
+    const call = { uri: '/subscriptions/webhook', method: NEEDS[access].method };
+    const { permissions, roles } = await authorization.checkPermission(call, signal);
+    const { scopes, role } = await authorization.tokenInfo(signal);
+    if (scopes.length === 0) return roles.length === 0 || roles.some((one) => isSameRole(one, role));
+    return permissions.length === 0 || permissions.some(({ name }) => holds(scopes, name));
+  } catch (error) {
+    // Any error answer means that the permissions are unknown. No answer means that the cloud is unreachable.
+    if (error instanceof CloudApiError && error.status !== undefined) return true;
+    throw error;
+  }
+}
+
+/** A name without `:r` is full control. The meaning of `*` in a pattern is not documented, so it may match. */
+function holds(scopes: readonly string[], permission: string): boolean {
+  return scopes.some(
+    (scope) => scope === permission || permission.startsWith(`${scope}:`) || scope.includes('*'),
+  );
 }

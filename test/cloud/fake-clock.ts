@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 
 /** A clock whose sleeps return at once, moving the time on; it remembers how long each was asked to be. */
 export interface FakeClock extends Clock {

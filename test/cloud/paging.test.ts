@@ -31,32 +31,7 @@ async function listWith(
   return { ids: records.map(({ id }) => id), calls: cloud.received.length };
 }
 
-test('pages that tell the total of items are read to the end and no further', async () => {
-  const nested = serving(({ data }) => ({ pagination: { total: 230 }, data }));
-  expect(await listWith(nested)).toEqual({ ids: IDS, calls: 3 });
-});
-
-test('pages that tell how many pages there are, too', async () => {
-  expect(await listWith(serving(flat))).toEqual({ ids: IDS, calls: 3 });
-});
-
-test('a cloud that gives smaller pages than asked for loses nothing', async () => {
-  const nested = serving(({ data }) => ({ pagination: { total: 230 }, data }), 50);
-  expect(await listWith(nested)).toEqual({ ids: IDS, calls: 5 });
-});
-
-test('pages that tell no total end with the first that is not full', async () => {
-  expect(await listWith(serving(({ data }) => ({ data })))).toEqual({ ids: IDS, calls: 3 });
-});
-
-test('a total that is never reached ends with the first empty page', async () => {
-  const wrong = serving(({ data }) => ({ pagination: { total: 999 }, data }));
-  expect(await listWith(wrong)).toEqual({ ids: IDS, calls: 4 });
-});
-
-test('a bare array is the whole list', async () => {
-  expect(await listWith(() => ({ json: RECORDS }))).toEqual({ ids: IDS, calls: 1 });
-});
+const nested = (total: number) => serving(({ data }) => ({ pagination: { total }, data }));
 
 const flat = ({ page, data }: Slice) => ({
   page,
@@ -66,10 +41,29 @@ const flat = ({ page, data }: Slice) => ({
   data,
 });
 
-test('arrays of one page each are read to the end, with the total inside or only the number of pages', async () => {
-  expect(await listWith(serving((slice) => [flat(slice)]))).toEqual({ ids: IDS, calls: 3 });
-  const uncounted = serving(({ page, data }) => [{ page, total_pages: 3, data }]);
-  expect(await listWith(uncounted)).toEqual({ ids: IDS, calls: 3 });
+test.each<[string, (call: Received) => Reply, number]>([
+  ['pages that tell the total of items', nested(230), 3],
+  ['pages that tell how many pages there are', serving(flat), 3],
+  ['smaller pages than asked for', serving(({ data }) => ({ pagination: { total: 230 }, data }), 50), 5],
+  ['pages that tell no total, up to the first that is not full', serving(({ data }) => ({ data })), 3],
+  ['a total that is never reached, up to the first empty page', nested(999), 4],
+  ['a bare array', () => ({ json: RECORDS }), 1],
+  ['arrays of one page each', serving((slice) => [flat(slice)]), 3],
+  [
+    'arrays of one page each that tell only the number of pages',
+    serving(({ page, data }) => [{ page, total_pages: 3, data }]),
+    3,
+  ],
+  [
+    'pages of another form each',
+    serving((slice) => {
+      if (slice.page === 1) return [flat(slice)];
+      return slice.page === 2 ? { pagination: { total: 230 }, data: slice.data } : flat(slice);
+    }),
+    3,
+  ],
+])('%s are read to the end and no further', async (_form, script, calls) => {
+  expect(await listWith(script)).toEqual({ ids: IDS, calls });
 });
 
 test('an array of all pages is the whole list', async () => {
@@ -79,14 +73,6 @@ test('an array of all pages is the whole list', async () => {
   expect(await listWith(() => ({ json: pages }))).toEqual({ ids: IDS, calls: 1 });
   const uncounted = pages.map(({ total_count: _total, ...page }) => page);
   expect(await listWith(() => ({ json: uncounted }))).toEqual({ ids: IDS, calls: 1 });
-});
-
-test('each page may have another form', async () => {
-  const mixed = serving((slice) => {
-    if (slice.page === 1) return [flat(slice)];
-    return slice.page === 2 ? { pagination: { total: 230 }, data: slice.data } : flat(slice);
-  });
-  expect(await listWith(mixed)).toEqual({ ids: IDS, calls: 3 });
 });
 
 test.each([
@@ -99,7 +85,7 @@ test.each([
 });
 
 test('pages are fetched only as far as they are consumed', async () => {
-  await using cloud = await startTestClient(serving(({ data }) => ({ pagination: { total: 230 }, data })));
+  await using cloud = await startTestClient(nested(230));
   for await (const { id } of cloud.client.logs.read(QUERY)) {
     if (id === 150) break;
   }

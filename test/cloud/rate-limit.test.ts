@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createPacer, readRateLimit } from '../../src/cloud/rate-limit.ts';
+import { createPacer, readRateLimit } from '../../src/cloud/request.ts';
 import { createFakeClock } from './fake-clock.ts';
 
 describe('reading the rate limit', () => {
@@ -20,24 +20,27 @@ describe('reading the rate limit', () => {
 });
 
 /** How long the turns wait that are taken after an answer with these headers. */
-async function sleepsAfter(headers: Record<string, string>, turns: number): Promise<number[]> {
+async function sleepsAfter(headers: object, turns: number): Promise<number[]> {
   const clock = createFakeClock();
   const pacer = createPacer(clock);
   await pacer.turn(undefined);
-  pacer.observe(new Headers(headers));
+  pacer.observe(new Headers(Object.entries(headers)));
   for (let turn = 0; turn < turns; turn++) await pacer.turn(undefined);
   return clock.sleeps;
 }
 
 describe('pacing', () => {
-  test('calls go freely while many are left', async () => {
-    expect(await sleepsAfter({ ratelimit: '"default";r=5000' }, 5)).toEqual([]);
-  });
-
-  test('the last calls are spread over the time until the quota renews', async () => {
-    expect(await sleepsAfter({ 'ratelimit-remaining': '9', 'ratelimit-reset': '20' }, 3)).toEqual([
-      2000, 2000, 2000,
-    ]);
+  test.each([
+    ['freely while many are left', { ratelimit: '"default";r=5000' }, 5, []],
+    [
+      'spread over the time until the quota renews',
+      { 'ratelimit-remaining': '9', 'ratelimit-reset': '20' },
+      3,
+      [2000, 2000, 2000],
+    ],
+    ['after ten seconds at most', { 'ratelimit-remaining': '0', 'ratelimit-reset': '3600' }, 1, [10_000]],
+  ])('calls go %s', async (_how, headers, turns, sleeps) => {
+    expect(await sleepsAfter(headers, turns)).toEqual(sleeps);
   });
 
   test('without a known renewal calls slow down the more, the fewer are left', async () => {
@@ -47,8 +50,16 @@ describe('pacing', () => {
     expect(few).toBeGreaterThan(some);
   });
 
-  test('no pause grows beyond ten seconds', async () => {
-    expect(await sleepsAfter({ 'ratelimit-remaining': '0', 'ratelimit-reset': '3600' }, 1)).toEqual([10_000]);
+  test('a call that comes later than its turn does not wait', async () => {
+    const clock = createFakeClock();
+    const pacer = createPacer(clock);
+    pacer.observe(new Headers({ 'ratelimit-remaining': '9', 'ratelimit-reset': '20' }));
+    await pacer.turn(undefined);
+    clock.advance(1_500);
+    await pacer.turn(undefined);
+    clock.advance(5_000);
+    await pacer.turn(undefined);
+    expect(clock.sleeps).toEqual([500]);
   });
 
   test('calls go freely again once the quota is renewed', async () => {

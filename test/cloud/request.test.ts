@@ -1,11 +1,11 @@
-import { createServer } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { createCloudClient } from '../../src/cloud/client.ts';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { CloudApiError } from '../../src/cloud/cloud-api-error.ts';
 import { createFakeClock } from './fake-clock.ts';
 import { inTurn, startScriptedCloud } from './scripted-cloud.ts';
 import { startTestClient } from './test-client.ts';
+import { freePort } from '../support/free-port.ts';
 
 const OK = { json: { name: 'Home' } };
 const SUBSCRIPTION = {
@@ -45,44 +45,30 @@ describe('what a call looks like', () => {
 });
 
 describe('errors', () => {
-  test('the current error body gives code, id and message', async () => {
-    const body = {
-      error_code: 'ACCESS_DENIED',
-      error_id: 'e-1',
-      error_message: 'Not for you',
-      error_params: [],
-    };
-    await using cloud = await startTestClient(inTurn({ status: 403, json: body }));
+  test.each([
+    [
+      { error_code: 'ACCESS_DENIED', error_id: 'e-1', error_message: 'Not for you', error_params: [] },
+      { errorCode: 'ACCESS_DENIED', errorId: 'e-1' },
+      'GET /account/home answered 403 ACCESS_DENIED; Not for you; error id e-1',
+    ],
+    // The older body.
+    [
+      { error: 'NOT_FOUND', uuid: 'u-1', message: 'No such thing' },
+      { errorCode: 'NOT_FOUND', errorId: 'u-1' },
+      'No such thing',
+    ],
+    [
+      { error_code: 'BAD_REQUEST', error_message_description: 'limit is too large' },
+      { errorCode: 'BAD_REQUEST' },
+      'limit is too large',
+    ],
+    ['<html>nginx</html>', { errorCode: undefined }, 'answered 403'],
+  ])('the body %j gives code, id and message', async (body, members, message) => {
+    const raw = typeof body === 'string' ? body : JSON.stringify(body);
+    await using cloud = await startTestClient(inTurn({ status: 403, raw }));
     const error = await errorOf(cloud.client.account.home());
-    expect(error).toMatchObject({
-      status: 403,
-      errorCode: 'ACCESS_DENIED',
-      errorId: 'e-1',
-      method: 'GET',
-      path: '/account/home',
-    });
-    expect(error.message).toMatch(
-      /GET \/account\/home answered 403 ACCESS_DENIED; Not for you; error id e-1/,
-    );
-  });
-
-  test('the older error body gives the same', async () => {
-    const body = { error: 'NOT_FOUND', uuid: 'u-1', message: 'No such thing' };
-    await using cloud = await startTestClient(inTurn({ status: 404, json: body }));
-    const error = await errorOf(cloud.client.account.home());
-    expect(error).toMatchObject({ status: 404, errorCode: 'NOT_FOUND', errorId: 'u-1' });
-    expect(error.message).toContain('No such thing');
-  });
-
-  test('a description stands in where there is no message', async () => {
-    const body = { error_code: 'BAD_REQUEST', error_message_description: 'limit is too large' };
-    await using cloud = await startTestClient(inTurn({ status: 400, json: body }));
-    expect((await errorOf(cloud.client.account.home())).message).toContain('limit is too large');
-  });
-
-  test('an error page that is no JSON still gives its status', async () => {
-    await using cloud = await startTestClient(inTurn({ status: 404, raw: '<html>nginx</html>' }));
-    expect(await errorOf(cloud.client.account.home())).toMatchObject({ status: 404, errorCode: undefined });
+    expect(error).toMatchObject({ status: 403, method: 'GET', path: '/account/home', ...members });
+    expect(error.message).toContain(message);
   });
 
   test('a redirect is not followed', async () => {
@@ -101,7 +87,7 @@ describe('errors', () => {
 
   test('a connection that cannot be made is an error without status that names the reason', async () => {
     const client = createCloudClient({
-      baseUrl: `http://127.0.0.1:${await unusedPort()}`,
+      baseUrl: `http://127.0.0.1:${await freePort()}`,
       credentials: { apiToken: 'api-token-1' },
       clock: createFakeClock(),
     });
@@ -188,7 +174,7 @@ describe('what is repeated', () => {
   test('a creating call whose connection could not even be made', async () => {
     const clock = createFakeClock();
     const client = createCloudClient({
-      baseUrl: `http://127.0.0.1:${await unusedPort()}`,
+      baseUrl: `http://127.0.0.1:${await freePort()}`,
       credentials: { apiToken: 'api-token-1' },
       clock,
     });
@@ -242,15 +228,3 @@ describe('time-out and abort', () => {
     expect(cloud.received).toHaveLength(0);
   });
 });
-
-/** A port nobody listens on: one that was free a moment ago. */
-async function unusedPort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
-}

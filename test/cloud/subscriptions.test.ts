@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { SubscriptionRequest } from '../../src/cloud/contract/subscription.ts';
+import type { SubscriptionRequest } from '../../emulator/contract/subscription.ts';
 import { inTurn } from './scripted-cloud.ts';
-import type { Received, Reply } from './scripted-cloud.ts';
+import type { Received } from './scripted-cloud.ts';
 import { startTestClient } from './test-client.ts';
 
 const REQUEST: SubscriptionRequest = {
@@ -12,10 +12,6 @@ const REQUEST: SubscriptionRequest = {
 };
 
 const calls = (received: Received[]) => received.map(({ method, url }) => `${method} ${url}`);
-
-function page(number: number): Reply {
-  return { json: { page: number, total_pages: 2, data: [{ id: number, url: `https://${number}.test` }] } };
-}
 
 describe('list', () => {
   const body =
@@ -29,17 +25,6 @@ describe('list', () => {
         { id: '9007199254740993', application: 'other', message_type: 'SOMETHING_NEW', added: { a: 1 } },
       ],
     });
-  });
-
-  test('reads pages', async () => {
-    await using cloud = await startTestClient(inTurn(page(1), page(2)));
-    expect(await cloud.client.subscriptions.list()).toMatchObject({
-      subscriptions: [{ id: '1' }, { id: '2' }],
-    });
-    expect(calls(cloud.received)).toEqual([
-      'GET /subscriptions/webhook?page=1&limit=100',
-      'GET /subscriptions/webhook?page=2&limit=100',
-    ]);
   });
 
   test.each([404, 405] as const)('says that there is no list when the cloud answers %i', async (status) => {

@@ -17,16 +17,17 @@ function loggingIn(reply: (token: string, call: Received) => Reply, lifetimeSeco
   };
 }
 
+/** A client with user name and password, whose calls are answered so. */
+const startLoggingIn = (reply: (token: string, call: Received) => Reply, lifetimeSeconds?: number) =>
+  startTestClient(loggingIn(reply, lifetimeSeconds), { credentials });
+
 function callsTo(received: Received[], url: string): Received[] {
   return received.filter((call) => call.url === url);
 }
 
 describe('user name and password', () => {
   test('log in once for many calls that wait', async () => {
-    await using cloud = await startTestClient(
-      loggingIn(() => HOME),
-      { credentials },
-    );
+    await using cloud = await startLoggingIn(() => HOME);
     await Promise.all(Array.from({ length: 20 }, () => cloud.client.account.home()));
     expect(callsTo(cloud.received, '/login').map((call) => call.body)).toEqual([JSON.stringify(credentials)]);
     expect(callsTo(cloud.received, '/account/home').map((call) => call.headers.authorization)).toEqual(
@@ -35,10 +36,7 @@ describe('user name and password', () => {
   });
 
   test('log in again before the token ends, and not sooner', async () => {
-    await using cloud = await startTestClient(
-      loggingIn(() => HOME, 3600),
-      { credentials },
-    );
+    await using cloud = await startLoggingIn(() => HOME, 3600);
     await cloud.client.account.home();
     cloud.clock.advance(54 * 60_000);
     await cloud.client.account.home();
@@ -50,19 +48,13 @@ describe('user name and password', () => {
   });
 
   test('log in again when the token is refused, once for all calls it is refused to', async () => {
-    await using cloud = await startTestClient(
-      loggingIn((token) => (token === 'Bearer t1' ? REVOKED : HOME)),
-      { credentials },
-    );
+    await using cloud = await startLoggingIn((token) => (token === 'Bearer t1' ? REVOKED : HOME));
     await Promise.all(Array.from({ length: 5 }, () => cloud.client.account.home()));
     expect(callsTo(cloud.received, '/login')).toHaveLength(2);
   });
 
   test('give up when the fresh token is refused as well', async () => {
-    await using cloud = await startTestClient(
-      loggingIn(() => REVOKED),
-      { credentials },
-    );
+    await using cloud = await startLoggingIn(() => REVOKED);
     await expect(cloud.client.account.home()).rejects.toMatchObject({
       status: 401,
       errorCode: 'AUTH_TOKEN_REVOKED',
@@ -76,15 +68,6 @@ describe('user name and password', () => {
     await using cloud = await startTestClient(inTurn({ status: 400, json: body }), { credentials });
     await expect(cloud.client.login()).rejects.toThrow(/BAD_REQUEST.*check the user name and password/);
     expect(cloud.received).toHaveLength(1);
-  });
-
-  test('a login that found the cloud unavailable is repeated', async () => {
-    const login = { json: { access_token: 't1', expires_in: 60 } };
-    await using cloud = await startTestClient(inTurn({ status: 503 }, { cut: true }, login, HOME), {
-      credentials,
-    });
-    await cloud.client.account.home();
-    expect(callsTo(cloud.received, '/login')).toHaveLength(3);
   });
 
   test('a login that failed does not stand in the way of the next', async () => {
@@ -117,10 +100,7 @@ describe('user name and password', () => {
 
 describe('logout', () => {
   test('revokes the token of a login, and the next call logs in anew', async () => {
-    await using cloud = await startTestClient(
-      loggingIn(() => HOME),
-      { credentials },
-    );
+    await using cloud = await startLoggingIn(() => HOME);
     await cloud.client.login();
     await cloud.client.logout();
     expect(cloud.received.at(-1)).toMatchObject({
@@ -134,10 +114,7 @@ describe('logout', () => {
   });
 
   test('waits for a login under way, so that no token is left behind', async () => {
-    await using cloud = await startTestClient(
-      loggingIn(() => HOME),
-      { credentials },
-    );
+    await using cloud = await startLoggingIn(() => HOME);
     const login = cloud.client.login();
     await cloud.client.logout();
     await login;
@@ -145,10 +122,7 @@ describe('logout', () => {
   });
 
   test('sends nothing without a login', async () => {
-    await using cloud = await startTestClient(
-      loggingIn(() => HOME),
-      { credentials },
-    );
+    await using cloud = await startLoggingIn(() => HOME);
     await cloud.client.logout();
     expect(cloud.received).toEqual([]);
   });

@@ -1,23 +1,18 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
 import { createCall, startReceiver, subscriptionsTo } from '../../emulator/test/harness.ts';
-import { CLOUD_TYPES, isMessageType, MESSAGE_TYPES } from '../../src/domain.ts';
-import { createBatchStore } from '../../src/handlers/store-batch.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { CLOUD_TYPES, isMessageType, MESSAGE_TYPES } from '../../src/events/domain.ts';
+import { BatchStore } from '../../src/handlers/store-batch.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
 import { endOfProgram, SECRET } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { useDatabase } from '../support/use-database.ts';
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useDatabase();
 
 const Result = z.object({
   message_type: z.string(),
@@ -38,7 +33,7 @@ async function rows(): Promise<Record<string, number>> {
 }
 
 describe('backfill', () => {
-  it('fetches from the emulator what a receiver lost, and each event once', { timeout: 60_000 }, async () => {
+  it('fetches from the emulator what a receiver lost, and each event once', async () => {
     const receiver = await startReceiver();
     const emulator = createEmulator({ rate: 200, scale: { devices: 10, clients: 40, users: 10 } });
     const url = await emulator.listen(0);
@@ -69,12 +64,12 @@ describe('backfill', () => {
       await waitFor(() => emulator.status().in_flight === 0);
 
       // Every third delivery was lost.
-      const store = createBatchStore(test.db, pino({ level: 'silent' }), new AbortController().signal);
+      const store = new BatchStore(test.db, pino({ level: 'silent' }), new AbortController().signal);
       const kept = receiver.received.filter((_, index) => index % 3 > 0);
       for (const { path, records } of kept) {
         const messageType = path.slice(1);
         if (!isMessageType(messageType)) throw new Error(`unknown message type ${messageType}`);
-        await store({ deliveries: [queuedDelivery(messageType, records)] });
+        await store.add({ deliveries: [queuedDelivery(messageType, records)] });
       }
       const settings = {
         DATABASE_URL: test.databaseUrl,
@@ -121,7 +116,8 @@ describe('backfill', () => {
       // What the receiver lost arrives after all: nothing is shown twice.
       for (const { path, records } of receiver.received) {
         const messageType = path.slice(1);
-        if (isMessageType(messageType)) await store({ deliveries: [queuedDelivery(messageType, records)] });
+        if (isMessageType(messageType))
+          await store.add({ deliveries: [queuedDelivery(messageType, records)] });
       }
       expect(total(await backfill(), 'only_log')).toBe(0);
       expect(await rows()).toEqual(after);

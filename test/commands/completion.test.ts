@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { printCompletions } from '../../src/commands/completion.ts';
 import { defineProgram } from '../../src/commands/program.ts';
-import { ROLES } from '../../src/serve/roles.ts';
+import { ROLES } from '../../src/config/roles.ts';
 import { endOfProgram, runProgram, temporaryDirectory } from '../support/program.ts';
 
 const run = promisify(execFile);

@@ -1,17 +1,15 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { recordCoverage } from '../../src/history/coverage.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { recordCoverage } from '../../src/reconcile/coverage.ts';
 import { endOfProgram } from '../support/program.ts';
+import { useDatabase } from '../support/use-database.ts';
 
 const HOUR = 3_600_000;
 const SINCE = new Date(Math.floor(Date.now() / HOUR) * HOUR - 24 * HOUR);
 const PROVEN = new Date(SINCE.getTime() + 4 * HOUR);
 
-let test: TestDatabase;
+const test = useDatabase();
 beforeAll(async () => {
-  test = await createTestDatabase();
   for (const hours of [1, 8]) {
     const at = new Date(PROVEN.getTime() + hours * HOUR);
     await recordCoverage(test.db)('branch', 'AUDIT_LOG_ALL', [], { from: SINCE, to: PROVEN, at });
@@ -19,7 +17,6 @@ beforeAll(async () => {
   await sql`
     insert into gaps (began_at, ended_at, reason) values (${SINCE}, ${PROVEN}, 'downtime')`.execute(test.db);
 });
-afterAll(() => test.drop());
 
 const coverage = (...args: string[]) =>
   endOfProgram({ DATABASE_URL: test.databaseUrl }, 'coverage', '--since', SINCE.toISOString(), ...args);

@@ -1,49 +1,32 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
-import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { changeState, forget, rewind } from '../../src/commands/destinations/destinations.ts';
 import { resendRejectedEvents, sendTestEvent } from '../../src/commands/destinations/destinations.ts';
 import { printDestinations, printRejected } from '../../src/commands/destinations/destinations.ts';
-import { UsageError } from '../../src/errors.ts';
-import { parseDestinations, type Destination } from '../../src/forward/parse-destinations.ts';
+import { UsageError } from '../../src/lib/errors.ts';
+import type { Destination } from '../../src/forward/parse-destinations.ts';
 import type { Message, Sender } from '../../src/forward/sender.ts';
-import { createBatchStore } from '../../src/handlers/store-batch.ts';
-import { addDestination, checkpoint, listDestinations, recordFailure } from '../../src/store/destinations.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import {
+  addDestination,
+  listDestinations,
+  recordFailure,
+} from '../../src/store/destinations/destinations.ts';
+import { fileDestination, lastAction, refuseAll, storeDeliveries, takenBy } from '../support/actions.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { holderOf, takeLease } from '../support/lease.ts';
 import { untilSeen } from '../support/until-seen.ts';
+import { useDirectory } from '../support/use-directory.ts';
+import { useDatabase } from '../support/use-database.ts';
 
 const START = 0;
 const UNKNOWN_ID = '00000000-0000-7000-8000-000000000001';
 
-let test: TestDatabase;
-let directory: string;
-let archive: Destination;
+const directory = useDirectory();
+const archive = fileDestination('archive', directory);
+const test = useDatabase({ logs: true });
 beforeAll(async () => {
-  test = await createTestDatabase({ logs: true });
-  directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-destinations-'));
-  const file = { name: 'archive', type: 'file', path: path.join(directory, 'events.jsonl') };
-  const settings = {
-    destinations: [file],
-    redaction: undefined,
-    alerts: undefined,
-    forwardTo: undefined,
-    forwardToken: undefined,
-  };
-  const [destination] = parseDestinations(settings);
-  if (destination === undefined) throw new Error('there is no destination');
-  archive = destination;
-  const store = createBatchStore(test.db, pino({ level: 'silent' }), new AbortController().signal);
   const records = [1, 2, 3].map((userId) => auditRecord({ userId }));
-  await store({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
+  await storeDeliveries(test.db, queuedDelivery('AUDIT_LOG_ALL', records));
   await untilSeen(test.db);
-});
-afterAll(async () => {
-  await rm(directory, { recursive: true });
-  await test.drop();
 });
 
 let printed = '';
@@ -63,20 +46,9 @@ const status = async (name: string) => (await listDestinations(test.db)).find((o
 
 const storedEvents = () => test.db.selectFrom('events').selectAll().execute();
 
-/** Writes down that the destination has refused every stored event. */
-async function rejectAll(name: string): Promise<void> {
-  await addDestination(test.db, name, START);
-  const lease = await takeLease(test.db, name);
-  const rejected = (await storedEvents()).map((event) => ({
-    eventId: event.event_id,
-    occurredAt: event.occurred_at.toISOString(),
-    messageType: event.message_type,
-    reason: 'no such field',
-  }));
-  await checkpoint(test.db, [
-    { ...lease, position: START, sent: 0, rejected, rejectedInRow: rejected.length },
-  ]);
-}
+/** The newest entry of the operator log is a success with these members. */
+const expectLogged = async (action: string, more: object = {}) =>
+  expect(await lastAction(test.db)).toMatchObject({ via: 'command', action, outcome: 'done', ...more });
 
 /** The destination with a sender that refuses what the test says. */
 const withSender = (send: Sender['send']): Destination => ({
@@ -105,21 +77,26 @@ describe('destinations pause and resume', () => {
     await addDestination(test.db, 'archive', START);
     await changeState(test.db, [archive], 'archive', 'paused');
     expect(await status('archive')).toMatchObject({ state: 'paused', behind_count: 3 });
+    await expectLogged('destination.pause', { subject: 'archive' });
     await changeState(test.db, [archive], 'archive', 'running');
     await takeLease(test.db, 'archive');
     await recordFailure(test.db, holderOf('archive'), '401', 'refused');
     await changeState(test.db, [archive], 'archive', 'running');
     expect(await status('archive')).toMatchObject({ state: 'running', behind_count: 3 });
+    await expectLogged('destination.resume');
   });
 
   it('know no other destination', async () => {
     await expect(changeState(test.db, [archive], 'archiv', 'paused')).rejects.toThrow(UsageError);
+    expect(await lastAction(test.db)).toMatchObject({ subject: 'archiv', outcome: 'failed' });
   });
 });
 
 describe('destinations rewind', () => {
   it('moves to a time or to the end, also before anything was forwarded', async () => {
-    await rewind(test.db, [archive], 'archive', new Date(Date.now() - 3_600_000));
+    const to = new Date(Date.now() - 3_600_000);
+    await rewind(test.db, [archive], 'archive', to);
+    await expectLogged('destination.rewind', { details: { to: to.toISOString() } });
     expect(await status('archive')).toMatchObject({ behind_count: 3 });
     await untilSeen(test.db);
     await rewind(test.db, [archive], 'archive', undefined);
@@ -129,11 +106,12 @@ describe('destinations rewind', () => {
 
 describe('destinations forget', () => {
   it('removes one that is not in the settings, with what it has refused, and no other', async () => {
-    await rejectAll('old');
+    await refuseAll(test.db, 'old');
     await expect(forget(test.db, [archive], 'archive')).rejects.toThrow('still configured');
     await forget(test.db, [archive], 'old');
     expect(await listDestinations(test.db)).toEqual([]);
-    await rejectAll('old');
+    await expectLogged('destination.forget', { subject: 'old' });
+    await refuseAll(test.db, 'old');
     expect(await status('old')).toMatchObject({ rejected_count: 3 });
     await expect(forget(test.db, [archive], 'other')).rejects.toThrow(UsageError);
   });
@@ -142,7 +120,7 @@ describe('destinations forget', () => {
 describe('destinations test', () => {
   it('sends one event that says what it is, in the format of the destination', async () => {
     expect(await sendTestEvent(archive)).toBe(true);
-    const line = await readFile(path.join(directory, 'events.jsonl'), 'utf8');
+    const line = await takenBy('archive', directory);
     expect(JSON.parse(line)).toMatchObject({ source: 'xiq-sink-test', message_type: 'OTHER' });
     expect(line).toContain('"description":"TEST EVENT');
     expect(printed).toContain('archive accepted the test event');
@@ -157,7 +135,7 @@ describe('destinations test', () => {
 
 describe('destinations rejected and replay', () => {
   it('list what was refused, and send it again until it is taken', async () => {
-    await rejectAll('archive');
+    await refuseAll(test.db, 'archive');
     await printRejected(test.db, 'archive', 10, false);
     expect(printed.match(/no such field/g)).toHaveLength(3);
     expect(await status('archive')).toMatchObject({
@@ -188,10 +166,11 @@ describe('destinations rejected and replay', () => {
     const left = (await storedEvents()).map((event) => event.event_id).filter((id) => !taken.includes(id));
     expect(await resendRejectedEvents(test.db, archive, { ids: left, all: false }, anyTime())).toBe(true);
     expect(await status('archive')).toMatchObject({ rejected_count: 0 });
+    await expectLogged('destination.replay', { result: { sent: 1, left: 0 } });
   });
 
   it('leave a refused destination so, with its reason', async () => {
-    await rejectAll('archive');
+    await refuseAll(test.db, 'archive');
     await recordFailure(test.db, holderOf('archive'), '401', 'refused');
     expect(await resendRejectedEvents(test.db, archive, { ids: [], all: true }, anyTime())).toBe(true);
     expect(await status('archive')).toMatchObject({ state: 'refused', last_error: '401' });

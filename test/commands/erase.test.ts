@@ -1,41 +1,34 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import os from 'node:os';
 import path from 'node:path';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { personPattern } from '../../src/erasure/person-pattern.ts';
-import { createBatchStore } from '../../src/handlers/store-batch.ts';
-import { createSealer } from '../../src/ledger/sealer.ts';
-import { keepLogKey } from '../../src/serve/log-key.ts';
-import { openDatabase, type Db } from '../../src/store/database.ts';
-import { findEventsByPattern } from '../../src/store/erase.ts';
-import { readInstallation } from '../../src/store/installation.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { personPattern } from '../../src/erasure/erase-person.ts';
+import { BatchStore } from '../../src/handlers/store-batch.ts';
+import { createSealer } from '../../src/seal/sealer.ts';
+import { keepLogKey } from '../../src/seal/log-key.ts';
+import { openDatabase, type Db } from '../../src/store/server/database.ts';
+import { findEventsByPattern } from '../../src/store/seal/erase.ts';
+import { readInstallation } from '../../src/store/server/installation.ts';
+import { useDirectory } from '../support/use-directory.ts';
+import { useDatabase } from '../support/use-database.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
 import { endOfProgram, SECRET, startProgram } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { untilSeen } from '../support/until-seen.ts';
-import { storeVariedEvents } from '../store/varied-events.ts';
+import { storeVariedEvents } from '../store/events/varied-events.ts';
 
-let test: TestDatabase;
+const test = useDatabase();
 let service: Db;
-let directory: string;
+const directory = useDirectory();
 beforeAll(async () => {
-  test = await createTestDatabase();
   service = openDatabase(test.databaseUrl, () => undefined);
-  directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-erase-command-'));
   const key = await keepLogKey(path.join(directory, 'log-key'), (await readInstallation(service)).id);
   await storeVariedEvents(test.db);
   await untilSeen(test.db);
   const sealer = createSealer(service, key);
   while ((await sealer.seal()) === 'more');
 });
-afterAll(async () => {
-  await service.destroy();
-  await test.drop();
-  await rm(directory, { recursive: true });
-});
+afterAll(() => service.destroy());
 
 const patternOf = (person: Partial<Parameters<typeof personPattern>[0]>) =>
   personPattern({ users: [], macs: [], phones: [], ...person }) ?? '';
@@ -101,7 +94,7 @@ describe('erase', () => {
   });
 
   it('suggests clients whose data the cloud has deleted, and serve erases them if it may', async () => {
-    const storing = createBatchStore(service, pino({ level: 'silent' }), new AbortController().signal);
+    const storing = new BatchStore(service, pino({ level: 'silent' }), new AbortController().signal);
     const mac = 'ba:be:00:00:00:01';
     const gdpr = { logId: 1, category: 'DELETE', status: 'COMPLETED', mac, admin: 'dpo', startTime: 1 };
     const kept = ['ba:be:00:00:00:02', 'ba:be:00:00:00:03', 'ba:be:00:00:00:04'];
@@ -113,8 +106,8 @@ describe('erase', () => {
     const others = [{ status: 'FAILED' }, { status: 'IN_PROGRESS' }, { category: 'DOWNLOAD OR DELETE' }].map(
       (members, at) => ({ ...gdpr, ...members, logId: at + 2, mac: kept[at] }),
     );
-    await storing({ deliveries: [queuedDelivery('GDPR_LOG_ALL', [gdpr, ...others])] });
-    await storing({ deliveries: [queuedDelivery('LOCATION_CLIENT_CENTRIC', seen)] });
+    await storing.add({ deliveries: [queuedDelivery('GDPR_LOG_ALL', [gdpr, ...others])] });
+    await storing.add({ deliveries: [queuedDelivery('LOCATION_CLIENT_CENTRIC', seen)] });
     const listed = (await run('--suggest')).stdout.toString();
     expect(listed).toMatch(/^ba:be:00:00:00:01 {2}2 events, deleted in the cloud at /m);
     for (const client of kept) expect(listed).not.toContain(client);

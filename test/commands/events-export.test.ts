@@ -1,32 +1,29 @@
+import { exactTerms } from '../../src/events/search-query.ts';
 import { execFile } from 'node:child_process';
 import { hash } from 'node:crypto';
-import { readdir, readFile, rm, stat } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { exportEvents } from '../../src/commands/events/export.ts';
 import { commandOperator } from '../../src/commands/shared/process.ts';
-import { listActions } from '../../src/store/operator-log.ts';
-import { parseCsv } from '../store/parse-csv.ts';
-import { storeVariedEvents } from '../store/varied-events.ts';
+import { listActions } from '../../src/store/access/operator-log.ts';
+import { parseCsv } from '../store/events/parse-csv.ts';
+import { storeVariedEvents } from '../store/events/varied-events.ts';
+import { useDirectory } from '../support/use-directory.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
-import { temporaryDirectory } from '../support/program.ts';
 
 const WithId = z.object({ id: z.string() });
 
 let test: TestDatabase;
-let directory: string;
+const directory = useDirectory();
 beforeAll(async () => {
   test = await createTestDatabase();
-  directory = await temporaryDirectory();
   await storeVariedEvents(test.db);
 });
-afterAll(async () => {
-  await test.drop();
-  await rm(directory, { recursive: true, force: true });
-});
+afterAll(() => test.drop());
 beforeEach(() => void vi.spyOn(process.stderr, 'write').mockReturnValue(true));
 
 const forever = new AbortController().signal;
@@ -35,7 +32,7 @@ const lastAction = async () => (await listActions(test.db, { limit: 1 }))[0];
 describe('events export', () => {
   it('writes a file for its owner alone, and the operator log keeps who did it and how many events it were', async () => {
     const output = path.join(directory, 'audit.csv');
-    const filter = { messageTypes: ['AUDIT_LOG_ALL' as const], source: 'branch' };
+    const filter = { terms: exactTerms({ type: 'AUDIT_LOG_ALL', source: 'branch' }) };
     await exportEvents(test.db, filter, { format: 'csv', output }, forever);
     expect(parseCsv(await readFile(output, 'utf8'))).toHaveLength(41);
     expect((await stat(output)).mode & 0o777).toBe(0o600);

@@ -2,6 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { formatTable, printTable } from '../../src/commands/shared/output.ts';
+import { printedBy } from '../support/printed.ts';
 
 const { isTTY } = process.stdout;
 beforeEach(() => {
@@ -43,24 +44,17 @@ describe('a table in a pipe', () => {
 
   it('has a row in one line, whatever its cells hold', () => {
     expect(format(['a'], [['one\r\n  two\n\n\nthree']])).toBe('a\none two three');
+    const cell = fc.string({ unit: 'binary' });
     fc.assert(
-      fc.property(
-        fc.array(fc.array(fc.string({ unit: 'binary' }), { minLength: 2, maxLength: 2 })),
-        (rows) => {
-          expect(format(['a', 'b'], rows).split(/[\n\r]/)).toHaveLength(rows.length + 1);
-        },
-      ),
+      fc.property(fc.array(fc.tuple(cell, cell)), (rows) => {
+        expect(format(['a', 'b'], rows).split(/[\n\r]/)).toHaveLength(rows.length + 1);
+      }),
     );
   });
 
-  it('cuts nothing, colours nothing', () => {
-    const long = 'x'.repeat(500);
-    expect(format(['a'], [[long]])).toBe(`a\n${long}`);
-  });
-
   it('may have hundreds of thousands of rows', () => {
-    const rows = Array.from({ length: 300_000 }, (_, n) => [String(n)]);
-    expect(format(['n'], rows).split('\n')).toHaveLength(300_001);
+    const rows = Array.from({ length: 100_000 }, (_, n) => [String(n)]);
+    expect(format(['n'], rows).split('\n')).toHaveLength(100_001);
   });
 });
 
@@ -80,25 +74,13 @@ describe('a table on a terminal', () => {
 describe('a printed table', () => {
   async function printed(columns: string[], rows: (string | null)[][], onTerminal = false): Promise<string> {
     process.stdout.isTTY = onTerminal;
-    const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
-    try {
-      await printTable(columns, rows);
-      return stripVTControlCharacters(write.mock.calls.map(([chunk]) => String(chunk)).join(''));
-    } finally {
-      write.mockRestore();
-    }
+    return stripVTControlCharacters((await printedBy(() => printTable(columns, rows))).out);
   }
 
   it('aligns wide characters, emoji and combining marks by the columns that they take', async () => {
     const names = ['日本語', '👩‍💻', 'e\u0301te\u0301', null, 'plain'];
-    const lines = (
-      await printed(
-        ['name', 'n'],
-        names.map((name) => [name, '1']),
-      )
-    )
-      .trimEnd()
-      .split('\n');
+    const rows = names.map((name) => [name, '1']);
+    const lines = (await printed(['name', 'n'], rows)).trimEnd().split('\n');
     expect(lines).toEqual([
       'name    n',
       '日本語  1',

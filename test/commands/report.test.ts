@@ -1,28 +1,22 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { reportsArea } from '../../src/console/reports/reports-area.ts';
-import { REPORT_NAMES } from '../../src/report-names.ts';
+import { REPORT_NAMES } from '../../src/store/reports/report-names.ts';
 import { startAdmin } from '../support/admin.ts';
+import { useDirectory } from '../support/use-directory.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { endOfProgram } from '../support/program.ts';
-import { storeVariedEvents } from '../store/varied-events.ts';
+import { storeVariedEvents } from '../store/events/varied-events.ts';
 
 const YEAR = ['--since', '2025-06-01', '--until', '2026-12-01'];
 
 let test: TestDatabase;
-let directory: string;
+const directory = useDirectory();
 beforeAll(async () => {
   test = await createTestDatabase();
-  directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-report-'));
   await storeVariedEvents(test.db);
 });
-afterAll(async () => {
-  await test.drop();
-  await rm(directory, { recursive: true });
-});
+afterAll(() => test.drop());
 
 async function run(...words: string[]) {
   const settings = {

@@ -1,10 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadConfig, maskConfig } from '../../src/config.ts';
-import { CLOUD_TYPES } from '../../src/domain.ts';
-import { UsageError } from '../../src/errors.ts';
+import { describe, expect, it } from 'vitest';
+import { loadConfig } from '../../src/config/config.ts';
+import { CLOUD_TYPES } from '../../src/events/domain.ts';
+import { useDirectory } from '../support/use-directory.ts';
+import { problemsOf } from './problems-of.ts';
 
 const SECRET = 'a-webhook-secret-0123456789';
 const TOKEN = 'eyJhbGciOiJIUzI1NiJ9.token';
@@ -12,27 +12,12 @@ const PASSWORD = 'correct horse battery';
 const API = { CLOUD_API_URL: 'https://cloud.test/prefix/', CLOUD_API_TOKEN: TOKEN };
 const PUBLIC = { PUBLIC_URL: 'https://sink.test/' };
 
-let directory: string;
-beforeAll(async () => {
-  directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-config-'));
-});
-afterAll(() => rm(directory, { recursive: true }));
+const directory = useDirectory();
 
-async function settingsFile(text: string): Promise<{ XIQ_SINK_CONFIG: string }> {
+function settingsFile(text: string): { XIQ_SINK_CONFIG: string } {
   const file = path.join(directory, 'settings.yaml');
-  await writeFile(file, text);
+  writeFileSync(file, text);
   return { XIQ_SINK_CONFIG: file };
-}
-
-/** The lines of problems that loading these settings ends in. */
-function problemsOf(env: Record<string, string>): string {
-  try {
-    loadConfig(env);
-    return '';
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
-    return error.message;
-  }
 }
 
 describe('the cloud of the default source', () => {
@@ -65,40 +50,21 @@ describe('the cloud of the default source', () => {
     expect(sources[0]?.messageTypes).toEqual(['SMS_LOG_ALL', 'AUDIT_LOG_ALL']);
   });
 
-  it.each([
-    [
-      'an API without credentials',
-      { CLOUD_API_URL: 'https://cloud.test' },
-      /CLOUD_API_URL: needs CLOUD_API_TOKEN/,
-    ],
-    ['a token without an API', { CLOUD_API_TOKEN: TOKEN }, /CLOUD_API_URL is required/],
-    [
-      'a user name without a password',
-      { CLOUD_API_URL: 'https://c.test', CLOUD_USERNAME: 'me' },
-      /CLOUD_PASSWORD/,
-    ],
-    [
-      'two ways to log in',
-      { ...API, CLOUD_USERNAME: 'me', CLOUD_PASSWORD: PASSWORD },
-      /CLOUD_API_TOKEN: set it, or/,
-    ],
-    [
-      'an API that is no address',
-      { ...API, CLOUD_API_URL: 'cloud.test' },
-      /CLOUD_API_URL must be .*got "cloud.test"/,
-    ],
-    [
-      'an API by http on another machine, where credentials could be read on the way',
-      { ...API, CLOUD_API_URL: 'http://10.0.0.1' },
-      /CLOUD_API_URL must be an https:\/\/ address, or http:\/\/ on this machine/,
-    ],
-    ['a token that no header carries', { ...API, CLOUD_API_TOKEN: 'two words' }, /CLOUD_API_TOKEN must be/],
-    ['an unknown message type', { MESSAGE_TYPES: 'AUDIT_LOG_ALL,LOCATION' }, /MESSAGE_TYPES must be/],
-    ['a mode there is not', { SUBSCRIBE: 'yes' }, /SUBSCRIBE must be one of report, auto/],
-    ['auto without an API', { ...PUBLIC, SUBSCRIBE: 'auto' }, /SUBSCRIBE=auto needs/],
-    ['auto without an address of ours', { ...API, SUBSCRIBE: 'auto' }, /SUBSCRIBE=auto needs/],
-  ])('refuses %s', (_what, env, problem) => {
-    expect(problemsOf(env)).toMatch(problem);
+  it.each<[env: Record<string, string>, learns: RegExp]>([
+    [{ CLOUD_API_URL: 'https://cloud.test' }, /^CLOUD_API_URL: needs CLOUD_API_TOKEN/],
+    [{ CLOUD_API_TOKEN: TOKEN }, /^CLOUD_API_URL is required/],
+    [{ CLOUD_API_URL: 'https://c.test', CLOUD_USERNAME: 'me' }, /CLOUD_PASSWORD/],
+    [{ ...API, CLOUD_USERNAME: 'me', CLOUD_PASSWORD: PASSWORD }, /^CLOUD_API_TOKEN: set it, or/],
+    [{ ...API, CLOUD_API_URL: 'cloud.test' }, /^CLOUD_API_URL must be .*got "cloud.test"/],
+    // Credentials could be read on the way.
+    [{ ...API, CLOUD_API_URL: 'http://10.0.0.1' }, /^CLOUD_API_URL must be an https:/],
+    [{ ...API, CLOUD_API_TOKEN: 'two words' }, /^CLOUD_API_TOKEN must be/],
+    [{ MESSAGE_TYPES: 'AUDIT_LOG_ALL,LOCATION' }, /^MESSAGE_TYPES must be/],
+    [{ SUBSCRIBE: 'yes' }, /^SUBSCRIBE must be one of report, auto/],
+    [{ ...PUBLIC, SUBSCRIBE: 'auto' }, /^SUBSCRIBE=auto needs/],
+    [{ ...API, SUBSCRIBE: 'auto' }, /^SUBSCRIBE=auto needs/],
+  ])('refuses %o', (env, learns) => {
+    expect(problemsOf(env)).toContainEqual(expect.stringMatching(learns));
   });
 });
 
@@ -115,14 +81,14 @@ describe('PUBLIC_URL', () => {
     'must be https while the API is at %s',
     (apiUrl) => {
       const env = { ...API, CLOUD_API_URL: apiUrl, PUBLIC_URL: 'http://sink.test' };
-      expect(problemsOf(env)).toMatch(/PUBLIC_URL must be an https/);
+      expect(problemsOf(env)).toEqual([expect.stringContaining('PUBLIC_URL must be an https')]);
     },
   );
 
   it.each(['https://sink.test/?x=1', 'https://sink.test/#x', 'ftp://sink.test', 'sink.test'])(
     'is refused as %s',
     (PUBLIC_URL) => {
-      expect(problemsOf({ PUBLIC_URL })).toMatch(/PUBLIC_URL must be an address/);
+      expect(problemsOf({ PUBLIC_URL })).toEqual([expect.stringContaining('PUBLIC_URL must be an address')]);
     },
   );
 });
@@ -138,8 +104,8 @@ sources:
     webhook_secrets: [${SECRET}]
 `;
 
-  it('belong to their sources; what a source does not say is as in the environment', async () => {
-    const env = { ...(await settingsFile(sources)), ...API, MESSAGE_TYPES: 'GDPR_LOG_ALL' };
+  it('belong to their sources; what a source does not say is as in the environment', () => {
+    const env = { ...settingsFile(sources), ...API, MESSAGE_TYPES: 'GDPR_LOG_ALL' };
     expect(loadConfig(env).sources).toEqual([
       {
         name: 'north',
@@ -156,69 +122,23 @@ sources:
     ]);
   });
 
-  it('are refused where the environment says another', async () => {
+  it('are refused where the environment says another', () => {
     const own = `cloud: { api_url: https://own.test, api_token: ${TOKEN} }`;
-    const env = { ...(await settingsFile(`${sources}    ${own}\n`)), ...API };
-    expect(problemsOf(env)).toMatch(/CLOUD_API_URL: the file's source "default" has a cloud of its own/);
-  });
-
-  it("are not replaced by the environment's, which would belong to nobody", async () => {
-    const env = { ...(await settingsFile(sources.replace('name: default', 'name: south'))), ...API };
-    expect(problemsOf(env)).toMatch(/CLOUD_API_URL belongs to the source "default"/);
-  });
-
-  it('are refused half told, by the place in the file', async () => {
-    const env = await settingsFile(sources.replace(`api_token: ${TOKEN}`, 'username: me'));
-    expect(problemsOf(env)).toMatch(/sources\.0\.cloud\.api_url: needs .*sources\.0\.cloud\.password/);
-  });
-});
-
-describe('secrets', () => {
-  const all = {
-    WEBHOOK_SECRET: SECRET,
-    ...PUBLIC,
-    CLOUD_API_URL: 'https://cloud.test',
-    CLOUD_USERNAME: 'me',
-    CLOUD_PASSWORD: PASSWORD,
-  };
-
-  it('are not among the settings as they may be shown', () => {
-    const token = JSON.stringify(
-      maskConfig(loadConfig({ ...all, ...API, CLOUD_USERNAME: '', CLOUD_PASSWORD: '' })),
+    const env = { ...settingsFile(`${sources}    ${own}\n`), ...API };
+    expect(problemsOf(env).join('\n')).toMatch(
+      /CLOUD_API_URL: the file's source "default" has a cloud of its own/,
     );
-    const password = JSON.stringify(maskConfig(loadConfig(all)));
-    expect(token).toContain('https://cloud.test/prefix with API token');
-    expect(password).toContain('https://cloud.test with user name');
-    for (const secret of [SECRET, PASSWORD, TOKEN]) expect(token + password).not.toContain(secret);
   });
 
-  it('are not in the problems with them', () => {
-    const broken = {
-      WEBHOOK_SECRET: `${SECRET},short-1`,
-      CLOUD_API_TOKEN: `${TOKEN} `,
-      CLOUD_PASSWORD: PASSWORD,
-      CLOUD_API_URL: `https://me:${PASSWORD}@cloud.test`,
-      PUBLIC_URL: `https://sink.test/?token=${TOKEN}`,
-      LOG_LEVEL: 'loud',
-    };
-    const problems = problemsOf(broken);
-    expect(problems).toMatch(/CLOUD_API_TOKEN[\s\S]*LOG_LEVEL/);
-    for (const secret of [SECRET, 'short-1', PASSWORD, TOKEN]) expect(problems).not.toContain(secret);
+  it("are not replaced by the environment's, which would belong to nobody", () => {
+    const env = { ...settingsFile(sources.replace('name: default', 'name: south')), ...API };
+    expect(problemsOf(env).join('\n')).toMatch(/CLOUD_API_URL belongs to the source "default"/);
   });
 
-  it.each([
-    ['broken', `sources: [{ name: north, webhook_secrets: [${SECRET} ]`],
-    ['with a tab', `sources:\n\t- name: ${SECRET}`],
-    ['with an alias', `sources: [{ name: north, webhook_secrets: [*${SECRET}] }]`],
-    ['with a tag', `sources: [{ name: north, webhook_secrets: [!${SECRET} x] }]`],
-    ['of another shape', `sources: [{ name: north, webhook_secrets: ${SECRET}, cloud: ${TOKEN} }]`],
-    [
-      'with a wrong address',
-      `sources: [{ name: x, cloud: { api_url: "x:${PASSWORD}@y", password: ${PASSWORD} } }]`,
-    ],
-  ])('are not quoted from a file %s', async (_what, text) => {
-    const problems = problemsOf(await settingsFile(text));
-    expect(problems).toMatch(/XIQ_SINK_CONFIG/);
-    for (const secret of [SECRET, PASSWORD, TOKEN]) expect(problems).not.toContain(secret);
+  it('are refused half told, by the place in the file', () => {
+    const env = settingsFile(sources.replace(`api_token: ${TOKEN}`, 'username: me'));
+    expect(problemsOf(env).join('\n')).toMatch(
+      /sources\.0\.cloud\.api_url: needs .*sources\.0\.cloud\.password/,
+    );
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { problemOfDatabaseUrl } from '../../src/config/database-url.ts';
+import { problemOfDatabaseUrl } from '../../src/config/setting-types.ts';
 
 describe('the URL of a database', () => {
   it.each([

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { readEnvironment, SETTING_NAMES } from '../../src/config/environment.ts';
 
 const EXAMPLE = readFileSync(path.resolve(import.meta.dirname, '../../.env.example'), 'utf8');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { loadConfig, maskConfig } from '../../src/config.ts';
-import { SettingsError } from '../../src/errors.ts';
+import { loadConfig, maskConfig } from '../../src/config/config.ts';
+import { problemsOf } from './problems-of.ts';
 
 const SECRET = 'hunter2-of-the-client';
 
@@ -11,17 +11,6 @@ const ENOUGH = {
   OIDC_ROLES: 'netops=operator, cn=auditors=auditor,admins = admin',
   CONSOLE_URL: 'https://xiq-sink.example/',
 };
-
-/** The lines of the error, one for each problem. */
-function problemsOf(env: Record<string, string>): readonly string[] {
-  try {
-    loadConfig(env);
-  } catch (error) {
-    if (error instanceof SettingsError) return error.problems;
-    throw error;
-  }
-  return [];
-}
 
 const without = (...names: string[]) =>
   Object.fromEntries(Object.entries(ENOUGH).filter(([name]) => !names.includes(name)));

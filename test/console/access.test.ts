@@ -3,8 +3,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { z } from 'zod';
 import { jsonRoute } from '../../src/console/api/route.ts';
 import type { Area } from '../../src/console/area.ts';
-import { createFailedSecrets } from '../../src/failed-secrets.ts';
-import { listActions } from '../../src/store/operator-log.ts';
+import { createFailedSecrets } from '../../src/ingest/failed-secrets.ts';
+import { listActions } from '../../src/store/access/operator-log.ts';
 import { ONE_PAGE, startAdmin } from '../support/admin.ts';
 import type { RunningAdmin } from '../support/admin.ts';
 import { ask, cookieOf, formOf } from '../support/ask.ts';
@@ -23,7 +23,7 @@ const area: Area = {
       data: 'by source',
       summary: 'a question',
       needs: 'view',
-      asks: z.object({}),
+      input: z.object({}),
       answer: z.object({ thing: z.number() }),
       work: async () => ({ thing: 7 }),
     }),
@@ -32,7 +32,7 @@ const area: Area = {
       data: 'by source',
       summary: 'a change',
       needs: 'view',
-      asks: z.object({ body: z.object({ thing: z.number() }) }),
+      input: z.object({ body: z.object({ thing: z.number() }) }),
       answer: z.object({ by: z.string(), via: z.string() }),
       work: async (_asked, { operator }) => ({ by: operator.name, via: operator.via }),
     }),
@@ -82,6 +82,9 @@ const OTHER_SITES = [
   { Origin: 'http://127.0.0.1:1' },
 ];
 
+/** What browsers say of a link of another site that is followed. */
+const LINK = { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'document' };
+
 describe('with a token', () => {
   beforeEach(() => start(TOKEN));
 
@@ -101,14 +104,9 @@ describe('with a token', () => {
     const loggedIn = await logIn({ next: '/page?a=1&b=%2F' });
     expect([loggedIn.status, loggedIn.headers.location]).toEqual([303, '/page?a=1&b=%2F']);
     const page = await getPage('/page', { Cookie: cookieOf(loggedIn) });
-    expect([page.status, page.text.includes('the page'), page.text.includes('admin token')]).toEqual([
-      200,
-      true,
-      true,
-    ]);
-    expect((await getPage('/login?next=/page', { Cookie: cookieOf(loggedIn) })).headers.location).toBe(
-      '/page',
-    );
+    expect([page.status, page.text]).toEqual([200, expect.stringMatching(/admin token[^]*the page/)]);
+    const again = await getPage('/login?next=/page', { Cookie: cookieOf(loggedIn) });
+    expect(again.headers.location).toBe('/page');
   });
 
   it('programs send it as a bearer token', async () => {
@@ -120,19 +118,12 @@ describe('with a token', () => {
   });
 
   it.each([
-    '//evil.test',
-    '/\\evil.test',
-    '\\\\evil.test',
-    'https://evil.test/',
-    '/.//evil.test',
-    '\t//evil.test',
-    'javascript:alert(1)',
-    'data:text/html,x',
-    '/..//evil.test',
-    '///evil.test',
-    'http:evil.test',
-    '/login?next=/login',
     '',
+    '\\\\evil.test',
+    '\t//evil.test',
+    '/login?next=/login',
+    ...'//evil.test /\\evil.test https://evil.test/ /.//evil.test javascript:alert(1)'.split(' '),
+    ...'data:text/html,x /..//evil.test ///evil.test http:evil.test'.split(' '),
   ])('log-in leads nowhere else: %j', async (next) => {
     expect((await logIn({ next })).headers.location).toMatch(/^\/(?:evil\.test)?$/);
     const page = await getPage(`/login?next=${encodeURIComponent(next)}`, { 'Sec-Fetch-Site': 'cross-site' });
@@ -171,44 +162,27 @@ describe('with a token', () => {
     expect(JSON.stringify(action)).not.toContain(OTHER_TOKEN);
   });
 
-  it('another token ends every session', async () => {
-    const Cookie = cookieOf(await logIn());
-    await admin.close();
-    await start(OTHER_TOKEN);
-    expect((await getPage('/page', { Cookie })).status).toBe(303);
-    await admin.close();
-    await start(TOKEN);
-    expect((await getPage('/page', { Cookie })).status).toBe(200);
-  });
-
   it.each(OTHER_SITES)(
     'a change is refused that a page of another site asks for, also with a session: %j',
     async (headers) => {
       const Cookie = cookieOf(await logIn());
       expect(JSON.parse((await change({ Cookie })).text)).toEqual({ by: 'admin token', via: 'console' });
-      expect(await change({ Cookie, ...headers })).toMatchObject({ status: 403 });
       const question = formOf({ token: TOKEN });
-      expect(
+      const refused = [
+        await change({ Cookie, ...headers }),
         await ask(admin.url, { ...question, headers: { ...question.headers, ...headers } }),
-      ).toMatchObject({
-        status: 403,
-      });
-      const out = await ask(admin.url, { method: 'POST', path: '/logout', headers: { Cookie, ...headers } });
-      expect(out.status).toBe(403);
+        await ask(admin.url, { method: 'POST', path: '/logout', headers: { Cookie, ...headers } }),
+      ];
+      expect(refused.map(({ status }) => status)).toEqual([403, 403, 403]);
       expect((await getPage('/page', { Cookie })).status).toBe(200);
     },
   );
 
   it('a link of another site is followed: the log-in page goes on, and then the browser brings the cookie', async () => {
-    const link = {
-      'Sec-Fetch-Site': 'cross-site',
-      'Sec-Fetch-Mode': 'navigate',
-      'Sec-Fetch-Dest': 'document',
-    };
-    const { status, headers } = await getPage('/page?a=1', link);
+    const { status, headers } = await getPage('/page?a=1', LINK);
     expect([status, headers.location]).toEqual([303, '/login?next=%2Fpage%3Fa%3D1']);
-    expect((await getPage(headers.location ?? '', link)).text).toContain('content="0; url=/page?a=1"');
-    expect((await get('/api/v1/thing', { ...link, Cookie: cookieOf(await logIn()) })).status).toBe(403);
+    expect((await getPage(headers.location ?? '', LINK)).text).toContain('content="0; url=/page?a=1"');
+    expect((await get('/api/v1/thing', { ...LINK, Cookie: cookieOf(await logIn()) })).status).toBe(403);
   });
 
   it('the 21st wrong one of an address in a minute is answered 429, the right one never', async () => {
@@ -219,27 +193,22 @@ describe('with a token', () => {
     ];
     const statuses: number[] = [];
     for (let i = 0; i < 24; i += 1) statuses.push((await wrong[i % 3]?.())?.status ?? 0);
-    expect(statuses).toEqual([
-      ...Array.from({ length: 20 }, (_, i) => [401, 303, 401][i % 3]),
-      429,
-      429,
-      429,
-      429,
-    ]);
-    expect((await logIn({ token: 'wrong' })).headers['retry-after']).toMatch(/^\d+$/);
+    const refused = Array.from({ length: 20 }, (_, i) => [401, 303, 401][i % 3]);
+    expect(statuses).toEqual([...refused, 429, 429, 429, 429]);
+    // The address that a header names is not the one that counts.
+    const elsewhere = {
+      'X-Forwarded-For': '192.0.2.7',
+      Forwarded: 'for=192.0.2.7',
+      Authorization: 'Bearer x',
+    };
+    const { status, headers } = await get('/api/v1/thing', elsewhere);
+    expect([status, headers['retry-after']]).toEqual([429, expect.stringMatching(/^\d+$/)]);
     expect(await get('/api/v1/thing', { Authorization: `Bearer ${TOKEN}` })).toMatchObject({ status: 200 });
     expect(await logIn()).toMatchObject({ status: 303 });
     expect(lines).toEqual([
       ...Array<string>(20).fill('401 console: wrong token'),
       ...Array<string>(5).fill('429 console: too many wrong tokens'),
     ]);
-  });
-
-  it('an address that a header names is not the one that counts', async () => {
-    for (let i = 0; i < 20; i += 1) await logIn({ token: 'wrong' });
-    const question = formOf({ token: 'wrong' });
-    const headers = { ...question.headers, 'X-Forwarded-For': '192.0.2.7', Forwarded: 'for=192.0.2.7' };
-    expect(await ask(admin.url, { ...question, headers })).toMatchObject({ status: 429 });
   });
 
   it('a name beside the token changes nothing: it is not proven', async () => {
@@ -302,15 +271,9 @@ describe('without a token', () => {
     expect(JSON.parse((await change()).text)).toEqual({ by: 'local user', via: 'api' });
   });
 
-  it.each([
-    'evil.test',
-    'evil.test:8081',
-    'localhost.evil.test',
-    '127.0.0.1.evil.test',
-    '192.0.2.1',
-    '0.0.0.0',
-    'evil',
-  ])('a name that leads here is refused: %j', async (host) => {
+  it.each(
+    'evil.test evil.test:8081 localhost.evil.test 127.0.0.1.evil.test 192.0.2.1 0.0.0.0 evil'.split(' '),
+  )('a name that leads here is refused: %j', async (host) => {
     for (const path of ['/api/v1/thing', '/page', '/metrics', '/assets/x', '/nowhere']) {
       expect((await get(path, { Host: host })).status).toBe(403);
     }
@@ -324,35 +287,19 @@ describe('without a token', () => {
   });
 
   it('a link of another site to a page is followed, to the API it is not', async () => {
-    const link = {
-      'Sec-Fetch-Site': 'cross-site',
-      'Sec-Fetch-Mode': 'navigate',
-      'Sec-Fetch-Dest': 'document',
-    };
-    expect((await getPage('/page', link)).status).toBe(200);
+    expect((await getPage('/page', LINK)).status).toBe(200);
     for (const path of ['/api/v1/thing', '/API/v1/thing'])
-      expect([403, 404]).toContain((await get(path, link)).status);
-    expect((await change(link)).status).toBe(403);
+      expect([403, 404]).toContain((await get(path, LINK)).status);
+    expect((await change(LINK)).status).toBe(403);
   });
 
   it.each([
-    'Via',
-    'Forwarded',
-    'X-Forwarded-For',
-    'X-Forwarded-Host',
-    'X-Forwarded-Proto',
-    'X-Forwarded-Anything',
-    'CDN-Loop',
-    'X-Real-IP',
-    'CF-Connecting-IP',
-    'True-Client-IP',
-    'X-Client-IP',
-    'X-Cluster-Client-IP',
+    ...'Via Forwarded X-Forwarded-For X-Forwarded-Host X-Forwarded-Proto X-Forwarded-Anything'.split(' '),
+    ...'CDN-Loop X-Real-IP CF-Connecting-IP True-Client-IP X-Client-IP X-Cluster-Client-IP'.split(' '),
     'Fastly-Client-IP',
   ])('what a proxy on this machine brings is refused: %s', async (name) => {
     const { status, text } = await get('/api/v1/thing', { [name]: '192.0.2.7' });
-    expect(status).toBe(403);
-    expect(text).toContain('ADMIN_TOKEN');
+    expect([status, text]).toEqual([403, expect.stringContaining('ADMIN_TOKEN')]);
   });
 
   it('the log-in page leads to the console, and no token is right', async () => {

@@ -1,26 +1,16 @@
 import { gzipSync } from 'node:zlib';
-import { readdirSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { globSync } from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
 import { ASSETS, modulesFor } from '../../src/console/assets.ts';
-import { ONE_PAGE, startAdmin, type RunningAdmin } from '../support/admin.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { ONE_PAGE } from '../support/admin.ts';
+import { useConsole } from '../support/use-console.ts';
 
 const MAX_BYTES = 150_000;
 
-let database: TestDatabase;
-let admin: RunningAdmin;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  admin = await startAdmin([{ ...ONE_PAGE, routes: [] }], database.db);
-});
-afterAll(async () => {
-  await admin.close();
-  await database.drop();
-});
+const admin = useConsole(() => [{ ...ONE_PAGE, routes: [] }]);
 
-const modules = readdirSync(new URL('../../src/console/browser', import.meta.url)).filter((name) =>
-  name.endsWith('.js'),
-);
+const modules = globSync('**/*.js', { cwd: path.join(import.meta.dirname, '../../src/console/browser') });
 
 test('all scripts and styles together have less than 150 kB, compressed', async () => {
   const { style, frameStyle, eventsStyle, uplotStyle } = ASSETS;
@@ -40,7 +30,9 @@ test('all scripts and styles together have less than 150 kB, compressed', async 
 test('a page names its modules and all that they import', async () => {
   const page = await admin.page('/page');
   const named = [...page.matchAll(/rel="modulepreload" href="([^"]+)"/g)].map(([, address]) => address);
-  expect(named).toEqual(modulesFor(['page.js', 'time-zone.js', 'keys.js', 'actions.js']));
+  expect(named).toEqual(
+    modulesFor(['shared/page.js', 'shared/time-zone.js', 'shared/keys.js', 'shared/actions.js']),
+  );
   expect(named.join()).toContain('/npm/preact.mjs');
-  expect(named.join()).toContain('/local-time.js');
+  expect(named.join()).toContain('/shared/local-time.js');
 });

@@ -1,11 +1,11 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { addressOf } from '../../src/console/addresses.ts';
-import { readQuery } from '../../src/console/api/query.ts';
+import { readQuery } from '../../src/console/api/parameters.ts';
 import { conditions, queryOfConditions } from '../../src/console/events/conditions.ts';
 import type { Conditions } from '../../src/console/events/conditions.ts';
-import { MESSAGE_TYPES } from '../../src/domain.ts';
-import { parseMacAddress } from '../../src/mac-address.ts';
+import { MESSAGE_TYPES } from '../../src/events/domain.ts';
+import { parseMacAddress } from '../../src/events/mac-address.ts';
 
 const text = fc
   .string({ unit: 'grapheme', minLength: 1, maxLength: 40 })
@@ -53,7 +53,7 @@ describe('the link to a search', () => {
     fc.assert(
       fc.property(anyConditions, (asked) => {
         const again = readAddress(addressOf('/events', queryOfConditions(asked)));
-        expect(again).toEqual({ asked });
+        expect(again).toEqual({ values: asked });
       }),
     );
   });
@@ -68,7 +68,7 @@ describe('the link to a search', () => {
   });
 
   it('takes a time without an offset as UTC', () => {
-    expect(readAddress('/events?since=2026-01-31%2008:00').asked?.since).toEqual(
+    expect(readAddress('/events?since=2026-01-31%2008:00').values?.since).toEqual(
       new Date('2026-01-31T08:00:00Z'),
     );
   });

@@ -1,14 +1,9 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { z } from 'zod';
+import { expect, test } from 'vitest';
 import { coverageArea } from '../../src/console/coverage/coverage-area.ts';
-import { recordCoverage } from '../../src/history/coverage.ts';
-import { startAdmin } from '../support/admin.ts';
-import type { RunningAdmin } from '../support/admin.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
-
-const answer = z.object({ items: z.array(z.looseObject({ day: z.string() })) });
+import { recordCoverage } from '../../src/reconcile/coverage.ts';
+import type { Db } from '../../src/store/server/database.ts';
+import { useConsole } from '../support/use-console.ts';
 
 const HOUR = 3_600_000;
 /** Yesterday: the whole day was compared. */
@@ -16,11 +11,7 @@ const DAY = new Date(Math.floor(Date.now() / (24 * HOUR)) * 24 * HOUR - 24 * HOU
 const day = DAY.toISOString().slice(0, 10);
 const next = new Date(DAY.getTime() + 24 * HOUR);
 
-let database: TestDatabase;
-let admin: RunningAdmin;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  const { db } = database;
+async function seed(db: Db): Promise<void> {
   const missing = { quarter: new Date(DAY.getTime() + HOUR), matched: 4, onlyWebhook: 0, onlyLog: 2 };
   const last = new Date(next.getTime() - HOUR);
   for (const [at, found] of [
@@ -36,12 +27,9 @@ beforeAll(async () => {
   await sql`
     insert into gaps (source, message_type, began_at, ended_at, reason, detail)
     values ('branch', 'AUDIT_LOG_ALL', ${DAY}, ${next}, 'refused', '{"deliveries": 3}')`.execute(db);
-  admin = await startAdmin([coverageArea({ db })], db);
-});
-afterAll(async () => {
-  await admin.close();
-  await database.drop();
-});
+}
+
+const admin = useConsole((db) => [coverageArea({ db })], { seed });
 
 test('the API counts quarters by day, and lists gaps', async () => {
   const query = `since=${day}&until=${next.toISOString()}`;
@@ -58,17 +46,7 @@ test('the API counts quarters by day, and lists gaps', async () => {
         pending: 4,
         healed_events: 2,
       },
-      {
-        day,
-        source: 'branch',
-        message_type: 'GDPR_LOG_ALL',
-        whole: 0,
-        healed: 0,
-        push_only: 96,
-        unrecoverable: 0,
-        pending: 0,
-        healed_events: 0,
-      },
+      expect.objectContaining({ day, message_type: 'GDPR_LOG_ALL', whole: 0, push_only: 96, pending: 0 }),
     ],
     gaps: [
       {
@@ -115,19 +93,18 @@ test('the page of a month has a mark for each day, which leads to a mark for eac
 test('a reader who does not know the SQL of states has a view by day', async () => {
   const { rows } = await sql`
     select whole, healed, pending, healed_events from coverage_by_day
-    where day = ${day} and message_type = 'AUDIT_LOG_ALL'`.execute(database.db);
+    where day = ${day} and message_type = 'AUDIT_LOG_ALL'`.execute(admin.db);
   expect(rows).toEqual([{ whole: '91', healed: '1', pending: '4', healed_events: '2' }]);
 });
 
 test('a quarter that was never proven is unrecoverable once the history no longer reaches back', async () => {
   const past = new Date(DAY.getTime() - 40 * 24 * HOUR);
   const range = { from: past, to: new Date(past.getTime() + HOUR), at: new Date(past.getTime() + 2 * HOUR) };
-  await recordCoverage(database.db)('old', 'AUDIT_LOG_ALL', [], range);
+  await recordCoverage(admin.db)('old', 'AUDIT_LOG_ALL', [], range);
   const query = `since=${past.toISOString()}&until=${next.toISOString()}&source=old`;
-  const { items } = answer.parse(await admin.get(`/coverage?${query}`));
-  expect(items.find((one) => one.day === past.toISOString().slice(0, 10))).toMatchObject({
-    unrecoverable: 96,
-    pending: 0,
-  });
-  expect(items.find((one) => one.day === day)).toMatchObject({ unrecoverable: 0, pending: 96 });
+  const items = expect.arrayContaining([
+    expect.objectContaining({ day: past.toISOString().slice(0, 10), unrecoverable: 96, pending: 0 }),
+    expect.objectContaining({ day, unrecoverable: 0, pending: 96 }),
+  ]) as unknown;
+  expect(await admin.get(`/coverage?${query}`)).toMatchObject({ items });
 });

@@ -1,40 +1,33 @@
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { errorBody } from '../../src/console/api/openapi.ts';
 import { eventsArea } from '../../src/console/events/events-area.ts';
-import { listActions } from '../../src/store/operator-log.ts';
-import { startAdmin } from '../support/admin.ts';
-import type { RunningAdmin } from '../support/admin.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { listActions } from '../../src/store/access/operator-log.ts';
+import { ask } from '../support/ask.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import {
+  ACCESS_POINTS,
   AUDIT_EVENTS,
   LONG_NUMBER,
   RANGE,
-  ROAMING_CLIENT,
   seedBulk,
   seedEvents,
   storeEvents,
 } from './seeded-events.ts';
+import { useConsole } from '../support/use-console.ts';
 
 const BULK = 10_000;
 
-let test: TestDatabase;
-let admin: RunningAdmin;
-beforeAll(async () => {
-  test = await createTestDatabase({ logs: true });
-  await seedEvents(test.db);
-  await seedBulk(test.db, BULK);
-  admin = await startAdmin([eventsArea({ db: test.db, isFiltered: (name) => name === 'choosy' })], test.db);
-});
-afterAll(async () => {
-  await admin.close();
-  await test.drop();
+const admin = useConsole((db) => [eventsArea({ db, isFiltered: (name) => name === 'choosy' })], {
+  logs: true,
+  seed: async (db) => {
+    await seedEvents(db);
+    await seedBulk(db, BULK);
+  },
 });
 
 const range = `since=${RANGE.since}&until=${RANGE.until}`;
@@ -61,8 +54,8 @@ async function newestOfAnn() {
 }
 
 async function refusalOf(path: string) {
-  const response = await fetch(`${admin.url}/api/v1${path}`);
-  return { status: response.status, body: await response.text() };
+  const { status, text: body } = await ask(admin.url, { path: `/api/v1${path}` });
+  return { status, body };
 }
 
 describe('events over the API', () => {
@@ -70,6 +63,7 @@ describe('events over the API', () => {
     ['user=ann&type=AUDIT_LOG_ALL', AUDIT_EVENTS / 2],
     ['type=AUTHENTICATION_LOG_ALL&type=LOCATION_AP_CENTRIC', 11],
     ['mac=AABB.CCDD.EEFF', 11],
+    ['mac=aa-BB-cc-DD-ee-FF', 11],
     ['ap=00-11-22-33-44-66', 9],
     ['code=10001', AUDIT_EVENTS / 3],
     ['source=branch', 10],
@@ -117,19 +111,21 @@ describe('events over the API', () => {
   });
 
   it.each([
-    ['/events?usr=x', 'query.usr', 'did you mean "user"?'],
-    ['/events?limits=5', 'query.limits', 'did you mean "limit"?'],
-    ['/events?colour=red', 'query.colour', 'known are since, until, type'],
-    ['/events/histogram?bar=5', 'query.bar', 'did you mean "bars"?'],
-    ['/events/export?formt=csv', 'query.formt', 'did you mean "format"?'],
-    [`/events/${'0'.repeat(8)}-0000-0000-0000-000000000000?at2=`, 'query.at2', 'did you mean "at"?'],
-    [`/exports/${'0'.repeat(32)}?x=1`, 'query.x', 'this route has none'],
-  ])('are refused for a parameter that does not exist: %s', async (address, name, hint) => {
-    const { status, body } = await refusalOf(address);
-    expect(status).toBe(400);
-    expect(body).toContain(`${name}: unknown parameter`);
-    expect(errorBody.parse(JSON.parse(body)).error_message).toContain(hint);
-  });
+    ['/events?usr=x', 'query.usr', '"user"'],
+    ['/events?colour=red', 'query.colour', 'since, until, type'],
+    ['/events/histogram?bar=5', 'query.bar', '"bars"'],
+    ['/events/export?formt=csv', 'query.formt', '"format"'],
+    [`/exports/${'0'.repeat(32)}?x=1`, 'query.x', 'none'],
+  ])(
+    'are refused for a parameter that does not exist, with those that do: %s',
+    async (address, name, hint) => {
+      const { status, body } = await refusalOf(address);
+      expect(status).toBe(400);
+      const { error_message: message } = errorBody.parse(JSON.parse(body));
+      expect(message).toContain(`${name}: unknown parameter`);
+      expect(message).toContain(hint);
+    },
+  );
 
   it('ignores such a parameter on a page', async () => {
     expect(await admin.page('/events?usr=x')).toContain('Search');
@@ -153,12 +149,12 @@ describe('one event', () => {
   beforeAll(async () => {
     const event = await newestOfAnn();
     const insert = (name: string, state: 'running' | 'paused', position: string) =>
-      test.db.insertInto('destinations').values({ name, state, cursor_position: position }).execute();
+      admin.db.insertInto('destinations').values({ name, state, cursor_position: position }).execute();
     await insert('ahead', 'running', '9000000000');
     await insert('behind', 'paused', '0');
     await insert('choosy', 'running', '9000000000');
     await insert('picky', 'running', '9000000000');
-    await test.db
+    await admin.db
       .insertInto('rejected_events')
       .values({
         destination: 'picky',
@@ -190,13 +186,9 @@ describe('one event', () => {
   it('keeps every digit of its payload, in the API and on its page', async () => {
     const event = await newestOfAnn();
     const path = `/events/${event.event_id}?at=${event.occurred_at}`;
-    const response = await fetch(`${admin.url}/api/v1${path}`);
-    expect(await response.text()).toContain(`"big":${LONG_NUMBER}`);
+    expect(await admin.page(`/api/v1${path}`)).toContain(`"big":${LONG_NUMBER}`);
     const page = await admin.page(path);
     expect(page).toContain(LONG_NUMBER);
-    expect(page).toContain('excluded by the filter');
-    expect(page).toContain('rejected by the destination');
-    expect(page).toContain('not yet: paused');
     expect(page).toContain('since=2026-01-20T09%3A57%3A00.000Z&amp;until=2026-01-20T09%3A59%3A00.000Z');
   });
 
@@ -208,7 +200,7 @@ describe('one event', () => {
 });
 
 const lastExport = async () => {
-  const [entry] = await listActions(test.db, { limit: 1 });
+  const [entry] = await listActions(admin.db, { limit: 1 });
   return entry;
 };
 
@@ -234,8 +226,8 @@ describe('an export', () => {
   });
 
   it('is CSV with the columns of the type, when there is one', async () => {
-    const response = await fetch(`${admin.url}/api/v1/events/export?${range}&type=LOCATION_AP_CENTRIC`);
-    const [header, ...rows] = (await response.text()).trimEnd().split('\r\n');
+    const csv = await admin.page(`/api/v1/events/export?${range}&type=LOCATION_AP_CENTRIC`);
+    const [header, ...rows] = csv.trimEnd().split('\r\n');
     expect(header).toContain(',rssi,');
     expect(rows).toHaveLength(10);
   });
@@ -278,23 +270,22 @@ describe('an export', () => {
   });
 });
 
-describe('facets over the API', () => {
-  const facetsOf = async (query: string) => admin.get(`/events/facets?${range}&${query}`);
-
-  it('count the events of a search by a field, the most frequent values first', async () => {
-    expect(await facetsOf('facet=user&q=-code:10000,10002')).toEqual({
-      values: [
-        { value: 'ann', count: 21 },
-        { value: 'bob', count: 20 },
-      ],
-      is_complete: true,
-    });
-    expect(await facetsOf('facet=ap&limit=1')).toEqual({
-      values: [{ value: '00:11:22:33:44:55', count: 10 }],
-      is_complete: true,
-    });
-    expect(await facetsOf('facet=ssid&q=type:audit')).toEqual({ values: [], is_complete: true });
+it('facets count the events of a search by a field, the most frequent values first', async () => {
+  const facetsOf = (query: string) => admin.get(`/events/facets?${range}&${query}`);
+  const isComplete = { is_complete: true };
+  expect(await facetsOf('facet=user&q=-code:10000,10002')).toEqual({
+    values: [
+      { value: 'ann', count: 21 },
+      { value: 'bob', count: 20 },
+    ],
+    ...isComplete,
   });
+  const [first] = ACCESS_POINTS;
+  expect(await facetsOf('facet=ap&limit=1')).toEqual({
+    values: [{ value: first, count: 10 }],
+    ...isComplete,
+  });
+  expect(await facetsOf('facet=ssid&q=type:audit')).toEqual({ values: [], ...isComplete });
 });
 
 describe('the page of events', () => {
@@ -310,11 +301,10 @@ describe('the page of events', () => {
 
   it('says beside a condition what is wrong, and loses nothing of the search', async () => {
     const page = await admin.page(`/events?since=7d&mac=12345&user=%22ann%22&type=SMS_LOG_ALL`);
-    expect(page).toContain('mac:12345 must have 12 hexadecimal digits');
-    expect(page).toMatch(/name="mac" value="12345"/);
-    expect(page).toMatch(/name="user" value="&quot;ann/);
+    expect(page).toContain('mac:12345 must have');
+    for (const kept of ['mac" value="12345"', 'user" value="&quot;ann', 'type" value="SMS_LOG_ALL"'])
+      expect(page).toContain(`name="${kept}`);
     expect(page).toMatch(/name="since"[^>]*value="7d"/);
-    expect(page).toMatch(/name="type" value="SMS_LOG_ALL"/);
     const other = await admin.page('/events?q=user:ann&q=usr:bob');
     expect(other).toContain('did you mean &quot;user');
     expect(other).toMatch(/id="search-line"[^>]*value="user:ann usr:bob"/);
@@ -331,7 +321,7 @@ describe('the page of events', () => {
     const hostile = '<img src=x onerror=alert(1)>';
     const description = `${hostile}${'long '.repeat(1_000)}`;
     const timeStamp = Date.UTC(2026, 0, 10);
-    await storeEvents(test.db, [
+    await storeEvents(admin.db, [
       queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ userName: hostile, description, timeStamp })]),
     ]);
     const page = await admin.page(
@@ -341,35 +331,4 @@ describe('the page of events', () => {
     expect(page.match(/&lt;img src=x/g)?.length).toBeGreaterThan(3);
     expect(page.length).toBeLessThan((await admin.page('/events')).length + 5_000);
   });
-});
-
-it('is described in the OpenAPI document, each parameter with what it means', async () => {
-  const response = await fetch(`${admin.url}/api/openapi.json`);
-  const document = z
-    .object({
-      paths: z.record(
-        z.string(),
-        z.record(z.string(), z.object({ parameters: z.array(z.looseObject({})).optional() })),
-      ),
-    })
-    .parse(await response.json());
-  expect(Object.keys(document.paths).toSorted()).toEqual([
-    '/api/v1/events',
-    '/api/v1/events/export',
-    '/api/v1/events/facets',
-    '/api/v1/events/histogram',
-    '/api/v1/events/{event_id}',
-    '/api/v1/exports/{export_id}',
-    '/api/v1/exports/{export_id}/cancel',
-    '/api/v1/saved-searches',
-    '/api/v1/saved-searches/alert',
-    '/api/v1/saved-searches/{id}/alerts',
-    '/api/v1/saved-searches/{id}/delete',
-  ]);
-  expect(document.paths['/api/v1/events']?.['get']?.parameters).toHaveLength(15);
-});
-
-it('finds a client by any notation of its MAC', async () => {
-  const { items } = await search(`${range}&mac=${ROAMING_CLIENT.replaceAll(':', '-').toUpperCase()}`);
-  expect(items).toHaveLength(11);
 });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
@@ -10,12 +10,10 @@ import { createCloudClient } from '../../src/cloud/client.ts';
 import { eventsArea } from '../../src/console/events/events-area.ts';
 import { peopleArea } from '../../src/console/people/people-area.ts';
 import { createRefresher } from '../../src/inventory/refresh.ts';
-import { readOnlyQuery } from '../../src/store/read-only-query.ts';
-import { startAdmin } from '../support/admin.ts';
-import type { RunningAdmin } from '../support/admin.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import type { Db } from '../../src/store/server/database.ts';
+import { readOnlyQuery } from '../../src/store/server/read-only-query.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { useConsole } from '../support/use-console.ts';
 import { storeEvents } from './seeded-events.ts';
 
 const HOUR = 3_600_000;
@@ -23,8 +21,6 @@ const START = Date.UTC(2026, 0, 20, 8);
 const CLIENT = 'aa:bb:cc:dd:ee:ff';
 const RANGE = 'since=2026-01-20T07:00Z&until=2026-01-20T12:00Z';
 
-let test: TestDatabase;
-let admin: RunningAdmin;
 /** The access point that is renamed, and its floor. */
 let ap: { mac: string; floor: number };
 
@@ -41,12 +37,11 @@ async function startCloud() {
  * In the cloud of the source `default`, an access point and its floor are renamed between 8:00 and 10:00; that of the source
  * `branch` has the same devices and stays as it is. The access points see a client before and after.
  */
-beforeAll(async () => {
-  test = await createTestDatabase({ logs: true });
+async function seed(db: Db): Promise<void> {
   const clouds = { default: await startCloud(), branch: await startCloud() };
   let now = START;
   const refresher = createRefresher({
-    db: test.db,
+    db,
     clock: { now: () => now, sleep: async () => undefined },
     holder: randomUUID(),
     logger: pino({ level: 'silent' }),
@@ -79,7 +74,7 @@ beforeAll(async () => {
     seenEpoch: START + 3 * HOUR,
     deviceObservers: [{ apMac: '00:00:00:00:00:01', rssi: -60, locationIdHierarchy: [ap.floor] }],
   };
-  await storeEvents(test.db, [
+  await storeEvents(db, [
     queuedDelivery('LOCATION_AP_CENTRIC', [
       seen(START - HOUR / 2),
       seen(START + HOUR),
@@ -91,13 +86,10 @@ beforeAll(async () => {
       auditRecord({ timeStamp: START + HOUR, userName: EMULATOR_LOGINS.administrator.username }),
     ]),
   ]);
-  const events = eventsArea({ db: test.db, isFiltered: () => false });
-  admin = await startAdmin([events, peopleArea({ db: test.db })], test.db);
-});
-afterAll(async () => {
-  await admin.close();
-  await test.drop();
-});
+}
+
+const areas = (db: Db) => [eventsArea({ db, isFiltered: () => false }), peopleArea({ db })];
+const admin = useConsole(areas, { logs: true, seed });
 
 const names = z.object({
   access_point: z.string().nullable(),
@@ -132,7 +124,7 @@ describe('a renamed access point', () => {
     expect(await search('source=branch')).toMatchObject([{ names: { access_point: 'ap-0001' } }]);
     const { rows } = await sql`
       select source, count(*)::int as versions, count(distinct (device_id, mac))::int as devices
-      from devices group by 1 order by 1`.execute(test.db);
+      from devices group by 1 order by 1`.execute(admin.db);
     expect(rows).toEqual([
       { source: 'branch', versions: 20, devices: 20 },
       { source: 'default', versions: 21, devices: 20 },
@@ -143,11 +135,14 @@ describe('a renamed access point', () => {
     const page = await admin.page(`/events?${RANGE}&type=LOCATION_AP_CENTRIC&source=default`);
     expect(page).toContain(`${CLIENT} was seen by ${OLD}`);
     expect(page).toContain(`${CLIENT} was seen by ${NEW}`);
-    const [newest, older, oldest] = await search('type=LOCATION_AP_CENTRIC&source=default');
-    const pageOf = (one: typeof newest) => admin.page(`/events/${one?.event_id}?at=${one?.occurred_at}`);
-    expect(await pageOf(newest)).toContain(`was seen by ${NEW}`);
-    expect(await pageOf(older)).toContain(`was seen by ${OLD}`);
-    expect(await pageOf(oldest)).toMatch(/was seen by access point c4:13:e2/);
+    const pages = (await search('type=LOCATION_AP_CENTRIC&source=default')).map((one) =>
+      admin.page(`/events/${one.event_id}?at=${one.occurred_at}`),
+    );
+    expect(await Promise.all(pages)).toEqual([
+      expect.stringContaining(`was seen by ${NEW}`),
+      expect.stringContaining(`was seen by ${OLD}`),
+      expect.stringMatching(/was seen by access point c4:13:e2/),
+    ]);
   });
 
   it('is named in the column of access points, which filters by the address', async () => {
@@ -161,22 +156,12 @@ describe('a renamed access point', () => {
 
   it('is named in the timeline of the client', async () => {
     const page = await admin.page(`/people/client?mac=${CLIENT}&${RANGE}`);
-    expect(page).toContain(`>${OLD}</a>`);
-    expect(page).toContain(`>${NEW}</a>`);
-  });
-
-  it('is named in the drawer, by the sentence and the names of the detail', async () => {
-    const [newest] = await search('type=LOCATION_AP_CENTRIC&source=default');
-    const detail = z
-      .object({ sentence: z.string(), event })
-      .parse(await admin.get(`/events/${newest?.event_id}?at=${newest?.occurred_at}`));
-    expect(detail.sentence).toBe(`${CLIENT} was seen by ${NEW}`);
-    expect(detail.event.names?.access_point).toBe('AP-Lobby');
+    for (const name of [OLD, NEW]) expect(page).toContain(`>${name}</a>`);
   });
 
   it('has the name of the day in SQL, for the reading role', async () => {
     const { rows } = await readOnlyQuery(
-      test.readerUrl,
+      admin.database.readerUrl,
       `select ap_name, place from named_events
        where source = 'default' and message_type = 'LOCATION_AP_CENTRIC' order by occurred_at`,
     );

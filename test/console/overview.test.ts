@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { TYPE_TITLES } from '../../src/event-words.ts';
+import { TYPE_TITLES } from '../../src/events/event-words.ts';
 import { errorBody } from '../../src/console/api/openapi.ts';
 import {
   activitySchema,
@@ -9,16 +9,15 @@ import {
   overviewSchema,
   silenceSchema,
 } from '../../src/console/overview/overview-schemas.ts';
-import { processSchema, systemSchema } from '../../src/console/system/system-schemas.ts';
+import { processSchema, systemSchema } from '../../src/console/system/system-figures.ts';
 import { eventsArea } from '../../src/console/events/events-area.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import type { Db } from '../../src/store/database.ts';
-import { reportProcess } from '../../src/store/processes.ts';
+import { openDatabase } from '../../src/store/server/database.ts';
+import { reportProcess } from '../../src/store/server/processes.ts';
 import { startAdmin } from '../support/admin.ts';
-import type { RunningAdmin } from '../support/admin.ts';
 import { deliverAndCount } from '../support/arrivals.ts';
-import { createTestDatabase, emptyTables } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { emptyTables } from '../support/database.ts';
+import { useConsole } from '../support/use-console.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { untilSeen } from '../support/until-seen.ts';
 import { overviewForTests, systemForTests } from './overview/overview-for-tests.ts';
 
@@ -29,30 +28,21 @@ const silences = z.object({ items: z.array(silenceSchema) });
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-let database: TestDatabase;
-let db: Db;
-let admin: RunningAdmin;
-beforeAll(async () => {
-  database = await createTestDatabase({ logs: true });
-  db = database.db;
-  const quiet = async () => [
-    {
-      source: 'default',
-      messageType: 'SMS_LOG_ALL' as const,
-      lastReceivedAt: new Date('2026-01-01T00:00:00Z'),
-      state: 'unusual' as const,
-      sentence: 'nothing for 3 h; about 200 arrive in such a time',
-    },
-  ];
-  admin = await startAdmin([overviewForTests(db, { silences: quiet }), systemForTests(db)], db);
+const quiet = async () => [
+  {
+    source: 'default',
+    messageType: 'SMS_LOG_ALL' as const,
+    lastReceivedAt: new Date('2026-01-01T00:00:00Z'),
+    state: 'unusual' as const,
+    sentence: 'nothing for 3 h; about 200 arrive in such a time',
+  },
+];
+const admin = useConsole((db) => [overviewForTests(db, { silences: quiet }), systemForTests(db)], {
+  logs: true,
 });
 beforeEach(async () => {
-  await emptyTables(db);
-  await sql`truncate arrivals, arrival_totals, processes, destinations`.execute(db);
-});
-afterAll(async () => {
-  await admin.close();
-  await database.drop();
+  await emptyTables(admin.db);
+  await sql`truncate arrivals, arrival_totals, processes, destinations`.execute(admin.db);
 });
 
 const ago = (ms: number) => new Date(Date.now() - ms);
@@ -71,7 +61,7 @@ const IDENTITY = { role: 'all', host: 'collector', pid: 4711, version: '1.2.3', 
 
 test('the chart asks for any stretch, by a width or a number of buckets, and for one source', async () => {
   await deliverAndCount(
-    db,
+    admin.db,
     { receivedAt: new Date('2026-03-01T10:04:30Z'), messageType: 'AUDIT_LOG_ALL', events: 2 },
     { receivedAt: new Date('2026-03-01T10:50:00Z'), messageType: 'AUDIT_LOG_ALL', source: 'other' },
   );
@@ -104,9 +94,9 @@ test.each([
 
 test('processes stand with their figures, the dead ones marked, and only the living make the rates', async () => {
   const ids = ['00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002'] as const;
-  for (const processId of ids) await reportProcess(db, { ...IDENTITY, processId }, FIGURES);
+  for (const processId of ids) await reportProcess(admin.db, { ...IDENTITY, processId }, FIGURES);
   await sql`update processes set seen_at = now() - interval '1 hour' where process_id = ${ids[1]}`.execute(
-    db,
+    admin.db,
   );
   const system = systemSchema.parse(await admin.get('/system'));
   expect(system.answers).toMatchObject({ processes: 1, per_second: 12.5, p99_ms: 21 });
@@ -117,21 +107,20 @@ test('processes stand with their figures, the dead ones marked, and only the liv
     { is_alive: false },
   ]);
   const page = await admin.page('/system');
-  expect(page).toContain('not reporting');
   expect(page).toContain('2.4 MiB in 3 files, oldest 6 min');
 });
 
 test('destinations say by how much they are behind', async () => {
   await sql`
     insert into destinations (name, state, cursor_position, last_error)
-    values ('siem', 'refused', 0, 'certificate has expired')`.execute(db);
+    values ('siem', 'refused', 0, 'certificate has expired')`.execute(admin.db);
   await sql`
     insert into audit_events (event_id, delivery_id, source, message_type, occurred_at, received_at, origin, payload)
     select gen_random_uuid(), gen_random_uuid(), 'a', 'AUDIT_LOG_ALL', now(), now() - interval '3 hours', 'webhook', '{}'
-    from generate_series(1, 10005)`.execute(db);
-  await untilSeen(db);
+    from generate_series(1, 10005)`.execute(admin.db);
+  await untilSeen(admin.db);
   const destinations = () => [{ name: 'siem', type: 'https', formatName: 'json' }];
-  const siem = await startAdmin([overviewForTests(db, { destinations })], db);
+  const siem = await startAdmin([overviewForTests(admin.db, { destinations })], admin.db);
   const { answers } = overviewSchema.parse(await siem.get('/overview'));
   expect(answers.forwarded.status).toMatchObject({
     level: 'bad',
@@ -148,17 +137,15 @@ test('silences stand with their state as a word and their sentence', async () =>
   expect(items).toMatchObject([
     { message_type: 'SMS_LOG_ALL', state: 'unusual', last_received_at: '2026-01-01T00:00:00.000Z' },
   ]);
-  const page = await admin.page('/');
-  expect(page).toContain('unusual');
-  expect(page).toContain('nothing for 3 h; about 200 arrive in such a time');
+  expect(await admin.page('/')).toContain('nothing for 3 h; about 200 arrive in such a time');
 });
 
 test('what does not add up is told at the top, and where to look', async () => {
-  await deliverAndCount(db, { receivedAt: ago(MINUTE), messageType: 'AUDIT_LOG_ALL' });
+  await deliverAndCount(admin.db, { receivedAt: ago(MINUTE), messageType: 'AUDIT_LOG_ALL' });
   expect(await admin.get('/conservation')).toMatchObject({ adds_up: true });
   expect(await admin.page('/')).not.toContain('does not add up');
 
-  await deliverAndCount(db, { receivedAt: ago(MINUTE), messageType: 'GDPR_LOG_ALL', lost: 2 });
+  await deliverAndCount(admin.db, { receivedAt: ago(MINUTE), messageType: 'GDPR_LOG_ALL', lost: 2 });
   expect(await admin.get('/conservation')).toMatchObject({
     adds_up: false,
     items: [
@@ -169,26 +156,23 @@ test('what does not add up is told at the top, and where to look', async () => {
   const before = `?until=${ago(HOUR).toISOString()}`;
   expect(await admin.get(`/conservation${before}`)).toMatchObject({ adds_up: true, items: [] });
   const page = await admin.page('/');
-  expect(page).toContain(
-    'default GDPR_LOG_ALL: 1 delivery with records that are neither stored nor in quarantine',
-  );
+  expect(page).toContain('default GDPR_LOG_ALL: 1 delivery');
   expect(page).toContain('href="/quarantine"');
 });
 
 test('before anything arrived the page shows how to send a first delivery, without the secret', async () => {
   const page = await admin.page('/');
-  expect(page).toContain('Nothing has arrived yet');
   expect(page).toContain('$(cat data/webhook-secret)');
   expect(page).toContain('href="/subscriptions"');
 
-  await deliverAndCount(db, { receivedAt: ago(MINUTE), messageType: 'AUDIT_LOG_ALL' });
-  expect(await admin.page('/')).not.toContain('Nothing has arrived yet');
+  await deliverAndCount(admin.db, { receivedAt: ago(MINUTE), messageType: 'AUDIT_LOG_ALL' });
+  expect(await admin.page('/')).not.toContain('data/webhook-secret');
 });
 
 test('the account of a range counts what arrived in it, and names the range', async () => {
   const [first, second] = [new Date('2026-03-01T10:00:00Z'), new Date('2026-03-02T10:00:00Z')];
   await deliverAndCount(
-    db,
+    admin.db,
     { receivedAt: first, messageType: 'AUDIT_LOG_ALL', events: 3 },
     { receivedAt: second, messageType: 'AUDIT_LOG_ALL', lost: 1 },
   );
@@ -208,13 +192,26 @@ test.each([
   [5 * MINUTE, 'hour'],
   [5 * HOUR, 'day'],
   [50 * HOUR, 'week'],
-])('the chart opens on the shortest range in which anything arrived: %i ms ago', async (age, range) => {
-  await deliverAndCount(db, { receivedAt: ago(age), messageType: 'AUDIT_LOG_ALL' });
-  expect(await admin.page('/')).toMatch(new RegExp(`aria-current="true">${range}`));
-});
+  [40 * 24 * HOUR, undefined],
+])(
+  'the page opens on the shortest range in which anything arrived, else on its day: %i ms ago',
+  async (age, range) => {
+    await deliverAndCount(admin.db, { receivedAt: ago(age), messageType: 'SMS_LOG_ALL', count: 77 });
+    // Answers are kept for some seconds.
+    const page = await waitFor(async () => {
+      const shown = await admin.page('/');
+      return /<td class="number"[^>]*>77<\/td>/.test(shown) ? shown : undefined;
+    });
+    expect(/aria-current="true">(hour|day|week)/.exec(page)?.[1]).toBe(range);
+  },
+);
 
 test('the page is whole without JavaScript: the numbers of the chart stand in a table', async () => {
-  await deliverAndCount(db, { receivedAt: ago(5 * MINUTE), messageType: 'EMAIL_LOG_ALL', count: 1_234 });
+  await deliverAndCount(admin.db, {
+    receivedAt: ago(5 * MINUTE),
+    messageType: 'EMAIL_LOG_ALL',
+    count: 1_234,
+  });
   // A range that no test before has asked for: answers are kept for some seconds.
   const page = await admin.page(
     `/?range=hour&since=${ago(50 * MINUTE).toISOString()}&until=${ago(-10 * MINUTE).toISOString()}`,
@@ -231,37 +228,33 @@ test('with the database away the page still says how the service is, and why the
     checks: [{ name: 'database', state: 'away', why: 'connect ECONNREFUSED 127.0.0.1:1' }],
   });
   const token = 'the-admin-token-0123456789';
-  const alone = await startAdmin([overviewForTests(away, { readiness }), systemForTests(away)], away, {
-    token,
-  });
-  try {
-    const overview = overviewSchema.parse(await alone.get('/overview'));
-    expect(overview.answers).toMatchObject({
-      arriving: { status: { word: 'unknown' } },
-      stored: { status: { level: 'bad', word: 'database away', page: '/system' } },
-      forwarded: { status: { word: 'unknown' } },
-      proven: { status: { word: 'unknown' } },
-    });
-    const system = systemSchema.parse(await alone.get('/system'));
-    expect(system).toMatchObject({ storage: null, queue: { waiting: 7 } });
-    expect(await alone.page('/')).toContain('database: connect ECONNREFUSED');
-    const page = await alone.page('/system');
-    expect(page).toContain('7<span class="unit"> jobs waiting');
-    expect(page).toContain('Not available: connect ECONNREFUSED');
-  } finally {
+  const areas = [overviewForTests(away, { readiness }), systemForTests(away)];
+  const alone = await startAdmin(areas, away, { token });
+  onTestFinished(async () => {
     await alone.close();
     await away.destroy();
-  }
+  });
+  const unknown = { status: { word: 'unknown' } };
+  expect(await alone.get('/overview')).toMatchObject({
+    answers: {
+      arriving: unknown,
+      stored: { status: { level: 'bad', word: 'database away', page: '/system' } },
+      forwarded: unknown,
+      proven: unknown,
+    },
+  });
+  expect(await alone.get('/system')).toMatchObject({ storage: null, queue: { waiting: 7 } });
+  expect(await alone.page('/')).toContain('database: connect ECONNREFUSED');
+  const page = await alone.page('/system');
+  expect(page).toContain('7<span class="unit"> jobs waiting');
+  expect(page).toContain('connect ECONNREFUSED');
 });
 
 test('a queue that is away is told in its place', async () => {
   const queue = () => Promise.reject(new Error('the queue did not answer'));
-  const alone = await startAdmin([systemForTests(db, { queue })], db);
-  try {
-    expect(await alone.page('/system')).toContain('Not available: the queue did not answer');
-  } finally {
-    await alone.close();
-  }
+  const alone = await startAdmin([systemForTests(admin.db, { queue })], admin.db);
+  onTestFinished(() => alone.close());
+  expect(await alone.page('/system')).toContain('the queue did not answer');
 });
 
 test('each figure is what the search behind it finds', async () => {
@@ -269,7 +262,7 @@ test('each figure is what the search behind it finds', async () => {
   const audit = (code: number | null, user: string | null) =>
     sql`insert into audit_events (event_id, delivery_id, source, message_type, occurred_at, received_at, origin, payload, code, user_name)
       values (gen_random_uuid(), gen_random_uuid(), 'default', 'AUDIT_LOG_ALL', ${at}, ${at}, 'webhook', '{}', ${code}::bigint, ${user})`.execute(
-      db,
+      admin.db,
     );
   for (const code of [10001, 10001, 10002, 40001, 50000, null]) await audit(code, 'Ann "A" Berg');
   await audit(10001, 'ann "a" berg');
@@ -277,7 +270,7 @@ test('each figure is what the search behind it finds', async () => {
   const login = (reply: string, ssid: string, user: string) =>
     sql`insert into log_entries (event_id, delivery_id, source, message_type, occurred_at, received_at, origin, payload, reply, ssid, username)
       values (gen_random_uuid(), gen_random_uuid(), 'default', 'AUTHENTICATION_LOG_ALL', ${at}, ${at}, 'webhook',
-        ${JSON.stringify({ reply })}::jsonb, ${reply}, ${ssid}, ${user})`.execute(db);
+        ${JSON.stringify({ reply })}::jsonb, ${reply}, ${ssid}, ${user})`.execute(admin.db);
   await login('Access-Reject', 'Guests', 'gil');
   await login('Access-Reject', 'guests', 'Gil');
   await login('Access-Accept', 'Guests', 'gil');
@@ -307,7 +300,7 @@ test('each figure is what the search behind it finds', async () => {
     ...(ann === undefined ? [] : [ann.logins, ann.changes, ann.keys_created, ann.keys_deleted]),
   ];
   expect(figures.length).toBeGreaterThan(10);
-  const searching = await startAdmin([eventsArea({ db, isFiltered: () => false })], db);
+  const searching = await startAdmin([eventsArea({ db: admin.db, isFiltered: () => false })], admin.db);
   for (const { q, count } of figures) {
     const query = new URLSearchParams({ ...range, q, limit: '1000' });
     const { items } = found.parse(await searching.get(`/events?${query}`));
@@ -316,12 +309,4 @@ test('each figure is what the search behind it finds', async () => {
   await searching.close();
   const page = await admin.page(`/?${new URLSearchParams(range).toString()}`);
   expect(page).toContain('href="/events?q=type%3AAUTHENTICATION_LOG_ALL+%22Access-Reject%22&amp;since=');
-});
-
-test.each([
-  [40 * 24 * HOUR, 'the day of the last arrival'],
-  [5 * MINUTE, 'the last hour'],
-])('the page opens where something is to be seen: %i ms ago, %s', async (age) => {
-  await deliverAndCount(db, { receivedAt: ago(age), messageType: 'SMS_LOG_ALL', count: 77 });
-  expect(await admin.page('/')).toMatch(/<td class="number"[^>]*>77<\/td>/);
 });

@@ -1,40 +1,34 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { reportsArea } from '../../src/console/reports/reports-area.ts';
-import { recordNotSent, openSchedule } from '../../src/store/report-schedules.ts';
+import { recordNotSent, openSchedule } from '../../src/store/reports/report-schedules.ts';
+import type { Db } from '../../src/store/server/database.ts';
 import { storeDeliveries } from '../support/actions.ts';
-import { startAdmin, type RunningAdmin } from '../support/admin.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { useConsole } from '../support/use-console.ts';
 
 const SINCE = new Date('2026-03-01');
 
-let test: TestDatabase;
-let admin: RunningAdmin;
-beforeAll(async () => {
-  test = await createTestDatabase();
+async function seed(db: Db): Promise<void> {
   const login = (userName: string, time: string) =>
     auditRecord({ code: 10_001, userName, timeStamp: Date.parse(time) });
   await storeDeliveries(
-    test.db,
+    db,
     queuedDelivery('AUDIT_LOG_ALL', [
       login('=ann', '2026-03-07T08:00:00Z'),
       login('=ann', '2026-03-10T08:00:00Z'),
       login('bob', '2026-03-11T08:00:00Z'),
     ]),
   );
-  await openSchedule(test.db, { name: 'logins-monthly', every: 'month', zone: 'UTC', since: SINCE });
-  await recordNotSent(test.db, 'logins-monthly', SINCE, 'the mail server is down', 60);
-  const schedule = { every: 'month', time_zone: 'UTC', destination: 'audit' } as const;
-  const schedules = () => [
-    { ...schedule, name: 'logins-monthly', report: 'logins' } as const,
-    { ...schedule, name: 'keys-monthly', report: 'keys' } as const,
-  ];
-  admin = await startAdmin([reportsArea({ db: test.db, schedules })], test.db);
-});
-afterAll(async () => {
-  await admin.close();
-  await test.drop();
-});
+  await openSchedule(db, { name: 'logins-monthly', every: 'month', zone: 'UTC', since: SINCE });
+  await recordNotSent(db, 'logins-monthly', SINCE, 'the mail server is down', 60);
+}
+
+const schedule = { every: 'month', time_zone: 'UTC', destination: 'audit' } as const;
+const schedules = () => [
+  { ...schedule, name: 'logins-monthly', report: 'logins' } as const,
+  { ...schedule, name: 'keys-monthly', report: 'keys' } as const,
+];
+const admin = useConsole((db) => [reportsArea({ db, schedules })], { seed });
 
 it('shows a chart with a bar for each row, and off hours in it', async () => {
   const page = await admin.page('/reports?name=logins&month=2026-03');
@@ -65,7 +59,7 @@ it('is a CSV file without formulas, which the operator log records', async () =>
   expect(await response.text()).toBe(
     "Administrator,Logins,Off hours,First,Last\r\n'=ann,2,1,2026-03-07 08:00:00,2026-03-10 08:00:00\r\nbob,1,0,2026-03-11 08:00:00,2026-03-11 08:00:00\r\n",
   );
-  const entries = await test.db
+  const entries = await admin.db
     .selectFrom('operator_log')
     .select(['subject', 'outcome', 'result'])
     .where('action', '=', 'events.export')

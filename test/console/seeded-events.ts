@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { createBatchStore } from '../../src/handlers/store-batch.ts';
+import { BatchStore } from '../../src/handlers/store-batch.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
-import type { Db } from '../../src/store/database.ts';
+import type { Db } from '../../src/store/server/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 
 const MINUTE = 60_000;
@@ -68,7 +68,7 @@ export async function seedEvents(db: Db): Promise<void> {
 
 /** Stores deliveries as a worker does. */
 export async function storeEvents(db: Db, deliveries: readonly QueuedDelivery[]): Promise<void> {
-  await createBatchStore(db, pino({ level: 'silent' }), new AbortController().signal)({ deliveries });
+  await new BatchStore(db, pino({ level: 'silent' }), new AbortController().signal).add({ deliveries });
 }
 
 /** Stores so many audit events of 3 kB each, of the source `bulk`, before all others: more than sockets hold. */

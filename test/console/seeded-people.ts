@@ -1,5 +1,5 @@
-import { rollUpSeen } from '../../src/store/roll-up-seen.ts';
-import type { Db } from '../../src/store/database.ts';
+import { rollUpSeen } from '../../src/store/counts/roll-up-seen.ts';
+import type { Db } from '../../src/store/server/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { untilSeen } from '../support/until-seen.ts';
 import { waitFor } from '../support/wait-for.ts';

@@ -1,23 +1,18 @@
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { subscriptionsOf } from '../../src/serve/console-actions.ts';
-import type { SourceConfig } from '../../src/config.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { subscriptionsOf } from '../../src/console/console-actions.ts';
+import type { SourceConfig } from '../../src/config/config.ts';
 import { subscriptionsArea } from '../../src/console/subscriptions/subscriptions-area.ts';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
 import { lastAction } from '../support/actions.ts';
 import { startAdmin } from '../support/admin.ts';
 import type { RunningAdmin } from '../support/admin.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 
 const SECRET = 'a-webhook-secret-of-the-tests';
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useDatabase();
 
 let emulator: ReturnType<typeof createEmulator>;
 let opened: AsyncDisposableStack;
@@ -81,14 +76,8 @@ describe('the subscriptions of a source', () => {
     await admin.close();
     await opened.disposeAsync();
     await start([{ ...source, secrets: ['another-secret-of-the-tests'] }], 'https://sink.test');
-    const differences = [
-      {
-        member: 'url',
-        from: 'https://old.test/ingest/default/AUDIT_LOG_ALL',
-        to: 'https://sink.test/ingest/default/AUDIT_LOG_ALL',
-      },
-      { member: 'secret' },
-    ];
+    const [from, to] = ['old', 'sink'].map((host) => `https://${host}.test/ingest/default/AUDIT_LOG_ALL`);
+    const differences = [{ member: 'url', from, to }, { member: 'secret' }];
     expect(await admin.get('/subscriptions/default')).toMatchObject({
       steps: [{ action: 'update', differences }, { action: 'update' }],
     });

@@ -1,28 +1,26 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createBatchStore } from '../../src/handlers/store-batch.ts';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { BatchStore } from '../../src/handlers/store-batch.ts';
+import { UNOBSERVED } from '../../src/queue/delivery-observer.ts';
 import { createRefusalReader, toRefused, type Person } from '../../src/erasure/refusals.ts';
-import { openDatabase, type Db } from '../../src/store/database.ts';
-import { addRefused } from '../../src/store/refused-records.ts';
-import { createTestDatabase, emptyTables, type TestDatabase } from '../support/database.ts';
+import { addFingerprints } from '../../src/store/seal/erase.ts';
+import { emptyTables } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { temporaryDirectory } from '../support/program.ts';
+import { useDatabase } from '../support/use-database.ts';
 
 const key = Buffer.alloc(32, 7);
 const EARLIER = Date.UTC(2026, 2, 1);
 
-let test: TestDatabase;
-let db: Db;
+const test = useDatabase();
 let directory: string;
 let keyFile: string;
 beforeAll(async () => {
-  test = await createTestDatabase();
-  db = openDatabase(test.databaseUrl, () => undefined);
-  directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-refusals-'));
+  directory = await temporaryDirectory();
   keyFile = path.join(directory, 'erasure-key');
   await writeFile(keyFile, key.toString('hex'));
 });
@@ -30,17 +28,12 @@ beforeEach(async () => {
   await emptyTables(test.db);
   await sql`truncate refused_records`.execute(test.db);
 });
-afterAll(async () => {
-  await db.destroy();
-  await test.drop();
-  await rm(directory, { recursive: true });
-});
 
 const refuse = (person: Partial<Person>, eventIds: readonly string[] = []) =>
-  addRefused(db, toRefused(key, { users: [], macs: [], phones: [], ...person }, eventIds));
+  addFingerprints(test.service, toRefused(key, { users: [], macs: [], phones: [], ...person }, eventIds));
 
 async function refuses(payload: object, occurredAt = new Date(EARLIER).toISOString()): Promise<boolean> {
-  const refusals = await createRefusalReader(keyFile).read(db);
+  const refusals = await createRefusalReader(keyFile).read(test.service);
   const event = {
     eventId: '6a5a4c7e-0000-4000-8000-000000000003',
     occurredAt,
@@ -82,7 +75,7 @@ describe('an erased person', () => {
 
 describe('storing', () => {
   const store = (erasureKeyFile: string | undefined, giveUp = new AbortController()) =>
-    createBatchStore(db, pino({ level: 'silent' }), giveUp.signal, { erasureKeyFile });
+    new BatchStore(test.service, pino({ level: 'silent' }), giveUp.signal, { erasureKeyFile });
   const records = [
     auditRecord({ userName: 'jane', timeStamp: EARLIER }),
     auditRecord({ userName: 'joe', timeStamp: EARLIER, userId: 2 }),
@@ -91,14 +84,16 @@ describe('storing', () => {
     (
       await sql<object>`
         select record_count as records, expected_count as expected, event_count as events, refused_count as refused,
-          (select string_agg(user_name, ' ') from audit_events) as users from deliveries`.execute(db)
+          (select string_agg(user_name, ' ') from audit_events) as users from deliveries`.execute(
+        test.service,
+      )
     ).rows;
 
   it.each([0, 300])(
     'leaves out records of erased persons, and the counts add up (%j unreadable)',
     async (bad) => {
       await refuse({ users: ['jane'] });
-      await store(keyFile)({
+      await store(keyFile).add({
         deliveries: [queuedDelivery('AUDIT_LOG_ALL', [...records, ...Array.from({ length: bad }, () => 1)])],
       });
       expect(await stored()).toEqual([
@@ -106,17 +101,17 @@ describe('storing', () => {
       ]);
       const { rows } = await sql<object>`
       select count(*)::int as count from deliveries where expected_count <> event_count + duplicate_count + quarantined_count`.execute(
-        db,
+        test.service,
       );
       expect(rows).toEqual([{ count: 0 }]);
     },
   );
 
   it('leaves out an erased event that is delivered again', async () => {
-    const deliver = () => store(keyFile)({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
+    const deliver = () => store(keyFile).add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
     await deliver();
     const { rows } = await sql<{ id: string }>`
-      select event_id::text as id from audit_events where user_name = 'jane'`.execute(db);
+      select event_id::text as id from audit_events where user_name = 'jane'`.execute(test.service);
     await emptyTables(test.db);
     await refuse({}, [rows[0]?.id ?? '']);
     await deliver();
@@ -129,10 +124,10 @@ describe('storing', () => {
     for (const file of [undefined, other]) {
       const giveUp = new AbortController();
       const waiting: string[] = [];
-      const storing = createBatchStore(db, pino({ level: 'silent' }), giveUp.signal, {
+      const storing = new BatchStore(test.service, pino({ level: 'silent' }), giveUp.signal, {
         erasureKeyFile: file,
-        onWaiting: (reason) => waiting.push(reason),
-      })({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
+        observer: { ...UNOBSERVED, waiting: (_lane, reason) => void waiting.push(reason) },
+      }).add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
       storing.catch(() => undefined);
       await waitFor(() => waiting.length > 0);
       expect(waiting[0]).toContain('the key that tells erased persons');

@@ -1,4 +1,4 @@
-import type { MessageType } from '../../src/domain.ts';
+import type { MessageType } from '../../src/events/domain.ts';
 import type { Random } from '../../emulator/random.ts';
 import { auditRecord } from '../support/deliveries.ts';
 

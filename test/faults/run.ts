@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { createRandom } from '../../emulator/random.ts';
-import { describeError } from '../../src/errors.ts';
+import { describeError } from '../../src/lib/errors.ts';
 import { hasRedisServer } from '../support/redis.ts';
 import { drawFault } from './draw.ts';
 import { FAULTS } from './faults.ts';

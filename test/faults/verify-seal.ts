@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import type { VerifyFinding } from '../../src/ledger/finding.ts';
-import { verifyLog } from '../../src/ledger/verify-log.ts';
-import { openDatabase, type Db } from '../../src/store/database.ts';
-import { readSealState } from '../../src/store/seal-log.ts';
+import type { VerifyFinding } from '../../src/seal/verify/finding.ts';
+import { verifyLog } from '../../src/seal/verify/verify-log.ts';
+import { openDatabase, type Db } from '../../src/store/server/database.ts';
+import { readSealState } from '../../src/store/seal/seal-log.ts';
 
 /** What verifying the log came to. */
 export interface SealVerdict {

@@ -1,18 +1,24 @@
+import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { OutageError } from '../../src/errors.ts';
+import { OutageError } from '../../src/lib/errors.ts';
 import type { BatchLimits } from '../../src/forward/batch-events.ts';
 import { destinationFilterSchema } from '../../src/forward/destination-filter.ts';
 import { startForwarding } from '../../src/forward/forward-events.ts';
 import { openForwardingSource } from '../../src/forward/forwarding-source.ts';
-import { BatchRefusedError, EndpointRefusedError } from '../../src/forward/sender.ts';
+import { BatchRefusedError, EndpointRefusedError, RetryLaterError } from '../../src/forward/sender.ts';
 import type { Message, Sender } from '../../src/forward/sender.ts';
-import { createBatchStore } from '../../src/handlers/store-batch.ts';
-import { addDestination, listDestinations, moveCursor, setState } from '../../src/store/destinations.ts';
-import { listRejected } from '../../src/store/rejected-events.ts';
-import { ALL_SOURCES } from '../../src/store/scope.ts';
+import { BatchStore } from '../../src/handlers/store-batch.ts';
+import {
+  addDestination,
+  listDestinations,
+  moveCursor,
+  setState,
+} from '../../src/store/destinations/destinations.ts';
+import { listRejected } from '../../src/store/destinations/rejected-events.ts';
+import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { createTestDatabase, emptyTables } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
@@ -46,9 +52,9 @@ afterAll(() => test.drop());
 
 /** Stores audit events that carry these numbers as their user ids, each in a transaction of its own. */
 async function storeEvents(...numbers: number[]): Promise<void> {
-  const store = createBatchStore(test.db, logger, new AbortController().signal);
+  const store = new BatchStore(test.db, logger, new AbortController().signal);
   for (const userId of numbers) {
-    await store({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ userId })])] });
+    await store.add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ userId })])] });
   }
 }
 
@@ -338,6 +344,36 @@ describe('forwarding', () => {
     expect(taken).toEqual(range(10));
   });
 
+  it.each([
+    [1_500, '1.5'],
+    [3_600_000, '300.0'],
+    [-1, '0.0'],
+  ])('waits when the destination says %i ms, for %s s', async (afterMs, seconds) => {
+    const { sender } = collector(async () => {
+      throw new RetryLaterError('busy', afterMs);
+    });
+    await storeEvents(1);
+    forward(sender);
+    const { msg } = await waitFor(() => logged[0]);
+    expect(msg).toBe(`destination siem failed, retrying in ${seconds} s: busy`);
+  });
+
+  it('counts as down at the fifth failure in a row, and anew after a success', async () => {
+    let attempts = 0;
+    const { taken, sender } = collector(async () => {
+      attempts += 1;
+      if (attempts !== 6 && attempts < 8) throw new RetryLaterError('busy', 0);
+      return [];
+    });
+    await storeEvents(1);
+    forward(sender);
+    await waitFor(() => taken.length === 1);
+    await storeEvents(2);
+    await waitFor(() => taken.length === 2);
+    const isDown = logged.map(({ msg }) => String(msg).includes('is down'));
+    expect(isDown).toEqual([false, false, false, false, true, false]);
+  });
+
   it('stops where the destination refuses us, until a person lets it go on', async () => {
     let welcome = false;
     const { taken, sender } = collector(async () => {
@@ -368,6 +404,51 @@ describe('forwarding', () => {
     expect(taken).toEqual([...range(5), ...range(6)]);
   });
 
+  it('keeps a rewind that comes while a batch is sent', async () => {
+    let isRewound = false;
+    const { taken, sender } = collector(async (batch) => {
+      if (!isRewound && batch.some((message) => numberOf(message) === 6)) {
+        isRewound = await moveCursor(test.db, 'siem', START);
+      }
+      return [];
+    });
+    await storeEvents(...range(5));
+    forward(sender);
+    await waitFor(async () => (await status()).behind_count === 0);
+    await storeEvents(6);
+    await waitFor(() => taken.length >= 12);
+    expect(taken).toEqual([...range(6), ...range(6)]);
+  });
+
+  it('sends nothing more of a batch under a lease that another process has taken', async () => {
+    const lease = { lease_holder: randomUUID(), lease_until: sql<Date>`now() + interval '1 hour'` };
+    let isTaken = false;
+    const { taken, sender } = collector(async () => {
+      if (!isTaken) await test.db.updateTable('destinations').set(lease).execute();
+      isTaken = true;
+      return [];
+    });
+    await storeEvents(...range(6));
+    await untilSeen(test.db);
+    forward(sender, {}, { events: 2 });
+    await waitFor(() => isTaken);
+    await waitFor(async () => (await status()).lease_holder === lease.lease_holder);
+    await test.db.updateTable('destinations').set({ lease_holder: null, lease_until: null }).execute();
+    await waitFor(async () => (await status()).behind_count === 0);
+    expect(taken).toEqual([1, 2, ...range(6)]);
+  });
+
+  it.each(['an outage', 'a refusal'])('stays paused after %s of a batch that was under way', async (what) => {
+    const { sender } = collector(async () => {
+      await setState(test.db, 'siem', 'paused');
+      throw what === 'an outage' ? new OutageError('it is away') : new EndpointRefusedError('401');
+    });
+    await storeEvents(1);
+    forward(sender);
+    await waitFor(async () => (await status()).last_error !== null);
+    expect((await status()).state).toBe('paused');
+  });
+
   it('gives a batch up that is not taken in time, and leaves the events to the next', async () => {
     const { sender } = collector(() => new Promise(() => undefined));
     await storeEvents(...range(5));
@@ -380,10 +461,10 @@ describe('forwarding', () => {
   });
 
   it('passes what its filter leaves out', async () => {
-    const store = createBatchStore(test.db, logger, new AbortController().signal);
-    await store({ deliveries: [queuedDelivery('SMS_LOG_ALL', [{ tel: '+1' }])] });
+    const store = new BatchStore(test.db, logger, new AbortController().signal);
+    await store.add({ deliveries: [queuedDelivery('SMS_LOG_ALL', [{ tel: '+1' }])] });
     await storeEvents(...range(10));
-    await store({ deliveries: [queuedDelivery('SMS_LOG_ALL', [{ tel: '+2' }])] });
+    await store.add({ deliveries: [queuedDelivery('SMS_LOG_ALL', [{ tel: '+2' }])] });
     await untilSeen(test.db);
     const { taken, sender } = collector();
     forward(sender, { families: ['audit'], users: ['ADMIN@*'] });

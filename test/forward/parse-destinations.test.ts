@@ -1,9 +1,10 @@
+import { exactTerm } from '../../src/events/search-query.ts';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadConfig } from '../../src/config.ts';
-import { UsageError } from '../../src/errors.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { UsageError } from '../../src/lib/errors.ts';
 import { parseDestinations } from '../../src/forward/parse-destinations.ts';
 import { storedEvent } from './senders/messages.ts';
 
@@ -63,7 +64,7 @@ describe('destinations of the file', () => {
     });
     expect(destination).toMatchObject({
       formatName: 'ocsf',
-      filter: { codes: ['10001'] },
+      filter: { terms: [exactTerm('code', '10001')] },
       limits: { events: 5_000, bytes: 900_000 },
     });
   });

@@ -1,19 +1,16 @@
-import net from 'node:net';
 import { text } from 'node:stream/consumers';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { parseDestinations } from '../../src/forward/parse-destinations.ts';
 import { sendTest } from '../../src/forward/send-to-destination.ts';
 import { SYSLOG_FORMATS } from '../../src/forward/senders/syslog.ts';
+import { forwardingSettings } from '../support/forwarding-settings.ts';
+import { tcpServer } from './senders/tcp-server.ts';
 
 /** The syslog message of a test event, as a receiver reads it. */
 async function received(format: string): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
-  const server = net.createServer((socket) => void text(socket).then(resolve)).listen(0, '127.0.0.1');
-  onTestFinished(() => void server.close());
-  await new Promise((listening) => server.once('listening', listening));
-  const address = server.address();
-  const port = typeof address === 'object' ? address?.port : undefined;
+  const { port } = await tcpServer((socket) => void text(socket).then(resolve));
   const given = {
     name: 'siem',
     type: 'syslog',
@@ -23,13 +20,7 @@ async function received(format: string): Promise<string> {
     format,
     timeout_seconds: 0.2,
   };
-  const [destination] = parseDestinations({
-    destinations: [given],
-    redaction: undefined,
-    alerts: undefined,
-    forwardTo: undefined,
-    forwardToken: undefined,
-  });
+  const [destination] = parseDestinations(forwardingSettings({ destinations: [given] }));
   if (destination === undefined) throw new Error('there is no destination');
   expect(await sendTest(destination, () => undefined)).toMatchObject({ refusal: undefined });
   return promise;

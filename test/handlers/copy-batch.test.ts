@@ -1,11 +1,14 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { MESSAGE_TYPES, WEBHOOK_TYPES } from '../../src/domain.ts';
-import { createBatchStore, storeGroup } from '../../src/handlers/store-batch.ts';
+import { MESSAGE_TYPES, WEBHOOK_TYPES } from '../../src/events/domain.ts';
+import { runTransaction } from '../../src/handlers/run-transaction.ts';
+import { BatchStore } from '../../src/handlers/store-batch.ts';
+import { storeDeliveries } from '../../src/handlers/store-deliveries.ts';
+import { UNOBSERVED } from '../../src/queue/delivery-observer.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
-import { openStoringDatabase } from '../../src/store/database.ts';
-import type { Db } from '../../src/store/database.ts';
+import { openLimited } from '../../src/store/server/database.ts';
+import type { Db } from '../../src/store/server/database.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
@@ -113,8 +116,10 @@ describe('storing by COPY', () => {
     cleanUps.push(() => other.drop());
     const read = await countCopies(test.db);
     const deliveries = everything();
-    const copied = await createBatchStore(test.db, logger, forever)({ deliveries });
-    await storeGroup({ db: other.db, logger, giveUp: forever }, deliveries);
+    const copied = await new BatchStore(test.db, logger, forever).add({ deliveries });
+    await runTransaction({ db: other.db, logger, giveUp: forever }, (trx, isolate) =>
+      storeDeliveries(trx, deliveries, isolate),
+    );
     expect(await read()).toEqual({ copies: 1, inserts: 0 });
     const stored = await contents(test.db);
     expect(stored).toEqual(await contents(other.db));
@@ -136,15 +141,15 @@ describe('storing by COPY', () => {
 
   it('gives way to inserts when something is stored already, longer each time, and comes back', async () => {
     const read = await countCopies(test.db);
-    const store = createBatchStore(test.db, logger, forever);
+    const store = new BatchStore(test.db, logger, forever);
     const known = newRecord();
     const first = delivery(known);
-    await store({ deliveries: [first] });
+    await store.add({ deliveries: [first] });
     expect(await read()).toEqual({ copies: 1, inserts: 0 });
 
     // The first one in two deliveries, and a new one, beside a delivery that is stored already.
     const again = [delivery(known, newRecord()), first, delivery(known)];
-    expect(await store({ deliveries: again })).toEqual({
+    expect(await store.add({ deliveries: again })).toEqual({
       deliveries: 2,
       events: 1,
       duplicates: 2,
@@ -153,43 +158,27 @@ describe('storing by COPY', () => {
     expect(await counts(test.db)).toEqual([count(1, 1, 0), count(2, 1, 1), count(1, 0, 1)]);
     expect(await read()).toEqual({ copies: 2, inserts: 1 });
 
-    await store({ deliveries: [delivery(newRecord())] });
+    await store.add({ deliveries: [delivery(newRecord())] });
     expect(await read()).toEqual({ copies: 2, inserts: 2 });
-    await store({ deliveries: [delivery(known)] });
+    await store.add({ deliveries: [delivery(known)] });
     expect(await read()).toEqual({ copies: 3, inserts: 3 });
     for (const inserts of [4, 5, 6]) {
-      await store({ deliveries: [delivery(newRecord())] });
+      await store.add({ deliveries: [delivery(newRecord())] });
       expect(await read()).toEqual({ copies: 3, inserts });
     }
-    await store({ deliveries: [delivery(newRecord())] });
+    await store.add({ deliveries: [delivery(newRecord())] });
     expect(await read()).toEqual({ copies: 4, inserts: 6 });
-  });
-
-  it('counts identical events of one transaction once', async () => {
-    const known = newRecord();
-    const store = createBatchStore(test.db, logger, forever);
-    await store({ deliveries: [delivery(known, newRecord()), delivery(known)] });
-    const rows = await counts(test.db);
-    expect(rows.map(({ events, duplicates }) => [events, duplicates])).toEqual([
-      [2, 0],
-      [0, 1],
-    ]);
   });
 
   it('is not for what goes to quarantine', async () => {
     const read = await countCopies(test.db);
-    const store = createBatchStore(test.db, logger, forever);
+    const store = new BatchStore(test.db, logger, forever);
     const records = JSON.stringify([newRecord(), 7]);
-    await store({ deliveries: [delivery(newRecord()), queuedDelivery('AUDIT_LOG_ALL', [], { records })] });
+    await store.add({
+      deliveries: [delivery(newRecord()), queuedDelivery('AUDIT_LOG_ALL', [], { records })],
+    });
     expect(await counts(test.db)).toEqual([count(1, 1, 0), count(2, 1, 0, 1)]);
     expect(await read()).toEqual({ copies: 0, inserts: 1 });
-  });
-
-  it('isolates a row that Postgres refuses', async () => {
-    await sql`alter table audit_events add check (code <> 13)`.execute(test.db);
-    const store = createBatchStore(test.db, logger, forever);
-    await store({ deliveries: [delivery(newRecord(), { ...newRecord(), code: 13 })] });
-    expect(await counts(test.db)).toEqual([count(2, 1, 0, 1)]);
   });
 
   it('waits for the end of an outage, and then stores by inserts', async () => {
@@ -200,9 +189,12 @@ describe('storing by COPY', () => {
       test.db,
     );
     const reasons: string[] = [];
-    const onWaiting = (reason: string) => void reasons.push(reason);
-    const store = createBatchStore(test.db, logger, forever, { onWaiting });
-    const done = store({ deliveries: [delivery(newRecord())] });
+    const observer = {
+      ...UNOBSERVED,
+      waiting: (_lane: unknown, reason: string) => void reasons.push(reason),
+    };
+    const store = new BatchStore(test.db, logger, forever, { observer });
+    const done = store.add({ deliveries: [delivery(newRecord())] });
     await waitFor(() => reasons.length >= 2);
     expect(new Set(reasons)).toEqual(new Set(['disk full: full']));
     await sql`drop trigger fail_it on deliveries`.execute(test.db);
@@ -217,15 +209,15 @@ describe('storing by COPY', () => {
       settings: { default_pool_size: '1' },
     });
     cleanUps.push(() => pooler.stop());
-    const db = openStoringDatabase(pooler.through(test.databaseUrl), () => undefined);
+    const db = openLimited('storing', pooler.through(test.databaseUrl), () => undefined);
     cleanUps.push(() => db.destroy());
     const read = await countCopies(test.db);
     // More than what fits into the buffers on the way, so that much is left over after the error.
     const records = Array.from({ length: 1_500 }, () => auditRecord({ id: 1, description: 'x'.repeat(500) }));
     const known = records.map((record, id) => ({ ...record, id }));
     for (const attempt of [1, 2, 3]) {
-      const store = createBatchStore(db, logger, forever);
-      expect(await store({ deliveries: [delivery(...known)] })).toMatchObject({
+      const store = new BatchStore(db, logger, forever);
+      expect(await store.add({ deliveries: [delivery(...known)] })).toMatchObject({
         events: attempt === 1 ? known.length : 0,
       });
       expect(await read()).toMatchObject({ copies: attempt });

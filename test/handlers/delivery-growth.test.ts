@@ -30,43 +30,26 @@ describe('a delivery made to fill the memory', () => {
     expect(setAside.length).toBeGreaterThan(0);
   });
 
-  it('is told from a small one whose record has much to say, which is stored whole', () => {
-    const { events, setAside } = eventsOf(`[${bomb(2_000, 100)}]`);
-    expect([events.length, setAside.length]).toEqual([100, 0]);
-  });
+  const location = {
+    seenTime: '2018-05-01T10:20:30.000+0000',
+    lat: 51.512345,
+    lng: 0.123456,
+    ipv4: '10.100.200.30',
+  };
+  const observers = Array.from({ length: 10 }, (_, n) => ({ apMac: `AABBCC00110${n}`, rssi: -70 }));
+  const clients = Array.from({ length: 500 }, (_, x) => ({ ...location, x, deviceObservers: observers }));
+  const observations = Array.from({ length: 5_000 }, (_, x) => ({
+    ...location,
+    clientMac: '0a1b2c3d4e5f',
+    x,
+  }));
 
-  it('is told from one of many clients seen by several access points each, which is stored whole', () => {
-    const seen = {
-      seenTime: '2018-05-01T10:20:30.000+0000',
-      lat: 51.512345,
-      lng: 0.123456,
-      ipv4: '10.100.200.30',
-    };
-    const deviceObservers = Array.from({ length: 10 }, (_, n) => ({ apMac: `AABBCC00110${n}`, rssi: -70 }));
-    const records = Array.from({ length: 500 }, (_, x) => ({
-      clientMac: '0A1B2C3D4E5F',
-      ...seen,
-      x,
-      deviceObservers,
-    }));
-    const { events, setAside } = eventsOf(JSON.stringify(records));
-    expect([events.length, setAside.length]).toEqual([5_000, 0]);
-  });
-
-  it('is told from a large one of the usual kind, which is stored whole', () => {
-    const seen = {
-      clientMac: '0a1b2c3d4e5f',
-      ipv4: '10.1.2.3',
-      seenEpoch: 1_769_846_400_123,
-      rssi: -60,
-      ssid: 'x',
-    };
-    const record = {
-      ownerId: 1,
-      apMac: 'aabbcc001122',
-      observations: Array.from({ length: 5_000 }, (_, n) => ({ ...seen, x: n })),
-    };
-    const { events, setAside } = eventsOf(JSON.stringify([record, record]));
-    expect([events.length, setAside.length]).toEqual([10_000, 0]);
+  it.each([
+    ['a small one whose record has much to say', 100, `[${bomb(2_000, 100)}]`],
+    ['many clients, each seen by several access points', 5_000, JSON.stringify(clients)],
+    ['a large one of the usual kind', 5_000, JSON.stringify([{ apMac: 'aabbcc001122', observations }])],
+  ])('is told from one that is stored whole: %s', (_, count, body) => {
+    const { events, setAside } = eventsOf(body);
+    expect([events.length, setAside.length]).toEqual([count, 0]);
   });
 });

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { canonicalJson } from '../../src/exact-json.ts';
-import { EVENT_OVERHEAD, HANDLERS, splitObservations } from '../../src/handlers/families.ts';
-import type { JsonObject } from '../../src/exact-json.ts';
-import type { FieldKind } from '../../src/message-types.ts';
+import { canonicalJson } from '../../src/events/exact-json.ts';
+import { EVENT_OVERHEAD, HANDLERS, splitObservations } from '../../src/handlers/delivery-to-events.ts';
+import type { JsonObject } from '../../src/events/exact-json.ts';
+import type { FieldKind } from '../../src/events/message-types.ts';
 
 const ROOM = 1_000_000;
 
@@ -31,7 +31,6 @@ describe('splitObservations', () => {
   });
 
   it.each([
-    [{}],
     [{ apMac: 'aabbccddeeff' }],
     [{ observations: [] }],
     [{ observations: null, device_observers: {} }],

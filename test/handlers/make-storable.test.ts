@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { canonicalJson, isJsonObject, parseExactJson } from '../../src/exact-json.ts';
+import { canonicalJson, isJsonObject, parseExactJson } from '../../src/events/exact-json.ts';
 import { makeStorable, mayBeUnstorable } from '../../src/handlers/coerce.ts';
 
 describe('makeStorable', () => {

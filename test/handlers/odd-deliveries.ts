@@ -1,5 +1,5 @@
-import { FAMILY_OF } from '../../src/domain.ts';
-import type { MessageType } from '../../src/domain.ts';
+import { FAMILY_OF } from '../../src/events/domain.ts';
+import type { MessageType } from '../../src/events/domain.ts';
 
 /**
  * Texts of records with all that JSON allows, always the same ones. They are spelled here and name their members here, so
@@ -26,7 +26,7 @@ const STRINGS = words(String.raw`
   a\uDFFFb \ude00\ud83d \\u0000 \\ \" \\\\ud800 \\\ud800 [12345678901234567890] 12.0 true null
 `).concat('', ' ', '\u2028\u2029\u007F', '\uFFFF\uFFFD');
 
-/** Usual members, of which most fill a column; then others. None contains a backslash: see test/exact-json.test.ts. */
+/** Usual members, of which most fill a column; then others. None contains a backslash: see test/events/exact-json.test.ts. */
 const MEMBERS = words(String.raw`
   ownerId owner_id orgId id record_id timeStamp timestamp time_stamp seenEpoch seenTime userId code category description
   userName username vhmName hostNames config deviceIds clientMac ap_mac ipv4 ipv6 rssi lat lng ssid x locationIdHierarchy

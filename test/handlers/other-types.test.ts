@@ -1,11 +1,12 @@
+import { exactTerms } from '../../src/events/search-query.ts';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { readMessageType } from '../../src/domain.ts';
-import { createBatchStore } from '../../src/handlers/store-batch.ts';
+import { readMessageType } from '../../src/events/domain.ts';
+import { BatchStore } from '../../src/handlers/store-batch.ts';
 import { replayQuarantined } from '../../src/replay/replay.ts';
-import { ALL_SOURCES } from '../../src/store/scope.ts';
-import { searchEvents } from '../../src/store/search-events.ts';
+import { ALL_SOURCES } from '../../src/store/server/scope.ts';
+import { searchEvents } from '../../src/store/events/search-events.ts';
 import { createTestDatabase, unguarded } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { deliveryToEvents } from '../support/convert.ts';
@@ -19,8 +20,8 @@ afterAll(() => test.drop());
 
 const logger = pino({ level: 'silent' });
 const giveUp = new AbortController().signal;
-const store = (...deliveries: Parameters<ReturnType<typeof createBatchStore>>[0]['deliveries']) =>
-  createBatchStore(test.db, logger, giveUp)({ deliveries });
+const store = (...deliveries: Parameters<BatchStore['add']>[0]['deliveries']) =>
+  new BatchStore(test.db, logger, giveUp).add({ deliveries });
 
 it.each([
   ['AUDIT_LOG_ALL', { messageType: 'AUDIT_LOG_ALL' }],
@@ -57,7 +58,12 @@ it('stores events of an unknown type with their name and time, finds them by tex
     queuedDelivery('OTHER', [record], { sentType: 'NEW_ONE' }),
     queuedDelivery('AUDIT_LOG_ALL', [{}]),
   );
-  const found = await searchEvents(test.db, ALL_SOURCES, { text: 'NEEDLE' }, { limit: 5 });
+  const found = await searchEvents(
+    test.db,
+    ALL_SOURCES,
+    { terms: exactTerms({ text: 'NEEDLE' }) },
+    { limit: 5 },
+  );
   expect(found).toMatchObject([
     {
       messageType: 'OTHER',

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { CLOUD_TYPES } from '../../src/domain.ts';
-import type { CloudType } from '../../src/domain.ts';
+import { CLOUD_TYPES } from '../../src/events/domain.ts';
+import type { CloudType } from '../../src/events/domain.ts';
 import { deliveryToEvents } from '../support/convert.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
 import { oddDeliveries } from './odd-deliveries.ts';
 
-/** Of each message type. `npm run test:long` compares 111,120 events in all, `npm test` the first tenth of them. */
+/** Of each message type. `npm run test:suite long` compares 111,120 events in all, `npm test` the first tenth of them. */
 const COUNTS = [1_112, 11_112] as const;
 const [few, all] = COUNTS;
 const count = process.env['LONG_TESTS'] === undefined ? few : all;

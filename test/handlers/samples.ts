@@ -1,4 +1,4 @@
-import type { MessageType } from '../../src/domain.ts';
+import type { MessageType } from '../../src/events/domain.ts';
 import { auditRecord } from '../support/deliveries.ts';
 
 /** A record of a message type, and what is to be read from it. */
@@ -9,14 +9,53 @@ export interface Sample {
   readonly columns: Readonly<Record<string, string>>;
 }
 
-const TIME_STAMP = Date.parse('2026-01-31T08:00:00.123Z');
+const OCCURRED_AT = '2026-01-31T08:00:00.123Z';
 const time = (text: string) => Date.parse(text);
 
+const OWNER = { ownerId: 1_234_567, orgId: 0 };
+const ENVELOPE = { ...OWNER, timeStamp: time(OCCURRED_AT) };
+
+type Plain = Readonly<Record<string, string | number>>;
+
+/** The columns of members that are read as they are: each has the name of its member in snake_case, and its text. */
+const columnsOf = (plain: Plain) =>
+  Object.fromEntries(
+    Object.entries(plain).map(([member, value]) => [
+      member.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      String(value),
+    ]),
+  );
+
+/** A record of members that are read as they are and of others, which are given with their columns. */
+const sample = (
+  messageType: MessageType,
+  plain: Plain,
+  others: { readonly record?: object; readonly columns?: Readonly<Record<string, string>> } = {},
+): Sample => ({
+  messageType,
+  record: { ...ENVELOPE, ...plain, ...others.record },
+  occurredAt: OCCURRED_AT,
+  columns: { ...columnsOf(plain), ...others.columns },
+});
+
+const AUDIT = { userId: 2_345_678, code: 40_001, category: 3, deviceCount: 2, orgName: 'North' };
+
+const SEEN_BY_AP = {
+  ipv4: '10.1.2.3',
+  ipv6: 'fe80::a1b:2cff:fe3d:4e5f',
+  rssi: -67,
+  manufacturer: 'Example Inc.',
+  os: 'ExampleOS',
+  lat: 37.4,
+  lng: -121.9,
+  unc: 5.25,
+  x: 1.5,
+  y: 0.25,
+};
+
+const SEEN = { ipv4: '10.1.2.3', lat: 51.5, lng: 0.125 };
+
 const ACCESS = {
-  ownerId: 1_234_567,
-  orgId: 0,
-  id: 77,
-  timeStamp: TIME_STAMP,
   username: 'jane',
   vhmId: 4711,
   calledStationId: 'AA-BB-CC-00-11-22:Guest WiFi',
@@ -25,248 +64,173 @@ const ACCESS = {
   identity: 'jane@example.com',
   nasPortType: 'Wireless-802.11',
   nasIdentifier: 'ap-lobby',
-  mgmtMacAddress: 'AABB.CC00.1120',
 };
 
+const ACCESS_RECORD = { id: 77, mgmtMacAddress: 'AABB.CC00.1120' };
 const ACCESS_COLUMNS = {
   record_id: '77',
-  username: 'jane',
-  vhm_id: '4711',
-  called_station_id: 'AA-BB-CC-00-11-22:Guest WiFi',
-  calling_station_id: '0A-1B-2C-3D-4E-5F',
   client_mac: '0a1b2c3d4e5f',
   ap_mac: 'aabbcc001122',
-  ssid: 'Guest WiFi',
-  identity: 'jane@example.com',
-  nas_port_type: 'Wireless-802.11',
-  nas_identifier: 'ap-lobby',
   mgmt_mac_address: 'aabbcc001120',
+};
+
+const ACCOUNTING = {
+  ...ACCESS,
+  deviceSerialNumber: '02301234567890',
+  acctSessionId: '5F00-AB',
+  acctMultiId: 'm-1',
+  groupName: 'staff',
+  nasIpAddress: '10.0.0.2',
+  nasPort: 0,
+  acctSessionTime: 3540,
+  acctAuthentic: 'RADIUS',
+  connectInfo: '11ax',
+  acctInputOctets: 4_294_967_296,
+  acctOutputOctets: 1024,
+  acctTerminateCause: 'User-Request',
+  serviceType: 'Framed-User',
+  framedIpAddress: '10.1.2.3',
+  acctStartDelay: 0,
+  acctStopDelay: 1,
+  attributeNum: 25,
+};
+
+const ALERT = {
+  summary: 'Access point ap-lobby is offline',
+  severityId: 1,
+  severityName: 'Critical',
+  categoryId: 2,
+  categoryName: 'Device',
+  messageMetadataId: 1001,
+  messageMetadataType: 'EVENT',
+  siteId: 77,
+  siteName: 'North',
+  alertPolicyId: 8,
+  alertPolicyName: 'Default',
+  alertRuleId: 9,
+  acknowledgedUsername: 'admin@example.com',
 };
 
 /** One realistic record of each message type: specification for audit, the public record for the others. */
 export const SAMPLES: readonly Sample[] = [
-  {
-    messageType: 'AUDIT_LOG_ALL',
+  sample('AUDIT_LOG_ALL', AUDIT, {
     record: {
-      ...auditRecord({ timeStamp: TIME_STAMP, code: 40_001, category: 3 }),
-      deviceCount: 2,
+      ...auditRecord({ timeStamp: ENVELOPE.timeStamp, ...AUDIT }),
       hostNames: ['ap-1', 'ap "two"'],
       deviceIds: [11, 22],
       config: { ppsk: { name: 'guest' } },
-      orgName: 'North',
     },
-    occurredAt: '2026-01-31T08:00:00.123Z',
     columns: {
-      user_id: '2345678',
-      code: '40001',
-      category: '3',
       description: 'User admin@example.com logged in',
       user_name: 'admin@example.com',
       vhm_name: 'VHM-EXAMPLE',
-      org_name: 'North',
-      device_count: '2',
       host_names: '{"ap-1","ap \\"two\\""}',
       config: '{"ppsk":{"name":"guest"}}',
       device_ids: '{"11","22"}',
     },
-  },
+  }),
   {
     messageType: 'LOCATION_AP_CENTRIC',
     record: {
-      ownerId: 1_234_567,
-      orgId: 0,
+      ...OWNER,
       apMac: 'aabbcc001122',
       observations: [
         {
+          ...SEEN_BY_AP,
           clientMac: '0a1b2c3d4e5f',
-          ipv4: '10.1.2.3',
-          ipv6: 'fe80::a1b:2cff:fe3d:4e5f',
           seenTime: '2015-10-09T07:00:00.000+0000',
           seenEpoch: time('2015-10-09T07:00:00.250Z'),
           ssid: null,
-          rssi: -67,
-          manufacturer: 'Example Inc.',
-          os: 'ExampleOS',
-          lat: 37.4,
-          lng: -121.9,
-          unc: 5.25,
-          x: 1.5,
-          y: 0.25,
         },
       ],
     },
     occurredAt: '2015-10-09T07:00:00.250Z',
-    columns: {
-      client_mac: '0a1b2c3d4e5f',
-      ap_mac: 'aabbcc001122',
-      ipv4: '10.1.2.3',
-      ipv6: 'fe80::a1b:2cff:fe3d:4e5f',
-      rssi: '-67',
-      lat: '37.4',
-      lng: '-121.9',
-      manufacturer: 'Example Inc.',
-      os: 'ExampleOS',
-      unc: '5.25',
-      x: '1.5',
-      y: '0.25',
-    },
+    columns: { ...columnsOf(SEEN_BY_AP), client_mac: '0a1b2c3d4e5f', ap_mac: 'aabbcc001122' },
   },
   {
     messageType: 'LOCATION_CLIENT_CENTRIC',
     record: {
-      ownerId: 1_234_567,
-      orgId: 0,
+      ...OWNER,
+      ...SEEN,
       clientMac: '0A1B2C3D4E5F',
-      ipv4: '10.1.2.3',
       seenTime: '2018-05-01T10:20:30.000+0000',
-      lat: 51.5,
-      lng: 0.125,
       deviceObservers: [{ apMac: 'AABBCC001122', rssi: -70, locationIdHierarchy: [101, 202, 303] }],
     },
     occurredAt: '2018-05-01T10:20:30.000Z',
     columns: {
+      ...columnsOf(SEEN),
       client_mac: '0a1b2c3d4e5f',
       ap_mac: 'aabbcc001122',
-      ipv4: '10.1.2.3',
       rssi: '-70',
-      lat: '51.5',
-      lng: '0.125',
       location_id_hierarchy: '{"101","202","303"}',
     },
   },
-  {
-    messageType: 'GDPR_LOG_ALL',
-    record: {
-      ownerId: 1_234_567,
-      orgId: 0,
-      logId: 5,
-      timeStamp: TIME_STAMP,
-      start: '2026-01-31T07:00:00Z',
-      end: time('2026-01-31T07:30:00Z'),
-      status: 'DONE',
-      category: 'DELETE',
-      mac: '0A:1B:2C:3D:4E:5F',
-      admin: 'admin@example.com',
-      description: 'client data deleted',
+  sample(
+    'GDPR_LOG_ALL',
+    { status: 'DONE', category: 'DELETE', description: 'client data deleted' },
+    {
+      record: {
+        logId: 5,
+        start: '2026-01-31T07:00:00Z',
+        end: time('2026-01-31T07:30:00Z'),
+        mac: '0A:1B:2C:3D:4E:5F',
+        admin: 'admin@example.com',
+      },
+      columns: {
+        record_id: '5',
+        start_time: '2026-01-31T07:00:00.000Z',
+        end_time: '2026-01-31T07:30:00.000Z',
+        client_mac: '0a1b2c3d4e5f',
+        username: 'admin@example.com',
+      },
     },
-    occurredAt: '2026-01-31T08:00:00.123Z',
-    columns: {
-      record_id: '5',
-      start_time: '2026-01-31T07:00:00.000Z',
-      end_time: '2026-01-31T07:30:00.000Z',
-      status: 'DONE',
-      category: 'DELETE',
-      client_mac: '0a1b2c3d4e5f',
-      username: 'admin@example.com',
-      description: 'client data deleted',
-    },
-  },
+  ),
   {
     messageType: 'CREDENTIAL_LOG_ALL',
-    record: { ownerId: 1_234_567, orgId: 0, id: 9, timestamp: TIME_STAMP, username: 'jane', vhmId: 'VHM-1' },
-    occurredAt: '2026-01-31T08:00:00.123Z',
+    record: { ...OWNER, id: 9, timestamp: ENVELOPE.timeStamp, username: 'jane', vhmId: 'VHM-1' },
+    occurredAt: OCCURRED_AT,
     columns: { record_id: '9', username: 'jane', vhm_id: 'VHM-1' },
   },
-  {
-    messageType: 'ACCOUNTING_LOG_ALL',
+  sample('ACCOUNTING_LOG_ALL', ACCOUNTING, {
     record: {
-      ...ACCESS,
-      deviceSerialNumber: '02301234567890',
-      acctSessionId: '5F00-AB',
-      acctMultiId: 'm-1',
-      groupName: 'staff',
-      nasIpAddress: '10.0.0.2',
-      nasPort: 0,
+      ...ACCESS_RECORD,
       acctStartTime: time('2026-01-31T07:00:00Z'),
       acctStopTime: time('2026-01-31T07:59:00Z'),
-      acctSessionTime: 3540,
-      acctAuthentic: 'RADIUS',
-      connectInfo: '11ax',
-      acctInputOctets: 4_294_967_296,
-      acctOutputOctets: 1024,
-      acctTerminateCause: 'User-Request',
-      serviceType: 'Framed-User',
-      framedIpAddress: '10.1.2.3',
-      acctStartDelay: 0,
-      acctStopDelay: 1,
-      attributeNum: 25,
       eventTime: time('2026-01-31T07:59:01Z'),
     },
-    occurredAt: '2026-01-31T08:00:00.123Z',
     columns: {
       ...ACCESS_COLUMNS,
-      device_serial_number: '02301234567890',
-      acct_session_id: '5F00-AB',
-      acct_multi_id: 'm-1',
-      group_name: 'staff',
-      nas_ip_address: '10.0.0.2',
-      nas_port: '0',
       acct_start_time: '2026-01-31T07:00:00.000Z',
       acct_stop_time: '2026-01-31T07:59:00.000Z',
-      acct_session_time: '3540',
-      acct_authentic: 'RADIUS',
-      connect_info: '11ax',
-      acct_input_octets: '4294967296',
-      acct_output_octets: '1024',
-      acct_terminate_cause: 'User-Request',
-      service_type: 'Framed-User',
-      framed_ip_address: '10.1.2.3',
-      acct_start_delay: '0',
-      acct_stop_delay: '1',
-      attribute_num: '25',
       event_time: '2026-01-31T07:59:01.000Z',
     },
-  },
-  {
-    messageType: 'AUTHENTICATION_LOG_ALL',
-    record: {
-      ...ACCESS,
-      sn: '02301234567890',
-      authType: 'EAP-TLS',
-      reply: 'Access-Reject',
-      authDate: time('2026-01-31T07:58:00Z'),
-      rejectReason: 'certificate expired',
+  }),
+  sample(
+    'AUTHENTICATION_LOG_ALL',
+    { ...ACCESS, authType: 'EAP-TLS', reply: 'Access-Reject', rejectReason: 'certificate expired' },
+    {
+      record: { ...ACCESS_RECORD, sn: '02301234567890', authDate: time('2026-01-31T07:58:00Z') },
+      columns: {
+        ...ACCESS_COLUMNS,
+        device_serial_number: '02301234567890',
+        auth_date: '2026-01-31T07:58:00.000Z',
+      },
     },
-    occurredAt: '2026-01-31T08:00:00.123Z',
-    columns: {
-      ...ACCESS_COLUMNS,
-      device_serial_number: '02301234567890',
-      auth_type: 'EAP-TLS',
-      reply: 'Access-Reject',
-      auth_date: '2026-01-31T07:58:00.000Z',
-      reject_reason: 'certificate expired',
-    },
-  },
-  {
-    messageType: 'EMAIL_LOG_ALL',
-    record: {
-      ownerId: 1_234_567,
-      orgId: 0,
-      id: 3,
-      timeStamp: TIME_STAMP,
+  ),
+  sample(
+    'EMAIL_LOG_ALL',
+    {
       username: 'guest@example.com',
       userId: 42,
       customerId: 'C-1',
       approverEmail: 'boss@example.com',
       status: 'SENT',
     },
-    occurredAt: '2026-01-31T08:00:00.123Z',
-    columns: {
-      record_id: '3',
-      username: 'guest@example.com',
-      user_id: '42',
-      customer_id: 'C-1',
-      approver_email: 'boss@example.com',
-      status: 'SENT',
-    },
-  },
-  {
-    messageType: 'SMS_LOG_ALL',
-    record: {
-      ownerId: 1_234_567,
-      orgId: 0,
-      id: 4,
-      timeStamp: TIME_STAMP,
+    { record: { id: 3 }, columns: { record_id: '3' } },
+  ),
+  sample(
+    'SMS_LOG_ALL',
+    {
       userId: 42,
       customerId: 'C-1',
       tel: '+41 79 000 00 00',
@@ -276,71 +240,30 @@ export const SAMPLES: readonly Sample[] = [
       statusFromProvider: 'queued',
       providerType: 'example',
     },
-    occurredAt: '2026-01-31T08:00:00.123Z',
-    columns: {
-      record_id: '4',
-      user_id: '42',
-      customer_id: 'C-1',
-      tel: '+41 79 000 00 00',
-      profile_name: 'guests',
-      status: 'SEND_OUT',
-      message_id: 'M-1',
-      status_from_provider: 'queued',
-      provider_type: 'example',
-    },
-  },
+    { record: { id: 4 }, columns: { record_id: '4' } },
+  ),
   {
     messageType: 'ALERT',
     record: {
+      ...OWNER,
+      ...ALERT,
       id: 'a-5',
-      ownerId: 1_234_567,
-      orgId: 0,
-      timestamp: '2026-01-31T08:00:00.123Z',
-      summary: 'Access point ap-lobby is offline',
-      severityId: 1,
-      severityName: 'Critical',
-      categoryId: 2,
-      categoryName: 'Device',
-      messageMetadataId: 1001,
-      messageMetadataType: 'EVENT',
+      timestamp: OCCURRED_AT,
       source: { sourceTypeId: 'D', sourceType: 'DEVICE', sourceId: '11', sourceName: 'ap-lobby' },
-      siteId: 77,
-      siteName: 'North',
-      alertPolicyId: 8,
-      alertPolicyName: 'Default',
-      alertRuleId: 9,
       acknowledged: false,
-      acknowledgedUsername: 'admin@example.com',
       tags: [{ name: 'reason', value: 'power' }],
     },
-    occurredAt: '2026-01-31T08:00:00.123Z',
+    occurredAt: OCCURRED_AT,
     columns: {
+      ...columnsOf(ALERT),
       record_id: 'a-5',
-      summary: 'Access point ap-lobby is offline',
-      severity_id: '1',
-      severity_name: 'Critical',
-      category_id: '2',
-      category_name: 'Device',
-      message_metadata_id: '1001',
-      message_metadata_type: 'EVENT',
       alert_source_id: '11',
       alert_source_name: 'ap-lobby',
       alert_source_type: 'DEVICE',
       alert_source_type_id: 'D',
-      site_id: '77',
-      site_name: 'North',
-      alert_policy_id: '8',
-      alert_policy_name: 'Default',
-      alert_rule_id: '9',
       acknowledged: 'false',
-      acknowledged_username: 'admin@example.com',
       tags: '[{"name":"reason","value":"power"}]',
     },
   },
-  {
-    messageType: 'OTHER',
-    record: { ownerId: 1_234_567, orgId: 0, timeStamp: TIME_STAMP, anything: [1] },
-    occurredAt: '2026-01-31T08:00:00.123Z',
-    columns: {},
-  },
+  sample('OTHER', {}, { record: { anything: [1] } }),
 ];

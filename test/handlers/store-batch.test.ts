@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createBatchStore } from '../../src/handlers/store-batch.ts';
+import { BatchStore } from '../../src/handlers/store-batch.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
 import { createTestDatabase, emptyTables, unguarded } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
@@ -17,7 +17,8 @@ beforeEach(() => emptyTables(test.db));
 const logger = pino({ level: 'silent' });
 const forever = new AbortController().signal;
 
-const store = (...deliveries: QueuedDelivery[]) => createBatchStore(test.db, logger, forever)({ deliveries });
+const store = (...deliveries: QueuedDelivery[]) =>
+  new BatchStore(test.db, logger, forever).add({ deliveries });
 
 const audits = async () =>
   (await sql<Record<string, unknown>>`select * from audit_log order by id`.execute(test.db)).rows;
@@ -56,13 +57,6 @@ describe('storing a batch', () => {
     expect(rows).toEqual([{ id: '9007199254740993' }]);
   });
 
-  it('keeps the host names and device ids beside one that is null', async () => {
-    await store(
-      queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ hostNames: ['ap-1', null], deviceIds: [null, 7, 8] })]),
-    );
-    expect(await audits()).toMatchObject([{ host_names: ['ap-1'], device_ids: ['7', '8'] }]);
-  });
-
   it('changes nothing when the same job runs again', async () => {
     const delivery = queuedDelivery('AUDIT_LOG_ALL', [auditRecord(), 'x'], {
       records: JSON.stringify([auditRecord()]),
@@ -84,19 +78,6 @@ describe('storing a batch', () => {
       { record_count: 2, expected_count: 2, event_count: 2, duplicate_count: 0, quarantined_count: 0 },
       { record_count: 2, expected_count: 2, event_count: 0, duplicate_count: 2, quarantined_count: 0 },
     ]);
-  });
-
-  it('collapses a redelivery within one batch', async () => {
-    const records = [auditRecord()];
-    await store(queuedDelivery('AUDIT_LOG_ALL', records), queuedDelivery('AUDIT_LOG_ALL', records));
-    expect(await audits()).toHaveLength(1);
-    expect((await counts()).map((row) => row.event_count + row.duplicate_count)).toEqual([1, 1]);
-  });
-
-  it('keeps identical records of one body apart', async () => {
-    const record = auditRecord();
-    await store(queuedDelivery('AUDIT_LOG_ALL', [record, record]));
-    expect(await audits()).toHaveLength(2);
   });
 
   it('writes one row an observation, and a record without any as a row of its own', async () => {

@@ -1,8 +1,8 @@
-import type * as store from '../../src/store/history.ts';
-import type { HistoryLink, HistoryRow } from '../../src/store/history.ts';
+import type * as store from '../../src/store/reconcile/history.ts';
+import type { HistoryLink, HistoryRow } from '../../src/store/reconcile/history.ts';
 
 /**
- * Takes the place of `src/store/history.ts` in simulations without a database (`run.ts` resolves it to this file): the same
+ * Takes the place of `src/store/reconcile/history.ts` in simulations without a database (`run.ts` resolves it to this file): the same
  * functions on rows in memory.
  */
 

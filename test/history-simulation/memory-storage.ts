@@ -1,9 +1,9 @@
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely';
-import { judgeRange } from '../../src/history/coverage.ts';
-import { historyOf } from '../../src/history/log-kinds.ts';
-import type { ComparedQuarter } from '../../src/store/coverage.ts';
-import type { HistoryRow } from '../../src/store/history.ts';
-import type { Tables } from '../../src/store/tables.ts';
+import { judgeRange } from '../../src/reconcile/coverage.ts';
+import { historyOf } from '../../src/reconcile/log-kinds.ts';
+import type { ComparedQuarter } from '../../src/store/reconcile/coverage.ts';
+import type { HistoryRow } from '../../src/store/reconcile/history.ts';
+import type { Tables } from '../../src/store/server/schema/tables.ts';
 import { beginRows } from './memory-history.ts';
 import type { Storage } from './simulate.ts';
 import { quarterOf } from './simulate.ts';

@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
 import type { Outcome } from './simulate.ts';
 
 /** The comparison, the schedule and the coverage are the program's own; its tables are in memory. */
-const STORE = import.meta.resolve('../../src/store/history.ts');
+const STORE = import.meta.resolve('../../src/store/reconcile/history.ts');
 const MEMORY = import.meta.resolve('./memory-history.ts');
 
 /** Failures of one run that are printed. */

@@ -1,15 +1,15 @@
 import { pino } from 'pino';
 import { createRandom } from '../../emulator/random.ts';
 import type { LogRecord } from '../../src/cloud/contract/logs.ts';
-import { createCallBudget } from '../../src/history/call-budget.ts';
-import type { CallBudget } from '../../src/history/call-budget.ts';
-import { QUARTER_MS, type HistoryContext } from '../../src/history/compare-history.ts';
-import { historyOf } from '../../src/history/log-kinds.ts';
-import { ROUND_MS } from '../../src/history/schedule.ts';
-import { createSweep } from '../../src/history/sweep.ts';
-import type { Db } from '../../src/store/database.ts';
-import type { CoverageState } from '../../src/store/coverage.ts';
+import { createCallBudget } from '../../src/reconcile/call-budget.ts';
+import type { CallBudget } from '../../src/reconcile/call-budget.ts';
+import { QUARTER_MS, type HistoryContext } from '../../src/reconcile/compare-history.ts';
+import { historyOf } from '../../src/reconcile/log-kinds.ts';
+import { ROUND_MS } from '../../src/reconcile/schedule.ts';
+import { createSweep } from '../../src/reconcile/sweep.ts';
+import type { Db } from '../../src/store/server/database.ts';
 import { drawWorld, EVENTS_MS, START, type LogEntry, type SentDelivery, type World } from './world.ts';
+import type { CoverageState } from '../../src/store/server/schema/cloud-tables.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

@@ -1,7 +1,7 @@
 import { createRandom } from '../../emulator/random.ts';
 import type { Random } from '../../emulator/random.ts';
 import type { LogRecord } from '../../src/cloud/contract/logs.ts';
-import type { LoggedType } from '../../src/history/log-kinds.ts';
+import type { LoggedType } from '../../src/reconcile/log-kinds.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

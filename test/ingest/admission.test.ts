@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { HttpError } from '../../src/errors.ts';
-import { createAdmission } from '../../src/ingest/admission.ts';
-import type { InFlight } from '../../src/ingest/admission.ts';
+import { HttpError } from '../../src/lib/errors.ts';
+import { Admission } from '../../src/ingest/admission.ts';
+import type { MemoryReservation } from '../../src/ingest/admission.ts';
 import { createSourceRates } from '../../src/ingest/source-rates.ts';
 
 const KIB = 1024;
@@ -13,7 +13,7 @@ const REQUEST = 8 * KIB;
 function admissionOfTheTest() {
   const log: string[] = [];
   const logger = pino({}, { write: (line) => void log.push(line) });
-  const admission = createAdmission({ maxBytesInFlight: 100 * KIB, maxBodyBytes: 40 * KIB, logger });
+  const admission = new Admission({ maxBytesInFlight: 100 * KIB, maxBodyBytes: 40 * KIB, logger });
   return { admission, log };
 }
 
@@ -30,10 +30,10 @@ function isTaken(work: () => void): boolean {
   }
 }
 
-const proven = (inFlight: InFlight, bytes = 0): InFlight => {
-  inFlight.admit(true);
-  inFlight.add(bytes);
-  return inFlight;
+const proven = (reservation: MemoryReservation, bytes = 0): MemoryReservation => {
+  reservation.admit(true);
+  reservation.add(bytes);
+  return reservation;
 };
 
 describe('admission', () => {
@@ -55,37 +55,6 @@ describe('admission', () => {
     expect(log).toHaveLength(2);
   });
 
-  it('gives back what a delivery held once, however often it ends', () => {
-    const { admission } = admissionOfTheTest();
-    const stays = proven(admission.begin('a'), 40 * KIB);
-    const ends = proven(admission.begin('a'), 40 * KIB);
-    ends.release();
-    ends.release();
-    proven(admission.begin('a'), 60 * KIB);
-    expect(() => admission.begin('a').admit(true)).toThrow(REFUSED);
-    stays.release();
-    expect(() => admission.begin('a').admit(true)).not.toThrow();
-  });
-
-  it('lets what is in grow to twice the mark and no further', () => {
-    const { admission } = admissionOfTheTest();
-    const inside = proven(admission.begin('a'));
-    inside.add(200 * KIB + REQUEST);
-    expect(() => inside.add(1)).toThrow(REFUSED);
-    inside.release();
-    expect(() => proven(admission.begin('a'), 200 * KIB)).not.toThrow();
-  });
-
-  it('always has room for the largest body, as sent and as inflated', () => {
-    const { admission } = admissionOfTheTest();
-    const unproven = admission.begin('a');
-    unproven.admit(false);
-    unproven.add(40 * KIB);
-    unproven.prove();
-    unproven.add(40 * KIB);
-    expect(() => proven(admission.begin('a'))).not.toThrow();
-  });
-
   it('keeps those without proof to a budget of their own, which costs the others nothing', () => {
     const { admission } = admissionOfTheTest();
     const strangers = Array.from({ length: 1_000 }, () => admission.begin('a'));
@@ -105,7 +74,7 @@ describe('admission', () => {
   it('keeps large deliveries to a share, so that there is room for small ones', () => {
     const logger = pino({ level: 'silent' });
     const MIB = 1024 * KIB;
-    const admission = createAdmission({ maxBytesInFlight: 64 * MIB, maxBodyBytes: 10 * MIB, logger });
+    const admission = new Admission({ maxBytesInFlight: 64 * MIB, maxBodyBytes: 10 * MIB, logger });
     const senders = Array.from({ length: 64 }, () => proven(admission.begin('a')));
     const isOver = senders.map((sender) => !isTaken(() => sender.add(10 * MIB)));
     expect(isOver.filter((over) => !over)).toHaveLength(3);
@@ -115,28 +84,14 @@ describe('admission', () => {
     for (const sender of [...senders, ...small]) sender.release();
     expect(() => proven(admission.begin('a'), 10 * MIB)).not.toThrow();
   });
-
-  it('moves a delivery to the others once it is proven, if they have room', () => {
-    const { admission } = admissionOfTheTest();
-    const signed = admission.begin('a');
-    signed.admit(false);
-    signed.add(30 * KIB);
-    const full = proven(admission.begin('a'), 100 * KIB);
-    expect(() => signed.prove()).toThrow(REFUSED);
-    full.release();
-    signed.prove();
-    const rest = admission.begin('a');
-    rest.admit(false);
-    expect(() => rest.add(80 * KIB)).not.toThrow();
-  });
 });
 
 describe('admission of several sources', () => {
-  const from = (admission: ReturnType<typeof createAdmission>, source: string, bytes = 0) => {
-    const inFlight = admission.begin(source);
-    inFlight.admit(true);
-    inFlight.add(bytes);
-    return inFlight;
+  const from = (admission: Admission, source: string, bytes = 0) => {
+    const reservation = admission.begin(source);
+    reservation.admit(true);
+    reservation.add(bytes);
+    return reservation;
   };
 
   it('refuses the source that has more than an equal part, and no other', () => {
@@ -151,14 +106,14 @@ describe('admission of several sources', () => {
     const { admission } = admissionOfTheTest();
     const cut: string[] = [];
     const reading = ['first', 'second', 'third'].map((name) => {
-      const inFlight = from(admission, 'noisy', 20 * KIB);
-      const stop = inFlight.reading((error) => {
+      const reservation = from(admission, 'noisy', 20 * KIB);
+      reservation.beginReading((error) => {
         expect(error).toMatchObject({ status: 503, retryAfter: 5 });
         cut.push(name);
-        inFlight.release();
+        reservation.release();
       });
-      onTestFinished(stop);
-      return inFlight;
+      onTestFinished(() => reservation.endReading());
+      return reservation;
     });
     reading[0]?.add(50 * KIB);
     reading[2]?.add(50 * KIB);
@@ -172,15 +127,15 @@ describe('admission of several sources', () => {
   it('never cuts off a body that is read already, and gives others the mark once more beside it', () => {
     const { admission } = admissionOfTheTest();
     const noisy = from(admission, 'noisy', 200 * KIB);
-    const stop = noisy.reading(() => expect.unreachable());
-    stop();
+    noisy.beginReading(() => expect.unreachable());
+    noisy.endReading();
     expect(() => from(admission, 'quiet', 90 * KIB)).not.toThrow();
     expect(() => from(admission, 'quiet', 90 * KIB)).toThrow(REFUSED);
   });
 
   it('leaves a source as many deliveries as are free for others', () => {
     const logger = pino({ level: 'silent' });
-    const admission = createAdmission({ maxBytesInFlight: 1024 ** 3, maxBodyBytes: KIB, logger });
+    const admission = new Admission({ maxBytesInFlight: 1024 ** 3, maxBodyBytes: KIB, logger });
     const admitted = (source: string) => {
       let count = 0;
       while (count < 3_000 && isTaken(() => from(admission, source))) count += 1;
@@ -196,7 +151,7 @@ describe('admission of several sources', () => {
       () => 0,
     );
     const logger = pino({ level: 'silent' });
-    const admission = createAdmission({ maxBytesInFlight: 100 * KIB, maxBodyBytes: KIB, rates, logger });
+    const admission = new Admission({ maxBytesInFlight: 100 * KIB, maxBodyBytes: KIB, rates, logger });
     for (let n = 0; n < 3; n += 1) from(admission, 'noisy');
     const refusal = { status: 429, code: 'RATE_LIMITED', retryAfter: 1 };
     expect(errorOf(() => from(admission, 'noisy'))).toMatchObject(refusal);
@@ -218,7 +173,7 @@ describe('admission of several sources', () => {
     fc.assert(
       fc.property(fc.array(act, { maxLength: 120 }), (acts) => {
         const { admission } = admissionOfTheTest();
-        const inside = new Map<InFlight, { source: string; bytes: number }>();
+        const inside = new Map<MemoryReservation, { source: string; bytes: number }>();
         const sum = (source?: string) =>
           [...inside.values()].reduce(
             (total, each) => total + (source === undefined || each.source === source ? each.bytes : 0),
@@ -231,20 +186,20 @@ describe('admission of several sources', () => {
             inside.delete(first);
             continue;
           }
-          const inFlight = admission.begin(source);
+          const reservation = admission.begin(source);
           const held = sum(source);
           const sources = new Set([...inside.values()].map((each) => each.source)).add(source).size;
           const taken = isTaken(() => {
-            inFlight.admit(true);
-            inside.set(inFlight, { source, bytes: REQUEST });
-            inFlight.reading(() => inside.delete(inFlight));
-            inFlight.add(bytes);
-            inside.set(inFlight, { source, bytes: REQUEST + bytes });
+            reservation.admit(true);
+            inside.set(reservation, { source, bytes: REQUEST });
+            reservation.beginReading(() => inside.delete(reservation));
+            reservation.add(bytes);
+            inside.set(reservation, { source, bytes: REQUEST + bytes });
           });
-          if (taken && isRead) inFlight.reading(() => undefined)();
+          if (taken && isRead) reservation.endReading();
           if (!taken) {
-            inFlight.release();
-            inside.delete(inFlight);
+            reservation.release();
+            inside.delete(reservation);
           }
           expect(taken || held + REQUEST + bytes >= (75 * KIB) / sources).toBe(true);
           expect(sum()).toBeLessThanOrEqual(300 * KIB + 2 * REQUEST);
@@ -300,35 +255,35 @@ it('is for any order of deliveries what the sums of their bytes say', () => {
     fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
       const { admission } = admissionOfTheTest();
       const model = new Model();
-      const real = new Map<number, InFlight>();
+      const real = new Map<number, MemoryReservation>();
       for (const { delivery, act, bytes } of steps) {
         const inside = model.inside.get(delivery);
-        const inFlight = real.get(delivery) ?? admission.begin('a');
+        const reservation = real.get(delivery) ?? admission.begin('a');
         let expected = true;
         let taken = true;
         if (act === 'admit proven' || act === 'admit unproven') {
           if (inside !== undefined) continue;
           const isProven = act === 'admit proven';
           expected = !model.refuses[`${isProven}`] && model.hasRoom(isProven, REQUEST);
-          taken = isTaken(() => inFlight.admit(isProven));
+          taken = isTaken(() => reservation.admit(isProven));
           if (expected) {
             model.inside.set(delivery, { isProven, bytes: REQUEST });
-            real.set(delivery, inFlight);
+            real.set(delivery, reservation);
           }
         } else if (inside === undefined) {
-          inFlight.release();
+          reservation.release();
         } else if (act === 'add') {
           expected = model.hasRoom(inside.isProven, bytes);
-          taken = isTaken(() => inFlight.add(bytes));
+          taken = isTaken(() => reservation.add(bytes));
           if (expected) inside.bytes += bytes;
         } else if (act === 'prove') {
           if (inside.isProven) continue;
           expected = !model.refuses.true && model.hasRoom(true, inside.bytes);
-          taken = isTaken(() => inFlight.prove());
+          taken = isTaken(() => reservation.prove());
           if (expected) inside.isProven = true;
         } else {
-          inFlight.release();
-          inFlight.release();
+          reservation.release();
+          reservation.release();
           model.inside.delete(delivery);
           real.delete(delivery);
         }

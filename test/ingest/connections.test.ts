@@ -107,6 +107,21 @@ describe('closing', () => {
     await close();
   });
 
+  it('meets a request that crosses the end of a kept connection with an end, not with a reset', async () => {
+    const { close, inHand, port } = await holding(NEVER);
+    const { socket, received } = connectRaw(port, POST);
+    await waitFor(() => inHand.length === 1);
+    inHand[0]?.end();
+    await waitFor(() => received() !== '');
+    const ended = once(socket, 'end').then(() => 'an end');
+    const failed = once(socket, 'error').then(([error]: Error[]) => error);
+    // It has arrived at this machine, and the server has not read it yet.
+    socket.write(POST);
+    const closing = close();
+    expect(await Promise.race([ended, failed])).toBe('an end');
+    await closing;
+  });
+
   it('does not wait for a TLS handshake that never comes', async () => {
     const { close, accepted, port } = await holding(NEVER, createTlsServer());
     const silent = connectRaw(port);

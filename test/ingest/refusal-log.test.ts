@@ -82,9 +82,7 @@ describe('the listener', () => {
   it('counts refusals of strangers, logs those of proven senders one by one, and measures all', async () => {
     const refused: number[] = [];
     const observer = {
-      taken: () => undefined,
       refused: (status: number) => void refused.push(status),
-      deferred: () => undefined,
     };
     const { server, request, post, log } = await serve({ observer });
     for (let n = 0; n < 10; n += 1) {

@@ -1,13 +1,13 @@
 import { createHmac } from 'node:crypto';
-import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { gzipSync } from 'node:zlib';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { CLOUD_TYPES } from '../../src/domain.ts';
-import type { Durability } from '../../src/domain.ts';
-import { OutageError } from '../../src/errors.ts';
-import { createAdmission } from '../../src/ingest/admission.ts';
+import { CLOUD_TYPES } from '../../src/events/domain.ts';
+import type { Durability } from '../../src/events/domain.ts';
+import { OutageError } from '../../src/lib/errors.ts';
+import { Admission } from '../../src/ingest/admission.ts';
 import { createSourceRates } from '../../src/ingest/source-rates.ts';
-import { createSecretVerifier } from '../../src/ingest/verify-secret.ts';
+import { SecretVerifier } from '../../src/ingest/verify-secret.ts';
 import { auditRecord } from '../support/deliveries.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { AUDIT, chunk, connectRaw, ErrorBody, head, refusal, SECRET, serve } from './serve.ts';
@@ -78,11 +78,9 @@ describe('401', () => {
       const { request, deliveries, log } = await serve();
       const response = await request(path, { method: 'POST', headers, body: BODY });
       expect(response.headers.get('www-authenticate')).toBe('Basic realm="xiq-sink"');
-      expect(await refusal(response)).toEqual({
-        status: 401,
-        code: 'UNAUTHORIZED',
-        message: 'the secret is missing or wrong, or the source is unknown',
-      });
+      const { status, code, message } = await refusal(response);
+      expect({ status, code }).toEqual({ status: 401, code: 'UNAUTHORIZED' });
+      expect(message).toContain('or the source is unknown');
       expect(deliveries).toEqual([]);
       for (const told of [SECRET, 'wrong-wrong', 'sha256=', 'admin@example.com'])
         expect(log()).not.toContain(told);
@@ -98,18 +96,12 @@ describe('401', () => {
 });
 
 it('a check of the secret that fails lets nothing in', async () => {
-  const fail = () => {
-    throw new Error('no check');
-  };
-  const { post, deliveries } = await serve({
-    verifier: {
-      use: () => undefined,
-      verifyHeaders: fail,
-      isOffered: fail,
-      isSigned: fail,
-      verifySignature: fail,
-    },
-  });
+  class FailingVerifier extends SecretVerifier {
+    override verifyHeaders(): never {
+      throw new Error('no check');
+    }
+  }
+  const { post, deliveries } = await serve({ verifier: new FailingVerifier([]) });
   expect(await refusal(await post(BODY))).toMatchObject({ status: 500, code: 'INTERNAL_ERROR' });
   expect(deliveries).toEqual([]);
 });
@@ -132,11 +124,9 @@ describe('404 and 405', () => {
     '404 is for the message type %s, and names all',
     async (messageType) => {
       const { post, deliveries } = await serve();
-      expect(await refusal(await post(BODY, {}, `/ingest/default/${messageType}`))).toEqual({
-        status: 404,
-        code: 'NO_SUCH_MESSAGE_TYPE',
-        message: `unknown message type: use one of ${CLOUD_TYPES.join(', ')}`,
-      });
+      const { status, code, message } = await refusal(await post(BODY, {}, `/ingest/default/${messageType}`));
+      expect({ status, code }).toEqual({ status: 404, code: 'NO_SUCH_MESSAGE_TYPE' });
+      expect(message).toContain(CLOUD_TYPES.join(', '));
       expect(deliveries).toEqual([]);
     },
   );
@@ -181,45 +171,27 @@ describe('413 and 415', () => {
 
   it('413 reaches a sender that goes on sending, and names the setting', async () => {
     const { post, deliveries } = await serve({ maxBodyBytes: LIMIT });
-    expect(await refusal(await post(Buffer.alloc(5_000_000, 0x20)))).toEqual({
-      status: 413,
-      code: 'BODY_TOO_LARGE',
-      message: 'the body is larger than 1000 bytes (setting MAX_BODY_BYTES)',
-    });
+    const { status, code, message } = await refusal(await post(Buffer.alloc(5_000_000, 0x20)));
+    expect({ status, code }).toEqual({ status: 413, code: 'BODY_TOO_LARGE' });
+    expect(message).toMatch(/1000 bytes.*MAX_BODY_BYTES/);
     expect(deliveries).toEqual([]);
   });
 
-  it.each([
-    ['gzip', gzipSync],
-    ['deflate', deflateSync],
-    ['br', brotliCompressSync],
-    ['zstd', zstdCompressSync],
-  ])(
-    '413 is for what %s inflates beyond the limit; the limit itself is taken',
-    async (encoding, compress) => {
-      const { post, deliveries } = await serve({ maxBodyBytes: LIMIT });
-      const headers = { 'content-encoding': encoding };
-      expect((await post(compress(body()), headers)).status).toBe(200);
-      expect(await refusal(await post(compress(body(' ')), headers))).toMatchObject({ status: 413 });
-      expect(await refusal(await post(compress(Buffer.alloc(10_000_000)), headers))).toMatchObject({
-        status: 413,
-      });
-      expect(deliveries).toHaveLength(1);
-    },
-  );
+  it('413 is for what inflates beyond the limit; the limit itself is taken', async () => {
+    const { post, deliveries } = await serve({ maxBodyBytes: LIMIT });
+    const headers = { 'content-encoding': 'gzip' };
+    expect((await post(gzipSync(body()), headers)).status).toBe(200);
+    expect(await refusal(await post(gzipSync(body(' ')), headers))).toMatchObject({ status: 413 });
+    expect(deliveries).toHaveLength(1);
+  });
 
-  it.each(['compress', 'gzip, br', 'x'])(
-    '415 is for the encoding %j, and names the known',
-    async (encoding) => {
-      const { post, deliveries } = await serve();
-      const { status, code, message } = await refusal(await post(BODY, { 'content-encoding': encoding }));
-      expect({ status, code }).toEqual({ status: 415, code: 'UNSUPPORTED_ENCODING' });
-      expect(message).toBe(
-        'unsupported Content-Encoding: use one of identity, gzip, x-gzip, deflate, br, zstd',
-      );
-      expect(deliveries).toEqual([]);
-    },
-  );
+  it('415 is for an unknown encoding, and names the known', async () => {
+    const { post, deliveries } = await serve();
+    const { status, code, message } = await refusal(await post(BODY, { 'content-encoding': 'compress' }));
+    expect({ status, code }).toEqual({ status: 415, code: 'UNSUPPORTED_ENCODING' });
+    expect(message).toContain('identity, gzip, x-gzip, deflate, br, zstd');
+    expect(deliveries).toEqual([]);
+  });
 
   it('neither is told to who has no secret', async () => {
     const { request } = await serve({ maxBodyBytes: LIMIT });
@@ -248,29 +220,25 @@ describe('429', () => {
     'x-forwarded-for': forwarded,
   });
 
-  it('is for the address that a trusted proxy names, and for no other behind it', async () => {
-    const { post, log } = await serve({ trustedProxies: ['loopback'] });
-    for (let n = 0; n < 20; n += 1) expect((await post(BODY, wrongFrom('192.0.2.1'))).status).toBe(401);
-    expect((await post(BODY, wrongFrom('192.0.2.1'))).status).toBe(429);
+  it.each([
     // What a sender itself puts in front of what the proxy adds does not count.
-    expect((await post(BODY, wrongFrom('198.51.100.7, 192.0.2.1'))).status).toBe(429);
-    expect((await post(BODY, wrongFrom('192.0.2.2'))).status).toBe(401);
-    expect(log()).toContain('"remote":"192.0.2.1"');
-  });
-
-  it('counts the proxies that there are, and takes their word for nothing but an address', async () => {
-    const { post, log } = await serve({ trustedProxies: 1 });
-    for (let n = 0; n < 20; n += 1) await post(BODY, wrongFrom(`192.0.2.${n}, 203.0.113.9`));
-    expect((await post(BODY, wrongFrom('192.0.2.99, 203.0.113.9'))).status).toBe(429);
+    ['the address that a trusted proxy names', ['loopback'], '192.0.2.1', '198.51.100.7, 192.0.2.1', 429],
+    ['no other address behind it', ['loopback'], '192.0.2.1', '192.0.2.2', 401],
+    [
+      'the address that one proxy adds, whatever comes before it',
+      1,
+      '192.0.2.1, 203.0.113.9',
+      '<x>, 203.0.113.9',
+      429,
+    ],
+    ['the connection, unless a proxy is trusted', undefined, '192.0.2.1', '198.51.100.1', 429],
+  ])('is for %s', async (_, trustedProxies, forwarded, next, expected) => {
+    const { post, log } = await serve({ trustedProxies });
+    for (let n = 0; n < 20; n += 1) expect((await post(BODY, wrongFrom(forwarded))).status).toBe(401);
+    expect((await post(BODY, wrongFrom(next))).status).toBe(expected);
     await post(BODY, wrongFrom('<script>'));
     expect(log()).not.toContain('<script>');
-  });
-
-  it('does not look at X-Forwarded-For unless a proxy is trusted', async () => {
-    const { post, log } = await serve();
-    for (let n = 0; n < 20; n += 1) await post(BODY, wrongFrom(`192.0.2.${n}`));
-    expect((await post(BODY, wrongFrom('198.51.100.1'))).status).toBe(429);
-    expect(log()).not.toContain('192.0.2.');
+    expect(log().includes('"remote":"192.0.2.1"')).toBe(Array.isArray(trustedProxies));
   });
 
   it('is left out when the count itself fails: a wrong secret is still refused, a right one taken', async () => {
@@ -291,19 +259,26 @@ describe('429', () => {
   });
 });
 
+const silent = pino({ level: 'silent' });
+
+/** Room for 20,000 bytes at a time, unless told otherwise. */
+const admissionOf = (options: Partial<ConstructorParameters<typeof Admission>[0]> = {}) =>
+  new Admission({ maxBytesInFlight: 20_000, maxBodyBytes: 20_000, logger: silent, ...options });
+
 describe('503 and 500', () => {
   it('503 is for a delivery too many, before its body has come, but not to who has no secret', async () => {
     const { promise, resolve } = Promise.withResolvers<Durability>();
     let handedOver = 0;
-    const logger = pino({ level: 'silent' });
     const { port, post, request } = await serve({
-      admission: createAdmission({ maxBytesInFlight: 20_000, maxBodyBytes: 20_000, logger }),
+      admission: admissionOf(),
       enqueue: () => {
         handedOver += 1;
         return promise;
       },
     });
-    const first = post(`{"a":"${'x'.repeat(15_000)}"}`);
+    // It is large only once it is inflated.
+    const body = gzipSync(`{"a":"${'x'.repeat(15_000)}"}`);
+    const first = post(body, { 'content-encoding': 'gzip' });
     await waitFor(() => handedOver === 1);
     const second = connectRaw(port, head('Content-Length: 10'));
     await waitFor(() => second.received().startsWith('HTTP/1.1 503 '));
@@ -315,29 +290,9 @@ describe('503 and 500', () => {
     expect((await post('{}')).status).toBe(200);
   });
 
-  it('503 is for a delivery too many also when it is large only once inflated', async () => {
-    const { promise, resolve } = Promise.withResolvers<Durability>();
-    let handedOver = 0;
-    const logger = pino({ level: 'silent' });
-    const { post } = await serve({
-      admission: createAdmission({ maxBytesInFlight: 20_000, maxBodyBytes: 20_000, logger }),
-      enqueue: () => {
-        handedOver += 1;
-        return promise;
-      },
-    });
-    const body = gzipSync(`{"a":"${'x'.repeat(15_000)}"}`);
-    const first = post(body, { 'content-encoding': 'gzip' });
-    await waitFor(() => handedOver === 1);
-    expect((await post('{}')).status).toBe(503);
-    resolve('queued');
-    expect((await first).status).toBe(200);
-  });
-
   it('503 breaks a body off that would go beyond all bounds, and the connection ends', async () => {
-    const logger = pino({ level: 'silent' });
     const { port, post } = await serve({
-      admission: createAdmission({ maxBytesInFlight: 1_000, maxBodyBytes: 1_000, logger }),
+      admission: admissionOf({ maxBytesInFlight: 1_000, maxBodyBytes: 1_000 }),
       maxBodyBytes: 100_000,
     });
     const sender = connectRaw(port, head('Content-Length: 90000'), Buffer.alloc(50_000, 0x20));
@@ -347,13 +302,12 @@ describe('503 and 500', () => {
   });
 
   it('503 ends a body that another source needs the room of, and never that of the other source', async () => {
-    const logger = pino({ level: 'silent' });
     const { port, post, log } = await serve({
-      verifier: createSecretVerifier([
+      verifier: new SecretVerifier([
         { name: 'default', secrets: [SECRET] },
         { name: 'quiet', secrets: [SECRET] },
       ]),
-      admission: createAdmission({ maxBytesInFlight: 20_000, maxBodyBytes: 20_000, logger }),
+      admission: admissionOf(),
     });
     const noisy = connectRaw(port, head('Content-Length: 40000'), Buffer.alloc(35_000, 0x20));
     await waitFor(async () => (await post('{}')).status === 503);
@@ -366,17 +320,8 @@ describe('503 and 500', () => {
   });
 
   it('408 is for a body that stalls, and 429 with the time to wait for a source over its limits', async () => {
-    const logger = pino({ level: 'silent' });
-    const rates = createSourceRates(() => ({ deliveriesPerSecond: 1 }), logger);
-    const { port, post } = await serve({
-      admission: createAdmission({
-        maxBytesInFlight: 20_000,
-        maxBodyBytes: 20_000,
-        rates,
-        stalledMs: 100,
-        logger,
-      }),
-    });
+    const rates = createSourceRates(() => ({ deliveriesPerSecond: 1 }), silent);
+    const { port, post } = await serve({ admission: admissionOf({ rates, stalledMs: 100 }) });
     const stalling = connectRaw(port, head('Content-Length: 9000'), Buffer.alloc(8_000, 0x20));
     await stalling.closed;
     expect(stalling.received()).toMatch(/^HTTP\/1.1 408 [^]*"error_code":"BODY_STALLED"/);
@@ -387,10 +332,7 @@ describe('503 and 500', () => {
   });
 
   it('503 is over once the connection that held too much is broken', async () => {
-    const logger = pino({ level: 'silent' });
-    const { port, post } = await serve({
-      admission: createAdmission({ maxBytesInFlight: 20_000, maxBodyBytes: 20_000, logger }),
-    });
+    const { port, post } = await serve({ admission: admissionOf() });
     const sender = connectRaw(port, head('Content-Length: 14000'), Buffer.alloc(13_000, 0x20));
     await waitFor(async () => (await post('{}')).status === 503);
     sender.socket.destroy();
@@ -407,11 +349,9 @@ describe('503 and 500', () => {
       });
       const response = await post(body);
       expect(response.headers.get('retry-after')).toBe('10');
-      expect(await refusal(response)).toEqual({
-        status: 503,
-        code: 'QUEUE_UNAVAILABLE',
-        message: 'queue and spool are unavailable; send the delivery again',
-      });
+      const { status, code, message } = await refusal(response);
+      expect({ status, code }).toEqual({ status: 503, code: 'QUEUE_UNAVAILABLE' });
+      expect(message).not.toContain('hunter2');
     },
   );
 
@@ -420,8 +360,6 @@ describe('503 and 500', () => {
     const { post, request } = await serve({
       enqueue: () => Promise.reject(new OutageError('away')),
       observer: {
-        taken: () => undefined,
-        refused: () => undefined,
         deferred: (source, messageType) => void deferred.push(`${source} ${messageType}`),
       },
     });
@@ -439,24 +377,9 @@ describe('503 and 500', () => {
     const response = await post(BODY);
     expect(response.status).toBe(500);
     const body = ErrorBody.parse(await response.json());
-    expect(body).toMatchObject({
-      error_code: 'INTERNAL_ERROR',
-      error_message: 'internal error: the delivery was not accepted; send it again',
-    });
+    expect(body.error_code).toBe('INTERNAL_ERROR');
+    expect(body.error_message).not.toContain('x is not a function');
     expect(log()).toContain(body.error_id);
     expect(log()).toContain('x is not a function');
-  });
-
-  it('the next delivery is taken once the queue is back', async () => {
-    let away = true;
-    const { post } = await serve({
-      enqueue: async () => {
-        if (away) throw new OutageError('away');
-        return 'queued';
-      },
-    });
-    expect((await post(BODY)).status).toBe(503);
-    away = false;
-    expect((await post(BODY)).status).toBe(200);
   });
 });

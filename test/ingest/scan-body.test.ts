@@ -1,15 +1,16 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isRawNumber, parseExactJson } from '../../src/exact-json.ts';
+import { isRawNumber, parseExactJson } from '../../src/events/exact-json.ts';
 import { BODY_LIMITS, exceededLimit, scanBody } from '../../src/ingest/scan-body.ts';
-import type { BodyShape } from '../../src/ingest/scan-body.ts';
+import type { ScannedBody } from '../../src/ingest/scan-body.ts';
 
 const scan = (text: string) => scanBody(Buffer.from(text));
 const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** What the scan has to count, from the parsed value of a text without white space. */
-function shapeOf(value: unknown): Pick<BodyShape, 'depth' | 'structural' | 'longestName'> {
-  if (typeof value !== 'object' || value === null) return { depth: 0, structural: 0, longestName: 0 };
+function shapeOf(value: unknown): Pick<ScannedBody, 'depth' | 'structural' | 'longestName' | 'objects'> {
+  if (typeof value !== 'object' || value === null)
+    return { depth: 0, structural: 0, longestName: 0, objects: 0 };
   const members = Object.entries(value);
   const inner = members.map(([, member]) => shapeOf(member));
   const colons = Array.isArray(value) ? 0 : members.length;
@@ -24,6 +25,7 @@ function shapeOf(value: unknown): Pick<BodyShape, 'depth' | 'structural' | 'long
       colons +
       inner.reduce((sum, { structural }) => sum + structural, 0),
     longestName: Math.max(0, ...names, ...inner.map(({ longestName }) => longestName)),
+    objects: inner.reduce((sum, { objects }) => sum + objects, Array.isArray(value) ? 0 : 1),
   };
 }
 
@@ -34,9 +36,9 @@ describe('the scan', () => {
   it('counts levels, structure, names and elements as a parser finds them', () => {
     fc.assert(
       fc.property(json, (value) => {
-        const { depth, structural, longestName, nonObjects } = scan(JSON.stringify(value));
+        const { depth, structural, longestName, objects, nonObjects } = scan(JSON.stringify(value));
         const parsed: unknown = JSON.parse(JSON.stringify(value));
-        expect({ depth, structural, longestName }).toEqual(shapeOf(parsed));
+        expect({ depth, structural, longestName, objects }).toEqual(shapeOf(parsed));
         expect(nonObjects).toBe(Array.isArray(parsed) ? parsed.filter((part) => !isObject(part)).length : 0);
       }),
       { numRuns: 1_000 },
@@ -76,6 +78,14 @@ describe('the scan', () => {
     const record = '{"a":{"b":[1,{"c":2}]}}';
     expect(scan(`[{}, ${record} ,{"d":1}]`).largestRecord).toBe(record.length);
     expect(scan(` ${record}\n`).largestRecord).toBe(record.length);
+  });
+
+  it('measures a record that is one byte larger than the largest before it', () => {
+    expect(scan('[{"a":1},{"a":12}]').largestRecord).toBe('{"a":12}'.length);
+  });
+
+  it('counts 0.0000001, which JavaScript prints with an exponent', () => {
+    expect(scan('[{"a":0.0000001}]').exactNumbers).toBe(1);
   });
 
   it('ends whatever the bytes are', () => {
@@ -140,7 +150,6 @@ describe('the content', () => {
 });
 
 describe('a body beyond a limit is named with it', () => {
-  const MIB = 1024 * 1024;
   const list = (element: string, count: number) => `[${Array(count).fill(element).join(',')}]`;
 
   it.each([
@@ -154,17 +163,5 @@ describe('a body beyond a limit is named with it', () => {
     const { max, problem } = BODY_LIMITS[measure];
     expect(exceededLimit(scan(bodyOf(max)))).toBeUndefined();
     expect(exceededLimit(scan(bodyOf(max + (measure === 'structural' ? 3 : 1))))).toBe(problem);
-  });
-
-  it.each([
-    ['brackets', Buffer.alloc(32 * MIB, '[')],
-    ['numbers', Buffer.from(list('1e400', 1_700_000))],
-    ['arrays of nothing', Buffer.from(list('[]', 3_000_000))],
-    ['commas', Buffer.alloc(32 * MIB, ',')],
-  ])('before the rest of %s is looked at', (_, body) => {
-    const began = process.cpuUsage();
-    expect(exceededLimit(scanBody(body))).toBeDefined();
-    const { user, system } = process.cpuUsage(began);
-    expect((user + system) / 1_000).toBeLessThan(50);
   });
 });

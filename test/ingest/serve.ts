@@ -3,15 +3,17 @@ import type { Socket } from 'node:net';
 import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { createAdmission } from '../../src/ingest/admission.ts';
-import { createFailedSecrets } from '../../src/failed-secrets.ts';
+import { Admission } from '../../src/ingest/admission.ts';
+import { createFailedSecrets } from '../../src/ingest/failed-secrets.ts';
 import type { HttpListener } from '../../src/ingest/http-listener.ts';
 import { createIngestServer } from '../../src/ingest/ingest-server.ts';
 import type { IngestServerOptions } from '../../src/ingest/ingest-server.ts';
 import { createReadiness } from '../../src/observe/readiness.ts';
 import type { Checks } from '../../src/observe/readiness.ts';
-import { createSecretVerifier } from '../../src/ingest/verify-secret.ts';
+import { SecretVerifier } from '../../src/ingest/verify-secret.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
+import { UNOBSERVED, type DeliveryObserver } from '../../src/queue/delivery-observer.ts';
+import type { FairQueue } from '../../src/queue/fair-queue.ts';
 
 export const SECRET = 'first-secret-0123456789';
 export const SECOND_SECRET = 'other:secret:0123456789';
@@ -35,25 +37,35 @@ export interface Serving {
 /** Serves on a free port of 127.0.0.1 until the test is over. The queue takes everything, unless overridden. */
 export async function serve({
   checks = {},
+  enqueue,
+  observer,
   ...overrides
-}: Partial<IngestServerOptions> & { checks?: Checks } = {}): Promise<Serving> {
+}: Partial<Omit<IngestServerOptions, 'queue' | 'observer'>> & {
+  checks?: Checks;
+  enqueue?: FairQueue['enqueue'];
+  observer?: Partial<DeliveryObserver>;
+} = {}): Promise<Serving> {
   const deliveries: QueuedDelivery[] = [];
   const lines: string[] = [];
   const logger = pino({ level: 'trace' }, { write: (line) => void lines.push(line) });
   const maxBodyBytes = overrides.maxBodyBytes ?? 100_000;
   const server = createIngestServer({
     knowsSources: () => true,
-    verifier: createSecretVerifier([{ name: 'default', secrets: [SECRET, SECOND_SECRET] }]),
+    verifier: new SecretVerifier([{ name: 'default', secrets: [SECRET, SECOND_SECRET] }]),
     failedSecrets: createFailedSecrets(),
-    enqueue: async (delivery) => {
-      deliveries.push(delivery);
-      return 'queued';
+    queue: {
+      enqueue:
+        enqueue ??
+        (async (delivery) => {
+          deliveries.push(delivery);
+          return 'queued';
+        }),
     },
     maxBodyBytes,
-    admission: createAdmission({ maxBytesInFlight: 64 * 1024 * 1024, maxBodyBytes, logger }),
+    admission: new Admission({ maxBytesInFlight: 64 * 1024 * 1024, maxBodyBytes, logger }),
     trustedProxies: undefined,
     readiness: createReadiness(checks, logger),
-    observer: { taken: () => undefined, refused: () => undefined, deferred: () => undefined },
+    observer: { ...UNOBSERVED, ...observer },
     tls: undefined,
     logger,
     ...overrides,

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { HttpError } from '../../src/errors.ts';
+import { HttpError } from '../../src/lib/errors.ts';
 import { createSourceRates } from '../../src/ingest/source-rates.ts';
 
 const logger = pino({ level: 'silent' });

@@ -1,13 +1,13 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { createTurns } from '../../src/ingest/turns.ts';
+import { Turns } from '../../src/ingest/normalize-sent.ts';
 
 /** Turns on a clock and an event loop of the test's own. */
 function turnsOfTheTest() {
   let now = 0;
   let next: (() => void) | undefined;
   const order: string[] = [];
-  const turns = createTurns(
+  const turns = new Turns(
     () => now,
     (run) => (next = run),
   );
@@ -47,7 +47,7 @@ it('runs all work once, in the order of each source, and passes results and erro
     fc.asyncProperty(fc.array(item, { maxLength: 60 }), async (items) => {
       let now = 0;
       const deferred: (() => void)[] = [];
-      const turns = createTurns(
+      const turns = new Turns(
         () => now,
         (next) => deferred.push(next),
       );

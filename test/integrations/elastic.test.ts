@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { indexTemplate, ingestPipeline } from '../../integrations/elastic/elastic.ts';
 import { formatEcs } from '../../src/forward/formats/ecs.ts';
 import { elasticsearchOptions } from '../../src/forward/senders/elasticsearch.ts';
-import type { StoredEvent } from '../../src/store/stored-event.ts';
+import type { StoredEvent } from '../../src/events/stored-event.ts';
 import { EVENTS, eventsOfAnyText } from '../forward/formats/stored-events.ts';
 
 const anyObject = z.record(z.string(), z.unknown());

@@ -6,14 +6,14 @@ import { z } from 'zod';
 import { calculatedFields, TAGS, typesOfKind } from '../../integrations/splunk/cim.ts';
 import type { Condition, Expression } from '../../integrations/splunk/cim.ts';
 import { confFiles } from '../../integrations/splunk/conf.ts';
-import { MESSAGE_TYPES } from '../../src/domain.ts';
-import type { MessageType } from '../../src/domain.ts';
+import { MESSAGE_TYPES } from '../../src/events/domain.ts';
+import type { MessageType } from '../../src/events/domain.ts';
 import { factsOf } from '../../src/forward/formats/facts.ts';
-import type { Fact } from '../../src/forward/formats/facts.ts';
+import type { Fact } from '../../src/forward/formats/readings.ts';
 import { formatJson } from '../../src/forward/formats/json.ts';
-import { RECORD_KINDS, recordKind } from '../../src/record-kind.ts';
+import { RECORD_KINDS, recordKind } from '../../src/events/record-kind.ts';
 import { SOURCETYPES } from '../../src/forward/senders/splunk-hec.ts';
-import type { StoredEvent } from '../../src/store/stored-event.ts';
+import type { StoredEvent } from '../../src/events/stored-event.ts';
 import { EVENT_OF_KIND, EVENTS, sampleEvent } from '../forward/formats/stored-events.ts';
 
 type Value = string | readonly string[];
@@ -101,36 +101,36 @@ test.each(MESSAGE_TYPES)('the json format of %s has every field that the add-on 
 
 /** What the fields must be according to the facts that all other formats write. */
 function expectedOf(event: StoredEvent): Record<string, Fact | undefined> {
-  const { kind, outcome, told, derived } = factsOf(event);
+  const { kind, outcome, recorded, derived } = factsOf(event);
   const result = outcome === 'unknown' ? undefined : outcome;
-  const clientMac = told['client_mac'];
+  const clientMac = recorded['client_mac'];
   switch (kind) {
     case 'ppskCreated':
     case 'ppskDeleted':
       return {
         action: kind === 'ppskCreated' ? 'created' : 'deleted',
         status: result,
-        user: derived['target_user'] ?? told['actor_name'],
-        src_user: told['actor_name'],
+        user: derived['target_user'] ?? recorded['actor_name'],
+        src_user: recorded['actor_name'],
         user_id: undefined,
       };
     case 'login':
-      return { action: result, user: told['actor_name'], user_id: told['actor_id'] };
+      return { action: result, user: recorded['actor_name'], user_id: recorded['actor_id'] };
     case 'logout':
     case 'configuration':
     case 'audit':
       return {
         action: { logout: 'logoff', configuration: 'modified', audit: undefined }[kind],
         status: result,
-        user: told['actor_name'],
-        dest: told['host_names'] ?? 'ExtremeCloud IQ',
+        user: recorded['actor_name'],
+        dest: recorded['host_names'] ?? 'ExtremeCloud IQ',
       };
     case 'authentication':
-      return { action: result, user: told['user_name'], src_mac: clientMac };
+      return { action: result, user: recorded['user_name'], src_mac: clientMac };
     case 'accountingStart':
     case 'accountingInterim':
     case 'accountingStop':
-      return { user: told['user_name'], src_mac: clientMac, src_ip: derived['client_ip'] };
+      return { user: recorded['user_name'], src_mac: clientMac, src_ip: derived['client_ip'] };
     case 'email':
       return { action: outcome === 'success' ? 'delivered' : undefined, recipient: derived['recipient'] };
     case 'gdprDeletion':
@@ -139,20 +139,20 @@ function expectedOf(event: StoredEvent): Record<string, Fact | undefined> {
       return {
         action: { gdprDeletion: 'deleted', gdprDownload: 'read', gdpr: undefined }[kind],
         status: result,
-        user: told['actor_name'],
+        user: recorded['actor_name'],
         object: clientMac,
       };
     case 'location':
-      return { src_ip: derived['client_ip'], src_mac: clientMac, dvc: told['ap_mac'] };
+      return { src_ip: derived['client_ip'], src_mac: clientMac, dvc: recorded['ap_mac'] };
     case 'alert':
-      return { description: told['description'], dest: told['alert_source_name'] };
+      return { description: recorded['description'], dest: recorded['alert_source_name'] };
     case 'ruleAlert':
       return {
-        description: told['description'],
-        signature: told['rule_title'],
-        signature_id: told['rule_name'],
+        description: recorded['description'],
+        signature: recorded['rule_title'],
+        signature_id: recorded['rule_name'],
         src_mac: clientMac,
-        user: told['user_name'],
+        user: recorded['user_name'],
       };
     case 'credential':
     case 'sms':

@@ -2,32 +2,19 @@ import { randomUUID } from 'node:crypto';
 import { array, assert, asyncProperty, constant, constantFrom, integer, oneof, tuple } from 'fast-check';
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Inventory } from '../../src/cloud/inventory.ts';
 import { createRefresher } from '../../src/inventory/refresh.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import type { Db } from '../../src/store/database.ts';
-import { namesAsOf } from '../../src/store/names-as-of.ts';
-import { ALL_SOURCES } from '../../src/store/scope.ts';
-import { createTestDatabase, emptyTables } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { namesAsOf } from '../../src/store/reconcile/inventory.ts';
+import { ALL_SOURCES } from '../../src/store/server/scope.ts';
+import { emptyTables } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 
 const HOUR = 3_600_000;
 
-let test: TestDatabase;
-let db: Db;
+const test = useDatabase();
 let now: number;
-beforeAll(async () => {
-  test = await createTestDatabase();
-  db = openDatabase(test.databaseUrl, () => undefined);
-});
-afterAll(async () => {
-  await db.destroy();
-  await test.drop();
-});
-beforeEach(async () => {
-  await reset();
-});
+beforeEach(reset);
 
 async function reset(): Promise<void> {
   await emptyTables(test.db);
@@ -69,7 +56,7 @@ function startProcess(inventory: Inventory, source = 'default') {
   const lines: string[] = [];
   const logger = pino({ level: 'warn' }, { write: (line: string) => lines.push(line) });
   const clock = { now: () => now, sleep: async () => undefined };
-  const refresher = createRefresher({ db, clock, holder: randomUUID(), logger });
+  const refresher = createRefresher({ db: test.service, clock, holder: randomUUID(), logger });
   return {
     lines,
     round: () => refresher.round({ source, inventory }),
@@ -200,13 +187,13 @@ describe('a refresh', () => {
           ),
         );
         const found = await namesAsOf(
-          db,
+          test.service,
           ALL_SOURCES,
           asked.map(({ id, at }) => ({ source: 'default', mac: macOf(id), at })),
         );
         expect(found.map((one) => one?.accessPoint)).toEqual(asked.map(({ name }) => name));
       }),
-      { numRuns: 40 },
+      { numRuns: 15 },
     );
   });
 });

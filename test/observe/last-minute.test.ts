@@ -1,6 +1,6 @@
 import { array, assert, double, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createLastMinute } from '../../src/observe/last-minute.ts';
+import { createLastMinute } from '../../src/observe/process-figures.ts';
 
 /** A clock that the test moves, in milliseconds. */
 function createClock(at = 0) {

@@ -8,6 +8,7 @@ import {
   registerArrivalMetrics,
 } from '../../src/observe/worker-metrics.ts';
 import type { Arrival } from '../../src/observe/worker-metrics.ts';
+import { destinationStatus } from './destination-status.ts';
 
 const open = () => createMetrics({ version: '1.2.3', role: 'all' });
 
@@ -31,12 +32,12 @@ describe('metrics', () => {
     const label = createSourceLabel(() => ['default']);
     const ingest = createIngestMetrics(metrics.registry, label);
     for (let n = 0; n < 1_000; n += 1) {
-      ingest.taken(
+      ingest.accepted(
         { source: `made-up-${n}`, messageType: 'SMS_LOG_ALL', recordCount: 1, bodyBytes: 1 },
         0.001,
       );
     }
-    ingest.taken({ source: 'default', messageType: 'SMS_LOG_ALL', recordCount: 1, bodyBytes: 1 }, 0.001);
+    ingest.accepted({ source: 'default', messageType: 'SMS_LOG_ALL', recordCount: 1, bodyBytes: 1 }, 0.001);
     const lines = await samples(metrics, 'deliveries_total');
     expect(lines).toHaveLength(102);
     expect(lines).toContain('xiq_sink_deliveries_total{source="other",message_type="SMS_LOG_ALL"} 900');
@@ -49,8 +50,8 @@ describe('metrics', () => {
       metrics.registry,
       createSourceLabel(() => []),
     );
-    ingest.taken({ source: 'a', messageType: 'GDPR_LOG_ALL', recordCount: 3, bodyBytes: 500 }, 0.004);
-    ingest.taken({ source: 'a', messageType: 'GDPR_LOG_ALL', recordCount: 1, bodyBytes: 100 }, 0.7);
+    ingest.accepted({ source: 'a', messageType: 'GDPR_LOG_ALL', recordCount: 3, bodyBytes: 500 }, 0.004);
+    ingest.accepted({ source: 'a', messageType: 'GDPR_LOG_ALL', recordCount: 1, bodyBytes: 100 }, 0.7);
     ingest.refused(503);
     ingest.committed(5);
     expect(await samples(metrics, 'records_total')).toEqual([
@@ -91,7 +92,11 @@ describe('metrics', () => {
         if (!answers) throw new Error('away');
         return jobs;
       },
-      state: () => ({ works: false, spool: { bytes: 9, segments: 2, oldestAt: Date.now() - 60_000 } }),
+      state: () => ({
+        works: false,
+        failure: 'away',
+        spool: { bytes: 9, segments: 2, oldestAt: Date.now() - 60_000 },
+      }),
     };
     registerQueueMetrics(metrics.registry, queue);
     expect(await samples(metrics, 'queue_jobs')).toEqual([]);
@@ -115,25 +120,12 @@ describe('metrics', () => {
 
   it('show how each destination is', async () => {
     const metrics = open();
-    const status = {
-      name: 'siem',
-      state: 'refused' as const,
+    const status = destinationStatus('siem', {
+      state: 'refused',
       behind_since: new Date(Date.now() - 5_000),
       behind_count: 12,
       rejected_count: 3,
-      cursor_position: '1',
-      cursor_xid: null,
-      cursor_id: null,
-      generation: '0',
-      sent_count: '0',
-      lease_holder: null,
-      lease_until: null,
-      last_sent_at: null,
-      last_error: null,
-      last_error_at: null,
-      created_at: new Date(),
-      rejected_in_row: 0,
-    };
+    });
     const forwarding = createForwardingMetrics(metrics.registry, async () => [status]);
     forwarding.sent('siem', 40);
     forwarding.failed('siem');

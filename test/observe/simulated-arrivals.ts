@@ -1,4 +1,4 @@
-import type { HistoryHour } from '../../src/observe/weekly-rates.ts';
+import type { HistoryHour } from '../../src/observe/silence/weekly-rates.ts';
 
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;

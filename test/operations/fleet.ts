@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import type { Role } from '../../src/serve/roles.ts';
+import type { Role } from '../../src/config/roles.ts';
 import { startBalancer } from '../support/balancer.ts';
 import type { BalancerName } from '../support/balancer.ts';
 import { SECRET } from '../support/program.ts';

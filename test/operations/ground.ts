@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import { Client } from 'pg';
-import { createRoles } from '../../src/store/create-roles.ts';
+import { createRoles } from '../../src/store/server/roles/create-roles.ts';
 import { createPostgresPart } from '../faults/postgres-part.ts';
 import { READER_ROLE, SERVICE_ROLE, withRole } from '../support/roles.ts';
 

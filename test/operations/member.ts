@@ -1,7 +1,7 @@
 import { freePort } from '../support/free-port.ts';
 import { PROGRAM, startProgramAt } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
-import type { Role } from '../../src/serve/roles.ts';
+import type { Role } from '../../src/config/roles.ts';
 
 /** One process of the service, which is started again and again on the same port and the same directory. */
 export interface Member {

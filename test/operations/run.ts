@@ -4,7 +4,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, Option } from '@commander-js/extra-typings';
 import { createRandom } from '../../emulator/random.ts';
-import { describeError } from '../../src/errors.ts';
+import { describeError } from '../../src/lib/errors.ts';
 import { createPayloads } from '../faults/payloads.ts';
 import type { Payloads } from '../faults/payloads.ts';
 import { createProgress } from '../faults/progress.ts';

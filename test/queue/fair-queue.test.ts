@@ -1,164 +1,72 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { afterEach, describe, expect, it } from 'vitest';
-import { OutageError } from '../../src/errors.ts';
-import { inspectQueue } from '../../src/queue/batch-queue.ts';
+import { expect, it, onTestFinished } from 'vitest';
+import { OutageError } from '../../src/lib/errors.ts';
 import { packBody } from '../../src/queue/delivery-batch.ts';
-import type { QueuedDelivery, ReadDelivery } from '../../src/queue/delivery-batch.ts';
-import { startDeliveryWorker } from '../../src/queue/delivery-worker.ts';
-import type { QueueLocation } from '../../src/queue/engine.ts';
-import { openFairQueue } from '../../src/queue/fair-queue.ts';
-import type { Lane } from '../../src/queue/lanes.ts';
+import { FairQueue } from '../../src/queue/fair-queue.ts';
 import { chooseQueue, LANES, queueNamesOf } from '../../src/queue/lanes.ts';
-import { BACKENDS, emptyRedis } from '../support/backends.ts';
-import { createTestDatabase } from '../support/database.ts';
-import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
-import { hasRedisServer, startRedis } from '../support/redis.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { queuedDelivery } from '../support/deliveries.ts';
 
 const MIB = 1024 * 1024;
-const logger = pino({ level: 'silent' });
 
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
-
-async function locate(usesRedis: boolean): Promise<QueueLocation> {
-  if (usesRedis) return { kind: 'redis', url: await emptyRedis() };
-  const database = await createTestDatabase();
-  cleanUps.push(() => database.drop());
-  return { kind: 'postgres', databaseUrl: database.databaseUrl };
-}
-
-async function open(location: QueueLocation, { sources = 2, maxBytes = 1024 * MIB } = {}) {
+/** The ways into a queue that is away, with a spool of 16 MiB. */
+async function openAway(sources = 2): Promise<FairQueue> {
   const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-fair-'));
-  cleanUps.push(() => rm(directory, { recursive: true }));
-  const spool = { directory, maxBytes, minFreeBytes: 0 };
-  const queue = openFairQueue({
-    location,
+  onTestFinished(() => rm(directory, { recursive: true }));
+  const queue = new FairQueue({
+    location: { kind: 'redis', url: 'redis://127.0.0.1:1' },
     countSources: () => sources,
-    spool,
+    spool: { directory, maxBytes: 16 * MIB, minFreeBytes: 0 },
     findStored: undefined,
-    logger,
+    logger: pino({ level: 'silent' }),
   });
-  cleanUps.push(() => queue.close());
+  onTestFinished(() => queue.close());
   return queue;
 }
 
-const from = (source: string, id: number, bytes = 0) =>
-  queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ id, description: 'x'.repeat(bytes) })], { source });
+const from = (source: string, bytes = 0) =>
+  queuedDelivery('AUDIT_LOG_ALL', [{ description: 'x'.repeat(bytes) }], { source });
 
-function packed(delivery: QueuedDelivery): QueuedDelivery {
-  return { ...delivery, ...packBody(delivery) };
+/** Sends deliveries of 2.5 MiB until one is refused for want of room. Resolves with how many were accepted. */
+async function fill(queue: FairQueue, source: string): Promise<number> {
+  for (let accepted = 0; ; accepted += 1) {
+    const refusal = await queue.enqueue(from(source, 2.5 * MIB)).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    if (refusal instanceof OutageError) return accepted;
+    if (refusal !== undefined) throw refusal;
+  }
 }
 
-/** Starts the worker of a lane. Returns the ids that it has been given, in order. */
-function work(location: QueueLocation, lane: Lane): string[] {
-  const ids: string[] = [];
-  const store = async ({ deliveries }: { readonly deliveries: readonly ReadDelivery[] }) => {
-    ids.push(...deliveries.map(({ deliveryId }) => deliveryId));
-    return { deliveries: deliveries.length, events: 0, duplicates: 0, quarantined: 0 };
-  };
-  const worker = startDeliveryWorker(location, store, logger, { lane });
-  cleanUps.push(() => worker.close());
-  return ids;
-}
-
-const idsOf = (deliveries: readonly QueuedDelivery[]) => deliveries.map(({ deliveryId }) => deliveryId);
-
-describe.each(BACKENDS)('two lanes, $backend', ({ available, usesRedis }) => {
-  it.skipIf(!available)(
-    'keep apart what is large or beyond a share, take turns, and are measured together',
-    async () => {
-      const location = await locate(usesRedis);
-      const queue = await open(location);
-      const quiet = [1, 2, 3].map((id) => from('quiet', id));
-      const noisy = [4, 5, 6, 7].map((id) => from('noisy', id, 5 * MIB));
-      const large = packed(from('quiet', 8, 300_000));
-      for (const delivery of [...noisy, ...quiet, large]) {
-        expect(await queue.enqueue(delivery)).toBe('queued');
-      }
-      expect(await queue.measure()).toMatchObject({ waiting: 8, active: 0, delayed: 0, failed: 0 });
-      expect((await queue.measure()).oldestWaitingSeconds).toBeGreaterThan(0);
-      expect(await inspectQueue(location)).toMatchObject({ waiting: 8 });
-
-      const ordinary = work(location, 'ordinary');
-      await waitFor(() => ordinary.length === quiet.length);
-      expect(ordinary).toEqual(idsOf(quiet));
-      expect(await queue.measure()).toMatchObject({ waiting: 5 });
-      const bulk = work(location, 'bulk');
-      await waitFor(() => bulk.length === 5);
-      // The quiet source's large delivery came last and has its turn first.
-      expect(bulk[0]).toBe(large.deliveryId);
-      expect(bulk.toSorted()).toEqual(idsOf([...noisy, large]).toSorted());
-      await waitFor(async () => (await queue.measure()).active === 0);
-      expect(await queue.measure()).toMatchObject({ waiting: 0, oldestWaitingSeconds: undefined });
-    },
-  );
-
-  it.skipIf(!available)('leave a single source in the ordinary one', async () => {
-    const location = await locate(usesRedis);
-    const queue = await open(location, { sources: 1 });
-    const deliveries = [1, 2, 3].map((id) => from('default', id, 5 * MIB));
-    for (const delivery of deliveries) await queue.enqueue(delivery);
-    const ordinary = work(location, 'ordinary');
-    await waitFor(() => ordinary.length === 3);
-    expect(ordinary).toEqual(idsOf(deliveries));
-  });
+it('a source beyond its share fills half of the spool, and the others have the rest', async () => {
+  const queue = await openAway();
+  await queue.enqueue(from('quiet'));
+  // 7.5 MiB of 8.
+  expect(await fill(queue, 'noisy')).toBe(3);
+  expect(queue.state().spool.segments).toBe(2);
+  const large = from('quiet', MIB);
+  expect(await queue.enqueue({ ...large, ...packBody(large) })).toBe('spooled');
+  // It is packed to next to nothing, which the bulk lane still has room for.
+  expect(await queue.enqueue(from('quiet', 1.5 * MIB))).toBe('spooled');
+  await expect(queue.enqueue(from('noisy', 2.5 * MIB))).rejects.toThrow(OutageError);
+  expect(await queue.check()).toBe('spooled');
 });
 
-describe('the spool of two lanes', () => {
-  it.skipIf(!hasRedisServer())('keeps room for a quiet source, and is drained into both lanes', async () => {
-    const redis = await startRedis();
-    cleanUps.push(() => redis.stop());
-    const location: QueueLocation = { kind: 'redis', url: redis.url };
-    const client = new Redis(redis.url);
-    client.on('error', () => undefined);
-    cleanUps.push(async () => client.disconnect());
-    const queue = await open(location, { maxBytes: 64 * MIB });
-    await waitFor(async () => (await queue.enqueue(from('quiet', 0))) === 'queued');
-    await client.config('SET', 'maxmemory', '1');
-
-    const noisy: QueuedDelivery[] = [];
-    const fill = async (): Promise<void> => {
-      for (;;) {
-        const delivery = from('noisy', noisy.length, 5 * MIB);
-        await queue.enqueue(delivery);
-        noisy.push(delivery);
-      }
-    };
-    await expect(fill()).rejects.toThrow(OutageError);
-    expect(noisy.length).toBeGreaterThanOrEqual(5);
-    expect(noisy.length).toBeLessThanOrEqual(6);
-    const quiet = [1, 2, 3].map((id) => from('quiet', id));
-    const large = packed(from('quiet', 9, 3 * MIB));
-    for (const delivery of [...quiet, large]) expect(await queue.enqueue(delivery)).toBe('spooled');
-    expect(await queue.check()).toBe('spooled');
-    await expect(queue.enqueue(from('noisy', 10, 5 * MIB))).rejects.toThrow(/the spool is full/);
-    expect(queue.state()).toMatchObject({ works: false });
-
-    await client.config('SET', 'maxmemory', '0');
-    const ordinary = work(location, 'ordinary');
-    await waitFor(() => idsOf(quiet).every((id) => ordinary.includes(id)));
-    const bulk = work(location, 'bulk');
-    await waitFor(() => idsOf(noisy).every((id) => bulk.includes(id)), 30_000);
-    await waitFor(() => [...ordinary, ...bulk].includes(large.deliveryId));
-    await waitFor(() => queue.state().spool.bytes === 0 && queue.state().works);
-  });
+it('a single source has the whole spool, in one lane', async () => {
+  const queue = await openAway(1);
+  // 15 MiB of 16.
+  expect(await fill(queue, 'default')).toBe(6);
 });
 
-describe('the names of queues', () => {
-  it('are two, the first as it always was, and more in a cluster, where sources are spread', () => {
-    const redis = { kind: 'redis', url: 'redis://cache:6379' } as const;
-    expect(LANES.flatMap((lane) => queueNamesOf(lane, redis))).toEqual(['deliveries', 'deliveries-bulk']);
-    const names = queueNamesOf('ordinary', { kind: 'redis', url: 'rediss+cluster://a,b,c' });
-    expect(names).toEqual(['deliveries', 'deliveries-2', 'deliveries-3', 'deliveries-4']);
-    const used = new Set(Array.from({ length: 50 }, (_, n) => chooseQueue(names, `customer-${n}`)));
-    expect([...used].toSorted()).toEqual(names);
-    expect(chooseQueue(names, 'customer-1')).toBe(chooseQueue(names, 'customer-1'));
-  });
+it('the queues of a lane have the names that they always had, and more in a cluster, where sources are spread', () => {
+  const redis = { kind: 'redis', url: 'redis://cache:6379' } as const;
+  expect(LANES.flatMap((lane) => queueNamesOf(lane, redis))).toEqual(['deliveries', 'deliveries-bulk']);
+  const names = queueNamesOf('ordinary', { kind: 'redis', url: 'rediss+cluster://a,b,c' });
+  expect(names).toEqual(['deliveries', 'deliveries-2', 'deliveries-3', 'deliveries-4']);
+  const used = new Set(Array.from({ length: 50 }, (_, n) => chooseQueue(names, `customer-${n}`)));
+  expect([...used].toSorted()).toEqual(names);
+  expect(chooseQueue(names, 'customer-1')).toBe(chooseQueue(names, 'customer-1'));
 });

@@ -1,62 +1,74 @@
+import { EventEmitter } from 'node:events';
 import { sql } from 'kysely';
-import { pino } from 'pino';
-import { afterEach, describe, expect, it } from 'vitest';
-import { openBatchQueue } from '../../src/queue/batch-queue.ts';
-import { startDeliveryWorker } from '../../src/queue/delivery-worker.ts';
+import { expect, it, onTestFinished } from 'vitest';
+import { createPostgresEngine } from '../../src/queue/postgres-engine.ts';
 import { createTestDatabase } from '../support/database.ts';
-import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const logger = pino({ level: 'silent' });
-
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
-
-/** Writes down how each change of a job commits. */
-const RECORD_COMMITS = sql`
-  create table commits (operation text, how text);
-  grant insert on commits to public;
-  create function record_commit() returns trigger language plpgsql as $$
-  begin
-    insert into public.commits values (tg_op, current_setting('synchronous_commit'));
-    return null;
-  end $$;
-  create trigger record_commit after insert or update or delete on bullmq.job
-    for each row execute function record_commit()`;
-
-describe('the queue in Postgres', () => {
-  it.each([{ isDirect: true }, { isDirect: false }])(
-    'waits for the disk when a job is added, and not when it is processed (direct: $isDirect)',
-    async ({ isDirect }) => {
-      const test = await createTestDatabase();
-      const { databaseUrl, db } = test;
-      cleanUps.push(() => test.drop());
-      await RECORD_COMMITS.execute(db);
-      const location = {
-        kind: 'postgres',
-        databaseUrl,
-        directUrl: isDirect ? databaseUrl : undefined,
-      } as const;
-      const queue = openBatchQueue(location, logger);
-      cleanUps.push(() => queue.close());
-      await queue.add([queuedDelivery('AUDIT_LOG_ALL', [auditRecord()])]);
-      const storeBatch = async () => ({ deliveries: 1, events: 1, duplicates: 0, quarantined: 0 });
-      const worker = startDeliveryWorker(location, storeBatch, logger);
-      cleanUps.push(() => worker.close());
-      const read = async () =>
-        (
-          await sql<{ operation: string; how: string }>`select distinct * from commits order by 1, 2`.execute(
-            db,
-          )
-        ).rows;
-      await waitFor(async () => (await read()).some(({ operation }) => operation === 'DELETE'));
-      expect(await read()).toEqual([
-        { operation: 'DELETE', how: 'off' },
-        { operation: 'INSERT', how: 'on' },
-        { operation: 'UPDATE', how: 'off' },
-      ]);
-    },
+it('a worker replaces all its connections once one gets no answer, and for no other error', async () => {
+  const database = await createTestDatabase();
+  onTestFinished(() => database.drop());
+  const { databaseUrl, db } = database;
+  const ignore = () => undefined;
+  const worker = createPostgresEngine({ databaseUrl }).connectWorker(
+    'deliveries',
+    async () => undefined,
+    {},
+    ignore,
   );
+  onTestFinished(async () => {
+    await worker.bullmq.close(true);
+    await worker.disconnect();
+  });
+  await worker.bullmq.waitUntilReady();
+  if (!(worker.bullmq instanceof EventEmitter)) throw new TypeError('BullMQ reports its errors as events');
+  const { bullmq } = worker;
+  bullmq.on('error', ignore);
+  const sessions = async () => {
+    const { rows } = await sql<{ pid: number }>`select pid from pg_stat_activity
+      where datname = current_database() and application_name = 'xiq-sink queue'`.execute(db);
+    return rows.map(({ pid }) => pid);
+  };
+  const before = await sessions();
+  expect(before.length).toBeGreaterThan(0);
+  bullmq.emit('error', new Error('deadlock detected'));
+  await worker.ping();
+  expect(await sessions()).toEqual(expect.arrayContaining(before));
+  bullmq.emit('error', new Error('Query read timeout'));
+  await waitFor(async () => {
+    const now = await sessions();
+    return now.length > 0 && before.every((pid) => !now.includes(pid));
+  });
 });
+
+it.each([{ isDirect: true }, { isDirect: false }])(
+  'what a worker writes about its jobs does not wait for the disk (direct: $isDirect)',
+  async ({ isDirect }) => {
+    const database = await createTestDatabase();
+    onTestFinished(() => database.drop());
+    const { databaseUrl } = database;
+    const engine = createPostgresEngine({ databaseUrl, directUrl: isDirect ? databaseUrl : undefined });
+    await sql`create table commits (how text); grant insert on commits to public`.execute(database.db);
+    await sql`create function record_commit() returns trigger language plpgsql as $$
+      begin
+        insert into public.commits values (current_setting('synchronous_commit'));
+        return null;
+      end $$;
+      create trigger record_commit after update or delete on bullmq.job
+        for each row execute function record_commit()`.execute(database.db);
+    const ignore = () => undefined;
+    const producer = engine.connectProducer('deliveries', {}, ignore);
+    await producer.bullmq.add('batch', { version: 1, deliveries: [] }, { removeOnComplete: true });
+    const { promise: processed, resolve } = Promise.withResolvers<void>();
+    const worker = engine.connectWorker('deliveries', async () => resolve(), {}, ignore);
+    onTestFinished(async () => {
+      for (const one of [worker, producer]) {
+        await one.bullmq.close();
+        await one.disconnect();
+      }
+    });
+    await processed;
+    const { rows } = await sql`select distinct how from commits`.execute(database.db);
+    expect(rows).toEqual([{ how: 'off' }]);
+  },
+);

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { costOf, createSourceLoads, FLOOR } from '../../src/queue/source-loads.ts';
-import { queuedDelivery } from '../support/deliveries.ts';
+import { scanBody } from '../../src/ingest/scan-body.ts';
+import { costOf, SourceLoads, FLOOR } from '../../src/queue/fair-queue.ts';
 
 const MIB = 1024 * 1024;
 
@@ -15,7 +15,7 @@ describe('the load of a source', () => {
     fc.assert(
       fc.property(fc.array(send, { maxLength: 60 }), fc.integer({ min: 1, max: 5 }), (sends, configured) => {
         let now = 0;
-        const loads = createSourceLoads(
+        const loads = new SourceLoads(
           () => configured,
           () => now,
         );
@@ -41,7 +41,7 @@ describe('the load of a source', () => {
 
   it('ranks a source later the more it has sent, and forgets', () => {
     let now = 0;
-    const loads = createSourceLoads(
+    const loads = new SourceLoads(
       () => 2,
       () => now,
     );
@@ -56,8 +56,12 @@ describe('the load of a source', () => {
 
   it('counts the rows that a delivery may become', () => {
     const observations = Array.from({ length: 1_000 }, () => ({ x: 1 }));
-    const small = costOf(queuedDelivery('AUDIT_LOG_ALL', [{ id: 1 }]));
-    const large = costOf(queuedDelivery('LOCATION_AP_CENTRIC', [{ observations }]));
+    const costOfBody = (value: object) => {
+      const body = Buffer.from(JSON.stringify(value));
+      return costOf(body.length, scanBody(body).objects);
+    };
+    const small = costOfBody([{ id: 1 }]);
+    const large = costOfBody([{ observations }]);
     expect(small).toBeLessThan(2_000);
     expect(large).toBeGreaterThan(500_000);
   });

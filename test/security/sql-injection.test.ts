@@ -1,14 +1,15 @@
+import { exactTerms } from '../../src/events/search-query.ts';
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MESSAGE_TYPES } from '../../src/domain.ts';
-import { createBatchStore } from '../../src/handlers/store-batch.ts';
-import { searchEvents } from '../../src/store/search-events.ts';
-import { viewEvent } from '../../src/store/stored-event.ts';
-import { ALL_SOURCES } from '../../src/store/scope.ts';
-import { FIELDS } from '../../src/message-types.ts';
+import { MESSAGE_TYPES } from '../../src/events/domain.ts';
+import { BatchStore } from '../../src/handlers/store-batch.ts';
+import { searchEvents } from '../../src/store/events/search-events.ts';
+import { viewEvent } from '../../src/events/stored-event.ts';
+import { ALL_SOURCES } from '../../src/store/server/scope.ts';
+import { FIELDS } from '../../src/events/message-types.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
@@ -31,8 +32,8 @@ const HOSTILE = [
   `xiq"."reader`,
 ];
 
-const store = (...deliveries: Parameters<ReturnType<typeof createBatchStore>>[0]['deliveries']) =>
-  createBatchStore(test.db, pino({ level: 'silent' }), new AbortController().signal)({ deliveries });
+const store = (...deliveries: Parameters<BatchStore['add']>[0]['deliveries']) =>
+  new BatchStore(test.db, pino({ level: 'silent' }), new AbortController().signal).add({ deliveries });
 
 const countTables = async () =>
   (
@@ -57,7 +58,7 @@ describe('hostile text', () => {
 
   it.each(HOSTILE)('as the name of a source is data: %s', async (source) => {
     await store(queuedDelivery('AUDIT_LOG_ALL', [auditRecord()], { source }));
-    const found = await searchEvents(test.db, ALL_SOURCES, { source }, { limit: 10 });
+    const found = await searchEvents(test.db, ALL_SOURCES, { terms: exactTerms({ source }) }, { limit: 10 });
     expect(found.map((event) => event.source)).toEqual([source]);
   });
 
@@ -65,16 +66,18 @@ describe('hostile text', () => {
     const record = auditRecord({ userName: text, description: `before ${text} behind` });
     await store(queuedDelivery('AUDIT_LOG_ALL', [record]));
     const page = { limit: 100 };
-    const byUser = await searchEvents(test.db, ALL_SOURCES, { user: text }, page);
+    const byUser = await searchEvents(test.db, ALL_SOURCES, { terms: exactTerms({ user: text }) }, page);
     expect(new Set(byUser.map((event) => viewEvent(event).user))).toEqual(new Set([text]));
     // The text that is searched is the record's as JSON.
     const asJson = JSON.stringify(`before ${text} behind`).slice(1, -1);
-    const byText = await searchEvents(test.db, ALL_SOURCES, { text: asJson }, page);
+    const byText = await searchEvents(test.db, ALL_SOURCES, { terms: exactTerms({ text: asJson }) }, page);
     expect(byText.map((event) => viewEvent(event).user)).toContain(text);
-    for (const filter of [{ mac: text }, { code: text }]) {
-      await searchEvents(test.db, ALL_SOURCES, filter, page).catch(() => undefined);
+    for (const fields of [{ mac: text }, { code: text }]) {
+      await searchEvents(test.db, ALL_SOURCES, { terms: exactTerms(fields) }, page).catch(() => undefined);
     }
-    expect(await searchEvents(test.db, ALL_SOURCES, { source: `${text}x` }, page)).toEqual([]);
+    expect(
+      await searchEvents(test.db, ALL_SOURCES, { terms: exactTerms({ source: `${text}x` }) }, page),
+    ).toEqual([]);
   });
 });
 
@@ -100,18 +103,18 @@ describe('the source code', () => {
 
   /** What others than this program's users have written. */
   const WRITTEN: Readonly<Record<string, string | readonly string[]>> = {
-    // This program, with values that pg has escaped (test/store/reports.test.ts, "take no value for SQL").
-    'src/store/reports.ts': 'report.statement(range',
+    // This program, with values that pg has escaped (test/store/reports/reports.test.ts, "take no value for SQL").
+    'src/store/reports/reports.ts': 'report.statement(range',
     // Postgres itself, with format().
-    'src/store/roles.ts': 'statement',
+    'src/store/server/roles/roles.ts': 'statement',
     // Postgres, as the bounds of a partition.
-    'src/store/recount-deliveries.ts': "facts.bounds ?? 'true'",
-    // This program: the types of the columns of the inventory.
-    'src/store/inventory.ts': 'type',
+    'src/store/deliveries/recount-deliveries.ts': "facts.bounds ?? 'true'",
     // This program: the table of who appears in which events.
-    'src/store/seen-by-event.ts': ['key', 'name', 'found.key', "found.key.replace('::text', ''"],
-    // The migrations.
-    'src/store/build-indexes.ts': 'definition',
+    'src/store/counts/seen-by-event.ts': ['key', 'name', 'found.key', "found.key.replace('::text', ''"],
+    // The migrations, and what they left of before.
+    'src/store/server/schema/build-indexes.ts': 'definition',
+    'src/store/server/schema/migrations.ts': 'withComments(script',
+    'src/store/server/schema/adopt.ts': 'object',
   };
 
   it('puts text into SQL as it is in src/store alone, and there only constants', () => {

@@ -1,18 +1,15 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { StoredSource } from '../../src/config/stored-sources.ts';
-import { SettingsError } from '../../src/errors.ts';
+import { describe, expect, it } from 'vitest';
+import type { StoredSource } from '../../src/sources/stored-sources.ts';
+import { SettingsError } from '../../src/lib/errors.ts';
 import { createLiveSettings } from '../../src/serve/live-settings.ts';
 import { loadSettings } from '../../src/serve/load-settings.ts';
-import { SECRET, temporaryDirectory } from '../support/program.ts';
+import { SECRET } from '../support/program.ts';
+import { useDirectory } from '../support/use-directory.ts';
 
-let directory: string;
-beforeAll(async () => {
-  directory = await temporaryDirectory();
-});
-afterAll(() => rm(directory, { recursive: true, force: true }));
+const directory = useDirectory();
 
 const logger = pino({ level: 'silent' });
 

@@ -1,22 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, expect, it } from 'vitest';
-import { SettingsError } from '../../src/errors.ts';
+import { expect, it } from 'vitest';
 import { loadSettings } from '../../src/serve/load-settings.ts';
+import { problemsOf } from '../config/problems-of.ts';
+import { useDirectory } from '../support/use-directory.ts';
 
-const directory = mkdtempSync(path.join(os.tmpdir(), 'xiq-sink-settings-'));
-afterAll(() => rmSync(directory, { recursive: true }));
-
-function problemsOf(env: Record<string, string>): readonly string[] {
-  try {
-    loadSettings(env);
-  } catch (error) {
-    if (error instanceof SettingsError) return error.problems;
-    throw error;
-  }
-  return [];
-}
+const directory = useDirectory();
 
 it('reports wrong destinations together with all other wrong settings', () => {
   const file = path.join(directory, 'settings.yaml');
@@ -24,7 +13,7 @@ it('reports wrong destinations together with all other wrong settings', () => {
     file,
     'sources:\n  - name: Shop\n    webhook_secrets: [a-secret-of-the-tests]\ndestinations:\n  - name: siem\n    type: carrier-pigeon\n',
   );
-  const problems = problemsOf({ PORT: 'eighty', FORWARD_TOKEN: 'x', XIQ_SINK_CONFIG: file });
+  const problems = problemsOf({ PORT: 'eighty', FORWARD_TOKEN: 'x', XIQ_SINK_CONFIG: file }, loadSettings);
   expect(problems).toEqual([
     expect.stringContaining('PORT must be'),
     expect.stringContaining('sources.0.name: must be'),

@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { loadSettings } from '../../src/serve/load-settings.ts';
-import { recordStart } from '../../src/serve/record-start.ts';
-import { listActions } from '../../src/store/operator-log.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { recordStart } from '../../src/serve/start-role-parts.ts';
+import { listActions } from '../../src/store/access/operator-log.ts';
 import { SECRET } from '../support/program.ts';
+import { useDatabase } from '../support/use-database.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = useDatabase();
 
 const start = async (role: 'all' | 'worker', settings: Record<string, string> = {}) => {
   const config = loadSettings({ WEBHOOK_SECRET: SECRET, DATA_DIR: '/data', ...settings });

@@ -1,20 +1,14 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { CloudType } from '../../src/domain.ts';
-import { findSubscriptions } from '../../src/store/subscriptions.ts';
-import { changesOf } from '../../src/subscribe/plan.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { CloudType } from '../../src/events/domain.ts';
+import { findSubscriptions } from '../../src/store/sources/subscriptions.ts';
 import type { Goal } from '../../src/subscribe/subscriber.ts';
 import { createFakeClock } from '../cloud/fake-clock.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 import { startStandIn } from './stand-in.ts';
 import type { Held, HeldAlert, StandIn } from './stand-in.ts';
 import { PUBLIC_URL, testSubscriber } from './test-subscriber.ts';
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useDatabase();
 
 let cloud: StandIn;
 beforeEach(async () => {
@@ -70,14 +64,6 @@ describe('apply', () => {
       })),
     ]);
     expect(await recorded()).toEqual(TYPES.map((type, index) => [String(101 + index), type]));
-  });
-
-  it('changes nothing the second time, nor does a plan', async () => {
-    await apply();
-    const before = cloud.changes();
-    expect((await apply()).outcomes).toEqual([]);
-    expect(changesOf((await subscriber().plan('subscribed')).steps)).toEqual([]);
-    expect(cloud.changes()).toEqual(before);
   });
 
   it('repairs what was disabled, moved, given another secret or doubled', async () => {
@@ -201,24 +187,6 @@ describe('where the cloud does not list subscriptions', () => {
     cloud.behaviour.lists = false;
   });
 
-  it('apply knows from its records what there is: a second one changes nothing', async () => {
-    await apply();
-    const before = cloud.changes();
-    expect(before).toHaveLength(TYPES.length);
-    expect((await apply()).outcomes).toEqual([]);
-    expect(cloud.changes()).toEqual(before);
-    expect(await subscriber().plan('subscribed')).toMatchObject({ comparedWith: 'records' });
-  });
-
-  it('changes and removes by the ids that it was told', async () => {
-    await apply();
-    await apply({ secret: 'webhook-secret-2' });
-    expect(new Set(cloud.held.map(({ secret }) => secret))).toEqual(new Set(['webhook-secret-2']));
-    expect((await apply({ secret: 'webhook-secret-2' })).outcomes).toEqual([]);
-    expect(await apply({}, 'removed')).toMatchObject({ unfinished: [] });
-    expect(cloud.held).toEqual([]);
-  });
-
   it('creates what half of the creates left out, and nothing twice', async () => {
     cloud.behaviour.failCreate = everySecond(503, false);
     expect((await apply()).unfinished).toHaveLength(2);
@@ -229,6 +197,7 @@ describe('where the cloud does not list subscriptions', () => {
 
   it('finds out by an update that one is gone, and makes it anew', async () => {
     await apply();
+    expect(await subscriber().plan('subscribed')).toMatchObject({ comparedWith: 'records' });
     cloud.held.splice(0, 1);
     expect(await apply({ secret: 'webhook-secret-2' })).toMatchObject({ unfinished: [] });
     expect(heldTypes()).toEqual([...TYPES].sort());
@@ -273,26 +242,6 @@ describe('where the list does not show secrets', () => {
 describe.each([404, 405] as const)('where the cloud has no updates (%i)', (refusesUpdates) => {
   beforeEach(() => {
     cloud.behaviour.refusesUpdates = refusesUpdates;
-  });
-
-  it('an update creates the new subscription, and deletes the old one when the new one shows', async () => {
-    await apply({ types: ['SMS_LOG_ALL'] });
-    Object.assign(cloud.behaviour, { tellsCreated: false, listsUntilShown: 3 });
-    const secretsAtDeletion: string[][] = [];
-    cloud.behaviour.intercept = ({ method }) => {
-      if (method === 'DELETE') secretsAtDeletion.push(cloud.held.map(({ secret }) => secret));
-      return undefined;
-    };
-    const { outcomes, unfinished } = await apply({ types: ['SMS_LOG_ALL'], secret: 'webhook-secret-2' });
-    expect(outcomes.map(({ change, error }) => [change.action, error])).toEqual([
-      ['update', undefined],
-      ['delete', undefined],
-    ]);
-    expect(unfinished).toEqual([]);
-    expect(secretsAtDeletion).toEqual([['webhook-secret-1', 'webhook-secret-2']]);
-    expect(cloud.held.map(({ secret }) => secret)).toEqual(['webhook-secret-2']);
-    expect(await recorded()).toEqual([['102', 'SMS_LOG_ALL']]);
-    expect((await apply({ types: ['SMS_LOG_ALL'], secret: 'webhook-secret-2' })).outcomes).toEqual([]);
   });
 
   it('the old subscription stays while the new one does not show', async () => {
@@ -404,20 +353,6 @@ describe('alert subscriptions', () => {
     await apply({ types: ['SMS_LOG_ALL'], secret: 'webhook-secret-2' });
     expect([cloud.held.length, cloud.heldAlerts.length]).toEqual([1, 0]);
   });
-
-  it.each([403, 404, 405] as const)(
-    'are reported as not offered where the cloud answers %i',
-    async (status) => {
-      cloud.behaviour.refusesAlerts = status;
-      expect(await subscriber(withAlerts).plan('subscribed')).toMatchObject({
-        notOffered: ['ALERT'],
-        steps: [{ action: 'create', desired: { messageType: 'SMS_LOG_ALL' } }],
-      });
-      expect(await apply(withAlerts)).toMatchObject({ unfinished: [] });
-      expect((await apply(withAlerts)).outcomes).toEqual([]);
-      expect(heldTypes()).toEqual(['SMS_LOG_ALL']);
-    },
-  );
 
   it('are kept also where the cloud does not list webhook subscriptions', async () => {
     cloud.behaviour.lists = false;

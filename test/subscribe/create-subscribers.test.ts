@@ -1,16 +1,12 @@
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createSubscribers } from '../../src/subscribe/subscriber.ts';
-import type { SourceConfig } from '../../src/config.ts';
+import type { SourceConfig } from '../../src/config/config.ts';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useDatabase();
 
 let emulator: ReturnType<typeof createEmulator>;
 let apiUrl: string;

@@ -1,21 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createCloudClient } from '../../src/cloud/client.ts';
 import type { CloudClient } from '../../src/cloud/client.ts';
 import { changesOf } from '../../src/subscribe/plan.ts';
 import { createFakeClock } from '../cloud/fake-clock.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 import { DIALECTS, startStandIn } from './stand-in.ts';
 import type { StandIn } from './stand-in.ts';
 import { testSubscriber } from './test-subscriber.ts';
 
 const ALL_TYPES = ['AUDIT_LOG_ALL', 'GDPR_LOG_ALL', 'SMS_LOG_ALL', 'ALERT'] as const;
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useDatabase();
 
 describe.each(Object.entries(DIALECTS))('in the dialect: %s', (_name, dialect) => {
   let cloud: StandIn;

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { CLOUD_TYPES } from '../../src/domain.ts';
+import { CLOUD_TYPES } from '../../src/events/domain.ts';
 import type { ActualSubscription } from '../../src/subscribe/actual.ts';
 import { createOwnership, desiredSubscriptions, digestOf } from '../../src/subscribe/desired.ts';
 import type { DesiredSubscription } from '../../src/subscribe/desired.ts';
@@ -36,14 +36,6 @@ describe('desired', () => {
 });
 
 describe('a plan', () => {
-  it('creates what there is not', () => {
-    expect(plan()).toEqual([{ action: 'create', desired: wanted }]);
-  });
-
-  it('keeps what is as desired', () => {
-    expect(plan(held('1'))).toEqual([{ action: 'keep', actual: held('1') }]);
-  });
-
   it.each([
     ['disabled', { status: 'DISABLED' }, [{ member: 'status', from: 'DISABLED', to: 'ENABLED' }]],
     ['without a status', { status: '' }, [{ member: 'status', from: '', to: 'ENABLED' }]],
@@ -91,18 +83,6 @@ describe('a plan', () => {
 
   it('rather keeps one whose id is known', () => {
     expect(plan(held(undefined), held('5'))[0]).toMatchObject({ action: 'keep', actual: { id: '5' } });
-  });
-
-  it('deletes ours of a type that is not wanted, known or not', () => {
-    const steps = plan(
-      held('1'),
-      { ...held('2'), messageType: 'SMS_LOG_ALL' },
-      { ...held('3'), messageType: 'NEW' },
-    );
-    expect(changesOf(steps)).toMatchObject([
-      { action: 'delete', reason: 'not wanted', actual: { id: '2' } },
-      { action: 'delete', reason: 'not wanted', actual: { id: '3' } },
-    ]);
   });
 });
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import {
   createSubscriptionsRequestSchema,
   updateSubscriptionRequestSchema,
-} from '../../src/cloud/contract/subscription.ts';
+} from '../../emulator/contract/subscription.ts';
 import { startScriptedCloud } from '../cloud/scripted-cloud.ts';
 import type { Received, Reply, ScriptedCloud } from '../cloud/scripted-cloud.ts';
 

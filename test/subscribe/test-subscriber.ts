@@ -1,7 +1,7 @@
 import { createCloudClient } from '../../src/cloud/client.ts';
 import type { CloudClient } from '../../src/cloud/client.ts';
-import type { CloudType } from '../../src/domain.ts';
-import type { Db } from '../../src/store/database.ts';
+import type { CloudType } from '../../src/events/domain.ts';
+import type { Db } from '../../src/store/server/database.ts';
 import { createOwnership, desiredSubscriptions } from '../../src/subscribe/desired.ts';
 import { createSubscriber } from '../../src/subscribe/subscriber.ts';
 import type { Subscriber } from '../../src/subscribe/subscriber.ts';

@@ -1,24 +1,19 @@
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { watchSubscriptions } from '../../src/subscribe/watch.ts';
-import type { SubscriptionWatch } from '../../src/subscribe/watch.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { watchSubscriptions } from '../../src/subscribe/start-subscription-watch.ts';
+import type { Repetition } from '../../src/lib/repeat.ts';
+import { useDatabase } from '../support/use-database.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startStandIn } from './stand-in.ts';
 import type { StandIn } from './stand-in.ts';
 import { testSubscriber } from './test-subscriber.ts';
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useDatabase();
 
 let cloud: StandIn;
-let watch: SubscriptionWatch;
+let watch: Repetition;
 beforeEach(async () => {
   await test.db.deleteFrom('subscriptions').execute();
   cloud = await startStandIn();

@@ -1,9 +1,9 @@
 import { randomBytes, scryptSync } from 'node:crypto';
-import { digestOf, newApiToken } from '../../src/console/access/credentials.ts';
-import { addAccessToken } from '../../src/store/access-tokens.ts';
-import { addAccount } from '../../src/store/accounts.ts';
-import type { NewAccount } from '../../src/store/accounts.ts';
-import type { Db } from '../../src/store/database.ts';
+import { digestOf, newApiToken } from '../../src/access/credentials.ts';
+import { addAccessToken } from '../../src/store/access/access-tokens.ts';
+import { addAccount } from '../../src/store/access/accounts.ts';
+import type { NewAccount } from '../../src/store/access/accounts.ts';
+import type { Db } from '../../src/store/server/database.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -25,7 +25,7 @@ export async function addWithToken(db: Db, account: NewAccount): Promise<string>
 }
 
 /**
- * A stored password of 1/100 of the cost that the program hashes with, which `test/console/access/passwords.test.ts`
+ * A stored password of 1/100 of the cost that the program hashes with, which `test/access/passwords.test.ts`
  * holds: a hash says its own cost.
  */
 export function hashCheaply(password: string): string {

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pino } from 'pino';
-import { replayerOf, sendingOf } from '../../src/serve/console-actions.ts';
 import { deliveriesArea } from '../../src/console/deliveries/deliveries-area.ts';
 import { destinationsArea } from '../../src/console/destinations/destinations-area.ts';
 import { createEventHub } from '../../src/console/live/event-hub.ts';
@@ -9,12 +8,12 @@ import { liveArea } from '../../src/console/live/live-area.ts';
 import { quarantineArea } from '../../src/console/quarantine/quarantine-area.ts';
 import { parseDestinations } from '../../src/forward/parse-destinations.ts';
 import type { Destination } from '../../src/forward/parse-destinations.ts';
-import { createBatchStore } from '../../src/handlers/store-batch.ts';
+import { BatchStore } from '../../src/handlers/store-batch.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
-import type { Db } from '../../src/store/database.ts';
-import { addDestination, checkpoint } from '../../src/store/destinations.ts';
+import type { Db } from '../../src/store/server/database.ts';
+import { addDestination, checkpoint } from '../../src/store/destinations/destinations.ts';
 import { takeLease } from './lease.ts';
-import { listActions } from '../../src/store/operator-log.ts';
+import { listActions } from '../../src/store/access/operator-log.ts';
 import { startAdmin } from './admin.ts';
 import type { RunningAdmin } from './admin.ts';
 import { queuedDelivery } from './deliveries.ts';
@@ -23,7 +22,7 @@ const logger = pino({ level: 'silent' });
 
 /** Stores deliveries in one transaction, as a worker does. */
 export const storeDeliveries = (db: Db, ...deliveries: QueuedDelivery[]) =>
-  createBatchStore(db, logger, new AbortController().signal)({ deliveries });
+  new BatchStore(db, logger, new AbortController().signal).add({ deliveries });
 
 /** A delivery of one unreadable body, whatever the body says. */
 export const unreadableDelivery = (body: string | Buffer, overrides: Partial<QueuedDelivery> = {}) =>
@@ -84,8 +83,8 @@ export function startActions(
     [
       liveArea({ db, hub: createEventHub(db, { intervalMs: 50, maxWatchers, batch: 5 }) }),
       deliveriesArea({ db }),
-      quarantineArea({ db, replay: replayerOf(db, { maxBodyBytes: 1024 * 1024 }, logger) }),
-      destinationsArea({ db, ...sendingOf(db, () => destinations) }),
+      quarantineArea({ db, maxBodyBytes: 1024 * 1024, logger }),
+      destinationsArea({ db, configured: () => destinations }),
     ],
     db,
   );

@@ -4,15 +4,15 @@ import type { AdminOptions } from '../../src/console/admin-app.ts';
 import type { Area } from '../../src/console/area.ts';
 import { html } from '../../src/console/html/html.ts';
 import { createHttpListener } from '../../src/ingest/http-listener.ts';
-import type { Db } from '../../src/store/database.ts';
+import type { Db } from '../../src/store/server/database.ts';
 
 /** An area with one page, for tests of what stands around every page. */
 export const ONE_PAGE = {
   tag: 'test',
-  navigation: [{ path: '/page', label: 'Page', icon: 'M2 2h12' }],
   pages: [
     {
       path: '/page',
+      entry: { label: 'Page', icon: 'M2 2h12' },
       needs: 'view',
       data: 'by source',
       render: async () => ({ title: 'Page', content: html`<p>the page</p>` }),

@@ -5,6 +5,7 @@ import { z } from 'zod';
 export interface TestAnswer {
   readonly status?: number;
   readonly body?: string | Buffer;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** A server that answers each request by its body. */
@@ -18,8 +19,8 @@ export async function startAnsweringServer(answer: (body: Buffer) => TestAnswer)
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      const { status = 200, body } = answer(Buffer.concat(chunks));
-      response.writeHead(status).end(body);
+      const { status = 200, body, headers } = answer(Buffer.concat(chunks));
+      response.writeHead(status, headers).end(body);
     });
   });
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
-import { createdApiTokenSchema, loginResponseSchema } from '../../src/cloud/contract/auth.ts';
+import { loginResponseSchema } from '../../src/cloud/contract/auth.ts';
+import { createdApiTokenSchema } from '../../emulator/contract/auth.ts';
 
 /** Creates an API token of the administrator at an emulator. */
 export async function createApiToken(

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import type { MessageType } from '../../src/domain.ts';
-import type { Db } from '../../src/store/database.ts';
-import { rollUpArrivals } from '../../src/store/roll-up-arrivals.ts';
+import type { MessageType } from '../../src/events/domain.ts';
+import type { Db } from '../../src/store/server/database.ts';
+import { rollUpArrivals } from '../../src/store/counts/roll-up-arrivals.ts';
 import { waitFor } from './wait-for.ts';
 
 /** Deliveries as the charts count them. */
@@ -37,7 +37,7 @@ export async function countAll(db: Db): Promise<void> {
     await rollUpArrivals(db);
     const { rows } = await sql<{ counted: boolean }>`
       select not exists (
-        select from deliveries, arrivals_progress where xid >= next_xid or xid is null and old_before is not null
+        select from deliveries, arrivals_progress where xid >= next_xid
       ) as counted`.execute(db);
     return rows[0]?.counted;
   });

@@ -8,11 +8,8 @@ import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-cor
 /** Debian's Chromium; another place is named by CHROMIUM. */
 const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
 
-/**
- * Tests in a browser run by `npm run test:console` alone, where there is a Chromium: they take a minute. The name of each
- * says so where it is skipped.
- */
-export const runsInBrowser = () => process.env['CONSOLE_TEST'] !== undefined && existsSync(CHROMIUM);
+/** Whether tests in a browser can run here. The name of each says that it needs Chromium where it is skipped. */
+export const hasChromium = () => existsSync(CHROMIUM);
 
 /** Chromium asks nobody about itself: tests see only what a page asks for. */
 const ARGUMENTS = [

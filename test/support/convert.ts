@@ -1,6 +1,6 @@
 import { convertDelivery } from '../../src/handlers/delivery-to-events.ts';
 import type { ReadDelivery, SetAside } from '../../src/queue/delivery-batch.ts';
-import type { EventRow } from '../../src/store/insert-events.ts';
+import type { EventRow } from '../../src/store/events/insert-events.ts';
 
 /** All that a delivery comes to, at once. */
 export function deliveryToEvents(delivery: ReadDelivery): { events: EventRow[]; setAside: SetAside[] } {

@@ -4,11 +4,11 @@ import { Client } from 'pg';
 import { pino } from 'pino';
 import { inject } from 'vitest';
 import { READER_ROLE, SERVICE_ROLE, withRole } from './roles.ts';
-import { describeError } from '../../src/errors.ts';
-import { createSequencer } from '../../src/ledger/sequencer.ts';
-import { repeat } from '../../src/serve/repeat.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import type { Db, Trx } from '../../src/store/database.ts';
+import { describeError } from '../../src/lib/errors.ts';
+import { createSequencer } from '../../src/seal/sequencer.ts';
+import { repeat } from '../../src/lib/repeat.ts';
+import { openDatabase } from '../../src/store/server/database.ts';
+import type { Db, Trx } from '../../src/store/server/database.ts';
 
 /** A database of one test file's own, cloned from the migrated template in milliseconds. */
 export interface TestDatabase {
@@ -50,13 +50,11 @@ export async function createTestDatabase({ logs = false } = {}): Promise<TestDat
 function extendContinuously(url: string): { stop(): Promise<void> } {
   const db = openDatabase(withRole(url, SERVICE_ROLE), () => undefined);
   const sequencer = createSequencer(db, pino({ level: 'silent' }));
-  const extending = repeat(
-    20,
-    () => sequencer.extend(),
-    (error) => {
-      process.emitWarning(`the log was not extended: ${describeError(error)}`);
-    },
-  );
+  const extending = repeat({
+    pauseMs: 20,
+    work: () => sequencer.extend(),
+    onError: (error) => process.emitWarning(`the log was not extended: ${describeError(error)}`),
+  });
   return {
     async stop() {
       await extending.stop();

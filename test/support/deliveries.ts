@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import type { MessageType } from '../../src/domain.ts';
+import type { MessageType } from '../../src/events/domain.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
 
 /** A delivery of these records as the queue holds it. */

@@ -5,7 +5,7 @@ import path from 'node:path';
 
 /** Debian's golang-golang-x-mod-dev puts its sources here. */
 const GO_PATH = '/usr/share/gocode';
-const PROGRAM = path.resolve(import.meta.dirname, '../ledger/foreign/main.go');
+const PROGRAM = path.resolve(import.meta.dirname, '../seal/foreign/main.go');
 
 /** What Go's packages for transparency logs check. Hashes are in base64. */
 export interface ForeignInput {

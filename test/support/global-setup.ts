@@ -4,12 +4,12 @@ import path from 'node:path';
 import { Client } from 'pg';
 import type { TestProject } from 'vitest/node';
 import { migrateQueue } from '../../src/queue/postgres-engine.ts';
-import { openDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/server/database.ts';
 import { bootstrapUrl, keepCredentials } from '../../src/embedded/credentials.ts';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
-import { createRoles } from '../../src/store/create-roles.ts';
-import { migrateStore } from '../../src/store/migrate.ts';
-import { maintainPartitions } from '../../src/store/partitions.ts';
+import { createRoles } from '../../src/store/server/roles/create-roles.ts';
+import { migrateStore } from '../../src/store/server/schema/migrate.ts';
+import { maintainPartitions } from '../../src/store/partitions/partitions.ts';
 import { hasRedisServer, startRedis } from './redis.ts';
 import { READER_ROLE, SERVICE_ROLE, withRole } from './roles.ts';
 
@@ -27,12 +27,7 @@ declare module 'vitest' {
 const TEMPLATE = 'xiq_sink_template';
 
 /** Starts what the tests need, once: a real Postgres (DATABASE_URL, else embedded) and Redis (REDIS_URL, else a child). */
-export default async function setUp({ provide, config }: TestProject): Promise<() => Promise<void>> {
-  const skipped = config.exclude.filter((file) => file.startsWith('test/'));
-  if (skipped.length > 0)
-    process.stdout.write(
-      `left to npm run test:program, test:long, test:servers, test:attacks and test:siem: ${skipped.join(', ')}\n`,
-    );
+export default async function setUp({ provide }: TestProject): Promise<() => Promise<void>> {
   const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-test-'));
   // As root, Postgres runs as a user of its own, who must be able to pass through.
   await chmod(directory, 0o711);

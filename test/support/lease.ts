@@ -1,5 +1,5 @@
-import type { Db } from '../../src/store/database.ts';
-import { takeLeases, type Holder } from '../../src/store/destinations.ts';
+import type { Db } from '../../src/store/server/database.ts';
+import { takeLeases, type Holder } from '../../src/store/destinations/destinations.ts';
 
 /** The holder of the tests' leases. */
 export const holderOf = (name: string): Holder => ({

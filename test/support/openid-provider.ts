@@ -7,7 +7,7 @@ import { Provider } from 'oidc-provider';
 import type { ClientMetadata } from 'oidc-provider';
 import { vi } from 'vitest';
 import { z } from 'zod';
-import type { OpenIdConfig } from '../../src/config.ts';
+import type { OpenIdConfig } from '../../src/config/config.ts';
 import type { CookieJar } from './cookie-jar.ts';
 
 export const CLIENT_ID = 'xiq-sink';

@@ -3,9 +3,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
-import { openDeliveryQueue } from '../../src/queue/delivery-queue.ts';
+import { DeliveryQueue } from '../../src/queue/delivery-queue.ts';
 import type { DeliveryQueueOptions } from '../../src/queue/delivery-queue.ts';
-import { startDeliveryWorker } from '../../src/queue/delivery-worker.ts';
+import { DeliveryWorker } from '../../src/handlers/delivery-worker.ts';
 import { auditRecord, queuedDelivery } from './deliveries.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -14,7 +14,7 @@ export async function openLoad(location: DeliveryQueueOptions['location']) {
   const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-load-'));
   const lines: string[] = [];
   const logger = pino({}, { write: (line) => void lines.push(line) });
-  const queue = openDeliveryQueue({
+  const queue = new DeliveryQueue({
     location,
     lane: 'ordinary',
     rankOf: () => 0,
@@ -45,13 +45,15 @@ export async function openLoad(location: DeliveryQueueOptions['location']) {
     startWorker() {
       let lastAt = performance.now();
       workers.push(
-        startDeliveryWorker(
+        new DeliveryWorker(
           location,
-          async ({ deliveries }) => {
-            longestSilenceMs = Math.max(longestSilenceMs, performance.now() - lastAt);
-            lastAt = performance.now();
-            for (const { deliveryId } of deliveries) stored.add(deliveryId);
-            return { deliveries: deliveries.length, events: 0, duplicates: 0, quarantined: 0 };
+          {
+            async add({ deliveries }) {
+              longestSilenceMs = Math.max(longestSilenceMs, performance.now() - lastAt);
+              lastAt = performance.now();
+              for (const { deliveryId } of deliveries) stored.add(deliveryId);
+              return { deliveries: deliveries.length, events: 0, duplicates: 0, quarantined: 0 };
+            },
           },
           logger,
         ),

@@ -1,9 +1,9 @@
 import type { Area } from '../../src/console/area.ts';
 import { settingsArea } from '../../src/console/settings/settings-area.ts';
 import { sourcesArea } from '../../src/console/sources/sources-area.ts';
-import { changingSources } from '../../src/serve/change-sources.ts';
+import { changingSources } from '../../src/sources/change-sources.ts';
 import { loadSettings } from '../../src/serve/load-settings.ts';
-import type { Db } from '../../src/store/database.ts';
+import type { Db } from '../../src/store/server/database.ts';
 
 /** A key for the setting SECRETS_KEY. */
 export const SECRETS_KEY = Buffer.alloc(32, 1).toString('base64');

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { unguarded } from './database.ts';
-import type { Db, Trx } from '../../src/store/database.ts';
+import type { Db, Trx } from '../../src/store/server/database.ts';
 
 const ORDERED = [
   'deliveries',

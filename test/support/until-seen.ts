@@ -1,5 +1,5 @@
-import type { Db } from '../../src/store/database.ts';
-import { extendLog } from '../../src/store/extend-log.ts';
+import type { Db } from '../../src/store/server/database.ts';
+import { assignPositions } from '../../src/store/log/extend-log.ts';
 import { waitFor } from './wait-for.ts';
 
 /**
@@ -8,7 +8,7 @@ import { waitFor } from './wait-for.ts';
  */
 export async function untilSeen(db: Db): Promise<void> {
   await waitFor(async () => {
-    const extension = await extendLog(db);
-    return extension !== undefined && !extension.isMore && extension.addedOld === 0;
+    const extension = await assignPositions(db);
+    return extension !== undefined && !extension.isMore;
   });
 }

@@ -1,5 +1,5 @@
 import { createPublicKey, generateKeyPairSync, hash, sign } from 'node:crypto';
-import { parseCheckpoints } from '../../src/ledger/checkpoint.ts';
+import { parseCheckpoints } from '../../src/seal/checkpoint.ts';
 import { startAnsweringServer, type AnsweringServer } from './answering-server.ts';
 
 const TIME = 1_700_000_000n;

@@ -23,7 +23,8 @@ export const listedDeviceSchema = deviceSchema.extend({
 
 export type ListedDevice = z.output<typeof listedDeviceSchema>;
 
-const BASIC = [
+/** The members of the view `basic`. */
+export const BASIC_DEVICE_MEMBERS = [
   'org_id',
   'serial_number',
   'service_tag',
@@ -37,55 +38,3 @@ const BASIC = [
   'device_admin_state',
   'connected',
 ] as const;
-
-/** The views of a device record and the fields each selects (specification, Dynamic response selection). */
-export const DEVICE_VIEWS = {
-  basic: BASIC,
-  status: ['device_admin_state', 'connected'],
-  client: ['active_clients'],
-  location: ['location_id', 'locations'],
-  detail: [
-    ...BASIC,
-    'create_time',
-    'update_time',
-    'last_connect_time',
-    'primary_dns_server_address',
-    'subnet_mask',
-    'default_gateway',
-    'ipv6_address',
-    'ipv6_netmask',
-    'display_version',
-  ],
-  full: [
-    'create_time',
-    'update_time',
-    'org_id',
-    'org_name',
-    'location_id',
-    'serial_number',
-    'mac_address',
-    'device_function',
-    'product_type',
-    'hostname',
-    'ip_address',
-    'software_version',
-    'device_admin_state',
-    'connected',
-    'last_connect_time',
-    'network_policy_name',
-    'network_policy_id',
-    'primary_ntp_server_address',
-    'primary_dns_server_address',
-    'subnet_mask',
-    'default_gateway',
-    'ipv6_address',
-    'ipv6_netmask',
-    'simulated',
-    'display_version',
-    'active_clients',
-    'locations',
-  ],
-} as const;
-
-/** A field of any device view. */
-export type DeviceField = (typeof DEVICE_VIEWS)[keyof typeof DEVICE_VIEWS][number];

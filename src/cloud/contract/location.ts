@@ -20,5 +20,4 @@ export const locationSchema = z.looseObject({
   },
 });
 
-/** A location and those that it contains. */
 export type Location = z.output<typeof locationSchema>;

@@ -30,7 +30,6 @@ export const logRecordSchema = z.looseObject({
 /** An alert, whose time is a date-time. */
 export const alertSchema = logRecordSchema.extend({ timestamp: z.union([z.int(), z.string()]).nullish() });
 
-/** A record of a log, or an alert. */
 export type LogRecord = z.output<typeof alertSchema>;
 
 /** The whole description of an audit record (published description, `XiqAuditLogFullDescriptions`). */

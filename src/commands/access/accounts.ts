@@ -1,20 +1,22 @@
-import { hashPassword, newPassword } from '../../console/access/passwords.ts';
-import { newTotpSecret } from '../../console/access/totp.ts';
-import { UsageError } from '../../errors.ts';
-import type { AccountRole } from '../../permissions.ts';
+import { hashPassword, newPassword } from '../../access/passwords.ts';
+import { newTotpSecret } from '../../access/totp.ts';
+import { UsageError } from '../../lib/errors.ts';
+import type { AccountRole } from '../../store/access/permissions.ts';
 import {
   addAccount,
   changeAccount,
   disableAccount,
   isAccountName,
   listAccounts,
-} from '../../store/accounts.ts';
-import type { Db } from '../../store/database.ts';
+} from '../../store/access/accounts.ts';
+import type { Db } from '../../store/server/database.ts';
 import { note, print, printRows, type Columns } from '../shared/output.ts';
 import { recordCommand } from '../shared/record.ts';
-import { readPassword } from './read-password.ts';
-import { digestOf, newApiToken } from '../../console/access/credentials.ts';
-import { addAccessToken, revokeAccessToken, listAccessTokens } from '../../store/access-tokens.ts';
+import { digestOf, newApiToken } from '../../access/credentials.ts';
+import { addAccessToken, revokeAccessToken, listAccessTokens } from '../../store/access/access-tokens.ts';
+import { createInterface } from 'node:readline/promises';
+import { text } from 'node:stream/consumers';
+import { Writable } from 'node:stream';
 
 /** Where a password comes from: standard input, the person at the terminal (or a generated one), or there is none. */
 type PasswordInput = 'stdin' | 'ask' | 'none';
@@ -86,19 +88,18 @@ export async function removePerson(db: Db, name: string): Promise<void> {
   print(`disabled ${name}; its sessions have ended and its API tokens are revoked`);
 }
 
-interface Password {
-  readonly text: string;
-  readonly isGenerated: boolean;
-}
-
-async function passwordFrom(input: PasswordInput): Promise<Password | undefined> {
+async function passwordFrom(
+  input: PasswordInput,
+): Promise<{ text: string; isGenerated: boolean } | undefined> {
   if (input === 'none') return undefined;
   const text = await readPassword(input);
   return text === undefined ? { text: newPassword(), isGenerated: true } : { text, isGenerated: false };
 }
 
-/** Prints what nobody can look up later. */
-function printSecrets(password: Password | undefined, key: { readonly uri: string } | undefined): void {
+function printSecrets(
+  password: Awaited<ReturnType<typeof passwordFrom>>,
+  key: { readonly uri: string } | undefined,
+): void {
   if (password?.isGenerated === true) print(`password: ${password.text}`);
   if (key !== undefined) print(`key for the authenticator app: ${key.uri}`);
   if (password?.isGenerated === true || key !== undefined) note('(shown only now)');
@@ -182,4 +183,40 @@ function logInOf({ has_password, has_totp, is_openid }: Listed): string {
   if (is_openid) return 'OpenID Connect';
   if (!has_password) return 'API tokens only';
   return has_totp ? 'password and code' : 'password';
+}
+
+const MIN_LENGTH = 12;
+const MAX_LENGTH = 1_000;
+
+/**
+ * Reads a new password: from standard input, or twice from the person at the terminal. Undefined if the person entered
+ * none, or there is no terminal: then one has to be generated. Throws a UsageError if it is too short.
+ */
+async function readPassword(from: 'stdin' | 'ask'): Promise<string | undefined> {
+  if (from === 'stdin') return checkLength((await text(process.stdin)).replace(/\r?\n$/, ''));
+  if (!process.stdin.isTTY) return undefined;
+  const entered = await askHidden('New password (empty: generate one): ');
+  if (entered === '') return undefined;
+  checkLength(entered);
+  if ((await askHidden('Repeat the password: ')) !== entered) {
+    throw new UsageError('the two passwords differ');
+  }
+  return entered;
+}
+
+function checkLength(password: string): string {
+  if (password.length >= MIN_LENGTH && password.length <= MAX_LENGTH) return password;
+  throw new UsageError(`a password must have ${MIN_LENGTH} to ${MAX_LENGTH} characters`);
+}
+
+async function askHidden(question: string): Promise<string> {
+  process.stderr.write(question);
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const terminal = createInterface({ input: process.stdin, output: nowhere, terminal: true });
+  try {
+    return await terminal.question('');
+  } finally {
+    terminal.close();
+    process.stderr.write('\n');
+  }
 }

@@ -1,9 +1,8 @@
 import { InvalidArgumentError, Option, type Command } from '@commander-js/extra-typings';
-import { ACCOUNT_ROLES } from '../../permissions.ts';
+import { ACCOUNT_ROLES } from '../../store/access/permissions.ts';
 import { defineCommand, wholeNumber } from '../shared/options.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
-/** The commands `access add|list|change|remove|token`. */
 export function defineAccess(program: Command, settings: Settings): void {
   const access = program.command('access').description('manage accounts and API tokens of the console');
 
@@ -107,7 +106,6 @@ const UNIT_HOURS: ReadonlyMap<string, number> = new Map([
 
 const MAX_HOURS = 10 * 365 * 24;
 
-/** Parses a lifetime to hours. */
 function lifetime(text: string): number {
   const [, amount = '', unit = ''] = /^(\d{1,5})([hdw])$/.exec(text) ?? [];
   const hours = Number(amount) * (UNIT_HOURS.get(unit) ?? 0);

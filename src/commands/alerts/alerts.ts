@@ -1,15 +1,14 @@
-import type { AlertRule } from '../../forward/rules/alert-rule.ts';
-import { allRules, findRule, withSearchRules, type ConfiguredRule } from '../../forward/rules/parse-rules.ts';
-import { listAlerts, tallyAlerts, type AlertFilter, type StoredAlert } from '../../store/alerts.ts';
-import type { Db } from '../../store/database.ts';
-import { ALL_SOURCES } from '../../store/scope.ts';
+import type { AlertRule } from '../../alerts/alert-rule.ts';
+import { allRules, findRule, withSearchRules, type ConfiguredRule } from '../../alerts/parse-rules.ts';
+import { listAlerts, tallyAlerts, type AlertFilter, type StoredAlert } from '../../store/alerts/alerts.ts';
+import type { Db } from '../../store/server/database.ts';
+import { ALL_SOURCES } from '../../store/server/scope.ts';
 import { note, printRows, type Columns } from '../shared/output.ts';
-import { backtestRule, type BacktestRange } from '../../forward/rules/backtest-rule.ts';
-import type { Alert } from '../../forward/rules/evaluate-rule.ts';
-import { countOf } from '../../units.ts';
+import { backtestRule, type BacktestRange } from '../../alerts/backtest-rule.ts';
+import type { Alert } from '../../alerts/evaluate-rule.ts';
+import { countOf } from '../../lib/text/units.ts';
 import { createProgress } from '../shared/progress.ts';
 
-/** A rule, whether it is on, and what it has raised. */
 interface DescribedRule {
   readonly name: string;
   readonly title: string;
@@ -59,7 +58,6 @@ const ALERT_COLUMNS: Columns<StoredAlert> = {
   last: ({ lastAt }) => lastAt,
 };
 
-/** The values that a rule groups by, on one line. */
 const aboutGroup = (group: Readonly<Record<string, string>>): string =>
   Object.entries(group)
     .map(([column, value]) => `${column} ${value}`)
@@ -81,7 +79,6 @@ const TEST_COLUMNS: Columns<Alert> = {
   'last event': ({ causes }) => causes.at(-1)?.eventId ?? null,
 };
 
-/** Alerts that a table shows. */
 const MOST_SHOWN = 100;
 
 /** `alerts test`: prints the alerts that a rule would have raised, as a table or as JSON lines. */

@@ -11,7 +11,6 @@ import {
 import { stopSignal } from '../shared/process.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
-/** The commands `alerts rules|list|test`. */
 export function defineAlerts(program: Command, settings: Settings): void {
   const alerts = program.command('alerts').description('list alert rules and alerts, and test rules');
 

@@ -1,27 +1,27 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { systemClock } from '../../clock.ts';
+import { systemClock } from '../../lib/clock.ts';
 import { createCloudClient } from '../../cloud/client.ts';
-import type { SourceConfig } from '../../config.ts';
-import { describeError, UsageError } from '../../errors.ts';
-import { compareHistory, QUARTER_MS, sumQuarters } from '../../history/compare-history.ts';
-import { recordCoverage } from '../../history/coverage.ts';
-import type { ComparedQuarter, HistoryContext } from '../../history/compare-history.ts';
-import { loggedAmong, type LoggedType } from '../../history/log-kinds.ts';
-import { COMPARING_MS, comparingLease } from '../../history/sweep.ts';
-import { createMissingStore } from '../../serve/history.ts';
-import { joinSources, readStoredSources } from '../../serve/join-sources.ts';
+import type { SourceConfig } from '../../config/config.ts';
+import { describeError } from '../../lib/errors.ts';
+import { compareHistory, QUARTER_MS, sumQuarters } from '../../reconcile/compare-history.ts';
+import { recordCoverage } from '../../reconcile/coverage.ts';
+import type { ComparedQuarter, HistoryContext } from '../../reconcile/compare-history.ts';
+import { loggedAmong, type LoggedType } from '../../reconcile/log-kinds.ts';
+import { COMPARING_MS, comparingLease } from '../../reconcile/sweep.ts';
+import { createMissingStore } from '../../reconcile/start-history-sweep.ts';
+import { joinSources, readStoredSources } from '../../sources/join-sources.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
 import { withStore } from '../../serve/open-store.ts';
-import { readSecrets } from '../../serve/webhook-secret.ts';
-import { endLease, takeLease } from '../../store/history.ts';
-import { formatCount } from '../../units.ts';
+import { readSecrets } from '../../sources/webhook-secret.ts';
+import { endLease, takeLease } from '../../store/reconcile/history.ts';
+import { formatCount } from '../../lib/text/units.ts';
 import { note, printRows, type Columns } from '../shared/output.ts';
 import { createProgress } from '../shared/progress.ts';
 import { recordCommand } from '../shared/record.ts';
+import { sourcesWithApi } from '../../sources/cloud-sources.ts';
 
-/** What to compare. */
 interface Chosen {
   readonly since: Date;
   readonly until: Date;
@@ -38,7 +38,6 @@ interface BackfillContext {
   readonly signal: AbortSignal;
 }
 
-/** The result of one source and message type. */
 interface Sums {
   readonly source: string;
   readonly message_type: LoggedType;
@@ -46,7 +45,6 @@ interface Sums {
   readonly only_webhook: number;
   readonly only_log: number;
   readonly ambiguous: number;
-  /** Why the comparison ended early. */
   readonly error: string | null;
 }
 
@@ -119,32 +117,16 @@ function withPauses(store: HistoryContext['storeMissing'], signal: AbortSignal):
   };
 }
 
-/** A source with an API, and the message types to compare. */
-interface Todo {
-  readonly source: string;
-  readonly cloud: NonNullable<SourceConfig['cloud']>;
-  readonly messageTypes: readonly LoggedType[];
-}
+type Todo = ReturnType<typeof chooseSources>[number];
 
 /** Throws a UsageError if the source has no API, or no source has. */
-function chooseSources(
-  sources: readonly SourceConfig[],
-  { source: wanted, types }: Pick<Chosen, 'source' | 'types'>,
-): Todo[] {
-  const chosen = sources.flatMap(({ name: source, cloud, messageTypes }): Todo[] =>
-    cloud === undefined || (wanted !== undefined && source !== wanted)
-      ? []
-      : [{ source, cloud, messageTypes: types ?? loggedAmong(messageTypes) }],
-  );
-  if (chosen.length > 0) return chosen;
-  throw new UsageError(
-    wanted === undefined
-      ? 'API access to the cloud is not configured. Set CLOUD_API_URL with CLOUD_API_TOKEN, or with CLOUD_USERNAME and CLOUD_PASSWORD.'
-      : `There is no source "${wanted}" with API access to the cloud.`,
-  );
-}
+const chooseSources = (sources: readonly SourceConfig[], { source, types }: Chosen) =>
+  sourcesWithApi(sources, source).map(({ name, cloud, messageTypes }) => ({
+    source: name,
+    cloud,
+    messageTypes: types ?? loggedAmong(messageTypes),
+  }));
 
-/** The quarters of an hour that are to be compared, each for every source and type. */
 const countQuarters = (todo: readonly Todo[], { since, until }: Chosen) =>
   todo.reduce((sum, { messageTypes }) => sum + messageTypes.length, 0) *
   [...rangesOf(since, until)].reduce((sum, range) => sum + quartersIn(range), 0);
@@ -211,7 +193,6 @@ function* rangesOf(since: Date, until: Date): Generator<Range> {
   }
 }
 
-/** Takes the lease of a source once no other process has it. */
 async function waitForLease(
   { db, signal }: Pick<HistoryContext, 'db' | 'signal'>,
   source: string,

@@ -1,10 +1,9 @@
 import { type Command, Option } from '@commander-js/extra-typings';
-import { LOGGED_TYPES } from '../../history/log-kinds.ts';
+import { LOGGED_TYPES } from '../../reconcile/log-kinds.ts';
 import { defineCommand, sourceOption, time, TIME_FORMS, withRange, zoneOption } from '../shared/options.ts';
 import { FAILED, stopSignal } from '../shared/process.ts';
 import type { Settings } from '../shared/run-on-store.ts';
 
-/** The command `backfill`. */
 export function defineBackfill(program: Command, settings: Settings): void {
   defineCommand(program, 'backfill', 'fetch events that no webhook brought from the logs of the cloud', [
     'xiq-sink backfill --since 24h',
@@ -27,7 +26,7 @@ export function defineBackfill(program: Command, settings: Settings): void {
       const signal = stopSignal();
       const { since = new Date(), until = new Date() } = withRange(range);
       const chosen = { since, until, types, source, isDryRun: dryRun === true };
-      const { createLogger } = await import('../../logger.ts');
+      const { createLogger } = await import('../../lib/logger.ts');
       const { backfill } = await import('./backfill.ts');
       const context = { config: await settings(), logger: createLogger('warn'), signal };
       if (!(await backfill(context, chosen, json === true))) process.exitCode = FAILED;

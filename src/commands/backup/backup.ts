@@ -1,16 +1,16 @@
 import { copyFile, chmod, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Logger } from 'pino';
-import type { Config } from '../../config.ts';
-import { isMissingFile, syncDirectory } from '../../durable-file.ts';
+import type { Config } from '../../config/config.ts';
+import { syncDirectory, unlessMissing } from '../../lib/files/durable-file.ts';
 import { credentialsOf, writeBaseBackup } from '../../embedded/base-backup.ts';
-import { UsageError } from '../../errors.ts';
+import { UsageError } from '../../lib/errors.ts';
 import { SEGMENT_SUFFIX } from '../../queue/spool/ownership.ts';
 import { withStore } from '../../serve/open-store.ts';
-import { secretFileOf } from '../../serve/webhook-secret.ts';
-import { countRows } from '../../store/count-rows.ts';
-import type { Db } from '../../store/database.ts';
-import { countOf, formatBytes } from '../../units.ts';
+import { secretFileOf } from '../../sources/webhook-secret.ts';
+import { countRows } from '../../store/deliveries/count-rows.ts';
+import type { Db } from '../../store/server/database.ts';
+import { countOf, formatBytes } from '../../lib/text/units.ts';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { note, print, printJson } from '../shared/output.ts';
 import { createProgress, type Progress } from '../shared/progress.ts';
@@ -137,12 +137,13 @@ async function copySpool(from: string, to: string): Promise<readonly string[]> {
 
 /** Copies a file durably. False if there is none. */
 async function copyIfAny(from: string, to: string): Promise<boolean> {
-  try {
-    await copyFile(from, to);
-  } catch (error) {
-    if (isMissingFile(error)) return false;
-    throw error;
-  }
+  if (
+    !(await unlessMissing(
+      copyFile(from, to).then(() => true),
+      false,
+    ))
+  )
+    return false;
   const handle = await open(to, 'r+');
   try {
     await handle.chmod(0o600);

@@ -3,7 +3,6 @@ import { defineCommand } from '../shared/options.ts';
 import { stopSignal } from '../shared/process.ts';
 import { quietLogger, type Settings } from '../shared/run-on-store.ts';
 
-/** The commands `backup` and `restore`. */
 export function defineBackup(program: Command, settings: Settings): void {
   defineCommand(
     program,

@@ -4,8 +4,8 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
-import { isMissingFile } from '../../durable-file.ts';
-import { UsageError } from '../../errors.ts';
+import { UsageError } from '../../lib/errors.ts';
+import { unlessMissing } from '../../lib/files/durable-file.ts';
 
 /** Written last: a directory without it is no backup. */
 export const MANIFEST_FILE = 'backup.json';
@@ -23,28 +23,19 @@ const Manifest = z.object({
   ended_at: z.iso.datetime(),
   /** Everything that was committed before this place in the server's log is in the backup. */
   end_lsn: z.string(),
-  /** Bytes of the database before compression. */
   database_bytes: z.number(),
-  /** SHA-256 of each file, by its path in the backup. */
   files: z.record(z.string(), z.string()),
-  /** Rows at the beginning. */
   rows: z.object({ snapshot: z.string(), tables: z.record(z.string(), z.number()) }),
 });
 
-/** What a backup contains. */
 export type Manifest = z.infer<typeof Manifest>;
 
 /** Reads the manifest of a backup. Throws a UsageError if the directory is no complete backup of a known format. */
 export async function readManifest(directory: string): Promise<Manifest> {
   const file = path.join(directory, MANIFEST_FILE);
-  let text: string;
-  try {
-    text = await readFile(file, 'utf8');
-  } catch (error) {
-    if (!isMissingFile(error)) throw error;
-    throw new UsageError(`${directory} is not a complete backup: it has no ${MANIFEST_FILE}.`, {
-      cause: error,
-    });
+  const text = await unlessMissing(readFile(file, 'utf8'), undefined);
+  if (text === undefined) {
+    throw new UsageError(`${directory} is not a complete backup: it has no ${MANIFEST_FILE}.`);
   }
   try {
     return Manifest.parse(JSON.parse(text));

@@ -2,19 +2,18 @@ import { randomUUID } from 'node:crypto';
 import { chmod, copyFile, mkdir, readdir, rm, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import type { Logger } from 'pino';
-import type { Config } from '../../config.ts';
-import { isMissingFile, syncDirectory } from '../../durable-file.ts';
+import type { Config } from '../../config/config.ts';
+import { checkDataDirectory, openDataDirectory } from '../../lib/files/data-directory.ts';
+import { syncDirectory, unlessMissing } from '../../lib/files/durable-file.ts';
 import { beginRestore, credentialsOf, unpackBaseBackup } from '../../embedded/base-backup.ts';
 import { hasCluster, isRestoring, markRestoring } from '../../embedded/cluster.ts';
 import { startEmbeddedPostgres } from '../../embedded/embedded-postgres.ts';
-import { UsageError } from '../../errors.ts';
-import { freeBytes } from '../../free-bytes.ts';
-import { makePrivateDirectory } from '../../private-directory.ts';
-import { logLostConnections } from '../../serve/open-store.ts';
-import { secretFileOf } from '../../serve/webhook-secret.ts';
-import { compareRows } from '../../store/count-rows.ts';
-import { openDatabase } from '../../store/database.ts';
-import { countOf, formatBytes, formatCount } from '../../units.ts';
+import { UsageError } from '../../lib/errors.ts';
+import { freeBytes } from '../../lib/files/free-bytes.ts';
+import { logLostConnections, openDatabase } from '../../store/server/database.ts';
+import { secretFileOf } from '../../sources/webhook-secret.ts';
+import { compareRows } from '../../store/deliveries/count-rows.ts';
+import { countOf, formatBytes, formatCount } from '../../lib/text/units.ts';
 import { note, print, printJson } from '../shared/output.ts';
 import { recordCommand } from '../shared/record.ts';
 import { refuseServer } from './backup.ts';
@@ -36,12 +35,13 @@ export async function restore(
   refuseServer(config);
   const { dataDir } = config;
   const from = path.resolve(directory);
+  await checkDataDirectory(dataDir);
   const manifest = await readManifest(from);
   if (isRestoring(dataDir)) await removeUnfinished(dataDir);
   await refuseContents(dataDir, manifest);
   await verifyFiles(from, manifest);
   if (!json) note(`verified ${countOf(Object.keys(manifest.files).length, 'file')}; unpacking`);
-  await makePrivateDirectory(dataDir);
+  await openDataDirectory(dataDir);
   const cluster = await beginRestore(dataDir);
   await unpackBaseBackup(cluster, path.join(from, DATABASE_FILE), signal);
   await copyPrivate(path.join(from, path.basename(credentialsOf(dataDir))), credentialsOf(dataDir));
@@ -68,10 +68,7 @@ async function removeUnfinished(dataDir: string): Promise<void> {
 }
 
 async function refuseContents(dataDir: string, { database_bytes: needed }: Manifest): Promise<void> {
-  const names = await readdir(dataDir).catch((error: unknown) => {
-    if (isMissingFile(error)) return [];
-    throw error;
-  });
+  const names = await unlessMissing(readdir(dataDir), []);
   const others = names.filter((name) => name !== 'postgres' && name !== 'lost+found');
   if (others.length > 0 || hasCluster(dataDir)) {
     throw new UsageError(
@@ -88,10 +85,7 @@ async function refuseContents(dataDir: string, { database_bytes: needed }: Manif
 
 async function verifyFiles(from: string, { files }: Manifest): Promise<void> {
   for (const [name, digest] of Object.entries(files)) {
-    const found = await digestOf(path.join(from, name)).catch((error: unknown) => {
-      if (isMissingFile(error)) return undefined;
-      throw error;
-    });
+    const found = await unlessMissing(digestOf(path.join(from, name)), undefined);
     if (found === digest) continue;
     throw new Error(
       `${path.join(from, name)} is ${found === undefined ? 'missing' : 'damaged'}. Use another backup.`,

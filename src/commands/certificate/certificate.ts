@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { certificateDocument } from '../../console/certificate/certificate-page.ts';
-import { readCertificate, type CertificateRange } from '../../store/certificate.ts';
-import { verifyLog } from '../../ledger/verify-log.ts';
-import type { Db } from '../../store/database.ts';
-import { ALL_SOURCES } from '../../store/scope.ts';
-import { readSealState } from '../../store/seal-log.ts';
+import { readCertificate, type CertificateRange } from '../../store/seal/certificate.ts';
+import { verifyLog } from '../../seal/verify/verify-log.ts';
+import type { Db } from '../../store/server/database.ts';
+import { ALL_SOURCES } from '../../store/server/scope.ts';
+import { readSealState } from '../../store/seal/seal-log.ts';
 import { note, print } from '../shared/output.ts';
 import { createProgress } from '../shared/progress.ts';
 import { recordCommand } from '../shared/record.ts';

@@ -1,10 +1,9 @@
 import { InvalidArgumentError, type Command } from '@commander-js/extra-typings';
-import { monthRange } from '../../parse-time.ts';
+import { monthRange } from '../../lib/text/parse-time.ts';
 import { defineCommand, sourceOption } from '../shared/options.ts';
 import { FAILED } from '../shared/process.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
-/** The command `certificate`. */
 export function defineCertificate(program: Command, settings: Settings): void {
   defineCommand(
     program,

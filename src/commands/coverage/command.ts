@@ -1,10 +1,9 @@
 import { Option, type Command } from '@commander-js/extra-typings';
-import { MESSAGE_TYPES } from '../../domain.ts';
+import { MESSAGE_TYPES } from '../../events/domain.ts';
 import { defineCommand, sourceOption, time, TIME_FORMS, withRange, zoneOption } from '../shared/options.ts';
 import { FAILED } from '../shared/process.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
-/** The command `coverage`. */
 export function defineCoverage(program: Command, settings: Settings): void {
   defineCommand(program, 'coverage', 'show for which times the events are proven to be complete', [
     'xiq-sink coverage',

@@ -1,7 +1,7 @@
-import { readCoverageByDay, type CoverageFilter, type DayCoverage } from '../../store/coverage.ts';
-import type { Db } from '../../store/database.ts';
-import { listGaps, type Gap } from '../../store/gaps.ts';
-import { ALL_SOURCES } from '../../store/scope.ts';
+import { readCoverageByDay, type CoverageFilter, type DayCoverage } from '../../store/reconcile/coverage.ts';
+import type { Db } from '../../store/server/database.ts';
+import { listGaps, type MissingPeriod } from '../../store/reconcile/gaps.ts';
+import { ALL_SOURCES } from '../../store/server/scope.ts';
 import { note, print, printRows, type Columns } from '../shared/output.ts';
 
 const DAY_COLUMNS: Columns<DayCoverage> = {
@@ -16,7 +16,7 @@ const DAY_COLUMNS: Columns<DayCoverage> = {
   'events fetched': ({ healed_events: events }) => String(events),
 };
 
-const GAP_COLUMNS: Columns<Gap> = {
+const GAP_COLUMNS: Columns<MissingPeriod> = {
   began: ({ began_at: began }) => began.toISOString(),
   ended: ({ ended_at: ended }) => ended?.toISOString() ?? 'persists',
   source: ({ source }) => source ?? 'all',

@@ -1,19 +1,22 @@
-import { countEvents } from '../../store/search-events.ts';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { styleText } from 'node:util';
 import type { Logger } from 'pino';
-import { CLOUD_TYPES } from '../../domain.ts';
+import { commandName, quoteForShell } from '../../lib/text/command-name.ts';
+import { CLOUD_TYPES } from '../../events/domain.ts';
+import { countEvents } from '../../store/events/search-events.ts';
 import { EMULATOR_LOGINS } from '../../../emulator/accounts.ts';
 import { createEmulator } from '../../../emulator/emulator.ts';
-import type { Db } from '../../store/database.ts';
-import { ALL_SOURCES } from '../../store/scope.ts';
+import type { Db } from '../../store/server/database.ts';
+import { ALL_SOURCES } from '../../store/server/scope.ts';
 import { loadSettings, type ServiceConfig } from '../../serve/load-settings.ts';
 import { withStore } from '../../serve/open-store.ts';
-import { sampleBody } from '../../serve/sample-delivery.ts';
+import { sampleBody } from '../../ingest/sample-delivery.ts';
 import { startService, type Service } from '../../serve/start-service.ts';
-import { countOf } from '../../units.ts';
+import { countOf } from '../../lib/text/units.ts';
+import { showSteps } from '../shared/progress.ts';
+import type { Environment } from '../../config/references.ts';
 
 /** Deliveries a second: all message types within a second or two. */
 const RATE = 20;
@@ -25,8 +28,6 @@ const PIPE_INTERVAL_MS = 5_000;
 /** A line for each batch would push the screen away within a second. */
 export const LOG_LEVEL_OF_DEMO = 'error';
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
 /**
  * `demo`: an emulated cloud, and the service subscribed to it, in one process, until the signal fires. It keeps its
  * database apart from a real one, and uses of the settings only DATA_DIR, HOST, PORT and ADMIN_PORT.
@@ -37,7 +38,7 @@ export async function runDemo(env: Environment, logger: Logger, signal: AbortSig
   const cloudUrl = await emulator.listen(0);
   try {
     const config = demoSettings(env, dataDir, cloudUrl);
-    const service = await startService(config, 'all', logger, { signal });
+    const service = await startService(config, 'all', logger, { signal, runStep: showSteps(logger) });
     try {
       await sendOddDeliveries(service);
       process.stdout.write(`${demoScreen(service, cloudUrl, dataDir)}\n\n`);
@@ -71,7 +72,6 @@ function demoSettings(env: Environment, dataDir: string, cloudUrl: string): Serv
   });
 }
 
-/** The file that the demo forwards to. */
 const forwardFile = (dataDir: string) => path.join(dataDir, 'forwarded.jsonl');
 
 /** Sends what a cloud sends now and then: a body that is cut off, and one delivery twice. */
@@ -87,7 +87,8 @@ async function sendOddDeliveries({ port, sources }: Service): Promise<void> {
 }
 
 function demoScreen({ port, adminPort, psqlArgument }: Service, cloudUrl: string, dataDir: string): string {
-  const command = (line: string) => `  DATA_DIR=${dataDir} bin/xiq-sink ${line}`;
+  const command = (line: string) =>
+    `  DATA_DIR=${quoteForShell(dataDir)} ${quoteForShell(commandName())} ${line}`;
   const query = (statement: string) => command(`sql "${statement}"`);
   return [
     styleText('bold', `An emulated cloud at ${cloudUrl} sends to xiq-sink at http://127.0.0.1:${port}`),

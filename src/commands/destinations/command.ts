@@ -1,11 +1,10 @@
 import type { Command } from '@commander-js/extra-typings';
 import type { Destination } from '../../forward/parse-destinations.ts';
-import type { Db } from '../../store/database.ts';
+import type { Db } from '../../store/server/database.ts';
 import { defineCommand, readTime, time, TIME_FORMS, wholeNumber, zoneOption } from '../shared/options.ts';
 import { FAILED, stopSignal } from '../shared/process.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
-/** The commands `destinations list|test|pause|resume|rewind|forget|rejected|replay`. */
 export function defineDestinations(program: Command, settings: Settings): void {
   const destinations = program.command('destinations').description('manage destinations');
 
@@ -91,7 +90,6 @@ export function defineDestinations(program: Command, settings: Settings): void {
       });
     });
 
-  /** A command on one destination, which need not be configured any more. */
   function destinationCommand(name: string, description: string, lines: readonly string[]) {
     return defineCommand(destinations, name, description, lines).argument(
       '<name>',
@@ -99,7 +97,6 @@ export function defineDestinations(program: Command, settings: Settings): void {
     );
   }
 
-  /** Runs a command's work on the database, with the configured destinations. */
   async function withDestinations(
     work: (db: Db, configured: readonly Destination[]) => Promise<void>,
   ): Promise<void> {

@@ -1,31 +1,31 @@
 import { validate as isUuid } from 'uuid';
 import type { Destination } from '../../forward/parse-destinations.ts';
-import type { Db } from '../../store/database.ts';
-import { describeDestinations, type DescribedDestination } from '../../store/destinations.ts';
+import type { Db } from '../../store/server/database.ts';
+import { describeDestinations, type DescribedDestination } from '../../store/destinations/destinations.ts';
 import {
   listRejected,
   type Rejected,
   findRejected,
   openRejected,
   countRejected,
-} from '../../store/rejected-events.ts';
-import { ALL_SOURCES } from '../../store/scope.ts';
-import { formatCount, formatDuration, countOf } from '../../units.ts';
+} from '../../store/destinations/rejected-events.ts';
+import { ALL_SOURCES } from '../../store/server/scope.ts';
+import { formatCount, formatDuration, countOf } from '../../lib/text/units.ts';
 import { note, print, printRows, type Columns } from '../shared/output.ts';
 import {
   changeDestinationState,
   forgetUnconfigured,
   rewindDestination,
   type DestinationChange,
-} from '../../store/change-destination.ts';
+} from '../../store/destinations/change-destination.ts';
 import { asUsage, commandOperator } from '../shared/process.ts';
-import { UsageError } from '../../errors.ts';
-import { describeIds } from '../../store/operator-log.ts';
-import { commandName } from '../../command-name.ts';
-import { resendRejected, sendTest } from '../../forward/send-to-destination.ts';
-import { revealOnLine } from '../../hidden-characters.ts';
-import { createProgress } from '../shared/progress.ts';
 import { recordCommand } from '../shared/record.ts';
+import { UsageError } from '../../lib/errors.ts';
+import { describeIds } from '../../store/access/operator-log.ts';
+import { commandName } from '../../lib/text/command-name.ts';
+import { resendRejected, sendTest } from '../../forward/send-to-destination.ts';
+import { revealOnLine } from '../../lib/text/hidden-characters.ts';
+import { createProgress } from '../shared/progress.ts';
 
 const COLUMNS: Columns<DescribedDestination> = {
   name: ({ name }) => name,
@@ -116,10 +116,8 @@ export async function sendTestEvent(destination: Destination): Promise<boolean> 
   return refusal === undefined;
 }
 
-/** Rejected events per query. */
 const PAGE = 500;
 
-/** The rejected events that a command works on: those with these ids, or all. */
 interface ChosenRejected {
   readonly ids: readonly string[];
   readonly all: boolean;
@@ -148,7 +146,6 @@ export async function resendRejectedEvents(
   return left === 0;
 }
 
-/** Resends the chosen events, and prints each that was rejected again. */
 async function resendChosen(
   db: Db,
   destination: Destination,

@@ -1,22 +1,18 @@
 import pTimeout from 'p-timeout';
-import { describeError } from '../../errors.ts';
+import { describeError } from '../../lib/errors.ts';
 
 /** The result of a check. `skipped`: the check was not made, because another one that it needs failed. */
 export type Status = 'ok' | 'warn' | 'fail' | 'skipped';
 
-/** The finding of a check. */
 export interface Finding {
   readonly status: Status;
   readonly message: string;
-  /** The fix for a person to make. */
   readonly remedy?: string | undefined;
   /** Whether checks that need this one are skipped; by default when it failed or was skipped. */
   readonly stops?: boolean;
 }
 
-/** One check. */
 export interface Check {
-  /** Its name in the report. */
   readonly name: string;
   /** The names of earlier checks that must not have failed. */
   readonly needs?: readonly string[];
@@ -30,10 +26,8 @@ export interface Check {
   run(signal: AbortSignal): Promise<Finding>;
 }
 
-/** The usual time limit of a check, in milliseconds. */
 export const LIMIT_MS = 5_000;
 
-/** The time limit for counting all deliveries again. */
 export const FULL_LIMIT_MS = 60 * 60 * 1000;
 
 export const ok = (message: string): Finding => ({ status: 'ok', message });
@@ -48,7 +42,6 @@ export const skipped = (message: string, remedy?: string): Finding => ({
   remedy,
 });
 
-/** A check that was started. */
 export interface Running {
   readonly name: string;
   readonly finding: Promise<Finding>;

@@ -1,10 +1,10 @@
 import { alertRulesCheck, destinationChecks } from './forwarding.ts';
-import { commandName } from '../../command-name.ts';
-import type { Config, SourceConfig } from '../../config.ts';
+import { commandName } from '../../lib/text/command-name.ts';
+import type { Config, SourceConfig } from '../../config/config.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
 import { FULL_LIMIT_MS, LIMIT_MS, ok, type Check } from './check.ts';
 import { checkApi, checkSubscriptions } from './cloud.ts';
-import type { DatabaseAccess } from './database.ts';
+import { checkSeal, type DatabaseAccess } from './database.ts';
 import {
   checkConservation,
   checkDatabase,
@@ -18,7 +18,6 @@ import {
 import { checkCloudClock, checkDatabaseClock, checkDataDirectory, checkDisk } from './machine.ts';
 import { checkCertificate, checkPublicAddress } from './public-address.ts';
 import { checkQueue, checkQueueOwner, checkSpool } from './queue.ts';
-import { checkSeal } from './seal.ts';
 
 /** An embedded database is started first, and may have to recover after a crash. */
 const EMBEDDED_LIMIT_MS = 60_000;
@@ -83,7 +82,6 @@ export function checksOf(config: ServiceConfig, access: DatabaseAccess, isFull: 
   ];
 }
 
-/** The checks of one source's cloud. */
 function cloudChecks({ name: source, cloud }: SourceConfig, config: Config, access: DatabaseAccess): Check[] {
   if (cloud === undefined) return [];
   const withApi = config.sources.filter((one) => one.cloud !== undefined);

@@ -1,20 +1,19 @@
 import { createCloudClient } from '../../cloud/client.ts';
 import type { TokenInfo } from '../../cloud/contract/auth.ts';
-import { commandName } from '../../command-name.ts';
-import type { Config, SourceConfig } from '../../config.ts';
-import { describeError } from '../../errors.ts';
-import { createLogger } from '../../logger.ts';
-import { demandPermissions } from '../../subscribe/permissions.ts';
+import { commandName } from '../../lib/text/command-name.ts';
+import type { Config, SourceConfig } from '../../config/config.ts';
+import { describeError } from '../../lib/errors.ts';
+import { createLogger } from '../../lib/logger.ts';
 import { changesOf, messageTypeOf, type Change } from '../../subscribe/plan.ts';
-import { createSubscribers } from '../../subscribe/subscriber.ts';
-import { readSecrets } from '../../serve/webhook-secret.ts';
-import { ALL_SOURCES } from '../../store/scope.ts';
-import { listSources } from '../../store/sources.ts';
-import { countOf } from '../../units.ts';
-import { fail, LIMIT_MS, ok, skipped, warn, type Finding } from './check.ts';
+import { createSubscribers, demandPermissions } from '../../subscribe/subscriber.ts';
+import { readSecrets } from '../../sources/webhook-secret.ts';
+import { ALL_SOURCES } from '../../store/server/scope.ts';
+import { listSources } from '../../store/sources/sources.ts';
+import { countOf } from '../../lib/text/units.ts';
+import { fail, LIMIT_MS, ok, skipped, warn, type Finding, type Check } from './check.ts';
 import type { DatabaseAccess } from './database.ts';
+import { probesAt, type Observation } from '../../cloud/survey.ts';
 
-/** The API access of a source. */
 type CloudAccess = NonNullable<SourceConfig['cloud']>;
 
 const DAY_S = 24 * 60 * 60;
@@ -104,5 +103,59 @@ function describeChange(change: Change): string {
       return `${type} has a different ${change.differences.map(({ member }) => member).join(' and ')}`;
     case 'delete':
       return `${type} is ${change.reason}`;
+  }
+}
+
+/** Longer than that of other checks: a busy cloud requests a pause. */
+const LIVE_LIMIT_MS = 60_000;
+
+export type Examination = ReturnType<typeof liveChecks>;
+
+/**
+ * The checks of `doctor --live`: read-only calls that compare the cloud of each source with the documentation of its API.
+ * The report names no source, because people send it to others.
+ */
+export function liveChecks(sources: readonly SourceConfig[]) {
+  const clouds = sources.flatMap(({ cloud }) => cloud ?? []);
+  const clients = clouds.map(({ apiUrl: baseUrl, credentials }) =>
+    createCloudClient({ baseUrl, credentials }),
+  );
+  const checks = clients.flatMap((client, index): Check[] => {
+    const nameOf = (name: string) => (clients.length === 1 ? name : `cloud ${index + 1}: ${name}`);
+    const [first, ...others] = probesAt(Date.now()).map((probe) => ({
+      name: nameOf(probe.name),
+      limitMs: LIVE_LIMIT_MS,
+      run: async (signal: AbortSignal) => findingOf(await client.observe(probe, signal)),
+    }));
+    return first === undefined ? [] : [first, ...others.map((check) => ({ ...check, needs: [first.name] }))];
+  });
+  return {
+    checks: checks.length === 0 ? [{ name: 'api', run: async () => NOT_CONFIGURED }] : checks,
+    async close(): Promise<void> {
+      await Promise.all(clients.map((client) => client.logout()));
+    },
+  };
+}
+
+const NOT_CONFIGURED = fail(
+  'API access to the cloud is not configured',
+  'set CLOUD_API_URL with CLOUD_API_TOKEN, or with CLOUD_USERNAME and CLOUD_PASSWORD',
+);
+
+const SEND = 'open an issue with this report: it contains member names and types, and no values';
+
+function findingOf({ result, report }: Observation): Finding {
+  switch (result) {
+    case 'as documented':
+      return ok(report);
+    case 'new members':
+      return warn(report, SEND);
+    case 'undocumented':
+      return fail(report, SEND);
+    case 'not permitted':
+    case 'not offered':
+      return { ...skipped(report), stops: false };
+    case 'failed':
+      return fail(report, 'run doctor without --live for the cause');
   }
 }

@@ -2,7 +2,6 @@ import type { Command } from '@commander-js/extra-typings';
 import { defineCommand } from '../shared/options.ts';
 import type { Settings } from '../shared/run-on-store.ts';
 
-/** The command `doctor`. */
 export function defineDoctor(program: Command, settings: Settings): void {
   defineCommand(program, 'doctor', 'check the installation and suggest fixes; changes nothing', [
     'xiq-sink doctor',
@@ -15,11 +14,9 @@ export function defineDoctor(program: Command, settings: Settings): void {
       '--live',
       "only compare the cloud's API with its documentation; the report contains no personal data",
     )
-    .action(async ({ json, full, live }) => {
+    .action(async (options) => {
       const { examine } = await import('./doctor.ts');
       // A check that timed out may still have an open connection, which must not delay the exit.
-      process.exit(
-        await examine(settings, { asJson: json === true, isFull: full === true, isLive: live === true }),
-      );
+      process.exit(await examine(settings, options));
     });
 }

@@ -1,19 +1,23 @@
-import { commandName } from '../../command-name.ts';
-import type { Config } from '../../config.ts';
+import { commandName } from '../../lib/text/command-name.ts';
+import type { Config } from '../../config/config.ts';
 import { weaknessesOfPostgres } from '../../queue/postgres-engine.ts';
-import { OLDEST_POSTGRES, readServerFacts, openInspectingDatabase, type Db } from '../../store/database.ts';
-import { readMigrationState } from '../../store/migrate.ts';
-import { readPartitionState } from '../../store/partitions.ts';
-import { readConservation } from '../../store/read-arrivals.ts';
-import { allPartitions, changedPartitions, recount } from '../../store/recount-deliveries.ts';
-import { readRoleState } from '../../store/roles.ts';
-import { describeWork } from '../../store/server-sessions.ts';
-import { findTableUsers, findWaits } from '../../store/waits.ts';
-import { ALL_SOURCES } from '../../store/scope.ts';
-import { countOf, formatBytes } from '../../units.ts';
+import { OLDEST_POSTGRES, openLimited, readServerFacts, type Db } from '../../store/server/database.ts';
+import { readMigrationState } from '../../store/server/schema/migrate.ts';
+import { readPartitionState } from '../../store/partitions/partitions.ts';
+import { readConservation } from '../../store/counts/read-arrivals.ts';
+import { allPartitions, changedPartitions, recount } from '../../store/deliveries/recount-deliveries.ts';
+import { readRoleState } from '../../store/server/roles/roles.ts';
+import { describeWork } from '../../store/server/server-sessions.ts';
+import { findTableUsers, findWaits } from '../../store/server/waits.ts';
+import { ALL_SOURCES } from '../../store/server/scope.ts';
+import { countOf, formatBytes } from '../../lib/text/units.ts';
 import { fail, ok, warn, type Finding, LIMIT_MS } from './check.ts';
-import { hasCluster } from '../../embedded/cluster.ts';
+import { hasCluster, openCluster } from '../../embedded/cluster.ts';
 import { locateDatabase } from '../../serve/open-store.ts';
+import path from 'node:path';
+import { compareWithSeen, SEEN_FILE } from '../../seal/seen-checkpoint.ts';
+import { statusOfSeal, type SealWord } from '../../observe/status.ts';
+import { readSealFacts } from '../../store/seal/verifications.ts';
 
 /** Checks that the database answers, is supported and writable, and makes commits durable. */
 export async function checkDatabase(access: DatabaseAccess): Promise<Finding> {
@@ -22,7 +26,8 @@ export async function checkDatabase(access: DatabaseAccess): Promise<Finding> {
     return { ...warn('not created yet', `run ${commandName()} serve`), stops: true };
   }
   const { majorVersion, version, isReadOnly, bytes } = await readServerFacts(opened.db);
-  const server = `Postgres ${version}, ${formatBytes(bytes)}`;
+  const { serverUser } = opened;
+  const server = `Postgres ${version}, ${formatBytes(bytes)}${serverUser === undefined ? '' : `, runs as ${serverUser}`}`;
   if (majorVersion < OLDEST_POSTGRES) {
     return fail(`${server}: too old`, `move to Postgres ${OLDEST_POSTGRES} or newer, and set DATABASE_URL`);
   }
@@ -172,13 +177,13 @@ const describeMonths = (months: number | undefined) =>
 /** A query may take so much longer than the check that it belongs to. */
 const MARGIN_MS = 1_000;
 
-/** An open database, on which no migration was run. */
 interface OpenedDatabase {
   readonly db: Db;
   readonly databaseUrl: string;
+  /** Whom an embedded server runs as. Undefined for any other server. */
+  readonly serverUser?: string | undefined;
 }
 
-/** The configured database, if it exists. */
 export type DatabaseAccess = ReturnType<typeof createDatabaseAccess>;
 
 /** Access to the configured database for checks that take at most `limitMs`. */
@@ -191,7 +196,11 @@ export function createDatabaseAccess(config: Config, limitMs = LIMIT_MS) {
       if (config.databaseUrl === undefined && !hasCluster(config.dataDir)) return undefined;
       location = locateDatabase(config);
       const { databaseUrl } = await location;
-      held = { databaseUrl, db: openInspectingDatabase(databaseUrl, () => undefined, limitMs + MARGIN_MS) };
+      const serverUser =
+        config.databaseUrl === undefined ? (await openCluster(config.dataDir)).user.description : undefined;
+      const limits = { statementMs: limitMs + MARGIN_MS, silenceMs: limitMs + MARGIN_MS };
+      const db = openLimited('inspecting', databaseUrl, () => undefined, limits);
+      held = { databaseUrl, db, serverUser };
       return held;
     },
     /** The database that `open` opened. Throws before that. */
@@ -205,4 +214,34 @@ export function createDatabaseAccess(config: Config, limitMs = LIMIT_MS) {
       await (await location?.catch(() => undefined))?.close();
     },
   };
+}
+
+/** Checks that the log is sealed, and that it contains what was seen, and that the places outside of the database have its checkpoints. */
+export async function checkSeal(access: DatabaseAccess, dataDir: string): Promise<Finding> {
+  const { db } = access.opened();
+  const wrong = await compareWithSeen(db, path.join(dataDir, SEEN_FILE));
+  if (wrong !== undefined) return fail(wrong, 'see "An older database" in docs/backup.md');
+  const facts = await readSealFacts(db);
+  const { level, word, what } = statusOfSeal(facts, new Date());
+  const { checkpoint } = facts;
+  const told =
+    checkpoint === undefined
+      ? what
+      : `${what}; ${countOf(checkpoint.size, 'leaf', 'leaves')} signed with ${checkpoint.publicKey}`;
+  if (level === 'good') return ok(told);
+  return (level === 'bad' ? fail : warn)(told, remedyOf(word));
+}
+
+function remedyOf(word: SealWord): string {
+  switch (word) {
+    case 'altered':
+    case 'missing':
+      return `run ${commandName()} verify to see which`;
+    case 'not anchored':
+      return 'checkpoints are not kept there: see docs/integrity.md; it is tried again every minute';
+    case 'not sealed':
+    case 'behind':
+    case 'sealed':
+      return `run ${commandName()} serve with the role all or worker`;
+  }
 }

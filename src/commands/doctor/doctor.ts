@@ -1,37 +1,40 @@
 import pTimeout from 'p-timeout';
-import type { Config } from '../../config.ts';
-import { UsageError } from '../../errors.ts';
+import type { Config } from '../../config/config.ts';
+import { checkDataDirectory } from '../../lib/files/data-directory.ts';
+import { UsageError } from '../../lib/errors.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
-import { passwordsOfRedis } from '../../redis-address.ts';
-import { createSecrets, type Secrets } from '../../secrets.ts';
+import { passwordsOfRedis } from '../../lib/redis-address.ts';
+import { createSecrets, type Secrets } from '../../lib/secrets.ts';
 import { FAILED, WRONG_USAGE } from '../shared/process.ts';
 import type { Settings } from '../shared/run-on-store.ts';
 import { fail, FULL_LIMIT_MS, LIMIT_MS, runChecks, skipped, type Running } from './check.ts';
 import { checksOf } from './checks.ts';
 import { createDatabaseAccess } from './database.ts';
-import { liveChecks, type Examination } from './live.ts';
-import { printReport } from './report.ts';
+import { liveChecks, type Examination } from './cloud.ts';
+import { styleText } from 'node:util';
+import { escapeHiddenInJson, revealOnLine } from '../../lib/text/hidden-characters.ts';
+import { print } from '../shared/output.ts';
+import type { Finding, Status } from './check.ts';
 
 /** Closing may hang if a check did. */
 const CLOSE_LIMIT_MS = 15_000;
-
-/** The options of `doctor`. */
-interface Options {
-  readonly asJson: boolean;
-  /** Whether it counts all deliveries again. */
-  readonly isFull: boolean;
-  /** Whether it only compares the cloud's API with its documentation. */
-  readonly isLive: boolean;
-}
 
 /**
  * `doctor`: checks the whole installation, and changes nothing. Resolves with the exit code: 0 when no check fails, 1
  * when one does, 2 when the settings are wrong.
  */
-export async function examine(settings: Settings, { asJson, isFull, isLive }: Options): Promise<number> {
+export async function examine(
+  settings: Settings,
+  {
+    json: asJson = false,
+    full: isFull = false,
+    live: isLive = false,
+  }: { json?: boolean | undefined; full?: boolean | undefined; live?: boolean | undefined },
+): Promise<number> {
   let config: ServiceConfig;
   try {
     config = await settings();
+    await checkDataDirectory(config.dataDir);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     await printReport(wrongSettings(error), asJson, createSecrets());
@@ -51,7 +54,6 @@ function checksWithDatabase(config: ServiceConfig, isFull: boolean): Examination
   return { checks: checksOf(config, access, isFull), close: () => access.close() };
 }
 
-/** A finding for each wrong setting, and one for all checks that were not made. */
 function wrongSettings({ message }: UsageError): Running[] {
   const [heading = '', ...problems] = message.split('\n');
   const lines = problems.length > 0 ? problems.map((line) => line.trim()) : [heading];
@@ -64,7 +66,6 @@ function wrongSettings({ message }: UsageError): Running[] {
   ].map(({ name, found }) => ({ name, finding: Promise.resolve(found) }));
 }
 
-/** The secrets that the message of a server could contain. */
 function secretsOf({ databaseUrl, databaseDirectUrl, redisUrl, sources, forwarding }: Config): Secrets {
   const secrets = createSecrets();
   for (const password of redisUrl === undefined ? [] : passwordsOfRedis(redisUrl)) secrets.add(password);
@@ -80,4 +81,50 @@ function secretsOf({ databaseUrl, databaseDirectUrl, redisUrl, sources, forwardi
   }
   secrets.add(forwarding.forwardToken ?? '');
   return secrets;
+}
+
+type Counts = Readonly<Record<Status, number>>;
+
+const COLOUR = { ok: 'green', warn: 'yellow', fail: 'red', skipped: 'dim' } as const;
+
+const STATUS_WIDTH = 'skipped'.length;
+
+/**
+ * Prints each finding as soon as it and those before it are known, as JSON objects or as text with a summary; coloured
+ * on a terminal. Secrets are hidden.
+ */
+async function printReport(checks: readonly Running[], asJson: boolean, secrets: Secrets): Promise<Counts> {
+  const counts = { ok: 0, warn: 0, fail: 0, skipped: 0 };
+  const width = Math.max(...checks.map(({ name }) => name.length));
+  for (const { name, finding } of checks) {
+    const found = await finding;
+    counts[found.status] += 1;
+    const lines = asJson ? [toJson(name, found)] : toLines(name.padEnd(width), found);
+    for (const line of lines) print(secrets.hide(line));
+  }
+  if (!asJson) print(`\n${summary(counts)}`);
+  return counts;
+}
+
+function toJson(check: string, { status, message, remedy }: Finding): string {
+  return escapeHiddenInJson(JSON.stringify({ check, status, message, remedy: remedy ?? null }));
+}
+
+function toLines(name: string, { status, message, remedy }: Finding): string[] {
+  const label = styleText(COLOUR[status], status.padEnd(STATUS_WIDTH));
+  const text = status === 'skipped' ? styleText('dim', revealOnLine(message)) : revealOnLine(message);
+  const indent = ' '.repeat(STATUS_WIDTH + name.length + 4);
+  return [
+    `${label}  ${name}  ${text}`,
+    ...(remedy === undefined || status === 'ok'
+      ? []
+      : [`${indent}${styleText('dim', `-> ${revealOnLine(remedy)}`)}`]),
+  ];
+}
+
+function summary(counts: Counts): string {
+  const parts = (['ok', 'warn', 'fail', 'skipped'] as const)
+    .filter((status) => counts[status] > 0)
+    .map((status) => styleText(COLOUR[status], `${counts[status]} ${status}`));
+  return parts.join(', ');
 }

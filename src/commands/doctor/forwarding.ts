@@ -1,14 +1,13 @@
-import { listDestinations, type DestinationStatus } from '../../store/destinations.ts';
-import { commandName } from '../../command-name.ts';
-import { factsOfDestination, statusOfDestination, type DestinationWord } from '../../status.ts';
-import { countOf, formatDuration } from '../../units.ts';
+import { listDestinations, type DestinationStatus } from '../../store/destinations/destinations.ts';
+import { commandName } from '../../lib/text/command-name.ts';
+import { factsOfDestination, statusOfDestination, type DestinationWord } from '../../observe/status.ts';
+import { countOf, formatDuration } from '../../lib/text/units.ts';
 import type { Destination } from '../../forward/parse-destinations.ts';
 import { fail, ok, warn, type Check, type Finding } from './check.ts';
 import type { DatabaseAccess } from './database.ts';
-import { type ConfiguredRule, withSearchRules } from '../../forward/rules/parse-rules.ts';
-import { ruleBacklog } from '../../store/alerts.ts';
+import { type ConfiguredRule, withSearchRules } from '../../alerts/parse-rules.ts';
+import { ruleBacklog } from '../../store/alerts/alerts.ts';
 
-/** The checks of the configured destinations. */
 export function destinationChecks(
   destinations: readonly Pick<Destination, 'name' | 'type'>[],
   access: DatabaseAccess,
@@ -26,7 +25,6 @@ export function destinationChecks(
 const UNCONFIRMED =
   'syslog has no acknowledgement: events count as sent even if they are lost on the way (UDP), or if a proxy or the receiver reads and then loses them; RELP (relp, relp+tls) is acknowledged';
 
-/** Checks that a configured destination receives its events. */
 async function checkDestination(access: DatabaseAccess, name: string): Promise<Finding> {
   const status = (await listDestinations(access.opened().db)).find((one) => one.name === name);
   if (status === undefined) {
@@ -41,7 +39,6 @@ function describe(stored: DestinationStatus): Finding {
   return (level === 'bad' ? fail : warn)(what, remedyOf(stored, word));
 }
 
-/** What to do, as a command. */
 function remedyOf({ name, rejected_in_row: inRow }: DestinationStatus, word: DestinationWord): string {
   const command = (action: string) => `run ${commandName()} destinations ${action} ${name}`;
   switch (word) {

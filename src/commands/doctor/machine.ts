@@ -1,10 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { readCloudTime } from '../../cloud/exchange.ts';
-import type { Config } from '../../config.ts';
-import { freeBytes } from '../../free-bytes.ts';
-import { privateMode } from '../../private-directory.ts';
-import { readServerTime } from '../../store/database.ts';
-import { formatBytes, formatDuration } from '../../units.ts';
+import type { Config } from '../../config/config.ts';
+import { freeBytes } from '../../lib/files/free-bytes.ts';
+import { readServerTime } from '../../store/server/database.ts';
+import { formatBytes, formatDuration } from '../../lib/text/units.ts';
 import { fail, ok, warn, type Finding } from './check.ts';
 import type { DatabaseAccess } from './database.ts';
 
@@ -46,7 +45,7 @@ export async function checkDataDirectory({ dataDir }: Config): Promise<Finding> 
     ? ok(`${dataDir} has mode ${mode}`)
     : warn(
         `other users of this machine can list or change ${dataDir} (mode ${mode})`,
-        `chmod ${privateMode().toString(8)} ${dataDir}`,
+        `chmod go-rw ${dataDir}`,
       );
 }
 

@@ -2,9 +2,9 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { isIP } from 'node:net';
 import { connect, rootCertificates } from 'node:tls';
-import type { Config } from '../../config.ts';
-import { describeError } from '../../errors.ts';
-import { countOf } from '../../units.ts';
+import type { Config } from '../../config/config.ts';
+import { describeError } from '../../lib/errors.ts';
+import { countOf } from '../../lib/text/units.ts';
 import { readTlsFiles, type TlsFiles } from '../../ingest/tls-files.ts';
 import { fail, ok, warn, type Finding } from './check.ts';
 
@@ -111,7 +111,6 @@ function checkChain(chain: readonly X509Certificate[]): Finding | undefined {
 
 const oneName = ({ subject }: X509Certificate) => subject.replaceAll('\n', ', ');
 
-/** The certificate that a server presents, trusted or not. */
 async function certificateAt(address: URL, signal: AbortSignal): Promise<X509Certificate> {
   const host = address.hostname.replace(/^\[(.*)\]$/, '$1');
   const port = Number(address.port || 443);

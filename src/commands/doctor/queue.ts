@@ -1,14 +1,15 @@
 import path from 'node:path';
-import { commandName } from '../../command-name.ts';
-import type { Config } from '../../config.ts';
-import { describeError, UsageError } from '../../errors.ts';
-import { serverName } from '../../postgres.ts';
+import { commandName } from '../../lib/text/command-name.ts';
+import type { Config } from '../../config/config.ts';
+import { describeError, UsageError } from '../../lib/errors.ts';
+import { serverName } from '../../store/server/postgres.ts';
 import { inspectQueue } from '../../queue/batch-queue.ts';
+import { InstallationMemory } from '../../queue/installation.ts';
 import { checkOwner } from '../../queue/redis-engine.ts';
 import { checkWritable, inspectSpool } from '../../queue/spool/inspect-spool.ts';
 import { locateQueue } from '../../serve/open-store.ts';
-import { findInstallation } from '../../store/installation.ts';
-import { countOf, formatBytes, formatDuration } from '../../units.ts';
+import { findInstallation } from '../../store/server/installation.ts';
+import { countOf, formatBytes, formatDuration } from '../../lib/text/units.ts';
 import { fail, ok, warn, type Finding } from './check.ts';
 import type { DatabaseAccess } from './database.ts';
 
@@ -47,15 +48,10 @@ export async function checkQueueOwner(access: DatabaseAccess, config: Config): P
   const location = locateQueue(config, databaseUrl);
   if (own === undefined || location.kind === 'postgres') return ok('nothing has been stored yet');
   const known = { ...own, database: `${own.database} at ${serverName(databaseUrl)}` };
-  const identity = {
-    file: '',
-    hasDatabase: true,
-    known: () => known,
-    isCertain: () => true,
-    learn: () => undefined,
-  };
+  const installation = new InstallationMemory(undefined, true);
+  installation.set(known, 'database');
   try {
-    await checkOwner({ ...location, identity }, false);
+    await checkOwner({ ...location, installation }, false);
     return ok(`installation ${own.id}, prefix ${config.queuePrefix}`);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;

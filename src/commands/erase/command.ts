@@ -1,9 +1,8 @@
 import { InvalidArgumentError, type Command } from '@commander-js/extra-typings';
-import { UsageError } from '../../errors.ts';
+import { UsageError } from '../../lib/errors.ts';
 import { defineCommand, eventId, macAddress, wholeNumber } from '../shared/options.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
-/** The command `erase`. */
 export function defineErase(program: Command, settings: Settings): void {
   defineCommand(program, 'erase', 'delete all events of a person permanently, as the law may require', [
     'xiq-sink erase --user jane@example.com --client-mac 0011.2233.4455 --dry-run',

@@ -1,11 +1,16 @@
 import { createInterface } from 'node:readline/promises';
-import type { Config } from '../../config.ts';
+import type { Config } from '../../config/config.ts';
 import { eraseForGood, findErasable, type Chosen } from '../../erasure/erase-person.ts';
-import { UsageError } from '../../errors.ts';
-import type { Db } from '../../store/database.ts';
-import { destinationsPast, suggestErasures, type Erasable, type ErasableEvent } from '../../store/erase.ts';
-import { positionSince } from '../../store/read-log.ts';
-import { countOf } from '../../units.ts';
+import { UsageError } from '../../lib/errors.ts';
+import type { Db } from '../../store/server/database.ts';
+import {
+  destinationsPast,
+  suggestErasures,
+  type Erasable,
+  type ErasableEvent,
+} from '../../store/seal/erase.ts';
+import { positionSince } from '../../store/log/read-log.ts';
+import { countOf } from '../../lib/text/units.ts';
 import { note, print } from '../shared/output.ts';
 import { commandOperator } from '../shared/process.ts';
 import { recordCommand } from '../shared/record.ts';

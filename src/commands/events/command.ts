@@ -11,11 +11,11 @@ import {
   withRange,
   zoneOption,
 } from '../shared/options.ts';
-import type { SearchTerm } from '../../search-query.ts';
+import { exactTerms, type SearchTerm } from '../../events/search-query.ts';
+import type { EventFilter } from '../../store/events/event-filter.ts';
 import { stopSignal } from '../shared/process.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
-/** The commands `events search|tail|export`. */
 export function defineEvents(program: Command, settings: Settings): void {
   const events = program.command('events').description('search, follow and export stored events');
 
@@ -86,7 +86,6 @@ export function defineEvents(program: Command, settings: Settings): void {
       );
     });
 
-  /** A command on the events of a time range. */
   function rangeCommand(name: string, description: string, lines: readonly string[]) {
     return eventsCommand(name, description, lines)
       .option('--saved <name>', 'a search that was saved in the console; further conditions narrow it')
@@ -95,26 +94,24 @@ export function defineEvents(program: Command, settings: Settings): void {
       .addOption(zoneOption());
   }
 
-  /** A command on events, with the conditions that all of them accept. */
   function eventsCommand(name: string, description: string, lines: readonly string[]) {
     return defineCommand(events, name, description, lines)
       .argument('[query]', 'search line, such as user:dina* -type:location "any text"', searchLine)
       .addOption(typesOption())
-      .option('--user <name>', 'exact user name')
+      .option('--user <name>', 'user name, in any case')
       .option('--code <code>', 'event code of an audit record', wholeNumber)
       .option('--mac <address>', 'MAC address of a client or an access point, in any notation', macAddress)
       .option('--ap <address>', 'MAC address of an access point', macAddress)
       .option('--device <name>', 'exact serial number, host name or id of a device, or source of an alert')
       .option('--org <id>', 'organization id', wholeNumber)
       .option('--text <text>', 'text that the record contains')
-      .option('--source <name>', 'exact source name');
+      .option('--source <name>', 'source name');
   }
 }
 
-/** The conditions under the names that the store gives them. */
-function toFilter<Type, Other extends object>(
+function toFilter(
   terms: readonly SearchTerm[] | undefined,
-  { type, ap, org, ...others }: { type?: Type; ap?: string | undefined; org?: string | undefined } & Other,
-) {
-  return { ...others, terms, messageTypes: type, accessPoint: ap, orgId: org };
+  { since, until, ...fields }: Pick<EventFilter, 'since' | 'until'> & Parameters<typeof exactTerms>[0],
+): EventFilter {
+  return { since, until, terms: [...(terms ?? []), ...exactTerms(fields)] };
 }

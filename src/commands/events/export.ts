@@ -1,15 +1,15 @@
-import { countEventsUpTo } from '../../store/search-events.ts';
+import { countEventsUpTo } from '../../store/events/search-events.ts';
 import { createHash, type Hash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { rename, rm, stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Db } from '../../store/database.ts';
-import type { EventFilter } from '../../store/event-filter.ts';
-import { exportLines } from '../../store/export-events.ts';
-import type { ExportFormat } from '../../store/export-format.ts';
-import { ALL_SOURCES } from '../../store/scope.ts';
-import { countOf } from '../../units.ts';
+import type { Db } from '../../store/server/database.ts';
+import type { EventFilter } from '../../store/events/event-filter.ts';
+import { exportLines } from '../../store/events/export-events.ts';
+import type { ExportFormat } from '../../store/events/export-format.ts';
+import { ALL_SOURCES } from '../../store/server/scope.ts';
+import { countOf } from '../../lib/text/units.ts';
 import { note } from '../shared/output.ts';
 import { createProgress } from '../shared/progress.ts';
 import { recordCommand } from '../shared/record.ts';
@@ -18,15 +18,6 @@ import { recordCommand } from '../shared/record.ts';
 export interface ExportTo {
   readonly format: ExportFormat;
   readonly output?: string | undefined;
-}
-
-/** The result of an export. */
-interface Exported {
-  readonly events: number;
-  /** False when Ctrl-C ended it early. */
-  readonly isWhole: boolean;
-  /** Of the text that was written; undefined when it ended early. */
-  readonly sha256?: string;
 }
 
 /** Counting ends here: the progress of a larger export shows no total. */
@@ -51,12 +42,7 @@ export async function exportEvents(
   note(isWhole ? countOf(events, 'event') : `stopped after ${countOf(events, 'event')}`);
 }
 
-async function writeEvents(
-  db: Db,
-  filter: EventFilter,
-  { format, output }: ExportTo,
-  signal: AbortSignal,
-): Promise<Exported> {
+async function writeEvents(db: Db, filter: EventFilter, { format, output }: ExportTo, signal: AbortSignal) {
   const counted = await countEventsUpTo(db, ALL_SOURCES, filter, MOST_COUNTED);
   const progress = createProgress('exported', counted === MOST_COUNTED ? undefined : counted);
   let events = 0;

@@ -1,8 +1,12 @@
-import { UsageError } from '../../errors.ts';
-import { parseSearch, type SearchTerm } from '../../search-query.ts';
-import type { Db } from '../../store/database.ts';
-import { deleteSavedSearch, listSavedSearches, type StoredSearch } from '../../store/saved-searches.ts';
-import { ALL_SOURCES } from '../../store/scope.ts';
+import { UsageError } from '../../lib/errors.ts';
+import { parseSearch, type SearchTerm } from '../../events/search-query.ts';
+import type { Db } from '../../store/server/database.ts';
+import {
+  deleteSavedSearch,
+  listSavedSearches,
+  type StoredSearch,
+} from '../../store/alerts/saved-searches.ts';
+import { ALL_SOURCES } from '../../store/server/scope.ts';
 import { print, printJsonLine, printTable } from '../shared/output.ts';
 import { recordCommand } from '../shared/record.ts';
 

@@ -1,23 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { styleText } from 'node:util';
-import { formatPosition } from '../../event-position.ts';
-import { summarizeEvent } from '../../event-summary.ts';
-import { titleOfEvent } from '../../event-words.ts';
-import type { Db } from '../../store/database.ts';
-import type { EventFilter } from '../../store/event-filter.ts';
-import type { EventPosition } from '../../store/event-pages.ts';
-import { readStretch } from '../../store/read-events.ts';
-import { openLog } from '../../store/read-log.ts';
-import { searchEvents } from '../../store/search-events.ts';
-import { viewColumns, viewEvent, type StoredEvent } from '../../store/stored-event.ts';
-import { ALL_SOURCES } from '../../store/scope.ts';
-import { revealOnLine } from '../../hidden-characters.ts';
+import { formatPosition } from '../../events/event-position.ts';
+import { summarizeEvent } from '../../events/event-summary.ts';
+import { titleOfEvent } from '../../events/event-words.ts';
+import type { Db } from '../../store/server/database.ts';
+import type { EventFilter } from '../../store/events/event-filter.ts';
+import type { EventPosition } from '../../store/events/event-pages.ts';
+import { readSlice } from '../../store/events/read-events.ts';
+import { openLog } from '../../store/log/read-log.ts';
+import { searchEvents } from '../../store/events/search-events.ts';
+import { viewColumns, viewEvent, type StoredEvent } from '../../events/stored-event.ts';
+import { ALL_SOURCES } from '../../store/server/scope.ts';
+import { revealOnLine } from '../../lib/text/hidden-characters.ts';
 import { note, print, printJsonLine, printTable } from '../shared/output.ts';
 
 /** Time between two queries while following: new events appear within it. */
 const TAIL_INTERVAL_MS = 400;
 
-/** Stored events read at once, whether they match or not. */
 const TAIL_PAGE = 1_000;
 
 const COLUMNS = ['time', 'event', 'type', 'source', 'user or client', 'code', 'summary'];
@@ -55,7 +54,7 @@ export async function followEvents(
   const log = openLog(db);
   let position = (await log.range()).next;
   while (!signal.aborted) {
-    const { events, end, isFull } = await readStretch(log, ALL_SOURCES, position, TAIL_PAGE, filter);
+    const { events, end, isFull } = await readSlice(log, ALL_SOURCES, position, TAIL_PAGE, filter);
     for (const event of events) {
       if (asJson) printJsonLine(toJson(event));
       else print(toLine(event));

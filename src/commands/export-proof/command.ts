@@ -2,7 +2,6 @@ import type { Command } from '@commander-js/extra-typings';
 import { defineCommand, time, TIME_FORMS, withRange, zoneOption } from '../shared/options.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
-/** The command `export-proof`. */
 export function defineExportProof(program: Command, settings: Settings): void {
   defineCommand(program, 'export-proof', 'export events with all that others need to verify them', [
     'xiq-sink export-proof --since 2026-10-01 --until 2026-11-01 ./proof-2026-10',

@@ -1,6 +1,6 @@
-import { exportProof, type ProofRange } from '../../ledger/export-proof.ts';
-import type { Db } from '../../store/database.ts';
-import { countOf, formatCount } from '../../units.ts';
+import { exportProof, type ProofRange } from '../../seal/export-proof.ts';
+import type { Db } from '../../store/server/database.ts';
+import { countOf, formatCount } from '../../lib/text/units.ts';
 import { note } from '../shared/output.ts';
 import { createProgress } from '../shared/progress.ts';
 import { recordCommand } from '../shared/record.ts';

@@ -1,11 +1,11 @@
 import type { Command } from '@commander-js/extra-typings';
-import { UsageError } from '../../errors.ts';
+import { UsageError } from '../../lib/errors.ts';
 import { defineCommand } from '../shared/options.ts';
 import { stopSignal } from '../shared/process.ts';
 import { quietLogger, settingsOf } from '../shared/run-on-store.ts';
+import type { Environment } from '../../config/references.ts';
 
-/** The command `move-to`. */
-export function defineMoveTo(program: Command, env: Readonly<Record<string, string | undefined>>): void {
+export function defineMoveTo(program: Command, env: Environment): void {
   defineCommand(
     program,
     'move-to',

@@ -1,25 +1,36 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Config } from '../../config.ts';
+import type { Config } from '../../config/config.ts';
 import { markMoved } from '../../embedded/cluster.ts';
 import { startEmbeddedPostgres } from '../../embedded/embedded-postgres.ts';
-import { UsageError } from '../../errors.ts';
-import { createBatchStore } from '../../handlers/store-batch.ts';
-import { serverName } from '../../postgres.ts';
-import { openBatchQueue } from '../../queue/batch-queue.ts';
-import { startDeliveryWorker } from '../../queue/delivery-worker.ts';
-import { logLostConnections, prepareStore, withStore, type CommandStore } from '../../serve/open-store.ts';
-import { OLDEST_POSTGRES, openDatabase, readServerFacts, type Db } from '../../store/database.ts';
-import { moveSequences, moveTables, readMonths, refuseUsed } from '../../store/move-tables.ts';
-import type { MovedTable, MoveObserver } from '../../store/move-tables.ts';
-import { maintainPartitions } from '../../store/partitions.ts';
-import { countOf, formatCount } from '../../units.ts';
+import { UsageError } from '../../lib/errors.ts';
+import { DeliveryWorker } from '../../handlers/delivery-worker.ts';
+import { BatchStore } from '../../handlers/store-batch.ts';
+import { serverName } from '../../store/server/postgres.ts';
+import { BatchQueue } from '../../queue/batch-queue.ts';
+import {
+  logLostConnections,
+  OLDEST_POSTGRES,
+  openDatabase,
+  readServerFacts,
+  type Db,
+} from '../../store/server/database.ts';
+import { prepareStore, withStore, type CommandStore } from '../../serve/open-store.ts';
+import {
+  moveSequences,
+  moveTables,
+  readMonths,
+  refuseUsed,
+  type MovedTable,
+  type MoveObserver,
+} from '../../store/move/move-tables.ts';
+import { maintainPartitions } from '../../store/partitions/partitions.ts';
+import { countOf, formatCount } from '../../lib/text/units.ts';
 import { note, print, printRows } from '../shared/output.ts';
 import { asUsage } from '../shared/process.ts';
-import { createProgress, type Progress } from '../shared/progress.ts';
 import { recordCommand } from '../shared/record.ts';
+import { createProgress, type Progress } from '../shared/progress.ts';
 
-/** A move, and the settings of the installation before and after it. */
 export interface Move {
   readonly from: Config;
   readonly to: Config;
@@ -62,7 +73,6 @@ export async function moveTo(move: Move): Promise<void> {
   });
 }
 
-/** Creates the roles, if the settings name a superuser, and the tables. */
 async function prepareTarget({ to, databaseUrl, logger }: Move): Promise<void> {
   await using opened = new AsyncDisposableStack();
   // The service's own role may not exist yet.
@@ -84,7 +94,7 @@ const NO_PROGRESS_MS = 30_000;
 async function drainQueue({ databaseUrl, db }: CommandStore, { from, logger, signal }: Move): Promise<void> {
   await using opened = new AsyncDisposableStack();
   const location = { kind: 'postgres', databaseUrl } as const;
-  const queue = opened.adopt(openBatchQueue(location, logger), (one) => one.close());
+  const queue = opened.adopt(new BatchQueue(location, logger), (one) => one.close());
   const giveUp = new AbortController();
   const count = async () => {
     const { waiting, active, delayed, failed } = await queue.measure();
@@ -92,7 +102,7 @@ async function drainQueue({ databaseUrl, db }: CommandStore, { from, logger, sig
   };
   let jobs = await count();
   if (jobs === 0) return;
-  const worker = startDeliveryWorker(location, createBatchStore(db, logger, giveUp.signal, from), logger);
+  const worker = new DeliveryWorker(location, new BatchStore(db, logger, giveUp.signal, from), logger);
   opened.defer(async () => {
     giveUp.abort();
     await worker.close();

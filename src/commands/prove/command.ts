@@ -2,7 +2,6 @@ import type { Command } from '@commander-js/extra-typings';
 import { defineCommand, eventId } from '../shared/options.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
-/** The command `prove`. */
 export function defineProve(program: Command, settings: Settings): void {
   defineCommand(program, 'prove', 'write the proof that an event is in the sealed log', [
     'xiq-sink prove 0b8e4f8e-6d0a-8a3f-9c4e-2f6d1f0a7b11',

@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises';
-import { UsageError } from '../../errors.ts';
-import { proveEvent } from '../../ledger/prove-event.ts';
-import type { Db } from '../../store/database.ts';
-import { ALL_SOURCES } from '../../store/scope.ts';
-import { findEvent } from '../../store/search-events.ts';
-import { countOf } from '../../units.ts';
+import { UsageError } from '../../lib/errors.ts';
+import { proveEvent } from '../../seal/prove-event.ts';
+import type { Db } from '../../store/server/database.ts';
+import { ALL_SOURCES } from '../../store/server/scope.ts';
+import { findEvent } from '../../store/events/search-events.ts';
+import { countOf } from '../../lib/text/units.ts';
 import { note, print } from '../shared/output.ts';
 
 /** `prove`: writes the proof of an event to a file that only its owner may read, or prints it. */

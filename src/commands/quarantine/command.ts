@@ -1,5 +1,5 @@
+import { QUARANTINE_STATES } from '../../store/server/schema/delivery-tables.ts';
 import { Option, type Command } from '@commander-js/extra-typings';
-import { QUARANTINE_STATES } from '../../store/tables.ts';
 import {
   defineCommand,
   time,
@@ -12,7 +12,6 @@ import {
 import { FAILED, stopSignal } from '../shared/process.ts';
 import { quietLogger, runOnStore, type Settings } from '../shared/run-on-store.ts';
 
-/** The commands `quarantine list|show|replay|discard`. */
 export function defineQuarantine(program: Command, settings: Settings): void {
   const quarantine = program
     .command('quarantine')
@@ -80,7 +79,6 @@ export function defineQuarantine(program: Command, settings: Settings): void {
       await runOnStore(settings, ({ db }) => discardChosen(db, chosen, yes === true, signal));
     });
 
-  /** A command on quarantined items, with the conditions that most of them accept. */
   function quarantineCommand(name: string, description: string, lines: readonly string[]) {
     return defineCommand(quarantine, name, description, lines)
       .addOption(typeOption())

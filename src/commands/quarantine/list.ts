@@ -1,21 +1,21 @@
+import type { QuarantineState } from '../../store/server/schema/delivery-tables.ts';
 import { validate as isUuid } from 'uuid';
-import { commandName } from '../../command-name.ts';
-import { UsageError } from '../../errors.ts';
-import { asText, showBytes } from '../../show-bytes.ts';
-import type { Db } from '../../store/database.ts';
-import { findReplayTallies } from '../../store/quarantine.ts';
+import { commandName } from '../../lib/text/command-name.ts';
+import { UsageError } from '../../lib/errors.ts';
+import { asText, showBytes } from '../../lib/text/show-bytes.ts';
+import type { Db } from '../../store/server/database.ts';
+import { findReplayTallies } from '../../store/quarantine/quarantine.ts';
 import {
   countQuarantine,
   findQuarantined,
   findReplayed,
   readContent,
   searchQuarantine,
-} from '../../store/search-quarantine.ts';
-import type { Quarantined, QuarantineFilter } from '../../store/search-quarantine.ts';
-import type { QuarantineState } from '../../store/tables.ts';
-import { ALL_SOURCES } from '../../store/scope.ts';
-import { formatCount } from '../../units.ts';
-import { revealOnLine } from '../../hidden-characters.ts';
+} from '../../store/quarantine/search-quarantine.ts';
+import type { Quarantined, QuarantineFilter } from '../../store/quarantine/search-quarantine.ts';
+import { ALL_SOURCES } from '../../store/server/scope.ts';
+import { formatCount } from '../../lib/text/units.ts';
+import { revealOnLine } from '../../lib/text/hidden-characters.ts';
 import { note, print, printJson, printRows, type Columns } from '../shared/output.ts';
 
 const COLUMNS: Columns<Quarantined> = {

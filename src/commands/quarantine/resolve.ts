@@ -1,13 +1,13 @@
-import { UsageError } from '../../errors.ts';
-import type { Db } from '../../store/database.ts';
-import { describeIds } from '../../store/operator-log.ts';
+import { UsageError } from '../../lib/errors.ts';
+import type { Db } from '../../store/server/database.ts';
+import { describeIds } from '../../store/access/operator-log.ts';
 import {
   countQuarantine,
   openQuarantine,
   type QuarantineFilter,
   findQuarantined,
-} from '../../store/search-quarantine.ts';
-import { ALL_SOURCES } from '../../store/scope.ts';
+} from '../../store/quarantine/search-quarantine.ts';
+import { ALL_SOURCES } from '../../store/server/scope.ts';
 import { checkIds, printQuarantine } from './list.ts';
 import {
   discardQuarantined,
@@ -16,9 +16,9 @@ import {
   type Replay,
   type ReplaySums,
   type ReplayTally,
-} from '../../store/quarantine.ts';
-import { countOf, formatBytes } from '../../units.ts';
-import { revealOnLine } from '../../hidden-characters.ts';
+} from '../../store/quarantine/quarantine.ts';
+import { countOf, formatBytes } from '../../lib/text/units.ts';
+import { revealOnLine } from '../../lib/text/hidden-characters.ts';
 import { note, print } from '../shared/output.ts';
 import { createProgress } from '../shared/progress.ts';
 import { recordCommand } from '../shared/record.ts';
@@ -46,18 +46,15 @@ function checkChosen({ ids, filter, all }: Chosen): void {
   }
 }
 
-/** The choice as the operator log records it. */
 function describeChosen({ ids, filter, all }: Chosen): Readonly<Record<string, unknown>> {
   if (ids.length > 0) return describeIds(ids);
   return all ? { all } : { filter };
 }
 
-/** The number of chosen items. */
 async function countChosen(db: Db, { ids, filter }: Chosen): Promise<number> {
   return ids.length > 0 ? ids.length : countQuarantine(db, ALL_SOURCES, filter, 'open');
 }
 
-/** The ids of the chosen items, a page at a time. */
 async function* pagesOf(db: Db, { ids, filter }: Chosen): AsyncGenerator<string[]> {
   if (ids.length > 0) yield [...ids];
   else
@@ -65,7 +62,6 @@ async function* pagesOf(db: Db, { ids, filter }: Chosen): AsyncGenerator<string[
       yield page.map((item) => item.quarantine_id);
 }
 
-/** Items that the preview of `discard` shows. */
 const PREVIEW = 20;
 
 /** `quarantine discard`: deletes the content of the chosen items, or shows which items it would discard. */
@@ -91,7 +87,6 @@ export async function discardChosen(
   print(`discarded ${countOf(discarded, 'item')}`);
 }
 
-/** Discards the chosen items; resolves with their number. */
 async function discardPages(db: Db, chosen: Chosen, signal: AbortSignal): Promise<number> {
   const progress = createProgress('discarded', await countChosen(db, chosen));
   let discarded = 0;
@@ -131,7 +126,6 @@ async function preview(db: Db, { ids, filter }: Chosen): Promise<void> {
 /** Of the items that one replay quarantines again, at most this many are printed. */
 const NAMED = 5;
 
-/** The command line replays items of every source. */
 type ReplayOptions = Omit<ReplayContext, 'scope'>;
 
 /** `quarantine replay`: prints the result of each item. Resolves with false when any is still in quarantine. */

@@ -1,11 +1,10 @@
 import { Argument, Option, type Command } from '@commander-js/extra-typings';
-import { UsageError } from '../../errors.ts';
-import { REPORT_NAMES } from '../../report-names.ts';
-import { monthRange } from '../../parse-time.ts';
+import { UsageError } from '../../lib/errors.ts';
+import { REPORT_NAMES } from '../../store/reports/report-names.ts';
+import { monthRange } from '../../lib/text/parse-time.ts';
 import { defineCommand, sourceOption, time, TIME_FORMS, withRange, zoneOption } from '../shared/options.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
-/** The command `report`. */
 export function defineReport(program: Command, settings: Settings): void {
   defineCommand(
     program,

@@ -1,10 +1,10 @@
-import { UsageError } from '../../errors.ts';
-import type { ReportName } from '../../report-names.ts';
+import { UsageError } from '../../lib/errors.ts';
+import type { ReportName } from '../../store/reports/report-names.ts';
 import type { CommandStore } from '../../serve/open-store.ts';
-import { recordEnded } from '../../store/operator-log.ts';
-import { describeReader } from '../../store/read-only-query.ts';
-import { reportOf, REPORTS } from '../../store/reports.ts';
-import { ALL_SOURCES } from '../../store/scope.ts';
+import { recordEnded } from '../../store/access/operator-log.ts';
+import { describeReader } from '../../store/server/read-only-query.ts';
+import { reportOf, REPORTS } from '../../store/reports/reports.ts';
+import { ALL_SOURCES } from '../../store/server/scope.ts';
 import { print, printTable } from '../shared/output.ts';
 import { commandOperator } from '../shared/process.ts';
 import { printResult, recordedQuery } from '../sql/print-result.ts';
@@ -21,7 +21,6 @@ interface Asked {
 const USUAL_DAYS = 30;
 const DAY_MS = 86_400_000;
 
-/** Lists the reports. */
 export const listReports = () =>
   printTable(
     ['name', 'answers'],

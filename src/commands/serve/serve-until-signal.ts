@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { EmbeddedPostgres } from '../../embedded/embedded-postgres.ts';
-import { describeError } from '../../errors.ts';
-import { createLogger } from '../../logger.ts';
+import { describeError } from '../../lib/errors.ts';
+import { createLogger } from '../../lib/logger.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
-import type { Role } from '../../serve/roles.ts';
+import type { Role } from '../../config/roles.ts';
 import { startService, type Service } from '../../serve/start-service.ts';
+import { showSteps } from '../shared/progress.ts';
 import { welcome } from './welcome.ts';
 
 /** How long a shutdown may take. The embedded database is stopped at once then, which takes another second or so. */
@@ -52,6 +53,7 @@ export async function serveUntilSignal(
     service = await startService(config, role, logger, {
       signal: stopping.signal,
       reread,
+      runStep: showSteps(logger),
       onEmbedded(server) {
         embedded = server;
         // Its failure is the start's as well.
@@ -59,9 +61,14 @@ export async function serveUntilSignal(
       },
     });
     const { port, adminPort } = service;
-    logger.info({ role, port, adminPort, ms: Math.round(performance.now() - started) }, 'ready');
+    const ready = { role, port, adminPort, ms: Math.round(performance.now() - started) };
     reloads.begin(service);
-    process.stdout.write(`${welcome(service, config, role)}\n`);
+    if (process.stdout.isTTY) process.stdout.write(`${welcome(service, config, role)}\n`);
+    // A pipe may lead to a log that others read and that is kept: it gets the file, never the secret.
+    else if (service.secrets?.generated !== undefined) {
+      logger.info({ file: service.secrets.secretFile }, 'webhook secret generated');
+    }
+    logger[process.stderr.isTTY ? 'debug' : 'info'](ready, 'ready');
     const signal = await signalled;
     if (signal === 'SIGTERM' && DRAINING.has(role)) await drain(service, config.drainSeconds, logger);
     if (timeout === undefined) limitStop();

@@ -1,26 +1,20 @@
 import { InvalidArgumentError, Option, type Command } from '@commander-js/extra-typings';
-import { commandName } from '../../command-name.ts';
-import { MESSAGE_TYPES } from '../../domain.ts';
-import { UsageError } from '../../errors.ts';
-import { parsePosition } from '../../event-position.ts';
-import { parseMacAddress } from '../../mac-address.ts';
-import { parseSearch } from '../../search-query.ts';
-import { isTimeZone, parseTime } from '../../parse-time.ts';
+import { commandName } from '../../lib/text/command-name.ts';
+import { MESSAGE_TYPES } from '../../events/domain.ts';
+import { UsageError } from '../../lib/errors.ts';
+import { parsePosition } from '../../events/event-position.ts';
+import { parseMacAddress } from '../../events/mac-address.ts';
+import { parseSearch } from '../../events/search-query.ts';
+import { isTimeZone, parseTime } from '../../lib/text/parse-time.ts';
 
 /** The forms of a time, as help texts list them. */
 export const TIME_FORMS = '2026-01-31, 2026-01-31T08:00, or 90m, 12h, 7d ago';
 
 /** `--source`, for commands that work on all sources without it. */
-export function sourceOption() {
-  return new Option('--source <name>', 'only this source');
-}
+export const sourceOption = () => new Option('--source <name>', 'only this source');
 
-/** `--type`, one message type. */
-export function typeOption() {
-  return new Option('--type <type>', 'message type').choices(MESSAGE_TYPES);
-}
+export const typeOption = () => new Option('--type <type>', 'message type').choices(MESSAGE_TYPES);
 
-/** `--type`, one or more message types. */
 export function typesOption() {
   return new Option('--type <types...>', 'one or more message types').choices(MESSAGE_TYPES);
 }
@@ -47,14 +41,12 @@ export function wholeNumber(text: string): string {
   return text;
 }
 
-/** Parses a MAC address in any notation. */
 export function macAddress(text: string): string {
   const parsed = parseMacAddress(text);
   if (parsed === undefined) throw new InvalidArgumentError('It must have 12 hexadecimal digits.');
   return parsed;
 }
 
-/** Parses the id of an event. */
 export function eventId(text: string): string {
   if (!/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text)) {
     throw new InvalidArgumentError('It must be the id of an event.');
@@ -87,7 +79,6 @@ function timeZone(text: string): string {
   return zone;
 }
 
-/** The point in time of a text that `time` has checked. */
 export function readTime(text: string, zone: string, now = new Date()): Date {
   const read = parseTime(text, now, zone);
   if (read === undefined) throw new UsageError(`"${text}" is not a time`);
@@ -120,7 +111,6 @@ export function position(text: string) {
   return parsed;
 }
 
-/** Parses a search line. */
 export function searchLine(text: string) {
   const { terms, problem } = parseSearch(text);
   if (terms === undefined) throw new InvalidArgumentError(`${problem}.`);

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import { escapeHiddenInJson, revealHidden, revealOnLine } from '../../hidden-characters.ts';
+import { escapeHiddenInJson, revealHidden, revealOnLine } from '../../lib/text/hidden-characters.ts';
 
 /** A cell wider than this is cut with an ellipsis on a terminal; a pipe gets it whole. */
 const MAX_CELL_WIDTH = 80;
@@ -14,12 +14,10 @@ export function note(text: string): void {
   process.stderr.write(`${styleText('dim', revealHidden(text), { stream: process.stderr })}\n`);
 }
 
-/** Prints a value as indented JSON. */
 export function printJson(value: unknown): void {
   print(escapeHiddenInJson(JSON.stringify(value, null, 2)));
 }
 
-/** Prints a value as JSON on one line. */
 export function printJsonLine(value: unknown): void {
   print(escapeHiddenInJson(JSON.stringify(value)));
 }
@@ -77,7 +75,6 @@ export function formatTable(
   return [styleText('bold', line(headings)), ...cells.map(line)].join('\n');
 }
 
-/** As many whole characters as fit before an ellipsis. */
 function cutTo(text: string, limit: number, widthOf: (text: string) => number): string {
   let shown = '';
   let width = 1;

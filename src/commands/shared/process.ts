@@ -1,6 +1,6 @@
 import os from 'node:os';
-import { ConflictError, NotFoundError, UsageError } from '../../errors.ts';
-import type { Operator } from '../../store/operator-log.ts';
+import { ConflictError, NotFoundError, UsageError } from '../../lib/errors.ts';
+import type { Operator } from '../../store/access/operator-log.ts';
 
 /** Exit codes of every command: 0 success, 1 failure, 2 wrong usage or configuration, 3 a check found a difference. */
 export const FAILED = 1;

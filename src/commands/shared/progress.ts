@@ -1,38 +1,35 @@
 import { styleText } from 'node:util';
-import { formatCount, formatDuration } from '../../units.ts';
+import { formatCount, formatDuration, formatElapsed } from '../../lib/text/units.ts';
+import type { Logger } from 'pino';
+import type { RunStep } from '../../serve/open-server.ts';
 
 /** Time between two reports: a line on a terminal is overwritten, a log should stay short. */
 const TERMINAL_INTERVAL_MS = 100;
 const PLAIN_INTERVAL_MS = 5_000;
 
-/** Width of the bar in characters. */
 const BAR_WIDTH = 24;
 
 /** Reports the progress of long work on standard error. */
-export interface Progress {
-  show(done: number): void;
-  /** Removes the line from the terminal, so that other lines can be printed. */
-  clear(): void;
-}
+export type Progress = ReturnType<typeof createProgress>;
 
 /**
  * Starts to report progress. On a terminal it is a bar with rate and remaining time; elsewhere a line every few seconds.
  * Without a total, it shows the number done and the rate.
  */
-export function createProgress(verb: string, total: number | undefined): Progress {
+export function createProgress(verb: string, total: number | undefined) {
   const { stderr } = process;
   const interval = stderr.isTTY ? TERMINAL_INTERVAL_MS : PLAIN_INTERVAL_MS;
   const began = performance.now();
   let shown = began;
   return {
-    show(done) {
+    show(done: number): void {
       const now = performance.now();
       if (now - shown < interval) return;
       shown = now;
       const state = { verb, done, total, seconds: (now - began) / 1_000 };
       stderr.write(stderr.isTTY ? `\r\u001b[K${barLine(state, stderr.columns)}` : `${plainLine(state)}\n`);
     },
-    clear() {
+    clear(): void {
       if (!stderr.isTTY) return;
       stderr.write('\r\u001b[K');
       // The next call of `show` draws the line again at once.
@@ -41,16 +38,13 @@ export function createProgress(verb: string, total: number | undefined): Progres
   };
 }
 
-/** The progress of work after so many seconds. */
 export interface ProgressState {
-  /** Past participle of the work: `exported`. */
   readonly verb: string;
   readonly done: number;
   readonly total: number | undefined;
   readonly seconds: number;
 }
 
-/** A line for a log: `replayed 500 of 2,000`. */
 export function plainLine({ verb, done, total }: ProgressState): string {
   return `${verb} ${formatCount(done)}${total === undefined ? '' : ` of ${formatCount(total)}`}`;
 }
@@ -75,4 +69,20 @@ function bar(share: number): string {
   const full = Math.round(share * BAR_WIDTH);
   const [done, rest] = ['█'.repeat(full), '░'.repeat(BAR_WIDTH - full)];
   return `${styleText('green', done, { stream: process.stderr })}${styleText('dim', rest, { stream: process.stderr })}`;
+}
+
+/** Shows the steps of a start: each as one line on a terminal, `Creating the database (2 s)`, else in the log. */
+export function showSteps(logger: Logger): RunStep {
+  const { isTTY } = process.stdout;
+  return async (title, work) => {
+    const began = performance.now();
+    if (isTTY) process.stdout.write(title);
+    try {
+      return await work();
+    } finally {
+      const ms = Math.round(performance.now() - began);
+      if (isTTY) process.stdout.write(` (${formatElapsed(ms / 1_000)})\n`);
+      else logger.info({ ms }, title);
+    }
+  };
 }

@@ -1,5 +1,5 @@
-import type { Db } from '../../store/database.ts';
-import { recordAction, type OperatorAction } from '../../store/operator-log.ts';
+import type { Db } from '../../store/server/database.ts';
+import { recordAction, type OperatorAction } from '../../store/access/operator-log.ts';
 import { asUsage, commandOperator } from './process.ts';
 
 /**

@@ -1,11 +1,12 @@
 import type { ServiceConfig } from '../../serve/load-settings.ts';
 import type { CommandStore } from '../../serve/open-store.ts';
+import type { Environment } from '../../config/references.ts';
 
 /** Reads the settings of the environment. Rejects with a UsageError that lists every wrong one. */
 export type Settings = () => Promise<ServiceConfig>;
 
 /** The settings of an environment. Their reader is loaded on the first call: `--help` and completion need no settings. */
-export function settingsOf(env: () => Readonly<Record<string, string | undefined>>): Settings {
+export function settingsOf(env: () => Environment): Settings {
   return async () => {
     const { loadSettings } = await import('../../serve/load-settings.ts');
     return loadSettings(env());
@@ -14,7 +15,7 @@ export function settingsOf(env: () => Readonly<Record<string, string | undefined
 
 /** The log of a one-off command, whose result is its output: warnings and errors only. */
 export async function quietLogger() {
-  const { createLogger } = await import('../../logger.ts');
+  const { createLogger } = await import('../../lib/logger.ts');
   return createLogger('warn');
 }
 

@@ -1,11 +1,10 @@
 import { InvalidArgumentError, Option, type Command } from '@commander-js/extra-typings';
-import { CLOUD_TYPES } from '../../domain.ts';
+import { CLOUD_TYPES } from '../../events/domain.ts';
 import { defineCommand, wholeNumber } from '../shared/options.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 const SECRET_FORMS = 'env:NAME or file:/path, which each process reads itself, or - for standard input';
 
-/** The commands `sources add|list|rotate|disable`. */
 export function defineSources(program: Command, settings: Settings): void {
   const sources = program
     .command('sources')

@@ -1,20 +1,18 @@
 import { text } from 'node:stream/consumers';
-import { type SourceLine, limitsOf } from '../../console/sources/source-schema.ts';
-import { UsageError } from '../../errors.ts';
+import { UsageError } from '../../lib/errors.ts';
 import {
   addSource,
   disable,
   dropOldSecrets,
   reencryptSources,
   rotateSecret,
-} from '../../serve/change-sources.ts';
-import type { Made } from '../../console/sources/sources-area.ts';
-import type { GivenSecret, SourceChange } from '../../serve/change-sources.ts';
-import { describeSources } from '../../serve/join-sources.ts';
+} from '../../sources/change-sources.ts';
+import type { GivenSecret, Made, SourceChange } from '../../sources/change-sources.ts';
+import { describeSources, limitsOf, type SourceLine } from '../../sources/describe-sources.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
-import type { Db } from '../../store/database.ts';
-import { ALL_SOURCES } from '../../store/scope.ts';
-import { countOf } from '../../units.ts';
+import type { Db } from '../../store/server/database.ts';
+import { ALL_SOURCES } from '../../store/server/scope.ts';
+import { countOf } from '../../lib/text/units.ts';
 import { note, print, printRows, type Columns } from '../shared/output.ts';
 import { asUsage, commandOperator } from '../shared/process.ts';
 

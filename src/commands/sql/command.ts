@@ -1,5 +1,5 @@
 import { Option, type Command } from '@commander-js/extra-typings';
-import { UsageError } from '../../errors.ts';
+import { UsageError } from '../../lib/errors.ts';
 import { defineCommand } from '../shared/options.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
@@ -16,7 +16,7 @@ export function defineSql(program: Command, settings: Settings): void {
     .action(async (statement, { csv, json }) => {
       const format = csv === true ? 'csv' : json === true ? 'json' : 'table';
       const { printResult, recordedQuery } = await import('./print-result.ts');
-      const { describeReader } = await import('../../store/read-only-query.ts');
+      const { describeReader } = await import('../../store/server/read-only-query.ts');
       await runOnStore(settings, async ({ db, databaseUrl, readerUrl }) => {
         if (readerUrl === undefined) throw new UsageError(describeReader(databaseUrl));
         await printResult(await recordedQuery(db, readerUrl, statement), format);

@@ -1,13 +1,12 @@
 import { types } from 'pg';
-import { csvLine, guardFormula } from '../../csv.ts';
-import { parseExactJson } from '../../exact-json.ts';
-import type { Db } from '../../store/database.ts';
-import { readOnlyQuery, type QueryResult } from '../../store/read-only-query.ts';
-import { countOf } from '../../units.ts';
+import { csvLine, guardFormula } from '../../lib/text/csv.ts';
+import { parseExactJson } from '../../events/exact-json.ts';
+import type { Db } from '../../store/server/database.ts';
+import { readOnlyQuery, type QueryResult } from '../../store/server/read-only-query.ts';
+import { countOf } from '../../lib/text/units.ts';
 import { note, printJson, printTable } from '../shared/output.ts';
 import { recordCommand } from '../shared/record.ts';
 
-/** The beginning of a statement that the operator log records. */
 const LOGGED_CHARACTERS = 10_000;
 
 /** Runs a statement with read-only permissions. The operator log records it, and the number of rows that it returned. */

@@ -4,7 +4,6 @@ import { DIFFERENT } from '../shared/process.ts';
 import type { Settings } from '../shared/run-on-store.ts';
 import type { SubscribeContext } from './subscribe.ts';
 
-/** The commands `subscribe plan|apply|list|remove`. */
 export function defineSubscribe(program: Command, settings: Settings): void {
   const subscribe = program
     .command('subscribe')
@@ -59,7 +58,7 @@ export function defineSubscribe(program: Command, settings: Settings): void {
 
   /** The context of a command. Its log also reports calls that are repeated, because they take time. */
   async function subscribing(source: string | undefined): Promise<SubscribeContext> {
-    const { createLogger } = await import('../../logger.ts');
+    const { createLogger } = await import('../../lib/logger.ts');
     return { config: await settings(), logger: createLogger('info'), source };
   }
 }

@@ -1,8 +1,7 @@
 import { styleText } from 'node:util';
 import type { Logger } from 'pino';
-import type { SourceConfig } from '../../config.ts';
-import { SettingsError, UsageError } from '../../errors.ts';
-import type { Db } from '../../store/database.ts';
+import { SettingsError, UsageError } from '../../lib/errors.ts';
+import type { Db } from '../../store/server/database.ts';
 import type { Applied, Outcome } from '../../subscribe/apply.ts';
 import { changesOf, messageTypeOf, type Difference, type Step } from '../../subscribe/plan.ts';
 import { viewListing, viewPlan, displayUrl, viewDifference } from '../../subscribe/plan-view.ts';
@@ -13,20 +12,19 @@ import {
   type Subscriber,
   createSubscribers,
 } from '../../subscribe/subscriber.ts';
-import { joinSources, readStoredSources } from '../../serve/join-sources.ts';
+import { joinSources, readStoredSources } from '../../sources/join-sources.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
 import { withStore } from '../../serve/open-store.ts';
-import { completeSecrets } from '../../serve/webhook-secret.ts';
-import { countOf } from '../../units.ts';
+import { completeSecrets } from '../../sources/webhook-secret.ts';
+import { countOf } from '../../lib/text/units.ts';
 import { note, print, printJson, printTable } from '../shared/output.ts';
 import { recordCommand } from '../shared/record.ts';
-import { revealOnLine } from '../../hidden-characters.ts';
+import { revealOnLine } from '../../lib/text/hidden-characters.ts';
+import { sourcesWithApi } from '../../sources/cloud-sources.ts';
 
-/** The settings that a `subscribe` command works with. */
 export interface SubscribeContext {
   readonly config: ServiceConfig;
   readonly logger: Logger;
-  /** The source to work on; undefined for all sources with API access. */
   readonly source: string | undefined;
 }
 
@@ -84,7 +82,6 @@ export async function printList(context: SubscribeContext, asJson: boolean): Pro
   await printTable(columns, cells);
 }
 
-/** One source's subscriptions, and the database with the operator log. */
 interface SourceAccess {
   readonly subscriber: Subscriber;
   readonly db: Db;
@@ -157,7 +154,7 @@ async function forEachSource(
     );
     if (conflicts.length > 0) throw new SettingsError(conflicts);
     problems.forEach(note);
-    const chosen = chooseSources(sources, source);
+    const chosen = new Set(sourcesWithApi(sources, source).map(({ name }) => name));
     for (const subscriber of createSubscribers({ sources, allNames: names, publicUrl, db, logger })) {
       if (!chosen.has(subscriber.source)) continue;
       try {
@@ -171,20 +168,6 @@ async function forEachSource(
   });
   if (failures.length > 1) throw new AggregateError(failures, `${failures.length} sources failed`);
   if (failures[0] !== undefined) throw failures[0];
-}
-
-function chooseSources(sources: readonly SourceConfig[], wanted: string | undefined): ReadonlySet<string> {
-  const withApi = sources.filter(({ cloud }) => cloud !== undefined).map(({ name }) => name);
-  if (withApi.length === 0) {
-    throw new UsageError(
-      'API access to the cloud is not configured. Set CLOUD_API_URL with CLOUD_API_TOKEN, or with CLOUD_USERNAME and CLOUD_PASSWORD.',
-    );
-  }
-  if (wanted === undefined) return new Set(withApi);
-  if (withApi.includes(wanted)) return new Set([wanted]);
-  throw new UsageError(
-    `There is no source "${wanted}" with API access to the cloud. Sources with API access: ${withApi.join(', ')}.`,
-  );
 }
 
 const SIGN = { create: '+', update: '~', delete: '-', keep: ' ' } as const;
@@ -217,7 +200,6 @@ export function formatPlan(source: string, { steps, comparedWith, notOffered }: 
   ].join('\n');
 }
 
-/** Formats one line of a plan. */
 function formatStep(step: Step): string {
   const columns = [SIGN[step.action], messageTypeOf(step).padEnd(TYPE_WIDTH), detailsOf(step)];
   return styleText(COLOUR[step.action], revealOnLine(columns.join(' ').trimEnd()));
@@ -236,9 +218,7 @@ function detailsOf(step: Step): string {
   }
 }
 
-function idOf({ id }: { readonly id: string | undefined }): string {
-  return id ?? '(id unknown)';
-}
+const idOf = ({ id }: { readonly id: string | undefined }): string => id ?? '(id unknown)';
 
 function formatDifference(difference: Difference): string {
   if (difference.member === 'secret') return 'secret';

@@ -1,10 +1,9 @@
 import type { Command } from '@commander-js/extra-typings';
-import { UsageError } from '../../errors.ts';
+import { UsageError } from '../../lib/errors.ts';
 import { defineCommand, sourceOption, time, TIME_FORMS, withRange, zoneOption } from '../shared/options.ts';
 import { FAILED } from '../shared/process.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
-/** The command `verify`. */
 export function defineVerify(program: Command, settings: Settings): void {
   defineCommand(program, 'verify', 'check that stored events are what was received', [
     'xiq-sink verify',

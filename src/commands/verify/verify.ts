@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises';
-import { describeError, UsageError } from '../../errors.ts';
-import { revealOnLine } from '../../hidden-characters.ts';
-import { findCheckpoints, parseCheckpoints, type Checkpoint } from '../../ledger/checkpoint.ts';
-import type { VerifyFinding } from '../../ledger/finding.ts';
-import { verifyFolder, type FolderSummary } from '../../ledger/verify-folder.ts';
-import { verifyLog, type VerifyOptions, type VerifySummary } from '../../ledger/verify-log.ts';
-import type { Db } from '../../store/database.ts';
-import { readInstallation } from '../../store/installation.ts';
-import { readSealState } from '../../store/seal-log.ts';
-import { countOf, formatCount } from '../../units.ts';
+import { describeError, UsageError } from '../../lib/errors.ts';
+import { revealOnLine } from '../../lib/text/hidden-characters.ts';
+import { findCheckpoints, parseCheckpoints, type Checkpoint } from '../../seal/checkpoint.ts';
+import type { VerifyFinding } from '../../seal/verify/finding.ts';
+import { verifyFolder, type FolderSummary } from '../../seal/verify/verify-folder.ts';
+import { verifyLog, type VerifyOptions, type VerifySummary } from '../../seal/verify/verify-log.ts';
+import type { Db } from '../../store/server/database.ts';
+import { readInstallation } from '../../store/server/installation.ts';
+import { readSealState } from '../../store/seal/seal-log.ts';
+import { countOf, formatCount } from '../../lib/text/units.ts';
 import { print, printJsonLine } from '../shared/output.ts';
 import { createProgress, type Progress } from '../shared/progress.ts';
 

@@ -1,34 +1,31 @@
+import pTimeout from 'p-timeout';
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { parseCookie } from 'cookie';
-import pTimeout from 'p-timeout';
-import { HttpError } from '../../errors.ts';
-import { ROLE_PERMISSIONS, type AccountRole, type Permission } from '../../permissions.ts';
-import { findTokenHolder } from '../../store/access-tokens.ts';
-import { hasAccounts } from '../../store/accounts.ts';
-import type { Db } from '../../store/database.ts';
-import type { Operator } from '../../store/operator-log.ts';
-import { ALL_SOURCES, type Scope } from '../../store/scope.ts';
-import { findSession, isAdminSession, type Holder } from '../../store/sessions.ts';
+import { HttpError } from '../../lib/errors.ts';
+import { ROLE_PERMISSIONS, type AccountRole, type Permission } from '../../store/access/permissions.ts';
+import { findTokenHolder } from '../../store/access/access-tokens.ts';
+import { hasAccounts } from '../../store/access/accounts.ts';
+import type { Db } from '../../store/server/database.ts';
+import type { Operator } from '../../store/access/operator-log.ts';
+import { ALL_SOURCES, type Scope } from '../../store/server/scope.ts';
+import { findSession, isAdminSession, type Holder } from '../../store/access/sessions.ts';
 import type { SchemaGate } from '../schema-gate.ts';
-import { adminDigestOf, digestOf, isApiToken, isSessionValue } from './credentials.ts';
-import { refuseOtherNames, refuseOtherSites, refuseProxies, type AskedRequest } from './origin.ts';
+import { adminDigestOf, digestOf, isApiToken, isSessionValue } from '../../access/credentials.ts';
+import { refuseOtherNames, refuseOtherSites, refuseProxies, type AskedRequest } from '../../access/origin.ts';
 
-/** The sender of a request. */
 export interface Visitor {
   readonly operator: Operator;
   readonly role: AccountRole;
   readonly permissions: ReadonlySet<Permission>;
-  /** The sources whose data the visitor may see. */
   readonly scope: Scope;
-  /** The digest of the session in the database. Undefined for tokens, and if no log-in is required. */
+  /** The digest of the session in the database. Undefined for tokens, and if no login is required. */
   readonly session: Buffer | undefined;
 }
 
-/** Decides who has access to the console and the API. */
 export interface Access {
   /**
-   * The sender of a request; undefined if log-in is required. Throws HttpError 403 for requests from other sites, and
+   * The sender of a request; undefined if login is required. Throws HttpError 403 for requests from other sites, and
    * 503 if the database is needed for the answer and does not answer.
    */
   visitorOf(request: AskedRequest): Promise<Visitor | undefined>;
@@ -39,7 +36,7 @@ export interface Access {
 
 /** Where accounts are, and whether their tables are ready. */
 export interface AccountsAt {
-  /** Whether people log in by OpenID Connect, so that log-in is required before there is an account. */
+  /** Whether people log in by OpenID Connect, so that login is required before there is an account. */
   readonly hasOpenId: boolean;
   readonly db: Db;
   readonly checkSchema: SchemaGate;
@@ -75,7 +72,7 @@ export function createAccess(adminToken: string | undefined, at: AccountsAt | un
     return accountsExist;
   }
 
-  /** Metrics are needed most while the database is away: then they require a log-in only if accounts are known. */
+  /** Metrics are needed most while the database is away: then they require a login only if accounts are known. */
   async function requiresLogIn({ path }: AskedRequest): Promise<boolean> {
     try {
       return await checkAccounts();
@@ -150,3 +147,25 @@ const viaOf = (headers: IncomingHttpHeaders) =>
   headers['sec-fetch-site'] === undefined ? ('api' as const) : ('console' as const);
 
 const sha256 = (text: string) => hash('sha256', text, 'buffer');
+
+export interface Rule {
+  readonly needs: Permission;
+  /**
+   * The data that it shows or changes. `by source`: only that of the sources in the visitor's scope. `whole`: it
+   * concerns all sources together, so that only visitors who may see all sources have access.
+   */
+  readonly data: 'by source' | 'whole';
+}
+
+export const VIEW = { needs: 'view', data: 'by source' } as const satisfies Rule;
+
+export const VIEW_WHOLE = { needs: 'view', data: 'whole' } as const satisfies Rule;
+
+export const EXPORT = { needs: 'events.export', data: 'by source' } as const satisfies Rule;
+export const READ_OPERATOR_LOG = { needs: 'operator-log.read', data: 'whole' } as const satisfies Rule;
+export const CHANGE_DESTINATIONS = { needs: 'destinations.change', data: 'whole' } as const satisfies Rule;
+export const CHANGE_QUARANTINE = { needs: 'quarantine.change', data: 'by source' } as const satisfies Rule;
+export const CHANGE_SOURCES = { needs: 'sources.change', data: 'whole' } as const satisfies Rule;
+
+export const hasAccess = ({ permissions, scope }: Visitor, { needs, data }: Rule): boolean =>
+  permissions.has(needs) && (data === 'by source' || scope === ALL_SOURCES);

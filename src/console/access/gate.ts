@@ -1,7 +1,6 @@
 import type { Request, RequestHandler } from 'express';
-import { HttpError } from '../../errors.ts';
-import type { Access, Visitor } from './access.ts';
-import { hasAccess, type Rule } from './rule.ts';
+import { HttpError } from '../../lib/errors.ts';
+import { type Access, type Visitor, hasAccess, type Rule } from './access.ts';
 
 /** Whether the request is for a page, and not for data. */
 export function wantsPage({ path, headers }: Pick<Request, 'path' | 'headers'>): boolean {
@@ -24,13 +23,13 @@ export type LogRefusal = (
 ) => void;
 
 /** Logs and counts the wrong token of a request. Throws HttpError 429 after too many from its address. */
-export type NoteWrongToken = (request: Request) => Promise<void>;
+export type RecordWrongToken = (request: Request) => Promise<void>;
 
 /**
  * Counts by the address of the connection, whatever headers say. Only wrong tokens are answered 429, so people behind the
  * same proxy cannot lock each other out.
  */
-export function createWrongTokens(countFailure: CountFailure, logRefusal: LogRefusal): NoteWrongToken {
+export function createWrongTokens(countFailure: CountFailure, logRefusal: LogRefusal): RecordWrongToken {
   return async ({ method, path, socket: { remoteAddress: remote = '' } }) => {
     const retryAfter = await countFailure(remote);
     if (retryAfter === undefined) {
@@ -42,11 +41,9 @@ export function createWrongTokens(countFailure: CountFailure, logRefusal: LogRef
   };
 }
 
-/** What the gate needs. */
 export interface GateOptions {
   readonly access: Access;
-  readonly noteWrongToken: NoteWrongToken;
-  /** Whether there is a log-in page to redirect to. */
+  readonly recordWrongToken: RecordWrongToken;
   readonly hasLogIn: boolean;
 }
 
@@ -75,8 +72,8 @@ export function watchAccess(access: Access, request: Request, rule: Rule): Abort
 
 const visitors = new WeakMap<Request, Visitor>();
 
-/** Admits requests with access and remembers their visitor. Otherwise redirects people to the log-in page; programs get 401. */
-export function requireVisitor({ access, noteWrongToken, hasLogIn }: GateOptions): RequestHandler {
+/** Admits requests with access and remembers their visitor. Otherwise redirects people to the login page; programs get 401. */
+export function requireVisitor({ access, recordWrongToken, hasLogIn }: GateOptions): RequestHandler {
   return async (request, response, next) => {
     const visitor = await access.visitorOf(request);
     if (visitor !== undefined) {
@@ -84,7 +81,7 @@ export function requireVisitor({ access, noteWrongToken, hasLogIn }: GateOptions
       next();
       return;
     }
-    if (request.headers.authorization !== undefined) await noteWrongToken(request);
+    if (request.headers.authorization !== undefined) await recordWrongToken(request);
     if (hasLogIn && request.method === 'GET' && wantsPage(request)) {
       response.redirect(303, `/login?next=${encodeURIComponent(request.originalUrl)}`);
       return;
@@ -114,9 +111,7 @@ export function requireAccess(rule: Rule): RequestHandler {
 }
 
 /** The visitor of this request; undefined without access. */
-export function letInWith(request: Request): Visitor | undefined {
-  return visitors.get(request);
-}
+export const visitorIfAny = (request: Request): Visitor | undefined => visitors.get(request);
 
 /** The visitor of this request. Throws if the request did not pass the gate. */
 export function visitorOf(request: Request): Visitor {

@@ -3,7 +3,7 @@ import type { VNode } from 'preact';
 import { html, type Content } from '../html/html.ts';
 import { headOf } from '../html/layout.ts';
 
-/** Inline, because nothing else is served before log-in. */
+/** Inline, because nothing else is served before login. */
 const STYLE = `
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
 body { margin: 0; min-height: 100vh; display: grid; place-items: center; background: light-dark(#f4f5f7, #14171a); color: light-dark(#1b1f24, #e6e9ec); }
@@ -22,13 +22,9 @@ summary { cursor: pointer; }
 /** The hash that allows this style (CSP Level 3, section 2.3.1). */
 export const LOG_IN_STYLE_HASH = `'sha256-${hash('sha256', STYLE, 'base64')}'`;
 
-/** The ways to log in that an installation has. */
 export interface LogInWays {
-  /** Whether there are accounts. */
   readonly account: boolean;
-  /** Whether ADMIN_TOKEN is set. */
   readonly adminToken: boolean;
-  /** The host of the OpenID Connect provider. */
   readonly provider: string | undefined;
 }
 
@@ -36,11 +32,10 @@ interface LogInNotice {
   readonly problem?: string;
   /** The entered name, if it may be right. */
   readonly name?: string;
-  /** Whether the problem is about the admin token. */
   readonly isAboutToken?: boolean;
 }
 
-/** The log-in page; `next` is the address in the console to continue with. */
+/** The login page; `next` is the address in the console to continue with. */
 export function logInPage(
   next: string,
   ways: LogInWays,

@@ -3,38 +3,36 @@ import { parseCookie } from 'cookie';
 import express from 'express';
 import type { CookieOptions, NextFunction, Request, Response, Router } from 'express';
 import { z } from 'zod';
-import type { OpenIdConfig } from '../../config.ts';
-import { HttpError } from '../../errors.ts';
-import { findAccount, useTotpStep, type Account } from '../../store/accounts.ts';
-import type { Db } from '../../store/database.ts';
-import { recordAction, recordEnded } from '../../store/operator-log.ts';
-import { endSession, SESSION_HOURS, startAdminSession, startSession } from '../../store/sessions.ts';
+import type { OpenIdConfig } from '../../config/config.ts';
+import { HttpError } from '../../lib/errors.ts';
+import { findAccount, useTotpStep, type Account } from '../../store/access/accounts.ts';
+import type { Db } from '../../store/server/database.ts';
+import { recordAction, recordEnded } from '../../store/access/operator-log.ts';
+import { endSession, SESSION_HOURS, startAdminSession, startSession } from '../../store/access/sessions.ts';
 import { renderDocument } from '../html/html.ts';
 import type { SchemaGate } from '../schema-gate.ts';
 import { ADMIN_TOKEN_NAME, SESSION_COOKIE, type Access } from './access.ts';
-import { createAttempts } from './attempts.ts';
-import { adminDigestOf, browserProof, digestOf, newSessionValue } from './credentials.ts';
-import type { CountFailure, LogRefusal, NoteWrongToken } from './gate.ts';
+import { createAttempts } from '../../access/attempts.ts';
+import { adminDigestOf, browserProof, digestOf, newSessionValue } from '../../access/credentials.ts';
+import type { CountFailure, LogRefusal, RecordWrongToken } from './gate.ts';
 import { continuePage, logInPage } from './log-in-page.ts';
-import { accountOf } from './openid-account.ts';
-import { createOpenIdCookies } from './openid-cookie.ts';
+import { accountOf, type Person } from '../../access/openid-person.ts';
+import { createOpenIdCookies } from '../../access/openid-cookie.ts';
 import { serveOpenId } from './openid-pages.ts';
-import type { Person } from './openid-person.ts';
-import { createOpenId } from './openid.ts';
-import { comesFromElsewhere, refuseOtherSites } from './origin.ts';
-import { isPassword } from './passwords.ts';
-import { verifyTotp } from './totp.ts';
+import { createOpenId } from '../../access/openid.ts';
+import { comesFromElsewhere, refuseOtherSites } from '../../access/origin.ts';
+import { isPassword } from '../../access/passwords.ts';
+import { verifyTotp } from '../../access/totp.ts';
 
 export interface LogInOptions {
   readonly access: Access;
   readonly adminToken: string | undefined;
-  readonly noteWrongToken: NoteWrongToken;
+  readonly recordWrongToken: RecordWrongToken;
   readonly logRefusal: LogRefusal;
   readonly countFailure: CountFailure;
-  /** Undefined: no log-in by OpenID Connect. */
   readonly openId: OpenIdConfig | undefined;
   readonly db: Db;
-  /** Throws HttpError 503 while the database is being prepared: a log-in is recorded there. */
+  /** Throws HttpError 503 while the database is being prepared: a login is recorded there. */
   readonly checkSchema: SchemaGate;
 }
 
@@ -57,16 +55,16 @@ interface LoggedIn {
 
 const SESSION_MS = SESSION_HOURS * 3_600_000;
 
-/** Proves that a browser has logged in to an account before; sent to the log-in page alone. */
+/** Proves that a browser has logged in to an account before; sent to the login page alone. */
 const BROWSER_COOKIE = 'xiq_sink_known';
 const BROWSER_MS = 180 * 86_400_000;
 
-/** The operator of a log-in that failed. No account has this name: it contains blanks. */
+/** The operator of a login that failed. No account has this name: it contains blanks. */
 const NOT_LOGGED_IN = 'not logged in';
 
-/** `/login` and `/logout`. The operator log records each log-in, also those that failed, and each log-out. */
+/** `/login` and `/logout`. The operator log records each login, also those that failed, and each logout. */
 export function serveLogIn(options: LogInOptions): Router {
-  const { access, adminToken, noteWrongToken, countFailure, logRefusal, db, checkSchema } = options;
+  const { access, adminToken, recordWrongToken, countFailure, logRefusal, db, checkSchema } = options;
   const router = express.Router({ caseSensitive: true });
   const beginAttempt = createAttempts();
 
@@ -134,7 +132,7 @@ export function serveLogIn(options: LogInOptions): Router {
 
   async function logInWithToken(request: Request, token: string): Promise<LoggedIn | undefined> {
     if (adminToken === undefined || !access.isAdminToken(token)) {
-      await noteWrongToken(request);
+      await recordWrongToken(request);
       await recordFailure(request, undefined);
       return undefined;
     }
@@ -208,7 +206,7 @@ export function serveLogIn(options: LogInOptions): Router {
       const { session, operator } = visitor;
       await recordAction(db, { operator, action: 'console.logout' }, () => endSession(db, session));
     }
-    // After the session has ended: a log-out that failed must not look like one.
+    // After the session has ended: a logout that failed must not look like one.
     response.clearCookie(SESSION_COOKIE, cookieOptions(request));
     response.redirect(303, '/login');
   });

@@ -2,16 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { parseCookie } from 'cookie';
 import express from 'express';
 import type { Request, Response, Router } from 'express';
-import { HttpError } from '../../errors.ts';
+import { HttpError } from '../../lib/errors.ts';
 import { renderDocument } from '../html/html.ts';
 import type { CountFailure, LogRefusal } from './gate.ts';
 import { continuePage } from './log-in-page.ts';
-import { comesFromElsewhere } from './origin.ts';
-import { CALLBACK_PATH, reasonOf, type OpenId } from './openid.ts';
-import type { OpenIdCookies } from './openid-cookie.ts';
-import type { Person } from './openid-person.ts';
+import { comesFromElsewhere } from '../../access/origin.ts';
+import { CALLBACK_PATH, reasonOf, type OpenId } from '../../access/openid.ts';
+import type { OpenIdCookies } from '../../access/openid-cookie.ts';
+import type { Person } from '../../access/openid-person.ts';
 
-/** The address that starts a log-in at the provider. */
+/** The address that starts a login at the provider. */
 const START_PATH = '/login/openid';
 
 export interface OpenIdPagesOptions {
@@ -19,22 +19,20 @@ export interface OpenIdPagesOptions {
   readonly cookies: OpenIdCookies;
   /** Begins a session of this person and sets its cookie. Throws HttpError 403 if the account is disabled. */
   readonly beginSession: (person: Person, request: Request, response: Response) => Promise<void>;
-  /** Answers with the log-in page and a problem. */
   readonly showProblem: (response: Response, status: number, problem: string) => Promise<void>;
-  /** Reduces an address to a path in the console. */
   readonly pathWithin: (next: string) => string;
   readonly countFailure: CountFailure;
   readonly logRefusal: LogRefusal;
 }
 
-/** Starts log-ins at the provider, and ends them when the person comes back from there. */
+/** Starts logins at the provider, and ends them when the person comes back from there. */
 export function serveOpenId(options: OpenIdPagesOptions): Router {
   const { openId, cookies, beginSession, pathWithin } = options;
   const router = express.Router({ caseSensitive: true, strict: true });
 
   router.get(START_PATH, async (request, response) => {
     const next = pathWithin(queryOf(request).get('next') ?? '/');
-    // Only a person who looks at the log-in page starts a log-in, and no other site on their behalf.
+    // Only a person who looks at the login page starts a login, and no other site on their behalf.
     if (comesFromElsewhere(request)) {
       response.redirect(303, `/login?next=${encodeURIComponent(next)}`);
       return;
@@ -74,7 +72,7 @@ export function serveOpenId(options: OpenIdPagesOptions): Router {
 
 const queryOf = ({ originalUrl }: Request) => new URL(originalUrl, 'http://localhost').searchParams;
 
-/** Logs the reason of a failed log-in once, and shows the person what to do. Other errors are thrown on. */
+/** Logs the reason of a failed login once, and shows the person what to do. Other errors are thrown on. */
 async function answerProblem(
   { showProblem, countFailure, logRefusal }: OpenIdPagesOptions,
   { method, path, socket: { remoteAddress: remote = '' } }: Request,

@@ -1,40 +1,30 @@
 import { z } from 'zod';
-import { listAlerts, tallyAlerts, type RuleTally } from '../../store/alerts.ts';
-import type { Db } from '../../store/database.ts';
-import { listSavedSearches, type StoredSearch } from '../../store/saved-searches.ts';
-import type { Scope } from '../../store/scope.ts';
-import { VIEW } from '../access/rule.ts';
-import { toAnswer } from '../api/answer.ts';
-import { moment } from '../api/moment.ts';
-import { limit, queryOf } from '../api/query.ts';
-import { jsonRoute, NOTHING, readAsked } from '../api/route.ts';
+import { type ConfiguredRule, allRules } from '../../alerts/parse-rules.ts';
+import { listAlerts, type StoredAlert, tallyAlerts, type RuleTally } from '../../store/alerts/alerts.ts';
+import type { Db } from '../../store/server/database.ts';
+import type { Scope } from '../../store/server/scope.ts';
+import { VIEW, hasAccess, type Visitor } from '../access/access.ts';
+import { toAnswer, jsonRoute, NOTHING, parseInput } from '../api/route.ts';
+import { moment, limit, queryOf, type Written } from '../api/parameters.ts';
 import type { Area } from '../area.ts';
-import { inOrder } from '../events/conditions.ts';
-import { alertsPage } from './alerts-page.ts';
-
-const SEVERITIES = ['low', 'medium', 'high', 'critical'] as const;
-
-/** A rule as people read about it. */
-export interface ShownRule {
-  readonly name: string;
-  readonly title: string;
-  readonly severity: (typeof SEVERITIES)[number];
-  readonly isOn: boolean;
-}
+import { withValidRange } from '../events/conditions.ts';
+import { SEVERITIES } from '../../events/rule-alert.ts';
+import { countOf } from '../../lib/text/units.ts';
+import { eventAddress, searchAddress } from '../addresses.ts';
+import { ALERTING } from '../events/saved-searches.ts';
+import { alertForm } from '../events/search-menus.ts';
+import { fieldOf, filterForm, rangeFields, selectOf } from '../html/form.ts';
+import { html, type Content, type Page } from '../html/html.ts';
+import { badge, timeOf } from '../html/elements.ts';
+import { tableOf, type Column } from '../browser/shared/table.js';
+import { listSavedSearches, type StoredSearch } from '../../store/alerts/saved-searches.ts';
 
 interface AlertsOptions {
   readonly db: Db;
-  /** The rules that are built in and those of the settings. */
-  readonly rules: () => readonly ShownRule[];
+  readonly rules: () => readonly ConfiguredRule[];
 }
 
-/** A rule with what it has raised, and the saved search that it is of. */
-export interface DescribedRule extends ShownRule {
-  readonly tally: RuleTally | undefined;
-  readonly search: StoredSearch | undefined;
-}
-
-const query = inOrder({
+const query = withValidRange({
   rule: z.string().optional().describe('exactly this rule'),
   source: z.string().optional(),
   since: moment.optional().describe('when the alert was raised'),
@@ -42,7 +32,7 @@ const query = inOrder({
   limit: limit(100, 500),
 });
 
-const asks = z.object({ query });
+const input = z.object({ query });
 
 const alertSchema = z
   .object({
@@ -76,28 +66,19 @@ const ruleSchema = z
   })
   .meta({ id: 'AlertRule' });
 
-/** The alerts that rules raised, and the rules. */
 export function alertsArea({ db, rules }: AlertsOptions): Area {
   const describe = (scope: Scope) => describeRules(db, scope, rules());
   return {
     tag: 'alerts',
-    navigation: [
-      {
-        path: '/alerts',
-        label: 'Alerts',
-        group: 'Administer',
-        icon: 'M4 11V7a4 4 0 018 0v4l1.5 1.5h-11zM6.5 14.5h3',
-      },
-    ],
     routes: [
       jsonRoute({
         route: 'GET /alerts',
         summary: 'list raised alerts, newest first',
         ...VIEW,
-        asks,
+        input,
         answer: z.object({ items: z.array(alertSchema), next_cursor: z.null() }),
-        async work({ query: asked }, { scope }) {
-          const alerts = await listAlerts(db, scope, asked);
+        async work({ query: values }, { scope }) {
+          const alerts = await listAlerts(db, scope, values);
           const items = alerts.map((alert) => ({ ...toAnswer(alert), causes: alert.causes.map(toAnswer) }));
           return { items, next_cursor: null };
         },
@@ -106,7 +87,7 @@ export function alertsArea({ db, rules }: AlertsOptions): Area {
         route: 'GET /alert-rules',
         summary: 'list the alert rules: built-in, of the settings, and of saved searches',
         ...VIEW,
-        asks: NOTHING,
+        input: NOTHING,
         answer: z.object({ items: z.array(ruleSchema), next_cursor: z.null() }),
         async work(_asked, { scope }) {
           const items = (await describe(scope)).map(({ tally, search, isOn, ...rule }) => ({
@@ -123,18 +104,23 @@ export function alertsArea({ db, rules }: AlertsOptions): Area {
     pages: [
       {
         path: '/alerts',
+        entry: {
+          label: 'Alerts',
+          group: 'Administer',
+          icon: 'M4 11V7a4 4 0 018 0v4l1.5 1.5h-11zM6.5 14.5h3',
+        },
         ...VIEW,
         async render(request, visitor) {
-          const asked = readAsked(asks, request).query;
+          const values = parseInput(input, request).query;
           const [described, alerts] = await Promise.all([
             describe(visitor.scope),
-            listAlerts(db, visitor.scope, asked),
+            listAlerts(db, visitor.scope, values),
           ]);
           return alertsPage({
             rules: described,
             alerts,
             written: queryOf(request),
-            most: asked.limit,
+            most: values.limit,
             visitor,
           });
         },
@@ -143,11 +129,117 @@ export function alertsArea({ db, rules }: AlertsOptions): Area {
   };
 }
 
+interface ShownAlerts {
+  readonly rules: readonly DescribedRule[];
+  readonly alerts: readonly StoredAlert[];
+  readonly written: Written;
+  readonly most: number;
+  readonly visitor: Visitor;
+}
+
+function alertsPage({ rules, alerts, written, most, visitor }: ShownAlerts): Page {
+  const mayAlert = hasAccess(visitor, ALERTING);
+  const titles = rules.map(({ name, title }) => [name, title] as const);
+  const shown = alerts.length === most ? `The newest ${most} are shown.` : countOf(alerts.length, 'alert');
+  return {
+    title: 'Alerts',
+    content: html`
+      <p>
+        A rule looks at every event as it is stored. Its alerts are events themselves, and go to the ${' '}<a
+          href="/destinations"
+          >destinations</a
+        >.
+      </p>
+      ${filterForm('/alerts', 'Alerts', [
+        rangeFields(written),
+        selectOf(written, 'rule', 'Rule', [['', 'all rules'], ...titles]),
+        fieldOf(written, 'source', 'Source', 'default'),
+      ])}
+      ${
+        alerts.length === 0
+          ? html`<p class="empty">${emptyText(rules, written)}</p>`
+          : html`${tableOf('Raised alerts, newest first', ALERTS, alerts)}
+              <p class="dim">${shown}</p>`
+      }
+      <h2>Rules</h2>
+      <p class="dim">
+        The settings switch rules on. On <a href="/events">Events</a>, <strong>Alert me</strong> makes a rule
+        of a search.
+      </p>
+      ${tableOf('Rules', columnsOfRules(mayAlert), rules)}
+    `,
+  };
+}
+
+function emptyText(rules: readonly DescribedRule[], written: Written): string {
+  if (Object.keys(written).length > 0) return 'No alerts match.';
+  return rules.some(({ isOn }) => isOn) ? 'No rule has raised an alert yet.' : 'No rule is on.';
+}
+
+const SEVERITY_KINDS = { low: 'plain', medium: 'warn', high: 'bad', critical: 'bad' } as const;
+
+const severityOf = ({ severity }: Pick<StoredAlert, 'severity'>) => badge(SEVERITY_KINDS[severity], severity);
+
+const ruleCell = ({ title, name }: { readonly title: string; readonly name: string }): Content =>
+  html`${title} <code class="dim">${name}</code>`;
+
+const ALERTS: readonly Column<StoredAlert>[] = [
+  { heading: { time: 'Raised' }, cell: ({ raisedAt }) => timeOf(raisedAt) },
+  { heading: 'Severity', cell: severityOf },
+  { heading: 'Alert', kind: 'wrap', cell: ({ title, rule }) => ruleCell({ title, name: rule }) },
+  {
+    heading: 'About',
+    kind: 'wrap',
+    cell: ({ group }) => Object.entries(group).map(([column, value]) => html`<div>${column} ${value}</div>`),
+  },
+  { heading: 'Source', cell: ({ source }) => source },
+  { heading: 'Last event', cell: causeOf },
+];
+
+function causeOf({ causes, count }: StoredAlert): Content {
+  const last = causes.at(-1);
+  const counted = countOf(count, 'event');
+  return last === undefined ? counted : html`<a href=${eventAddress(last)}>${counted}</a>`;
+}
+
+const columnsOfRules = (mayAlert: boolean): readonly Column<DescribedRule>[] => [
+  { heading: 'Rule', kind: 'wrap', cell: ruleCell },
+  { heading: 'State', cell: ({ isOn }) => (isOn ? badge('good', 'on') : badge('plain', 'off')) },
+  { heading: 'Severity', cell: severityOf },
+  {
+    heading: { time: 'Last alert' },
+    cell: ({ tally }) => (tally === undefined ? 'none' : timeOf(tally.last)),
+  },
+  {
+    heading: 'In 30 days',
+    kind: 'number',
+    cell: ({ name, tally }) =>
+      tally === undefined ? '0' : html`<a href=${`/alerts?rule=${name}&since=30d`}>${tally.recent}</a>`,
+  },
+  {
+    heading: 'Search',
+    kind: 'wrap',
+    cell: ({ search }) =>
+      search &&
+      html`<span class="row">
+        <a href=${searchAddress({ q: search.line })}><code>${search.line}</code></a>
+        <span class="dim">${`saved by ${search.savedBy}`}</span>
+        ${mayAlert && alertForm(search.id, search.name, true)}
+      </span>`,
+  },
+];
+
+interface DescribedRule extends Pick<ConfiguredRule, 'name' | 'title' | 'severity'> {
+  readonly isOn: boolean;
+  readonly tally: RuleTally | undefined;
+  readonly search: StoredSearch | undefined;
+}
+
 /** The rules that are on come first. A reader sees the rules of the saved searches that they may see. */
 async function describeRules(
   db: Db,
   scope: Scope,
-  rules: readonly ShownRule[],
+  configured: readonly ConfiguredRule[],
 ): Promise<readonly DescribedRule[]> {
   const [tallies, searches] = await Promise.all([tallyAlerts(db, scope), listSavedSearches(db, scope)]);
   const tallyOf = (name: string) => tallies.find(({ rule }) => rule === name);
@@ -164,6 +256,9 @@ async function describeRules(
         search,
       } as const;
     });
-  const others = rules.map((rule) => ({ ...rule, tally: tallyOf(rule.name), search: undefined }));
+  const others = allRules(configured).map(({ name, title, severity }) => {
+    const isOn = configured.some((rule) => rule.name === name);
+    return { name, title, severity, isOn, tally: tallyOf(name), search: undefined };
+  });
   return [...own, ...others].toSorted((one, other) => Number(other.isOn) - Number(one.isOn));
 }

@@ -3,7 +3,6 @@ import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObj
 import type { Area } from '../area.ts';
 import { placeOf, type ApiRoute } from './route.ts';
 
-/** The body of every error, the cloud's own shape (specification, "Error body"). */
 export const errorBody = z
   .object({ error_code: z.string(), error_id: z.string(), error_message: z.string() })
   .meta({ id: 'Error', description: 'An error; the log has details under error_id' });
@@ -38,8 +37,8 @@ export function describeApi(areas: readonly Area[], version: string): object {
 }
 
 function describeRoute(route: ApiRoute): ZodOpenApiOperationObject {
-  const { summary, description, needs, asks, answers } = route;
-  const { path: parameters, query, body } = asks.shape;
+  const { summary, description, needs, input, answers } = route;
+  const { path: parameters, query, body } = input.shape;
   const content =
     answers.kind === 'json'
       ? { 'application/json': { schema: answers.schema } }

@@ -1,11 +1,10 @@
-import type { z } from 'zod';
-import { parsedText } from './text.ts';
+import { z } from 'zod';
+import { parsedText } from './parameters.ts';
 
-/** A page of a list. */
 export interface PageOf<Item> {
-  readonly items: readonly Item[];
-  /** The cursor of the next page; undefined on the last page. */
-  readonly next: string | undefined;
+  readonly items: Item[];
+  /** Null on the last page. */
+  readonly next_cursor: string | null;
 }
 
 /**
@@ -19,8 +18,15 @@ export function pageOf<Item>(
 ): PageOf<Item> {
   const items = found.slice(0, limit);
   const last = items.at(-1);
-  return { items, next: found.length > limit && last !== undefined ? cursorAfter(last) : undefined };
+  return { items, next_cursor: found.length > limit && last !== undefined ? cursorAfter(last) : null };
 }
+
+/** The schema of a page, as the API answers it. */
+export const pageSchema = <Item extends z.ZodType>(item: Item) =>
+  z.object({
+    items: z.array(item),
+    next_cursor: z.string().nullable().describe('cursor of the next page; null on the last page'),
+  });
 
 /** A cursor as a query parameter; `read` returns the position, or undefined if the text is not a cursor. */
 export const cursorParameter = <Place>(read: (text: string) => Place | undefined) =>

@@ -1,38 +1,34 @@
 import type { Request, Response } from 'express';
 import { z } from 'zod';
-import { closestName } from '../../closest-name.ts';
-import { describeError, HttpError } from '../../errors.ts';
-import type { Operator } from '../../store/operator-log.ts';
-import type { Scope } from '../../store/scope.ts';
-import type { Rule } from '../access/rule.ts';
-import { queryOf } from './query.ts';
+import { closestName } from '../../lib/text/closest-name.ts';
+import { describeError, HttpError } from '../../lib/errors.ts';
+import type { Operator } from '../../store/access/operator-log.ts';
+import type { Scope } from '../../store/server/scope.ts';
+import type { Rule } from '../access/access.ts';
+import { queryOf } from './parameters.ts';
 
 /** The input of a route: schemas of its path parameters, its query parameters and its JSON body. */
-export type Asks = z.ZodObject<{
+export type RouteInput = z.ZodObject<{
   readonly path?: z.ZodObject;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodObject;
 }>;
 
-/** No input. */
 export const NOTHING = z.object({});
 
 /** The context of a request: the operator who sent it, and whether the answer is still wanted. */
-export interface Asking {
+export interface RouteContext {
   readonly operator: Operator;
-  /** The sources whose data the answer may contain. */
   readonly scope: Scope;
-  /** Fires when the client disconnects or the program stops. */
   readonly signal: AbortSignal;
 }
 
-interface Described<A extends Asks> extends Rule {
+interface Described<A extends RouteInput> extends Rule {
   /** Method and path below /api/v1, parameters in braces: `GET /events/{event_id}`. */
   readonly route: `${'GET' | 'POST'} /${string}`;
-  /** A short phrase that starts with a verb. */
   readonly summary: string;
   readonly description?: string;
-  readonly asks: A;
+  readonly input: A;
 }
 
 /** The schema of a JSON answer, or the media types of a streamed answer with a description of each. */
@@ -41,9 +37,9 @@ type Answers =
   | { readonly kind: 'stream'; readonly mediaTypes: Readonly<Record<string, string>> };
 
 /** A route of the API, for the server and for the OpenAPI document. */
-export interface ApiRoute extends Described<Asks> {
+export interface ApiRoute extends Described<RouteInput> {
   readonly answers: Answers;
-  readonly serve: (request: Request, response: Response, asking: Asking) => Promise<void>;
+  readonly serve: (request: Request, response: Response, context: RouteContext) => Promise<void>;
 }
 
 /** The method of a route, and its path below /api/v1. */
@@ -56,34 +52,34 @@ export function placeOf({ route }: ApiRoute) {
  * A route that answers with JSON: exactly what `answer` describes. Members that the schema does not name are left
  * out; any other mismatch is a defect.
  */
-export function jsonRoute<A extends Asks, Answer extends z.ZodType>(
+export function jsonRoute<A extends RouteInput, Answer extends z.ZodType>(
   route: Described<A> & {
     readonly answer: Answer;
-    readonly work: (asked: z.output<A>, asking: Asking) => Promise<z.input<Answer>>;
+    readonly work: (values: z.output<A>, context: RouteContext) => Promise<z.input<Answer>>;
   },
 ): ApiRoute {
   const { answer, work, ...described } = route;
   return {
     ...described,
     answers: { kind: 'json', schema: answer },
-    async serve(request, response, asking) {
-      response.json(answer.parse(await work(readStrictly(route.asks, request), asking)));
+    async serve(request, response, context) {
+      response.json(answer.parse(await work(readStrictly(route.input, request), context)));
     },
   };
 }
 
 /** A route that streams its answer and ends it. */
-export function streamRoute<A extends Asks>(
+export function streamRoute<A extends RouteInput>(
   route: Described<A> & {
     readonly mediaTypes: Readonly<Record<string, string>>;
-    readonly work: (asked: z.output<A>, asking: Asking, response: Response) => Promise<void>;
+    readonly work: (values: z.output<A>, context: RouteContext, response: Response) => Promise<void>;
   },
 ): ApiRoute {
   const { mediaTypes, work, ...described } = route;
   return {
     ...described,
     answers: { kind: 'stream', mediaTypes },
-    serve: (request, response, asking) => work(readStrictly(route.asks, request), asking, response),
+    serve: (request, response, context) => work(readStrictly(route.input, request), context, response),
   };
 }
 
@@ -91,23 +87,23 @@ export function streamRoute<A extends Asks>(
  * Reads path, query and body. Query parameters that the schema does not name are ignored, as pages do. Throws
  * HttpError 400 that names every invalid part.
  */
-export function readAsked<A extends Asks>(asks: A, request: Request): z.output<A> {
+export function parseInput<A extends RouteInput>(input: A, request: Request): z.output<A> {
   const body: unknown = request.body ?? {};
-  const { data, error } = asks.safeParse({ path: request.params, query: queryOf(request), body });
+  const { data, error } = input.safeParse({ path: request.params, query: queryOf(request), body });
   if (error !== undefined) throw new HttpError(400, 'BAD_REQUEST', describeIssues(error), { cause: error });
   return data;
 }
 
 /** The same for a program: a query parameter that the schema does not name is an error, for it is a mistake. */
-function readStrictly<A extends Asks>(asks: A, request: Request): z.output<A> {
-  const known = Object.keys(asks.shape.query?.shape ?? {});
+function readStrictly<A extends RouteInput>(input: A, request: Request): z.output<A> {
+  const known = Object.keys(input.shape.query?.shape ?? {});
   const { searchParams } = new URL(request.url, 'http://localhost');
   const unknown = [...new Set(searchParams.keys())].filter((name) => !known.includes(name));
   if (unknown.length > 0) {
     const problems = unknown.map((name) => `query.${name}: ${describeUnknown(name, known)}`);
     throw new HttpError(400, 'BAD_REQUEST', problems.join('; '));
   }
-  return readAsked(asks, request);
+  return parseInput(input, request);
 }
 
 function describeUnknown(name: string, known: readonly string[]): string {
@@ -130,4 +126,23 @@ export async function orBadGateway<T>(code: string, what: string, work: () => Pr
     if (error instanceof HttpError) throw error;
     throw new HttpError(502, code, `${what}: ${describeError(error)}`, { cause: error });
   }
+}
+
+type SnakeCase<Name extends string> = Name extends `${infer First}${infer Rest}`
+  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
+  : '';
+
+type Answered<T> = {
+  [Name in keyof T & string as SnakeCase<Name>]-?:
+    Exclude<T[Name], undefined> | (undefined extends T[Name] ? null : never);
+};
+
+/** The members of an object as the API answers them: with names in snake_case, and null for undefined. */
+export function toAnswer<T extends object>(value: T): Answered<T>;
+export function toAnswer(value: Readonly<Record<string, unknown>>): object {
+  const members = Object.entries(value).map(([name, member]): [string, unknown] => [
+    name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    member ?? null,
+  ]);
+  return Object.fromEntries(members);
 }

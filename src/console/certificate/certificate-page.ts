@@ -1,10 +1,10 @@
 import type { VNode } from 'preact';
-import type { Certificate } from '../../store/certificate.ts';
-import { countOf, formatCount } from '../../units.ts';
+import type { Certificate } from '../../store/seal/certificate.ts';
+import { countOf, formatCount } from '../../lib/text/units.ts';
 import { html, renderDocument, type Content } from '../html/html.ts';
 import { badge, exactTimeOf } from '../html/elements.ts';
-import { tableOf } from '../browser/table.js';
-import { factsOf } from '../browser/facts.js';
+import { tableOf } from '../browser/shared/table.js';
+import { factsOf } from '../browser/shared/facts.js';
 
 /** What is certified of a month, for a page and for a document of its own. */
 export function certificateContent(certificate: Certificate): Content {

@@ -1,37 +1,40 @@
 import { z } from 'zod';
-import type { Db } from '../../store/database.ts';
-import { VIEW } from '../access/rule.ts';
-import { isoTime } from '../api/moment.ts';
-import { jsonRoute, readAsked } from '../api/route.ts';
+import type { Db } from '../../store/server/database.ts';
+import { VIEW } from '../access/access.ts';
+import { isoTime } from '../api/parameters.ts';
+import { pageSchema } from '../api/paging.ts';
+import { jsonRoute, parseInput } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { eventSchema, toEventAnswer } from '../events/event-schemas.ts';
-import { quarantinedSchema, toQuarantinedAnswer } from '../quarantine/quarantine-schemas.ts';
+import { eventSchema, toEventAnswer } from '../events/describe-event.ts';
+import { quarantinedSchema, toQuarantinedAnswer } from '../quarantine/read-quarantine.ts';
 import { deliveryPage, renderDeliveries } from './deliveries-pages.ts';
-import { deliveryQuery, deliverySchema, sumsSchema } from './delivery-schemas.ts';
-import { describeDelivery, MOST_OF_EACH, readDeliveries } from './read-deliveries.ts';
+import {
+  deliveryQuery,
+  deliverySchema,
+  sumsSchema,
+  describeDelivery,
+  MOST_OF_EACH,
+  readDeliveries,
+} from './read-deliveries.ts';
 
 const oneDelivery = z.object({ path: z.object({ delivery_id: z.uuid('must be the id of a delivery') }) });
 
-/** Received deliveries and the result of each. */
 export function deliveriesArea({ db }: { readonly db: Db }): Area {
   return {
     tag: 'deliveries',
-    navigation: [
-      {
-        path: '/deliveries',
-        label: 'Deliveries',
-        group: 'Delivery',
-        icon: 'M8 2v8M4.5 6.5L8 10l3.5-3.5M2 11v3h12v-3',
-      },
-    ],
     routes: [listRoute(db), oneRoute(db)],
     pages: [
-      { path: '/deliveries', ...VIEW, render: (request, { scope }) => renderDeliveries(db, scope, request) },
+      {
+        path: '/deliveries',
+        entry: { label: 'Deliveries', group: 'Delivery', icon: 'M8 2v8M4.5 6.5L8 10l3.5-3.5M2 11v3h12v-3' },
+        ...VIEW,
+        render: (request, { scope }) => renderDeliveries(db, scope, request),
+      },
       {
         path: '/deliveries/:delivery_id',
         ...VIEW,
         async render(request, { scope }) {
-          const { path } = readAsked(oneDelivery, request);
+          const { path } = parseInput(oneDelivery, request);
           return deliveryPage(await describeDelivery(db, scope, path.delivery_id));
         },
       },
@@ -44,23 +47,16 @@ const listRoute = (db: Db) =>
     route: 'GET /deliveries',
     summary: 'list deliveries, newest first',
     ...VIEW,
-    asks: z.object({ query: deliveryQuery }),
-    answer: z.object({
-      items: z.array(deliverySchema),
-      next_cursor: z.string().nullable(),
+    input: z.object({ query: deliveryQuery }),
+    answer: pageSchema(deliverySchema).extend({
       looked_back_to: isoTime
         .nullable()
         .describe('set if the search stopped at this time because it took too long'),
       sums: sumsSchema,
     }),
     async work({ query }, { scope }) {
-      const { items, next, lookedBackTo, sums } = await readDeliveries(db, scope, query);
-      return {
-        items: [...items],
-        next_cursor: next ?? null,
-        looked_back_to: lookedBackTo ?? null,
-        sums: sums ?? null,
-      };
+      const { lookedBackTo, sums, ...page } = await readDeliveries(db, scope, query);
+      return { ...page, looked_back_to: lookedBackTo ?? null, sums: sums ?? null };
     },
   });
 
@@ -69,7 +65,7 @@ const oneRoute = (db: Db) =>
     route: 'GET /deliveries/{delivery_id}',
     summary: 'get one delivery with its events and its quarantined records',
     ...VIEW,
-    asks: oneDelivery,
+    input: oneDelivery,
     answer: z.object({
       delivery: deliverySchema,
       replay_of: z.string().nullable().describe('id of the quarantined item that this delivery replayed'),

@@ -1,38 +1,31 @@
 import type { Request } from 'express';
 import { z } from 'zod';
-import type { Db } from '../../store/database.ts';
-import type { Delivery, DeliverySums, RecordedLoss } from '../../store/search-deliveries.ts';
-import type { Scope } from '../../store/scope.ts';
-import { countOf, formatBytes, formatCount, formatElapsed } from '../../units.ts';
+import type { Db } from '../../store/server/database.ts';
+import type { Delivery, DeliverySums, RecordedLoss } from '../../store/deliveries/search-deliveries.ts';
+import type { Scope } from '../../store/server/scope.ts';
+import { countOf, formatBytes, formatCount, formatElapsed } from '../../lib/text/units.ts';
 import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
-import { queryOf, type Written } from '../api/query.ts';
-import { readAsked } from '../api/route.ts';
+import { queryOf, type Written } from '../api/parameters.ts';
+import { parseInput } from '../api/route.ts';
 import { DELIVERED_TYPES } from '../events/conditions.ts';
 import { eventTable } from '../events/event-table.ts';
 import { fieldOf, filterForm, rangeFields, selectOf, typeSelect } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { pagerOf, timeHeading, timeOf } from '../html/elements.ts';
-import { tableOf, type Column } from '../browser/table.js';
-import { factsOf } from '../browser/facts.js';
+import { tableOf, type Column } from '../browser/shared/table.js';
+import { factsOf } from '../browser/shared/facts.js';
 import { quarantineTable } from '../quarantine/quarantine-pages.ts';
-import { deliveryQuery } from './delivery-schemas.ts';
-import {
-  MOST_OF_EACH,
-  readDeliveries,
-  type DescribedDelivery,
-  type PageOfDeliveries,
-} from './read-deliveries.ts';
+import { deliveryQuery, MOST_OF_EACH, readDeliveries, type DescribedDelivery } from './read-deliveries.ts';
 
-/** The list of deliveries. */
 export async function renderDeliveries(db: Db, scope: Scope, request: Request): Promise<Page> {
-  const { query } = readAsked(z.object({ query: deliveryQuery }), request);
+  const { query } = parseInput(z.object({ query: deliveryQuery }), request);
   const page = await readDeliveries(db, scope, query);
   const written = queryOf(request);
   return {
     title: 'Deliveries',
     content: html`
       ${filterForm('/deliveries', 'Deliveries', conditionFields(written))} ${sumsOf(page.sums)}
-      ${listOf(page)} ${pagerOf('/deliveries', written, page.next)}
+      ${listOf(page)} ${pagerOf('/deliveries', written, page.next_cursor)}
     `,
   };
 }
@@ -73,7 +66,7 @@ const COLUMNS: readonly Column<Delivery>[] = [
   { heading: 'Quarantined', kind: 'number', cell: (row) => formatCount(row.quarantined_count) },
 ];
 
-function listOf({ items, lookedBackTo }: PageOfDeliveries): Content {
+function listOf({ items, lookedBackTo }: Awaited<ReturnType<typeof readDeliveries>>): Content {
   const stopped =
     lookedBackTo !== undefined &&
     html`<p class="note warn">
@@ -90,7 +83,6 @@ function listOf({ items, lookedBackTo }: PageOfDeliveries): Content {
   ];
 }
 
-/** The page of one delivery. */
 export function deliveryPage(described: DescribedDelivery): Page {
   const { delivery, quarantined } = described;
   return {

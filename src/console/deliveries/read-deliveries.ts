@@ -1,36 +1,77 @@
-import type { z } from 'zod';
-import { HttpError } from '../../errors.ts';
-import type { Db } from '../../store/database.ts';
+import { z } from 'zod';
+import { ORIGINS } from '../../events/domain.ts';
 import {
+  type DeliveryFilter,
   eventsOfDelivery,
   findDelivery,
   readRecordedLoss,
   searchDeliveries,
   sumDeliveries,
-  type Delivery,
-  type DeliverySums,
-  type RecordedLoss,
-} from '../../store/search-deliveries.ts';
-import type { StoredEvent } from '../../store/stored-event.ts';
-import { findReplayed, quarantinedOf, type Quarantined } from '../../store/search-quarantine.ts';
-import type { Scope } from '../../store/scope.ts';
-import { pageOf, writeCursor, type PageOf } from '../api/paging.ts';
-import { filterOf, type deliveryQuery } from './delivery-schemas.ts';
+} from '../../store/deliveries/search-deliveries.ts';
+import { isoTime, limit } from '../api/parameters.ts';
+import { cursorOf, pageOf, writeCursor } from '../api/paging.ts';
+import { conditionShape, deliveredType, withValidRange, rangeShape } from '../events/conditions.ts';
+import { HttpError } from '../../lib/errors.ts';
+import type { Db } from '../../store/server/database.ts';
+import { findReplayed, quarantinedOf } from '../../store/quarantine/search-quarantine.ts';
+import type { Scope } from '../../store/server/scope.ts';
 
-/** One page of deliveries, newest first. */
-export interface PageOfDeliveries extends PageOf<Delivery> {
-  /** Set if the search stopped at this time because it took too long. */
-  readonly lookedBackTo: Date | undefined;
-  /** The totals of all that match; undefined if that took too long. */
-  readonly sums: DeliverySums | undefined;
+const count = z.number().int();
+
+export const deliverySchema = z
+  .object({
+    delivery_id: z.string(),
+    received_at: isoTime,
+    stored_at: isoTime,
+    source: z.string(),
+    message_type: deliveredType,
+    sent_type: z.string().nullable().describe('of OTHER: name of the message type as sent'),
+    origin: z.enum(ORIGINS),
+    secret_form: z.string().nullable().describe('form in which the secret was sent'),
+    body_bytes: count,
+    record_count: count.describe('as in the receipt'),
+    expected_count: count.describe('event_count + duplicate_count + quarantined_count'),
+    event_count: count,
+    duplicate_count: count.describe('events that an earlier delivery contained'),
+    quarantined_count: count,
+    refused_count: count.describe('records of erased persons, which were not stored again'),
+  })
+  .meta({ id: 'Delivery', description: 'One inbound POST and its result' });
+
+export const deliveryQuery = withValidRange({
+  ...rangeShape,
+  source: conditionShape.source,
+  type: deliveredType.optional(),
+  with: z
+    .enum(['quarantined', 'duplicates'], 'must be quarantined or duplicates')
+    .optional()
+    .describe('only deliveries with quarantined records, or with duplicates'),
+  limit: limit(50, 500),
+  cursor: cursorOf(z.object({ at: z.iso.datetime().transform((text) => new Date(text)), id: z.uuid() })),
+});
+
+function filterOf(query: z.output<typeof deliveryQuery>): DeliveryFilter {
+  const { type, with: only, source, since, until } = query;
+  return {
+    source,
+    messageType: type,
+    since,
+    until,
+    withQuarantined: only === 'quarantined',
+    withDuplicates: only === 'duplicates',
+  };
 }
 
-/** Reads one page of the matching deliveries, and their totals. */
-export async function readDeliveries(
-  db: Db,
-  scope: Scope,
-  query: z.output<typeof deliveryQuery>,
-): Promise<PageOfDeliveries> {
+export const sumsSchema = z
+  .object({ deliveries: count, events: count, duplicates: count, quarantined: count })
+  .nullable()
+  .describe('totals of all matching deliveries; null if the query took longer than 1.5 s');
+
+/**
+ * One page of deliveries, newest first: `lookedBackTo` is set if the search stopped at this time because it took too long,
+ * and `sums`, the totals of all that match, is undefined if that took too long.
+ */
+export async function readDeliveries(db: Db, scope: Scope, query: z.output<typeof deliveryQuery>) {
   const { limit, cursor } = query;
   const after = cursor && { receivedAt: cursor.at, deliveryId: cursor.id };
   const filter = filterOf(query);
@@ -47,20 +88,13 @@ export async function readDeliveries(
 /** The maximum number of events and of quarantined records that are shown of one delivery. */
 export const MOST_OF_EACH = 200;
 
-/** A delivery with its events and its quarantined records. */
-export interface DescribedDelivery {
-  readonly delivery: Delivery;
-  /** The first of its events; undefined if not all of them were found in time. */
-  readonly events: readonly StoredEvent[] | undefined;
-  /** What is on record about those that were not found. */
-  readonly loss: RecordedLoss | undefined;
-  readonly quarantined: readonly Quarantined[];
-  /** The quarantined item that it replayed. */
-  readonly replayOf: string | undefined;
-}
+export type DescribedDelivery = Awaited<ReturnType<typeof describeDelivery>>;
 
-/** Reads one delivery. Throws HttpError 404 if it is not stored. */
-export async function describeDelivery(db: Db, scope: Scope, id: string): Promise<DescribedDelivery> {
+/**
+ * Reads one delivery. Its `events` are undefined if not all of them were found in time; `loss` is what is on record about
+ * those. Throws HttpError 404 if it is not stored.
+ */
+export async function describeDelivery(db: Db, scope: Scope, id: string) {
   const delivery = await findDelivery(db, scope, id);
   if (delivery === undefined) {
     const message = `delivery ${id} is not stored; if it was acknowledged just now, try again in a moment`;

@@ -1,12 +1,10 @@
 import { z } from 'zod';
-import { MESSAGE_TYPES } from '../../domain.ts';
-import { isoTime, moment } from '../api/moment.ts';
+import { MESSAGE_TYPES } from '../../events/domain.ts';
+import { isoTime, moment, limit } from '../api/parameters.ts';
 import { cursorOf } from '../api/paging.ts';
-import { limit } from '../api/query.ts';
 
 const time = isoTime.nullable();
 
-/** A destination as the API answers it. */
 export const destinationSchema = z
   .object({
     name: z.string(),
@@ -27,10 +25,8 @@ export const destinationSchema = z
   })
   .meta({ id: 'Destination', description: 'A destination and its state' });
 
-/** One destination, by its name. */
 export const oneDestination = z.object({ path: z.object({ name: z.string().max(200) }) });
 
-/** The time to resend from. */
 export const rewindBody = z.strictObject({
   to: z
     .union([z.literal('now').transform(() => undefined), moment])
@@ -39,7 +35,6 @@ export const rewindBody = z.strictObject({
 
 const rejectedCursor = cursorOf(z.object({ id: z.uuid() }));
 
-/** A rejected event for the API. */
 export const rejectedSchema = z
   .object({
     event_id: z.string(),
@@ -50,10 +45,8 @@ export const rejectedSchema = z
   })
   .meta({ id: 'RejectedEvent', description: 'An event that a destination rejected because of its content' });
 
-/** A page of rejected events. */
 export const rejectedQuery = z.object({ limit: limit(50, 500), cursor: rejectedCursor });
 
-/** The rejected events to resend. */
 export const resendBody = z
   .strictObject({
     ids: z.array(z.uuid('must be ids of events')).min(1).max(500).optional(),

@@ -1,16 +1,26 @@
 import { z } from 'zod';
-import { HttpError } from '../../errors.ts';
+import type { Destination } from '../../forward/parse-destinations.ts';
+import { sendTest } from '../../forward/send-to-destination.ts';
+import { HttpError } from '../../lib/errors.ts';
 import {
   changeDestinationState,
   forgetUnconfigured,
   rewindDestination,
   type DestinationChange,
-} from '../../store/change-destination.ts';
-import { describeDestinations, readCursors, type ConfiguredDestination } from '../../store/destinations.ts';
-import { recordAction } from '../../store/operator-log.ts';
-import { CHANGE_DESTINATIONS, VIEW, type Rule } from '../access/rule.ts';
-import { toAnswer } from '../api/answer.ts';
-import { jsonRoute, NOTHING, orBadGateway, readAsked, type ApiRoute, type Asking } from '../api/route.ts';
+} from '../../store/destinations/change-destination.ts';
+import { describeDestinations, readCursors } from '../../store/destinations/destinations.ts';
+import { recordAction } from '../../store/access/operator-log.ts';
+import { CHANGE_DESTINATIONS, VIEW, type Rule } from '../access/access.ts';
+import {
+  toAnswer,
+  jsonRoute,
+  NOTHING,
+  orBadGateway,
+  parseInput,
+  type ApiRoute,
+  type RouteContext,
+} from '../api/route.ts';
+import { pageSchema } from '../api/paging.ts';
 import type { Area } from '../area.ts';
 import type { Notice } from '../html/navigation.ts';
 import {
@@ -21,42 +31,37 @@ import {
   resendBody,
   rewindBody,
 } from './destination-schemas.ts';
-import { destinationPage, destinationsPage, FORGET_DESTINATIONS } from './destinations-pages.ts';
-import { readRejected, resendChosen, resentSchema, type ResendOptions } from './rejected-events.ts';
-
-/** What pages and routes of destinations need. */
-export interface DestinationsOptions extends ResendOptions {
-  /** The destinations of the settings, which a reload may change. */
-  readonly configured: () => readonly ConfiguredDestination[];
-  /** Sends a test event; `refusal` is undefined if the destination accepted it. Throws if nothing can be sent. */
-  readonly sendTest: (
-    name: string,
-  ) => Promise<{ readonly eventId: string; readonly refusal: string | undefined }>;
-}
+import {
+  destinationPage,
+  destinationsPage,
+  FORGET_DESTINATIONS,
+  type ConfiguredDestinations,
+} from './destinations-pages.ts';
+import { readRejected, resendChosen, resentSchema } from './rejected-events.ts';
 
 const onePage = oneDestination.extend({ query: rejectedQuery });
 
-/** Destinations: their state and the actions on them. */
-export function destinationsArea(options: DestinationsOptions): Area {
+export function destinationsArea(options: ConfiguredDestinations): Area {
   return {
     tag: 'destinations',
-    navigation: [
-      {
-        path: '/destinations',
-        label: 'Destinations',
-        group: 'Delivery',
-        icon: 'M2 8h11M9 4l4 4-4 4',
-        needsPerson: () => refusing(options),
-      },
-    ],
     routes: destinationRoutes(options),
     pages: [
-      { path: '/destinations', ...VIEW, render: (_request, visitor) => destinationsPage(options, visitor) },
+      {
+        path: '/destinations',
+        entry: {
+          label: 'Destinations',
+          group: 'Delivery',
+          icon: 'M2 8h11M9 4l4 4-4 4',
+          needsPerson: () => refusing(options),
+        },
+        ...VIEW,
+        render: (_request, visitor) => destinationsPage(options, visitor),
+      },
       {
         path: '/destinations/:name',
         ...VIEW,
         async render(request, visitor) {
-          const { path, query } = readAsked(onePage, request);
+          const { path, query } = parseInput(onePage, request);
           return destinationPage(options, visitor, path.name, query.cursor?.id);
         },
       },
@@ -65,7 +70,7 @@ export function destinationsArea(options: DestinationsOptions): Area {
 }
 
 /** The configured destinations that have refused what they were sent. */
-async function refusing({ db, configured }: DestinationsOptions): Promise<Notice | undefined> {
+async function refusing({ db, configured }: ConfiguredDestinations): Promise<Notice | undefined> {
   const names = new Set(configured().map(({ name }) => name));
   const refused = (await readCursors(db)).filter(({ name, state }) => state === 'refused' && names.has(name));
   if (refused.length === 0) return undefined;
@@ -78,7 +83,7 @@ async function refusing({ db, configured }: DestinationsOptions): Promise<Notice
 
 const rewinding = oneDestination.extend({ body: rewindBody });
 
-function destinationRoutes(options: DestinationsOptions): readonly ApiRoute[] {
+function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[] {
   return [
     listRoute(options),
     changeRoute(options, 'pause', 'pause after the current batch', oneDestination, (change) =>
@@ -108,12 +113,12 @@ function destinationRoutes(options: DestinationsOptions): readonly ApiRoute[] {
   ];
 }
 
-const listRoute = ({ db, configured }: DestinationsOptions) =>
+const listRoute = ({ db, configured }: ConfiguredDestinations) =>
   jsonRoute({
     route: 'GET /destinations',
     summary: 'list destinations, including those removed from the settings',
     ...VIEW,
-    asks: NOTHING,
+    input: NOTHING,
     answer: z.object({ items: z.array(destinationSchema), next_cursor: z.null() }),
     work: async (_asked, { scope }) => ({
       items: [...(await describeDestinations(db, scope, configured()))],
@@ -122,41 +127,41 @@ const listRoute = ({ db, configured }: DestinationsOptions) =>
   });
 
 function changeOf(
-  { db, configured }: DestinationsOptions,
+  { db, configured }: ConfiguredDestinations,
   name: string,
-  { operator }: Asking,
+  { operator }: RouteContext,
 ): DestinationChange {
   return { db, operator, configured: configured().map((one) => one.name), name };
 }
 
 function changeRoute<A extends typeof oneDestination>(
-  options: DestinationsOptions,
+  options: ConfiguredDestinations,
   verb: string,
   summary: string,
-  asks: A,
-  change: (change: DestinationChange, asked: z.output<A>) => Promise<void>,
+  input: A,
+  change: (change: DestinationChange, values: z.output<A>) => Promise<void>,
   rule: Rule = CHANGE_DESTINATIONS,
 ): ApiRoute {
   return jsonRoute({
     route: `POST /destinations/{name}/${verb}`,
     summary,
     ...rule,
-    asks,
+    input,
     answer: z.object({ name: z.string() }),
-    async work(asked, asking) {
-      const { name } = asked.path;
-      await change(changeOf(options, name, asking), asked);
+    async work(values, context) {
+      const { name } = values.path;
+      await change(changeOf(options, name, context), values);
       return { name };
     },
   });
 }
 
-const testRoute = (options: DestinationsOptions) =>
+const testRoute = (options: ConfiguredDestinations) =>
   jsonRoute({
     route: 'POST /destinations/{name}/test',
     summary: 'send a test event and return the result',
     ...CHANGE_DESTINATIONS,
-    asks: oneDestination,
+    input: oneDestination,
     answer: z.object({
       event_id: z.string(),
       refusal: z
@@ -165,47 +170,46 @@ const testRoute = (options: DestinationsOptions) =>
         .describe('why the destination rejected the event; null if it accepted the event'),
     }),
     async work({ path: { name } }, { operator }) {
-      mustBeConfigured(options, name);
+      const destination = mustBeConfigured(options, name);
+      const send = () => sendTest(destination, () => undefined);
       const sent = await recordAction(
         options.db,
         { operator, action: 'destination.test', subject: name },
-        () => orBadGateway('DESTINATION_FAILED', `can't send to ${name}`, () => options.sendTest(name)),
+        () => orBadGateway('DESTINATION_FAILED', `can't send to ${name}`, send),
         toAnswer,
       );
       return toAnswer(sent);
     },
   });
 
-const rejectedRoute = ({ db }: DestinationsOptions) =>
+const rejectedRoute = ({ db }: ConfiguredDestinations) =>
   jsonRoute({
     route: 'GET /destinations/{name}/rejected',
     summary: 'list rejected events that were not resent',
     ...VIEW,
-    asks: oneDestination.extend({ query: rejectedQuery }),
-    answer: z.object({ items: z.array(rejectedSchema), next_cursor: z.string().nullable() }),
-    async work({ path: { name }, query: { limit, cursor } }, { scope }) {
-      const { items, next } = await readRejected(db, scope, name, limit, cursor?.id);
-      return { items: [...items], next_cursor: next ?? null };
-    },
+    input: oneDestination.extend({ query: rejectedQuery }),
+    answer: pageSchema(rejectedSchema),
+    work: ({ path: { name }, query: { limit, cursor } }, { scope }) =>
+      readRejected(db, scope, name, limit, cursor?.id),
   });
 
-const resendRoute = (options: DestinationsOptions) =>
+const resendRoute = (options: ConfiguredDestinations) =>
   jsonRoute({
     route: 'POST /destinations/{name}/replay',
     summary: 'resend rejected events',
     description:
       'With all, each request resends one part: repeat with cursor set to next_cursor until it is null.',
     ...CHANGE_DESTINATIONS,
-    asks: oneDestination.extend({ body: resendBody }),
+    input: oneDestination.extend({ body: resendBody }),
     answer: z.object({ results: z.array(resentSchema), next_cursor: z.string().nullable() }),
-    async work({ path: { name }, body }, asking) {
-      mustBeConfigured(options, name);
-      return resendChosen(options, name, body, asking);
+    async work({ path: { name }, body }, context) {
+      return resendChosen(options.db, mustBeConfigured(options, name), body, context);
     },
   });
 
-function mustBeConfigured({ configured }: DestinationsOptions, name: string): void {
-  if (configured().some((one) => one.name === name)) return;
+function mustBeConfigured({ configured }: ConfiguredDestinations, name: string): Destination {
+  const found = configured().find((one) => one.name === name);
+  if (found !== undefined) return found;
   const names = configured()
     .map((one) => one.name)
     .join(', ');

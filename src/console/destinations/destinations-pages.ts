@@ -1,28 +1,32 @@
 import type { VNode } from 'preact';
-import { HttpError } from '../../errors.ts';
-import { describeDestinations, type DescribedDestination } from '../../store/destinations.ts';
-import type { Rejected } from '../../store/rejected-events.ts';
-import { ALL_SOURCES } from '../../store/scope.ts';
-import { statusOfDestination } from '../../status.ts';
-import { countOf, formatCount, formatDuration } from '../../units.ts';
-import type { Visitor } from '../access/access.ts';
-import { CHANGE_DESTINATIONS, hasAccess } from '../access/rule.ts';
+import type { Destination } from '../../forward/parse-destinations.ts';
+import { HttpError } from '../../lib/errors.ts';
+import { describeDestinations, type DescribedDestination } from '../../store/destinations/destinations.ts';
+import type { Db } from '../../store/server/database.ts';
+import type { Rejected } from '../../store/destinations/rejected-events.ts';
+import { ALL_SOURCES } from '../../store/server/scope.ts';
+import { statusOfDestination } from '../../observe/status.ts';
+import { countOf, formatCount, formatDuration } from '../../lib/text/units.ts';
+import { type Visitor, CHANGE_DESTINATIONS, hasAccess } from '../access/access.ts';
 import { destinationAddress, eventAddress } from '../addresses.ts';
 import type { PageOf } from '../api/paging.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { badge, pagerOf, timeHeading, timeOf } from '../html/elements.ts';
-import { tableOf, type Column } from '../browser/table.js';
-import { factsOf, type Fact } from '../browser/facts.js';
-import type { DestinationsOptions } from './destinations-area.ts';
+import { tableOf, type Column } from '../browser/shared/table.js';
+import { factsOf, type Fact } from '../browser/shared/facts.js';
 import { readRejected } from './rejected-events.ts';
 
-/** The state of a destination, as the overview shows it. */
+export interface ConfiguredDestinations {
+  readonly db: Db;
+  /** The destinations of the settings, which a reload may change. */
+  readonly configured: () => readonly Destination[];
+}
+
 function stateOf(described: DescribedDestination): VNode {
   const { level, word } = statusOfDestination(described, new Date());
   return badge(level, word);
 }
 
-/** The backlog of a destination: events, and the age of the oldest. */
 function behindOf({ behind, behind_since: since }: DescribedDestination): string {
   if (behind === null) return 'unknown';
   if (behind === 0) return 'none';
@@ -61,7 +65,7 @@ function stateForm({ name, state }: DescribedDestination): Content {
   `;
 }
 
-/** The button to send a test event; browser/destinations.js reports the result. */
+/** The button to send a test event; browser/pages/destinations.js reports the result. */
 const testForm = ({ name }: DescribedDestination): Content => html`
   <form data-action=${`${destinationAddress(name)}/test`} data-test=${name}>
     <button class="quiet" aria-label=${`Send a test event to ${name}`}>Test</button>
@@ -78,14 +82,13 @@ const forgetForm = ({ name }: DescribedDestination): Content => html`
   </form>
 `;
 
-/** The list of destinations. */
-export async function destinationsPage(options: DestinationsOptions, visitor: Visitor): Promise<Page> {
+export async function destinationsPage(options: ConfiguredDestinations, visitor: Visitor): Promise<Page> {
   const { db, configured } = options;
   const { scope } = visitor;
   const destinations = await describeDestinations(db, scope, configured());
   return {
     title: 'Destinations',
-    modules: ['destinations.js'],
+    modules: ['pages/destinations.js'],
     content:
       destinations.length === 0
         ? EMPTY
@@ -150,7 +153,7 @@ const REJECTED_ON_A_PAGE = 50;
 
 /** The page of one destination. Throws HttpError 404 if it is neither configured nor stored. */
 export async function destinationPage(
-  { db, configured }: DestinationsOptions,
+  { db, configured }: ConfiguredDestinations,
   visitor: Visitor,
   name: string,
   after: string | undefined,
@@ -165,7 +168,7 @@ export async function destinationPage(
   const isConfigured = described.state !== 'not configured';
   return {
     title: name,
-    modules: ['destinations.js'],
+    modules: ['pages/destinations.js'],
     content: html`
       ${destinationFacts(described, seesAll)} ${actionsOn(described, visitor)}
       <h2>Rejected events</h2>
@@ -265,7 +268,7 @@ const CHECKBOX: Column<Rejected> = {
 
 function rejectedOf(
   { name, rejected }: DescribedDestination,
-  { items, next }: PageOf<Rejected>,
+  { items, next_cursor: next }: PageOf<Rejected>,
   { canReplay, after }: { readonly canReplay: boolean; readonly after: string | undefined },
 ): Content {
   if (items.length === 0) {

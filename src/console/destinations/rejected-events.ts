@@ -1,12 +1,13 @@
 import { z } from 'zod';
-import { HttpError } from '../../errors.ts';
-import type { Db } from '../../store/database.ts';
-import { findRejected, pageOfRejected, type Rejected } from '../../store/rejected-events.ts';
-import { describeIds, recordAction } from '../../store/operator-log.ts';
-import type { Scope } from '../../store/scope.ts';
-import { toAnswer } from '../api/answer.ts';
+import type { Destination } from '../../forward/parse-destinations.ts';
+import { resendRejected } from '../../forward/send-to-destination.ts';
+import { HttpError } from '../../lib/errors.ts';
+import type { Db } from '../../store/server/database.ts';
+import { findRejected, pageOfRejected, type Rejected } from '../../store/destinations/rejected-events.ts';
+import { describeIds, recordAction } from '../../store/access/operator-log.ts';
+import type { Scope } from '../../store/server/scope.ts';
+import { toAnswer, orBadGateway, type RouteContext } from '../api/route.ts';
 import { pageOf, writeCursor, type PageOf } from '../api/paging.ts';
-import { orBadGateway, type Asking } from '../api/route.ts';
 import type { resendBody } from './destination-schemas.ts';
 
 /** Reads one page of the rejected events of a destination that were not resent. */
@@ -21,17 +22,6 @@ export async function readRejected(
   return pageOf(found, limit, ({ event_id: id }) => writeCursor({ id }));
 }
 
-/** What resending rejected events needs. */
-export interface ResendOptions {
-  readonly db: Db;
-  /** Resends rejected events one by one, as the results are consumed. Throws if nothing can be sent. */
-  readonly resend: (
-    name: string,
-    rejected: readonly Rejected[],
-  ) => AsyncIterable<{ readonly eventId: string; readonly reason: string | undefined }>;
-}
-
-/** The result of resending one event. */
 export const resentSchema = z.object({
   event_id: z.string(),
   reason: z.string().nullable().describe('why the event was not sent; null if it was sent'),
@@ -41,13 +31,14 @@ type Resent = z.output<typeof resentSchema>;
 
 /** Resends one part of the chosen events. Throws HttpError 502 if the destination cannot be reached. */
 export async function resendChosen(
-  { db, resend }: ResendOptions,
-  name: string,
+  db: Db,
+  destination: Destination,
   body: z.output<typeof resendBody>,
-  { operator, scope, signal }: Asking,
+  { operator, scope, signal }: RouteContext,
 ): Promise<{ results: Resent[]; next_cursor: string | null }> {
+  const { name } = destination;
   const { ids } = body;
-  const { items, next } = await choosePart(db, scope, name, body);
+  const { items, next_cursor } = await choosePart(db, scope, name, body);
   const results: Resent[] = [];
   await recordAction(
     db,
@@ -62,7 +53,7 @@ export async function resendChosen(
         'DESTINATION_FAILED',
         `can't send to ${name}; the remaining events are unchanged`,
         async () => {
-          for await (const one of resend(name, items)) {
+          for await (const one of resendRejected(db, destination, items)) {
             results.push(toAnswer(one));
             if (signal.aborted && results.length < items.length) throw new Error('the client disconnected');
           }
@@ -73,7 +64,7 @@ export async function resendChosen(
       return { sent: results.length - left, left };
     },
   );
-  return { results, next_cursor: next ?? null };
+  return { results, next_cursor };
 }
 
 async function choosePart(
@@ -88,5 +79,5 @@ async function choosePart(
   if (missing !== undefined) {
     throw new HttpError(404, 'NOT_REJECTED', `${name} has no rejected event ${missing}`);
   }
-  return { items, next: undefined };
+  return { items, next_cursor: null };
 }

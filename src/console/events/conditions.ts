@@ -1,22 +1,19 @@
 import { z } from 'zod';
-import { MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE } from '../../domain.ts';
-import { formatPosition, parsePosition } from '../../event-position.ts';
-import { parseMacAddress } from '../../mac-address.ts';
-import { parseSearch, printSearch } from '../../search-query.ts';
-import type { Db } from '../../store/database.ts';
-import type { StoredEvent } from '../../store/stored-event.ts';
-import { searchEvents } from '../../store/search-events.ts';
-import type { EventFilter } from '../../store/event-filter.ts';
-import type { EventPage } from '../../store/event-pages.ts';
-import { withNames } from '../../store/names-as-of.ts';
-import type { Scope } from '../../store/scope.ts';
+import { MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE } from '../../events/domain.ts';
+import { formatPosition, parsePosition } from '../../events/event-position.ts';
+import { parseMacAddress } from '../../events/mac-address.ts';
+import { exactTerms, parseSearch, printSearch } from '../../events/search-query.ts';
+import type { Db } from '../../store/server/database.ts';
+import type { StoredEvent } from '../../events/stored-event.ts';
+import { searchEvents } from '../../store/events/search-events.ts';
+import type { EventFilter } from '../../store/events/event-filter.ts';
+import type { EventPage } from '../../store/events/event-pages.ts';
+import { withNames } from '../../store/reconcile/inventory.ts';
+import type { Scope } from '../../store/server/scope.ts';
 import type { Query } from '../addresses.ts';
-import { moment } from '../api/moment.ts';
+import { moment, parsedText, shortText, several } from '../api/parameters.ts';
 import { cursorParameter, pageOf, type PageOf } from '../api/paging.ts';
-import { several } from '../api/query.ts';
-import { parsedText, shortText } from '../api/text.ts';
 
-/** All types of deliveries. */
 export const DELIVERED_TYPES = [...MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE] as const;
 
 /** The type of a delivery: a message type, or `UNKNOWN` if it could not be recognized. */
@@ -26,7 +23,6 @@ const MAX_TEXT = 500;
 
 const text = (description: string) => shortText(MAX_TEXT).describe(description);
 
-/** A search line. */
 const searchLine = text('search such as user:dina* -type:location "any text" (docs/searching.md)').transform(
   (value, context) => {
     const { terms, problem } = parseSearch(value);
@@ -45,23 +41,19 @@ const id = (description: string) =>
     .refine((value) => /^-?\d{1,19}$/.test(value) && isInt64(BigInt(value)), 'must be a whole number')
     .describe(description);
 
-/** A MAC address in any notation. */
 export const mac = (description: string) =>
   parsedText(
     parseMacAddress,
     'must have 12 hexadecimal digits, such as aa:bb:cc:dd:ee:ff or AABBCCDDEEFF',
   ).describe(description);
 
-/** A user name, exactly as in the events. */
-export const userName = text('user name (exact match)');
+export const userName = text('user name (case is ignored)');
 
-/** A time range as query parameters. */
 export const rangeShape = {
   since: moment.optional().describe('start of the range: ISO 8601 or relative (24h)'),
   until: moment.optional().describe('end of the range, exclusive: ISO 8601 or relative (1h)'),
 };
 
-/** Message types as a query parameter. */
 export const typeShape = {
   type: several(z.enum(MESSAGE_TYPES, 'must be a message type'))
     .optional()
@@ -81,19 +73,13 @@ export const conditionShape = {
   device: text(
     'serial number, host name or id of a device, or of the source of an alert (exact match)',
   ).optional(),
-  source: text('source (exact match)').optional(),
+  source: text('source (whole name)').optional(),
   text: text('any part of the record, ignoring case').optional(),
 };
 
-/** A time range, which may be open. */
-export interface Range {
-  readonly since?: Date | undefined;
-  readonly until?: Date | undefined;
-}
-
 /** An object with these members, in which a range ends after its start. */
-export function inOrder<Shape extends z.ZodRawShape>(shape: Shape): z.ZodObject<Shape>;
-export function inOrder(shape: z.ZodRawShape): z.ZodObject {
+export function withValidRange<Shape extends z.ZodRawShape>(shape: Shape): z.ZodObject<Shape>;
+export function withValidRange(shape: z.ZodRawShape): z.ZodObject {
   return z
     .object(shape)
     .refine(({ since, until }) => !(since instanceof Date && until instanceof Date) || since < until, {
@@ -102,18 +88,21 @@ export function inOrder(shape: z.ZodRawShape): z.ZodObject {
     });
 }
 
-/** The conditions of a search. */
-export const conditions = inOrder(conditionShape);
+export const conditions = withValidRange(conditionShape);
 
 export type Conditions = z.output<typeof conditions>;
 
+/** All conditions but the range as terms. */
+export const termsOfConditions = ({ q = [], since: _since, until: _until, ...fields }: Conditions) => [
+  ...q,
+  ...exactTerms(fields),
+];
+
 /** The conditions as the store's filter. */
-export const filterOf = ({ type, org, ap, q, ...others }: Conditions): EventFilter => ({
-  ...others,
-  terms: q,
-  messageTypes: type,
-  orgId: org,
-  accessPoint: ap,
+export const filterOf = (given: Conditions): EventFilter => ({
+  since: given.since,
+  until: given.until,
+  terms: termsOfConditions(given),
 });
 
 /** Conditions as query parameters that stay valid: absolute times, normalized addresses. */
@@ -124,13 +113,11 @@ export const queryOfConditions = ({ since, until, q, ...others }: Conditions): Q
   ...others,
 });
 
-/** The order of a page of events. */
 export const eventOrder = z
   .enum(['newest', 'oldest'], 'must be newest or oldest')
   .default('newest')
   .describe('newest or oldest events first');
 
-/** The cursor of a page of events. */
 export const cursor = cursorParameter(parsePosition);
 
 /** Reads one page of the matching events with the names of their time, by default newest first. */
@@ -141,6 +128,6 @@ export async function readEvents(
   { limit, ...page }: EventPage,
 ): Promise<PageOf<StoredEvent>> {
   const found = await searchEvents(db, scope, filter, { limit: limit + 1, ...page });
-  const { items, next } = pageOf(found, limit, formatPosition);
-  return { items: await withNames(db, scope, items), next };
+  const read = pageOf(found, limit, formatPosition);
+  return { ...read, items: [...(await withNames(db, scope, read.items))] };
 }

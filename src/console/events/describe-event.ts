@@ -1,16 +1,144 @@
-import type { z } from 'zod';
-import { HttpError } from '../../errors.ts';
-import { sentenceOfEvent, titleOfEvent } from '../../event-words.ts';
-import { sealOf, type Seal } from '../../ledger/prove-event.ts';
-import type { Db } from '../../store/database.ts';
-import { withNames } from '../../store/names-as-of.ts';
-import { forwardingOf, type EventForwarding } from '../../store/rejected-events.ts';
-import { findDelivery } from '../../store/search-deliveries.ts';
-import { findEvent } from '../../store/search-events.ts';
-import type { StoredEvent } from '../../store/stored-event.ts';
-import type { Scope } from '../../store/scope.ts';
-import { toAnswer } from '../api/answer.ts';
-import { toEventAnswer, type eventDetailSchema, type sealSchema } from './event-schemas.ts';
+import { z } from 'zod';
+import { ORIGINS, FAMILIES, MESSAGE_TYPES } from '../../events/domain.ts';
+import type { StoredEvent } from '../../events/stored-event.ts';
+import { toAnswer } from '../api/route.ts';
+import { isoTime, moment } from '../api/parameters.ts';
+import { deliverySchema } from '../deliveries/read-deliveries.ts';
+import { HttpError } from '../../lib/errors.ts';
+import { sentenceOfEvent, titleOfEvent } from '../../events/event-words.ts';
+import { sealOf, type Seal } from '../../seal/prove-event.ts';
+import type { Db } from '../../store/server/database.ts';
+import { withNames } from '../../store/reconcile/inventory.ts';
+import { forwardingOf, type EventForwarding } from '../../store/destinations/rejected-events.ts';
+import { findDelivery } from '../../store/deliveries/search-deliveries.ts';
+import { findEvent } from '../../store/events/search-events.ts';
+import type { Scope } from '../../store/server/scope.ts';
+
+/** One event, by its id and, if known, its time. */
+export const oneEvent = z.object({
+  path: z.object({ event_id: z.guid('must be the id of an event') }),
+  query: z.object({
+    at: moment.optional().describe('occurred_at of the event; makes the lookup fast'),
+  }),
+});
+
+const time = z.string().describe('ISO 8601 in UTC');
+
+const namesSchema = z
+  .object({
+    access_point: z.string().nullable().describe('host name'),
+    place: z.string().nullable().describe('building and floor'),
+    person: z.string().nullable().describe('name of the user, if it is one of the account in the cloud'),
+    role: z.string().nullable(),
+  })
+  .meta({ id: 'EventNames' });
+
+export const eventSchema = z
+  .object({
+    event_id: z.string().describe('derived from the content: identical events have the same id'),
+    delivery_id: z.string().describe('the delivery that contained it'),
+    source: z.string(),
+    message_type: z.enum(MESSAGE_TYPES),
+    family: z.enum(FAMILIES),
+    occurred_at: time,
+    received_at: time,
+    owner_id: z.string().nullable(),
+    org_id: z.string().nullable(),
+    origin: z.enum(ORIGINS),
+    columns: z
+      .record(z.string(), z.union([z.string(), z.array(z.string()), z.null()]))
+      .describe('the typed columns of the message type by name, as text'),
+    payload: z
+      .record(z.string(), z.unknown())
+      .describe('the record as sent, with every digit of its numbers'),
+    names: namesSchema
+      .optional()
+      .describe('names that the inventory had at the time of the event; absent if it had none'),
+  })
+  .meta({ id: 'Event', description: 'One stored event' });
+
+export function toEventAnswer(event: StoredEvent): z.input<typeof eventSchema> {
+  return {
+    ...toAnswer(event),
+    columns: Object.fromEntries(
+      Object.entries(event.columns).map(([name, value]) => [
+        name,
+        typeof value === 'string' || value === null ? value : [...value],
+      ]),
+    ),
+    names: event.names && toAnswer(event.names),
+  };
+}
+
+export const histogramSchema = z
+  .object({
+    since: isoTime,
+    until: isoTime,
+    bucket_seconds: z.number().describe('width of a bucket'),
+    bars: z.array(
+      z.object({
+        start: isoTime,
+        counts: z.partialRecord(z.enum(MESSAGE_TYPES), z.number()),
+      }),
+    ),
+    is_complete: z
+      .boolean()
+      .describe('false if counting timed out: the counts are then estimates, or missing'),
+  })
+  .meta({ id: 'Histogram', description: 'The number of events in each bucket of a range' });
+
+export const facetSchema = z
+  .object({
+    values: z.array(z.object({ value: z.string(), count: z.number() })),
+    is_complete: z.boolean().describe('false if counting timed out: there are then no values'),
+  })
+  .meta({ id: 'Facet', description: 'The number of matching events by the values of a field' });
+
+const forwardingSchema = z
+  .object({
+    destination: z.string(),
+    outcome: z
+      .enum(['sent', 'filtered', 'waiting', 'rejected', 'resent'])
+      .describe(
+        'sent: also an event that was stored before the destination was added; filtered: excluded by the current filter of the destination; waiting: not reached yet; rejected: by the destination, because of its content; resent: rejected first, then sent',
+      ),
+    state: z.enum(['running', 'paused', 'refused']).describe('current state of the destination'),
+    reason: z.string().nullable().describe('why it was rejected'),
+    rejected_at: isoTime.nullable(),
+    replayed_at: isoTime.nullable(),
+  })
+  .meta({ id: 'EventForwarding' });
+
+const sealSchema = z
+  .object({
+    state: z
+      .enum(['waiting', 'proven', 'altered'])
+      .describe(
+        'waiting: sealed and signed within a minute; proven: the row is what the latest checkpoint signs; altered: it is not, see verify',
+      ),
+    leaf: z.number().nullable().describe('number of its leaf in the tree'),
+    checkpoint_size: z.number().nullable().describe('leaves that the latest checkpoint signs'),
+    signed_at: isoTime.nullable().describe('when that was signed'),
+  })
+  .meta({ id: 'EventSeal' });
+
+export const eventDetailSchema = z.object({
+  title: z.string().describe('what happened, in a few words'),
+  sentence: z.string().describe('what happened, in a sentence'),
+  event: eventSchema,
+  delivery: deliverySchema.nullable().describe('null if retention has dropped it'),
+  forwarding: z.array(forwardingSchema),
+  seal: sealSchema,
+});
+
+export const exportSchema = z
+  .object({
+    state: z.enum(['running', 'done', 'failed']),
+    rows: z.number().describe('written so far'),
+    bytes: z.number().describe('written so far'),
+    expected_rows: z.number().nullable().describe('null until counted, and if there are more than a million'),
+  })
+  .meta({ id: 'Export' });
 
 /** Whether the filter of a configured destination leaves an event out. */
 export type IsFiltered = (destination: string, event: StoredEvent) => boolean;

@@ -1,17 +1,16 @@
 import { parseCookie } from 'cookie';
 import type { Request } from 'express';
 import type { VNode } from 'preact';
-import { sentenceOfEvent, titleOfEvent, TYPE_TITLES, accessPointIn } from '../../event-words.ts';
-import { outcomeOf, recordKind } from '../../record-kind.ts';
-import type { SearchKey } from '../../search-query.ts';
-import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
+import { sentenceOfEvent, titleOfEvent, TYPE_TITLES, accessPointIn } from '../../events/event-words.ts';
+import { outcomeOf, recordKind } from '../../events/record-kind.ts';
+import type { SearchKey } from '../../events/search-query.ts';
+import { viewEvent, type StoredEvent } from '../../events/stored-event.ts';
 import { addressOf, eventAddress, searchAddress } from '../addresses.ts';
-import { type Written } from '../api/query.ts';
+import { type Written } from '../api/parameters.ts';
 import { html } from '../html/html.ts';
 import { timeHeading, timeOf } from '../html/elements.ts';
 import { searchWith } from './search-line.ts';
 
-/** A column of the list that a reader can choose. */
 interface ListColumn {
   readonly heading: string;
   readonly cell: (event: StoredEvent, written: Written) => VNode;

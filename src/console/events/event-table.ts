@@ -1,12 +1,12 @@
-import { summarizeEvent } from '../../event-summary.ts';
-import { accessPointIn } from '../../event-words.ts';
+import { summarizeEvent } from '../../events/event-summary.ts';
+import { accessPointIn } from '../../events/event-words.ts';
 import type { VNode } from 'preact';
-import type { MessageType } from '../../domain.ts';
-import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
+import type { MessageType } from '../../events/domain.ts';
+import { viewEvent, type StoredEvent } from '../../events/stored-event.ts';
 import { accessPointAddress, clientAddress, eventAddress, userAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
 import { timeOf } from '../html/elements.ts';
-import { tableOf, type Column } from '../browser/table.js';
+import { tableOf, type Column } from '../browser/shared/table.js';
 
 type Value = StoredEvent['columns'][string] | undefined;
 
@@ -29,7 +29,6 @@ export function cellOf(column: string, value: Value): Content {
 
 const isTime = (column: string) => /_(?:time|date)$/.test(column) && column !== 'acct_session_time';
 
-/** Columns with numbers. */
 const NUMBERS: ReadonlySet<string> = new Set([
   'rssi',
   'x',
@@ -70,7 +69,6 @@ const TIME: Column<StoredEvent> = {
   cell: (event) => html`<a href=${eventAddress(event)}>${timeOf(event.occurredAt)}</a>`,
 };
 
-/** The columns that all message types share. */
 const GENERAL_COLUMNS: readonly Column<StoredEvent>[] = [
   { heading: 'Type', cell: ({ messageType }) => messageType },
   {

@@ -1,53 +1,39 @@
 import { z } from 'zod';
-import type { Db } from '../../store/database.ts';
-import { eventHistogram, type RangeFilter } from '../../store/event-histogram.ts';
-import { countFacet, FACETS } from '../../store/facets.ts';
-import { VIEW } from '../access/rule.ts';
-import { toAnswer } from '../api/answer.ts';
-import { limit, wholeNumber } from '../api/query.ts';
-import { jsonRoute, readAsked } from '../api/route.ts';
+import type { Db } from '../../store/server/database.ts';
+import { eventHistogram, type RangeFilter } from '../../store/events/event-histogram.ts';
+import { countFacet, FACETS } from '../../store/events/facets.ts';
+import { VIEW } from '../access/access.ts';
+import { toAnswer, jsonRoute, parseInput } from '../api/route.ts';
+import { pageSchema } from '../api/paging.ts';
+import { limit, wholeNumber } from '../api/parameters.ts';
 import type { Area } from '../area.ts';
-import { EventDetail } from '../browser/event-detail.js';
-import { html } from '../html/html.ts';
+import { eventDetail } from './event-detail.ts';
 import {
   conditionShape,
   cursor,
   eventOrder,
   filterOf,
-  inOrder,
+  withValidRange,
   readEvents,
   type Conditions,
 } from './conditions.ts';
-import { describeEvent, type IsFiltered } from './describe-event.ts';
 import {
+  describeEvent,
+  type IsFiltered,
   eventDetailSchema,
-  eventPageSchema,
+  eventSchema,
   facetSchema,
   histogramSchema,
   oneEvent,
   toEventAnswer,
-} from './event-schemas.ts';
+} from './describe-event.ts';
 import { exportRoutes } from './exports.ts';
 import { savedSearchRoutes } from './saved-searches.ts';
 import { renderSearch } from './search-page.ts';
 
-interface EventsOptions {
-  readonly db: Db;
-  readonly isFiltered: IsFiltered;
-}
-
-/** Searching events, exporting them, and the detail of one. */
-export function eventsArea({ db, isFiltered }: EventsOptions): Area {
+export function eventsArea({ db, isFiltered }: { readonly db: Db; readonly isFiltered: IsFiltered }): Area {
   return {
     tag: 'events',
-    navigation: [
-      {
-        path: '/events',
-        label: 'Events',
-        group: 'Investigate',
-        icon: 'M5 4h9M5 8h9M5 12h9M2 4h.01M2 8h.01M2 12h.01',
-      },
-    ],
     routes: [
       searchRoute(db),
       histogramRoute(db),
@@ -59,6 +45,11 @@ export function eventsArea({ db, isFiltered }: EventsOptions): Area {
     pages: [
       {
         path: '/events',
+        entry: {
+          label: 'Events',
+          group: 'Investigate',
+          icon: 'M5 4h9M5 8h9M5 12h9M2 4h.01M2 8h.01M2 12h.01',
+        },
         ...VIEW,
         render: (request, visitor) => renderSearch(db, visitor, request),
       },
@@ -66,18 +57,23 @@ export function eventsArea({ db, isFiltered }: EventsOptions): Area {
         path: '/events/:event_id',
         ...VIEW,
         async render(request, { scope }) {
-          const { path, query } = readAsked(oneEvent, request);
+          const { path, query } = parseInput(shownEvent, request);
           const detail = await describeEvent(db, scope, path.event_id, query.at, isFiltered);
           return {
             title: `Event of ${detail.event.occurred_at.slice(0, 19).replace('T', ' ')}`,
             kind: 'dense',
-            content: html`<${EventDetail} ...${detail} search="/events" isPage />`,
+            content: eventDetail(detail, query.search),
           };
         },
       },
     ],
   };
 }
+
+/** `search`: the address of the search whose drawer the event is shown in (browser/events/event-drawer.js). */
+const shownEvent = oneEvent.extend({
+  query: oneEvent.shape.query.extend({ search: z.string().startsWith('/events').optional() }),
+});
 
 const DAY_MS = 86_400_000;
 
@@ -86,14 +82,14 @@ const searchRoute = (db: Db) =>
     route: 'GET /events',
     summary: 'search events',
     ...VIEW,
-    asks: z.object({
-      query: inOrder({ ...conditionShape, order: eventOrder, limit: limit(50, 1_000), cursor }),
+    input: z.object({
+      query: withValidRange({ ...conditionShape, order: eventOrder, limit: limit(50, 1_000), cursor }),
     }),
-    answer: eventPageSchema,
+    answer: pageSchema(eventSchema),
     async work({ query: { limit: most, cursor: after, order, ...conditions } }, { scope }) {
       const page = { limit: most, after, order };
-      const { items, next } = await readEvents(db, scope, filterOf(conditions), page);
-      return { items: items.map(toEventAnswer), next_cursor: next ?? null };
+      const found = await readEvents(db, scope, filterOf(conditions), page);
+      return { ...found, items: found.items.map(toEventAnswer) };
     },
   });
 
@@ -103,8 +99,8 @@ const histogramRoute = (db: Db) =>
     summary: 'count matching events over time, by type',
     description: 'The default range is the last 24 hours.',
     ...VIEW,
-    asks: z.object({
-      query: inOrder({
+    input: z.object({
+      query: withValidRange({
         ...conditionShape,
         bars: wholeNumber(2, 500).default(60).describe('maximum number of bars, 2 to 500'),
       }),
@@ -124,8 +120,8 @@ const facetsRoute = (db: Db) =>
     summary: 'count matching events by the values of a field',
     description: 'The most frequent values first. The default range is the last 24 hours.',
     ...VIEW,
-    asks: z.object({
-      query: inOrder({
+    input: z.object({
+      query: withValidRange({
         ...conditionShape,
         facet: z
           .enum(FACETS, `must be one of ${FACETS.join(', ')}`)
@@ -153,7 +149,7 @@ const oneEventRoute = (db: Db, isFiltered: IsFiltered) =>
     route: 'GET /events/{event_id}',
     summary: 'get one event with its delivery and its forwarding',
     ...VIEW,
-    asks: oneEvent,
+    input: oneEvent,
     answer: eventDetailSchema,
     work: ({ path, query }, { scope }) => describeEvent(db, scope, path.event_id, query.at, isFiltered),
   });

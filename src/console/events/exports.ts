@@ -1,21 +1,20 @@
 import type { Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import { HttpError } from '../../errors.ts';
-import type { Db } from '../../store/database.ts';
-import { countEventsUpTo } from '../../store/search-events.ts';
-import { exportLines } from '../../store/export-events.ts';
-import type { ExportForm, ExportFormat } from '../../store/export-format.ts';
-import { EXPORT } from '../access/rule.ts';
-import { recordAction, type Operator } from '../../store/operator-log.ts';
-import { covers, type Scope } from '../../store/scope.ts';
-import { toAnswer } from '../api/answer.ts';
-import { timeZone } from '../api/moment.ts';
+import { HttpError } from '../../lib/errors.ts';
+import type { Db } from '../../store/server/database.ts';
+import { countEventsUpTo } from '../../store/events/search-events.ts';
+import { exportLines } from '../../store/events/export-events.ts';
+import type { ExportForm, ExportFormat } from '../../store/events/export-format.ts';
+import { EXPORT } from '../access/access.ts';
+import { recordAction, type Operator } from '../../store/access/operator-log.ts';
+import { covers, type Scope } from '../../store/server/scope.ts';
+import { toAnswer, jsonRoute, streamRoute, type ApiRoute } from '../api/route.ts';
+import { timeZone } from '../api/parameters.ts';
 import { fileName, pipeWhole } from '../api/pipe-whole.ts';
-import { jsonRoute, streamRoute, type ApiRoute } from '../api/route.ts';
-import { conditionShape, filterOf, inOrder, queryOfConditions } from './conditions.ts';
+import { conditionShape, filterOf, withValidRange, queryOfConditions } from './conditions.ts';
 import type { Conditions } from './conditions.ts';
-import { exportSchema } from './event-schemas.ts';
+import { exportSchema } from './describe-event.ts';
 
 const exportId = z
   .string()
@@ -24,7 +23,6 @@ const exportId = z
 
 const byId = z.object({ path: z.object({ export_id: exportId }) });
 
-/** Exporting events, and watching the progress. */
 export function exportRoutes(db: Db): readonly ApiRoute[] {
   const known = new LRUCache<string, Watched>({ max: MAX_REMEMBERED });
 
@@ -42,8 +40,8 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
       description:
         'Newest first. The file is streamed; if the export fails, the connection is closed early. The operator log records each export with the SHA-256 of the file.',
       ...EXPORT,
-      asks: z.object({
-        query: inOrder({
+      input: z.object({
+        query: withValidRange({
           ...conditionShape,
           format: z.enum(['csv', 'ndjson'], 'must be csv or ndjson').default('csv'),
           tz: timeZone.describe('time zone of the times in CSV').optional(),
@@ -76,7 +74,7 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
       route: 'GET /exports/{export_id}',
       summary: 'get the progress of an export that this process runs',
       ...EXPORT,
-      asks: byId,
+      input: byId,
       answer: exportSchema,
       work: async ({ path }, { scope }) => toAnswer(find(path.export_id, scope).progress),
     }),
@@ -84,7 +82,7 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
       route: 'POST /exports/{export_id}/cancel',
       summary: 'cancel a running export',
       ...EXPORT,
-      asks: byId,
+      input: byId,
       answer: z.object({}),
       async work({ path }, { scope }) {
         const { progress, controller } = find(path.export_id, scope);
@@ -98,10 +96,8 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
 
 const notKnown = (id: string) => new HttpError(404, 'NOT_FOUND', `export ${id} does not run in this process`);
 
-/** The progress of an export. */
 interface ExportProgress {
   state: 'running' | 'done' | 'failed';
-  /** Written so far. */
   rows: number;
   bytes: number;
   /** Undefined until counted, and if there are too many to count. */
@@ -121,14 +117,12 @@ const MAX_REMEMBERED = 200;
 /** Beyond this number rows are not counted beforehand. */
 const MAX_EXPECTED = 1_000_000;
 
-/** What to export, for which operator, and where its progress is kept. */
 interface Export {
   readonly operator: Operator;
   readonly scope: Scope;
   readonly form: ExportForm;
   readonly conditions: Conditions;
   readonly progress: ExportProgress;
-  /** Fires if the client disconnects or cancels. */
   readonly signal: AbortSignal;
 }
 
@@ -141,8 +135,8 @@ const MEDIA_TYPE: Readonly<Record<ExportFormat, string>> = {
  * Streams all matching events to a response as a file, and records the export in the operator log. Throws the error that
  * made it fail, unless the client disconnected.
  */
-async function exportTo(response: Response, db: Db, asked: Export): Promise<void> {
-  const { operator, form, conditions, progress, signal } = asked;
+async function exportTo(response: Response, db: Db, wanted: Export): Promise<void> {
+  const { operator, form, conditions, progress, signal } = wanted;
   const { format } = form;
   const details = { ...form, ...queryOfConditions(conditions) };
   response.set({
@@ -153,7 +147,7 @@ async function exportTo(response: Response, db: Db, asked: Export): Promise<void
     await recordAction(
       db,
       { operator, action: 'events.export', details },
-      () => write(response, db, asked),
+      () => write(response, db, wanted),
       (sha256) => ({ rows: progress.rows, bytes: progress.bytes, sha256 }),
     );
     progress.state = 'done';
@@ -163,10 +157,10 @@ async function exportTo(response: Response, db: Db, asked: Export): Promise<void
   }
 }
 
-async function write(response: Response, db: Db, asked: Export): Promise<string> {
-  const { scope, form, conditions, progress, signal } = asked;
+async function write(response: Response, db: Db, wanted: Export): Promise<string> {
+  const { scope, form, conditions, progress, signal } = wanted;
   const filter = filterOf(conditions);
-  void expect(db, asked);
+  void expect(db, wanted);
   const lines = exportLines(db, scope, filter, form, signal, (rows) => {
     progress.rows += rows;
   });

@@ -1,25 +1,23 @@
 import { z } from 'zod';
-import { HttpError } from '../../errors.ts';
-import { parseTime } from '../../parse-time.ts';
-import { parseSearch } from '../../search-query.ts';
-import type { Db } from '../../store/database.ts';
-import { recordAction } from '../../store/operator-log.ts';
+import { HttpError } from '../../lib/errors.ts';
+import { parseTime } from '../../lib/text/parse-time.ts';
+import { parseSearch } from '../../events/search-query.ts';
+import type { Db } from '../../store/server/database.ts';
+import { recordAction } from '../../store/access/operator-log.ts';
 import {
   deleteSavedSearch,
   listSavedSearches,
   saveSearch,
   setSearchAlerts,
   type NewSearch,
-} from '../../store/saved-searches.ts';
-import type { Scope } from '../../store/scope.ts';
-import { toAnswer } from '../api/answer.ts';
-import { isoTime } from '../api/moment.ts';
-import { jsonRoute, NOTHING, type ApiRoute, type Asking } from '../api/route.ts';
-import { VIEW } from '../access/rule.ts';
+} from '../../store/alerts/saved-searches.ts';
+import type { Scope } from '../../store/server/scope.ts';
+import { toAnswer, jsonRoute, NOTHING, type ApiRoute, type RouteContext } from '../api/route.ts';
+import { isoTime } from '../api/parameters.ts';
+import { VIEW } from '../access/access.ts';
 
 const MOST_CHARACTERS = 500;
 
-/** The most characters of a name. */
 export const LONGEST_NAME = 100;
 
 const line = z
@@ -67,7 +65,7 @@ const listRoute = (db: Db) =>
     route: 'GET /saved-searches',
     summary: 'list the saved searches',
     ...VIEW,
-    asks: NOTHING,
+    input: NOTHING,
     answer: z.object({ items: z.array(savedSchema), next_cursor: z.null() }),
     work: async (_asked, { scope }) => ({
       items: (await listSavedSearches(db, scope)).map(toAnswer),
@@ -75,7 +73,7 @@ const listRoute = (db: Db) =>
     }),
   });
 
-const saveAsks = z.object({
+const saveInput = z.object({
   body: z.strictObject({
     name: z.string().trim().min(1).max(LONGEST_NAME).describe('upper and lower case do not matter'),
     line: line.default(''),
@@ -87,8 +85,8 @@ const saveAsks = z.object({
 /** Saves a search; with `raisesAlerts`, what it finds from then on raises alerts. */
 async function save(
   db: Db,
-  { body }: z.output<typeof saveAsks>,
-  { operator, scope }: Asking,
+  { body }: z.output<typeof saveInput>,
+  { operator, scope }: RouteContext,
   raisesAlerts: boolean,
 ): Promise<{ readonly name: string }> {
   const { name, line, since = null, until = null } = body;
@@ -99,7 +97,7 @@ async function save(
   return { name };
 }
 
-const saved = { asks: saveAsks, answer: z.object({ name: z.string() }) };
+const saved = { input: saveInput, answer: z.object({ name: z.string() }) };
 
 const saveRoute = (db: Db) =>
   jsonRoute({
@@ -107,7 +105,7 @@ const saveRoute = (db: Db) =>
     summary: 'save a search; one that you saved under this name is replaced',
     ...VIEW,
     ...saved,
-    work: (asked, asking) => save(db, asked, asking, false),
+    work: (values, context) => save(db, values, context, false),
   });
 
 const saveAlertRoute = (db: Db) =>
@@ -116,7 +114,7 @@ const saveAlertRoute = (db: Db) =>
     summary: 'save a search and switch its alerts on',
     ...ALERTING,
     ...saved,
-    work: (asked, asking) => save(db, asked, asking, true),
+    work: (values, context) => save(db, values, context, true),
   });
 
 async function saveNew(db: Db, scope: Scope, search: NewSearch, savedBy: string): Promise<void> {
@@ -139,7 +137,7 @@ const deleteRoute = (db: Db) =>
     route: 'POST /saved-searches/{id}/delete',
     summary: 'delete a search that you saved',
     ...VIEW,
-    asks: z.object({ path: savedId }),
+    input: z.object({ path: savedId }),
     answer: z.object({ name: z.string() }),
     async work({ path: { id } }, { operator, scope }) {
       const action = { operator, action: 'search.delete', subject: id } as const;
@@ -158,7 +156,7 @@ const alertsRoute = (db: Db) =>
     description:
       'While they are on, a rule named search-ID raises an alert when an event matches that is stored from then on. What matches within ten minutes of the last match is the same alert, and one more for each day that it lasts.',
     ...ALERTING,
-    asks: z.object({ path: savedId, body: z.strictObject({ state: z.enum(['on', 'off']) }) }),
+    input: z.object({ path: savedId, body: z.strictObject({ state: z.enum(['on', 'off']) }) }),
     answer: z.object({ name: z.string() }),
     async work({ path: { id }, body: { state } }, { operator, scope }) {
       const action = { operator, action: 'search.alert', subject: id, details: { state } } as const;

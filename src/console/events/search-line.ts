@@ -1,12 +1,17 @@
 import type { VNode } from 'preact';
-import { monthRange } from '../../parse-time.ts';
-import { exactly, parseSearch, printSearch, type SearchKey, type SearchTerm } from '../../search-query.ts';
+import { monthRange } from '../../lib/text/parse-time.ts';
+import {
+  exactTerm,
+  parseSearch,
+  printSearch,
+  type SearchKey,
+  type SearchTerm,
+} from '../../events/search-query.ts';
 import { addressOf, searchAddress, type Query } from '../addresses.ts';
-import { textOf, type Problems, type Written } from '../api/query.ts';
-import type { Conditions } from './conditions.ts';
+import { textOf, type Problems, type Written } from '../api/parameters.ts';
 import { rangeFields } from '../html/form.ts';
-import { localText } from '../browser/local-time.js';
-import { SearchLine, type Chip } from '../browser/search-line.js';
+import { localText } from '../browser/shared/local-time.js';
+import { SearchLine, type Chip } from '../browser/events/search-line.js';
 import { html, type Content } from '../html/html.ts';
 import { inZone, writtenIn } from '../html/time-zone.ts';
 
@@ -14,25 +19,14 @@ import { inZone, writtenIn } from '../html/time-zone.ts';
 export const joinSearchLine = (written: Written): Written =>
   Array.isArray(written['q']) ? { ...written, q: written['q'].join(' ') } : written;
 
-/** The same search on its first page with one more term. */
 export function searchWith(written: Written, key: SearchKey, value: string): Query {
-  return { ...written, cursor: undefined, q: printSearch([...termsOf(written), exactly(key, value)]) };
-}
-
-/** All conditions but the range as terms: links of before the search line have some beside it. */
-export function termsOfConditions({ q = [], type = [], ...others }: Conditions): readonly SearchTerm[] {
-  const further = FURTHER_KEYS.flatMap((key) => {
-    const text = others[key];
-    return text === undefined ? [] : [exactly(key, text)];
-  });
-  return [...q, ...(type.length > 0 ? [exactly('type', ...type)] : []), ...further];
+  return { ...written, cursor: undefined, q: printSearch([...termsOf(written), exactTerm(key, value)]) };
 }
 
 const termsOf = (written: Written) => parseSearch(textOf(written, 'q') ?? '').terms ?? [];
 
 /** The conditions of a search beside its line, as links of before the search line have them. */
-const FURTHER_KEYS = ['user', 'code', 'org', 'mac', 'ap', 'device', 'source', 'text'] as const;
-const FURTHER = ['type', ...FURTHER_KEYS] as const;
+const FURTHER = ['type', 'user', 'code', 'org', 'mac', 'ap', 'device', 'source', 'text'] as const;
 
 /**
  * The search line with a chip for each term, and the time range. Works without scripts. `facets` is where the values of
@@ -125,7 +119,6 @@ const rangeText = (written: Written, zone: string) =>
     .map((name, index) => writtenIn(zone, textOf(written, name) ?? (index === 0 ? 'start' : 'now')))
     .join(' – ');
 
-/** This month and those before it. */
 function monthsBefore(now: Date, zone: string) {
   const [year = 0, month = 0] = localText(now, zone).split('-').map(Number);
   return Array.from({ length: MONTHS }).flatMap((_, back) => {

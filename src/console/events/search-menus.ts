@@ -1,16 +1,14 @@
 import type { VNode } from 'preact';
 import { stringify } from 'yaml';
-import { printSearch } from '../../search-query.ts';
-import type { StoredSearch } from '../../store/saved-searches.ts';
-import type { Visitor } from '../access/access.ts';
-import { hasAccess } from '../access/rule.ts';
+import { printSearch } from '../../events/search-query.ts';
+import type { StoredSearch } from '../../store/alerts/saved-searches.ts';
+import { type Visitor, hasAccess } from '../access/access.ts';
 import { searchAddress } from '../addresses.ts';
-import { textOf, type Written } from '../api/query.ts';
+import { textOf, type Written } from '../api/parameters.ts';
 import { html, type Content } from '../html/html.ts';
 import { badge } from '../html/elements.ts';
 import { ALERTING, LONGEST_NAME } from './saved-searches.ts';
-import { termsOfConditions } from './search-line.ts';
-import type { Conditions } from './conditions.ts';
+import { termsOfConditions, type Conditions } from './conditions.ts';
 
 /** The saved searches: one opens by its link; the present one is saved by a name. Works with the keyboard alone. */
 export function savedMenu(
@@ -60,7 +58,6 @@ export function savedMenu(
   `;
 }
 
-/** Switches the alerts of a saved search on or off. */
 export const alertForm = (id: string, name: string, raisesAlerts: boolean): Content => html`
   <form
     data-action=${`/saved-searches/${id}/alerts`}
@@ -136,7 +133,6 @@ const ruleOf = (line: string) =>
     alerts: [{ name: 'my-search', title: 'Describe the alert', filter: { search: line } }],
   }).trimEnd();
 
-/** page.js copies the text. */
 const copied = (title: string, text: string, note?: Content): VNode => html`
   <div class="row apart">
     <h3>${title}</h3>

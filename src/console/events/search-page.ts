@@ -1,14 +1,14 @@
 import type { Request } from 'express';
 import type { z } from 'zod';
-import type { Db } from '../../store/database.ts';
-import type { StoredEvent } from '../../store/stored-event.ts';
-import { listSavedSearches } from '../../store/saved-searches.ts';
-import { searchStatement } from '../../store/search-sql.ts';
-import type { Visitor } from '../access/access.ts';
-import { EXPORT, hasAccess } from '../access/rule.ts';
-import { ACTION_TITLES, TYPE_TITLES } from '../../event-words.ts';
+import type { Db } from '../../store/server/database.ts';
+import type { StoredEvent } from '../../events/stored-event.ts';
+import { listSavedSearches } from '../../store/alerts/saved-searches.ts';
+import { searchStatement } from '../../store/events/search-events.ts';
+import { type Visitor, EXPORT, hasAccess } from '../access/access.ts';
+import { TYPE_TITLES } from '../../events/event-words.ts';
+import { ACTION_TITLES } from '../../events/record-kind.ts';
 import { addressOf, type Query } from '../addresses.ts';
-import { queryOf, readQuery, withBeginning, type Written } from '../api/query.ts';
+import { queryOf, readQuery, withBeginning, type Written } from '../api/parameters.ts';
 import type { VNode } from 'preact';
 import { html, type Page } from '../html/html.ts';
 import { pagerOf } from '../html/elements.ts';
@@ -18,10 +18,10 @@ import {
   cursor,
   eventOrder,
   filterOf,
-  inOrder,
-  type Conditions,
+  withValidRange,
   queryOfConditions,
   readEvents,
+  type Conditions,
 } from './conditions.ts';
 import { columnChoice, columnsOf, eventList } from './event-list.ts';
 import { alertButton, otherForms, savedMenu } from './search-menus.ts';
@@ -29,15 +29,14 @@ import { joinSearchLine, searchLine } from './search-line.ts';
 
 const EVENTS_PER_PAGE = 50;
 
-/** The default range of a search. */
 const USUAL_DAYS = 1;
 
-const search = inOrder({ ...conditionShape, cursor, order: eventOrder });
+const search = withValidRange({ ...conditionShape, cursor, order: eventOrder });
 
 /** The search for events: its form, the histogram, and one page of events. */
 export async function renderSearch(db: Db, visitor: Visitor, request: Request): Promise<Page> {
   const written = withBeginning(joinSearchLine(queryOf(request)), USUAL_DAYS);
-  const { asked, problems } = readQuery(search, written);
+  const { values, problems } = readQuery(search, written);
   if (problems !== undefined) {
     const content = [
       searchLine(written, problems),
@@ -46,7 +45,7 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
     ];
     return { title: 'Events', kind: 'dense', content };
   }
-  const { cursor: after, order, ...conditions } = asked;
+  const { cursor: after, order, ...conditions } = values;
   const page = await readEvents(db, visitor.scope, filterOf(conditions), {
     limit: EVENTS_PER_PAGE,
     after,
@@ -61,13 +60,13 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
     title: 'Events',
     kind: 'dense',
     modules: [
-      'columns.js',
-      'newer.js',
-      'search.js',
-      'facets.js',
-      'event-drawer.js',
-      'histogram.js',
-      'export.js',
+      'events/columns.js',
+      'events/newer.js',
+      'events/search.js',
+      'events/facets.js',
+      'events/event-drawer.js',
+      'charts/histogram.js',
+      'events/export.js',
     ],
     content: [
       searchLine(written, new Map(), facets),
@@ -91,9 +90,9 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
               <div class="row">${columnChoice(columns)} ${mayExport && exportLinks(exactly)}</div>
             </div>
             <div id="export-progress"></div>
-            ${followsNow(asked) && newerPlace(conditions, page.items[0])}
+            ${followsNow(values) && newerPlace(conditions, page.items[0])}
             ${page.items.length === 0 ? nothingFound(written) : eventList(page.items, written, columns)}
-            ${pagerOf('/events', written, page.next)}
+            ${pagerOf('/events', written, page.next_cursor)}
           </div>
         </div>
         <div id="drawer"></div>
@@ -102,18 +101,17 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
   };
 }
 
-/** Whether new events belong on top of this page. */
 const followsNow = ({ until, cursor: after, order }: z.output<typeof search>) =>
   until === undefined && after === undefined && order === 'newest';
 
-/** browser/newer.js tells here how many events there are since the newest one of the list. */
-function newerPlace(asked: Conditions, newest: StoredEvent | undefined): VNode {
+/** browser/events/newer.js tells here how many events there are since the newest one of the list. */
+function newerPlace(values: Conditions, newest: StoredEvent | undefined): VNode {
   const since = newest === undefined ? new Date() : new Date(Date.parse(newest.occurredAt) + 1);
-  const address = addressOf('/events/histogram', { ...queryOfConditions({ ...asked, since }), bars: '2' });
+  const address = addressOf('/events/histogram', { ...queryOfConditions({ ...values, since }), bars: '2' });
   return html`<div class="newer" role="status" data-newer=${address}></div>`;
 }
 
-/** browser/histogram.js draws into this section. */
+/** browser/charts/histogram.js draws into this section. */
 const histogramFigure = (exactly: Query) => html`
   <section
     class="histogram"
@@ -134,7 +132,7 @@ const nothingFound = (written: Written) => html`
   </div>
 `;
 
-/** Plain download links; browser/export.js shows the progress. */
+/** Plain download links; browser/events/export.js shows the progress. */
 const exportLinks = (exactly: Query): VNode =>
   inZone(
     (tz) => html`

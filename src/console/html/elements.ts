@@ -1,8 +1,8 @@
 import type { VNode } from 'preact';
-import { formatDuration } from '../../units.ts';
+import { formatDuration } from '../../lib/text/units.ts';
 import { addressOf, type Query } from '../addresses.ts';
-import { factsOf, type Fact } from '../browser/facts.js';
-import { exactText, localText, zoneWord } from '../browser/local-time.js';
+import { factsOf, type Fact } from '../browser/shared/facts.js';
+import { exactText, localText, zoneWord } from '../browser/shared/local-time.js';
 import { html, type Content } from './html.ts';
 import { inZone } from './time-zone.ts';
 
@@ -13,7 +13,6 @@ export const timeHeading = (name: string): VNode => inZone((zone) => `${name} ($
 export const withTimes = (text: string): Content =>
   text.split(/(\d{4}-\d\d-\d\dT[\d:.]+Z)/).map((part, index) => (index % 2 === 0 ? part : timeOf(part)));
 
-/** The name of the time zone, to put after times. */
 export const zoneName = (): VNode => inZone((zone) => zone);
 
 /** A time in the time zone of the reader, to the second. */
@@ -35,14 +34,13 @@ const clockOf = (time: Date | string): VNode =>
 export const badge = (kind: 'good' | 'warn' | 'bad' | 'plain', word: string): VNode =>
   html`<span class=${`badge ${kind}`}>${word}</span>`;
 
-/** A time, and how long before another one it was. */
 export function sinceOf(now: string, time: string | null): Content {
   if (time === null) return html`<span class="dim">never</span>`;
   const seconds = Math.max(0, (Date.parse(now) - Date.parse(time)) / 1000);
   return html`${timeOf(time)} <span class="dim nowrap">${formatDuration(seconds)} ago</span>`;
 }
 
-/** A part of a page that browser/overview.js refreshes. */
+/** A part of a page that browser/pages/overview.js refreshes. */
 export const livePart = (id: string, content: Content, kind?: string): VNode =>
   html`<section id=${id} class=${kind} data-live>${content}</section>`;
 
@@ -61,15 +59,22 @@ export const factsPanel = (title: string, facts: readonly Fact[], further?: Cont
 `;
 
 /** Links to the next page of a list and back to the first, if there are any. `query` is that of this page. */
-export function pagerOf(path: string, query: Query, next: string | undefined): Content {
+export function pagerOf(
+  path: string,
+  query: Query,
+  next: string | null,
+  [toFirst, toNext] = ['Newest', 'Older'],
+): Content {
   const isFirst = query['cursor'] === undefined;
-  if (isFirst && next === undefined) return undefined;
+  if (isFirst && next === null) return undefined;
   return html`
     <nav class="row paging" aria-label="Pages of the list">
-      ${!isFirst && html`<a class="button quiet" href=${addressOf(path, { ...query, cursor: undefined })}>Newest</a>`}
+      ${!isFirst && html`<a class="button quiet" href=${addressOf(path, { ...query, cursor: undefined })}>${toFirst}</a>`}
       ${
-        next !== undefined &&
-        html`<a class="button quiet" rel="next" href=${addressOf(path, { ...query, cursor: next })}>Older</a>`
+        next !== null &&
+        html`<a class="button quiet" rel="next" href=${addressOf(path, { ...query, cursor: next })}
+          >${toNext}</a
+        >`
       }
     </nav>
   `;

@@ -1,8 +1,8 @@
 import type { VNode } from 'preact';
-import { MESSAGE_TYPES } from '../../domain.ts';
+import { MESSAGE_TYPES } from '../../events/domain.ts';
 import { addressOf } from '../addresses.ts';
-import { textOf, type Problems, type Written } from '../api/query.ts';
-import { zoneWord } from '../browser/local-time.js';
+import { textOf, type Problems, type Written } from '../api/parameters.ts';
+import { zoneWord } from '../browser/shared/local-time.js';
 import { html, type Content } from './html.ts';
 import { inZone, writtenIn } from './time-zone.ts';
 
@@ -36,7 +36,6 @@ export function fieldOf(
   );
 }
 
-/** A control with its label above and its problem below. */
 const labelled = (name: string, label: string, problem: string | undefined, control: Content): VNode => html`
   <div class="field">
     <label for=${`field-${name}`}>${label}</label>
@@ -66,7 +65,6 @@ export function selectOf(
   );
 }
 
-/** The choice of one message type, or all of them. */
 export const typeSelect = (types: readonly string[], written: Written, problems?: Problems): VNode =>
   selectOf(
     written,
@@ -94,7 +92,6 @@ export function typesField(chosen: readonly string[], problem?: string): VNode {
   `;
 }
 
-/** The two fields of a time range. */
 export const rangeFields = (written: Written, problems?: Problems): VNode =>
   inZone((zone) => {
     const field = (name: string, label: string, placeholder: string) => {

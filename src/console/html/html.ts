@@ -1,14 +1,13 @@
 import { html } from 'htm/preact';
 import { options, type ComponentChildren, type VNode } from 'preact';
 import { renderToString } from 'preact-render-to-string';
-import { revealHidden } from '../../hidden-characters.ts';
+import { revealHidden } from '../../lib/text/hidden-characters.ts';
 
 export { html };
 
 /** Anything that can be part of a page. Text is always escaped, and its hidden characters are shown as `\u202e`. */
 export type Content = VNode | string | number | null | undefined | false | readonly Content[];
 
-/** A page of the console. */
 export interface Page {
   readonly title: string;
   readonly content: Content;
@@ -28,7 +27,4 @@ function revealText(children: ComponentChildren): ComponentChildren {
   return Array.isArray(children) ? children.map(revealText) : children;
 }
 
-/** A whole document as text. */
-export function renderDocument(document: VNode): string {
-  return `<!doctype html>${renderToString(document)}`;
-}
+export const renderDocument = (document: VNode): string => `<!doctype html>${renderToString(document)}`;

@@ -5,7 +5,6 @@ import { html, type Content, type Page } from './html.ts';
 import { withZone } from './time-zone.ts';
 import { navigation, type ShownEntry } from './navigation.ts';
 
-/** The head of every document. */
 export function headOf(title: string, more: Content): VNode {
   return html`
     <head>
@@ -18,8 +17,7 @@ export function headOf(title: string, more: Content): VNode {
   `;
 }
 
-/** The modules that every page runs. */
-const OF_EVERY_PAGE = ['page.js', 'time-zone.js', 'keys.js', 'actions.js'];
+const OF_EVERY_PAGE = ['shared/page.js', 'shared/time-zone.js', 'shared/keys.js', 'shared/actions.js'];
 
 /** The document around a page: navigation, user name, content. Its times are in the zone. */
 export function layOut(

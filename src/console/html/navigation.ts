@@ -7,9 +7,7 @@ import { inZone } from './time-zone.ts';
 /** The groups of the navigation, in order. The overview stands above them. */
 const GROUPS = ['Investigate', 'Delivery', 'Administer'] as const;
 
-/** An entry of the navigation. */
 export interface NavigationEntry {
-  readonly path: string;
   readonly label: string;
   readonly group?: (typeof GROUPS)[number];
   /** The lines of its icon, as the path of an SVG of 16 by 16. */
@@ -18,15 +16,14 @@ export interface NavigationEntry {
   readonly needsPerson?: (visitor: Visitor) => Promise<Notice | undefined>;
 }
 
-/** What needs a person on a page. */
 export interface Notice {
   readonly kind: 'warn' | 'bad';
   readonly mark: string;
   readonly text: string;
 }
 
-/** An entry as one visitor sees it. */
 export interface ShownEntry extends NavigationEntry {
+  readonly path: string;
   readonly notice: Notice | undefined;
 }
 

@@ -1,9 +1,9 @@
 import { parseCookie } from 'cookie';
 import type { Request } from 'express';
 import type { VNode } from 'preact';
-import { isTimeZone, parseTime } from '../../parse-time.ts';
-import { exactText } from '../browser/local-time.js';
-import { Zone } from '../browser/zone.js';
+import { isTimeZone, parseTime } from '../../lib/text/parse-time.ts';
+import { exactText } from '../browser/shared/local-time.js';
+import { Zone } from '../browser/shared/zone.js';
 import { html, type Content } from './html.ts';
 
 /** The cookie with the IANA name of the time zone that a reader chose; time-zone.js writes it. */
@@ -15,7 +15,6 @@ export function zoneOf({ headers }: Request): string {
   return zone !== undefined && isTimeZone(zone) ? zone : 'UTC';
 }
 
-/** Renders everything in `content` with this time zone. */
 export const withZone = (zone: string, content: VNode): VNode =>
   html`<${Zone.Provider} value=${zone}>${content}<//>`;
 
@@ -35,7 +34,6 @@ export function writtenIn(zone: string, text: string): string {
   return parseTime(local, new Date(), zone)?.getTime() === instant.getTime() ? local : text;
 }
 
-/** The parameters of a page that are times. */
 const TIMES = ['since', 'until'];
 
 /**
@@ -53,5 +51,4 @@ export function absoluteAddress(url: string, zone: string): string | undefined {
   return instants.length === 0 ? undefined : `${pathname}?${searchParams}`;
 }
 
-/** A date, or a date and time without an offset. */
 const IS_LOCAL = /^\d{4}-\d\d-\d\d(?:[T ][\d:.]+)?$/;

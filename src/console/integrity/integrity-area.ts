@@ -1,71 +1,49 @@
 import { z } from 'zod';
-import { statusOfSeal } from '../../status.ts';
-import type { Db } from '../../store/database.ts';
-import type { Operator } from '../../store/operator-log.ts';
-import { hasAccess, VIEW_WHOLE } from '../access/rule.ts';
-import { moment, month } from '../api/moment.ts';
-import { jsonRoute, NOTHING, readAsked } from '../api/route.ts';
+import { statusOfSeal } from '../../observe/status.ts';
+import type { Db } from '../../store/server/database.ts';
+import { hasAccess, VIEW_WHOLE } from '../access/access.ts';
+import { moment, month } from '../api/parameters.ts';
+import { jsonRoute, NOTHING, parseInput } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { inOrder } from '../events/conditions.ts';
+import { withValidRange } from '../events/conditions.ts';
+import type { VerifyJob } from '../../seal/verify/verify-job.ts';
+import { describeRun, integritySchema, verificationSchema } from './integrity-schemas.ts';
 import { integrityContent } from './integrity-page.ts';
-import { integritySchema, verificationSchema, type VerificationRun } from './integrity-schemas.ts';
-import { readIntegrity, type FindDifferences } from './read-integrity.ts';
+import { readIntegrity } from './read-integrity.ts';
 
-const asked = z.object({
+const input = z.object({
   query: z.object({
     month: month.describe('month of the calendar, such as 2026-03; by default this one'),
   }),
 });
 
-const verifyBody = inOrder({
+const verifyBody = withValidRange({
   since: moment.optional().describe('events received since: ISO 8601 or relative (7d)'),
   until: moment.optional().describe('exclusive'),
   source: z.string().optional().describe('source (exact match)'),
 });
 
-/** Starts a verification. Throws HttpError 409 while another one runs. */
-export type StartVerification = (
-  range: z.output<typeof verifyBody>,
-  operator: Operator,
-) => Promise<VerificationRun>;
-
-/** What the page Integrity needs. */
-export interface IntegrityOptions {
-  readonly db: Db;
-  readonly findDifferences: FindDifferences;
-  readonly start: StartVerification;
-  /** The verification that this process runs, or the last one. */
-  readonly latest: () => VerificationRun | undefined;
-}
-
 const VERIFY = { needs: 'integrity.verify', data: 'whole' } as const;
 
 /** What is sealed, who keeps it, and how the stored rows compare with it. */
-export function integrityArea({ db, findDifferences, start, latest }: IntegrityOptions): Area {
+export function integrityArea(db: Db, verifying: VerifyJob): Area {
+  const latest = () => verifying.latest && describeRun(verifying.latest);
   return {
     tag: 'integrity',
-    navigation: [
-      {
-        path: '/integrity',
-        label: 'Integrity',
-        group: 'Administer',
-        icon: 'M8 1.5l5.5 2v4c0 3.5-2.5 5.7-5.5 7-3-1.3-5.5-3.5-5.5-7v-4zM5.5 8l2 2 3.5-4',
-      },
-    ],
     routes: [
       jsonRoute({
         route: 'GET /integrity',
         summary: 'get the seal of the log, and how the rows of each day of a month compare with it',
         ...VIEW_WHOLE,
-        asks: asked,
+        input,
         answer: integritySchema,
-        work: ({ query }) => readIntegrity(db, query.month, findDifferences),
+        work: ({ query }) => readIntegrity(db, query.month),
       }),
       jsonRoute({
         route: 'GET /integrity/verification',
         summary: 'get the verification that this process runs, or the last one',
         ...VIEW_WHOLE,
-        asks: NOTHING,
+        input: NOTHING,
         answer: z.object({ verification: verificationSchema.nullable() }),
         work: async () => ({ verification: latest() ?? null }),
       }),
@@ -74,18 +52,23 @@ export function integrityArea({ db, findDifferences, start, latest }: IntegrityO
         summary: 'verify the stored rows now, as the command verify does',
         description: 'The range limits the events and deliveries; the rest is always verified whole.',
         ...VERIFY,
-        asks: z.object({ body: verifyBody }),
+        input: z.object({ body: verifyBody }),
         answer: verificationSchema,
-        work: ({ body }, { operator }) => start(body, operator),
+        work: async ({ body }, { operator }) => describeRun(await verifying.start(body, operator)),
       }),
     ],
     pages: [
       {
         path: '/integrity',
+        entry: {
+          label: 'Integrity',
+          group: 'Administer',
+          icon: 'M8 1.5l5.5 2v4c0 3.5-2.5 5.7-5.5 7-3-1.3-5.5-3.5-5.5-7v-4zM5.5 8l2 2 3.5-4',
+        },
         ...VIEW_WHOLE,
         async render(request, visitor) {
-          const { month } = readAsked(asked, request).query;
-          const integrity = await readIntegrity(db, month, findDifferences);
+          const { month } = parseInput(input, request).query;
+          const integrity = await readIntegrity(db, month);
           const { checkpoint, verified, anchors } = integrity;
           const status = statusOfSeal(
             {
@@ -98,7 +81,7 @@ export function integrityArea({ db, findDifferences, start, latest }: IntegrityO
           );
           return {
             title: 'Integrity',
-            modules: ['integrity.js'],
+            modules: ['pages/integrity.js'],
             content: integrityContent({
               integrity,
               status,

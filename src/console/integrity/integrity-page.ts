@@ -1,18 +1,17 @@
-import type { Status } from '../../status.ts';
-import { countOf, formatCount } from '../../units.ts';
+import type { Status } from '../../observe/status.ts';
+import { countOf, formatCount } from '../../lib/text/units.ts';
 import { addressOf, destinationAddress, eventAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
 import { badge, factsPanel, timeHeading, timeOf, withTimes, zoneName } from '../html/elements.ts';
-import { tableOf, type Column } from '../browser/table.js';
-import { factsOf } from '../browser/facts.js';
-import type { Day, Finding, Integrity, VerificationRun } from './integrity-schemas.ts';
+import { tableOf, type Column } from '../browser/shared/table.js';
+import { factsOf } from '../browser/shared/facts.js';
+import type { Day, Finding, Integrity, DescribedRun } from './integrity-schemas.ts';
 
 interface Shown {
   readonly integrity: Integrity;
   readonly status: Status;
-  /** Such as 2026-03. */
   readonly month: string;
-  readonly run: VerificationRun | undefined;
+  readonly run: DescribedRun | undefined;
   readonly mayVerify: boolean;
 }
 
@@ -128,8 +127,8 @@ const verifyForm = html`
   </form>
 `;
 
-/** The verification that runs, which browser/integrity.js follows, or the last one. */
-function runOf(run: VerificationRun): Content {
+/** The verification that runs, which browser/pages/integrity.js follows, or the last one. */
+function runOf(run: DescribedRun): Content {
   const { state, leaves, leaves_done: done, operator, result, error, findings } = run;
   const range = [run.since && `since ${iso(run.since)}`, run.until && `until ${iso(run.until)}`, run.source]
     .filter((part) => part !== null && part !== '')
@@ -166,7 +165,7 @@ function runOf(run: VerificationRun): Content {
   `;
 }
 
-function resultOf(result: NonNullable<VerificationRun['result']>): string {
+function resultOf(result: NonNullable<DescribedRun['result']>): string {
   const counts = [
     [result.intact, 'intact'],
     [result.altered, 'altered'],

@@ -1,5 +1,7 @@
 import { z } from 'zod';
-import { isoTime } from '../api/moment.ts';
+import { isoTime } from '../api/parameters.ts';
+import type { VerifyFinding } from '../../seal/verify/finding.ts';
+import { countsOf, type VerificationRun } from '../../seal/verify/verify-job.ts';
 
 const number = z.number();
 const text = z.string();
@@ -89,7 +91,33 @@ export const integritySchema = z
   })
   .meta({ id: 'Integrity' });
 
-export type VerificationRun = z.input<typeof verificationSchema>;
+export type DescribedRun = z.input<typeof verificationSchema>;
 export type Finding = z.input<typeof finding>;
 export type Integrity = z.input<typeof integritySchema>;
 export type Day = z.input<typeof day>;
+
+export const describeRun = (run: VerificationRun): DescribedRun => ({
+  state: run.state,
+  operator: run.operator,
+  since: run.since ?? null,
+  until: run.until ?? null,
+  source: run.source ?? null,
+  started_at: run.startedAt,
+  ended_at: run.endedAt ?? null,
+  leaves: run.leaves,
+  leaves_done: run.leavesDone,
+  findings: run.findings.map(describeFinding),
+  result: run.result === undefined ? null : countsOf(run.result),
+  error: run.error ?? null,
+});
+
+export const describeFinding = (finding: VerifyFinding): Finding => ({
+  state: finding.state,
+  subject: finding.subject,
+  detail: finding.detail,
+  event_id: finding.eventId ?? null,
+  occurred_at: finding.occurredAt ?? null,
+  source: finding.source ?? null,
+  message_type: finding.messageType ?? null,
+  key: finding.key ?? finding.deliveryId ?? null,
+});

@@ -1,27 +1,24 @@
-import { parseSearch } from '../../search-query.ts';
-import type { MonthRange } from '../../parse-time.ts';
-import type { Db } from '../../store/database.ts';
-import { OWN_TYPES } from '../../domain.ts';
-import { readArrivals, type Arrival } from '../../store/read-arrivals.ts';
-import { positionSince } from '../../store/read-log.ts';
-import { readDroppedMonths, type DroppedMonth } from '../../store/read-seals.ts';
-import { forwardingOf } from '../../store/rejected-events.ts';
-import { ALL_SOURCES } from '../../store/scope.ts';
-import { searchEvents } from '../../store/search-events.ts';
-import { ownTypeOf } from '../../store/stored-event.ts';
+import { parseSearch } from '../../events/search-query.ts';
+import type { MonthRange } from '../../lib/text/parse-time.ts';
+import type { Db } from '../../store/server/database.ts';
+import { OWN_TYPES } from '../../events/domain.ts';
+import { readArrivals, type Arrival } from '../../store/counts/read-arrivals.ts';
+import { positionSince } from '../../store/log/read-log.ts';
+import { readDroppedMonths, type DroppedMonth } from '../../store/seal/read-seals.ts';
+import { forwardingOf } from '../../store/destinations/rejected-events.ts';
+import { ALL_SOURCES } from '../../store/server/scope.ts';
+import { searchEvents } from '../../store/events/search-events.ts';
+import { ownTypeOf } from '../../events/stored-event.ts';
 import {
   chunksWithDifferences,
   readSealedRanges,
   readSealFacts,
   type SealedRange,
-} from '../../store/verifications.ts';
-import { toAnswer } from '../api/answer.ts';
-import type { Day, Finding, Integrity } from './integrity-schemas.ts';
-
-/** What differs in a chunk of leaves; an event has its position in the log. */
-export type FindDifferences = (
-  chunk: number,
-) => Promise<readonly (Finding & { readonly position: number | null })[]>;
+} from '../../store/seal/verifications.ts';
+import { toAnswer } from '../api/route.ts';
+import type { VerifyFinding } from '../../seal/verify/finding.ts';
+import { findDifferences } from '../../seal/verify/verify-in-turn.ts';
+import { describeFinding, type Day, type Integrity } from './integrity-schemas.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -30,10 +27,11 @@ const CHUNKS = 10;
 const FINDINGS = 100;
 
 /** Reads the seal, and the days of a month. */
-export async function readIntegrity(db: Db, month: MonthRange, find: FindDifferences): Promise<Integrity> {
+export async function readIntegrity(db: Db, month: MonthRange): Promise<Integrity> {
   const { checkpoint, waiting, verified, anchors } = await readSealFacts(db);
-  const differences: Awaited<ReturnType<FindDifferences>>[number][] = [];
-  for (const chunk of await chunksWithDifferences(db, CHUNKS)) differences.push(...(await find(chunk)));
+  const differences: VerifyFinding[] = [];
+  for (const chunk of await chunksWithDifferences(db, CHUNKS))
+    differences.push(...(await findDifferences(db, chunk)));
   return {
     checkpoint: checkpoint === undefined ? null : toAnswer(checkpoint),
     not_sealed_yet: waiting,
@@ -41,11 +39,10 @@ export async function readIntegrity(db: Db, month: MonthRange, find: FindDiffere
     anchors: anchors.map((one) => ({ ...toAnswer(one), name: one.anchor })),
     held_by: await readHolders(db),
     days: await readDays(db, month, differences),
-    differences: differences.slice(0, FINDINGS),
+    differences: differences.slice(0, FINDINGS).map(describeFinding),
   };
 }
 
-/** Which destinations have the latest checkpoint that was stored as an event. */
 async function readHolders(db: Db): Promise<Integrity['held_by']> {
   const { terms } = parseSearch('type:OTHER origin:xiq-sink');
   const own = await searchEvents(db, ALL_SOURCES, { terms }, { limit: 100 });
@@ -58,11 +55,10 @@ async function readHolders(db: Db): Promise<Integrity['held_by']> {
   return { event_id: event.eventId, occurred_at: event.occurredAt, destinations };
 }
 
-/** The days of a month, up to today. */
 async function readDays(
   db: Db,
   { since, until }: MonthRange,
-  differences: readonly { readonly state: string; readonly position: number | null }[],
+  differences: readonly VerifyFinding[],
 ): Promise<Day[]> {
   const last = Math.min(until.getTime(), Date.now());
   const starts: Date[] = [];
@@ -80,7 +76,7 @@ async function readDays(
   return ranges.map((range, index) => {
     const start = starts[index] ?? since;
     const ofDay = differences.filter(
-      ({ position }) => position !== null && position >= range.from && position < range.to,
+      ({ position }) => position !== undefined && position >= range.from && position < range.to,
     );
     const count = (state: string) => ofDay.filter((one) => one.state === state).length;
     return describeDay(start, range, {

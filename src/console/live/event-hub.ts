@@ -1,25 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MessageType } from '../../domain.ts';
-import { describeError, HttpError } from '../../errors.ts';
-import type { Db } from '../../store/database.ts';
-import { readStretch } from '../../store/read-events.ts';
-import { openLog } from '../../store/read-log.ts';
-import type { LoggedEvent } from '../../store/stored-event.ts';
-import { ALL_SOURCES, isInScope, type Scope } from '../../store/scope.ts';
+import { exactTerm, typesOfTerms, type EventTerm } from '../../events/search-query.ts';
+import { describeError, HttpError } from '../../lib/errors.ts';
+import type { Db } from '../../store/server/database.ts';
+import { readSlice } from '../../store/events/read-events.ts';
+import { openLog } from '../../store/log/read-log.ts';
+import type { LoggedEvent } from '../../events/stored-event.ts';
+import { ALL_SOURCES, isInScope, type Scope } from '../../store/server/scope.ts';
 
-/** A client that watches new events. */
 export interface Watcher {
-  /** The sources whose events it receives. */
   readonly scope: Scope;
-  /** Undefined or empty: all types. */
-  readonly messageTypes: readonly MessageType[] | undefined;
+  /** What it may send; the hub reads the types that they allow. */
+  readonly terms: readonly EventTerm[];
   /** Receives newly stored events of its scope in order; of the types of all watchers. */
   take(events: readonly LoggedEvent[]): void;
   /** Called with the reason when the database stops answering, and with undefined when it answers again. */
   onTrouble(trouble: string | undefined): void;
 }
 
-/** Reads new events once for all watchers. */
 export interface EventHub {
   /**
    * Resolves when the watcher receives every event stored from now on. Throws HttpError 503 if there are too many
@@ -29,7 +26,6 @@ export interface EventHub {
   leave(watcher: Watcher): void;
   /** Every event of the watchers' types before this position was handed out; undefined while there are no watchers. */
   position(): number | undefined;
-  /** The number of batches handed out. */
   handedOut(): number;
 }
 
@@ -52,19 +48,20 @@ export function createEventHub(
   let polling: Promise<boolean> | undefined;
   let trouble: string | undefined;
 
-  /** Resolves with whether there are more events. */
   async function poll(): Promise<boolean> {
     position ??= (await log.range()).next;
-    const stretch = await readStretch(log, ALL_SOURCES, position, batch, { messageTypes: typesOf(watchers) });
-    position = stretch.end ?? position;
-    const events = [...stretch.events];
+    const types = [...watchers].flatMap(({ terms }) => typesOfTerms(terms));
+    const terms = [exactTerm('type', ...new Set(types))];
+    const slice = await readSlice(log, ALL_SOURCES, position, batch, { terms });
+    position = slice.end ?? position;
+    const events = [...slice.events];
     if (events.length > 0) {
       handedOut += 1;
       for (const watcher of watchers) {
         watcher.take(events.filter(({ source }) => isInScope(watcher.scope, source)));
       }
     }
-    return stretch.isFull;
+    return slice.isFull;
   }
 
   async function pollOrReport(): Promise<boolean> {
@@ -108,14 +105,4 @@ export function createEventHub(
     position: () => position,
     handedOut: () => handedOut,
   };
-}
-
-/** The types of all watchers; empty if one of them wants all types. */
-function typesOf(watchers: Iterable<Watcher>): readonly MessageType[] {
-  const types = new Set<MessageType>();
-  for (const { messageTypes = [] } of watchers) {
-    if (messageTypes.length === 0) return [];
-    for (const type of messageTypes) types.add(type);
-  }
-  return [...types];
 }

@@ -1,25 +1,24 @@
 import { once } from 'node:events';
 import type { Response } from 'express';
 import { z } from 'zod';
-import { MESSAGE_TYPES } from '../../domain.ts';
-import { viewEvent, type LoggedEvent, type StoredEvent } from '../../store/stored-event.ts';
-import { readStretch } from '../../store/read-events.ts';
-import { openLog, readRange } from '../../store/read-log.ts';
-import type { EventFilter } from '../../store/event-filter.ts';
-import { withinTime, type Db } from '../../store/database.ts';
-import type { Scope } from '../../store/scope.ts';
-import { summarizeEvent } from '../../event-summary.ts';
+import { MESSAGE_TYPES } from '../../events/domain.ts';
+import { createSearchMatch } from '../../events/match-search.ts';
+import type { EventTerm } from '../../events/search-query.ts';
+import { viewEvent, type LoggedEvent, type StoredEvent } from '../../events/stored-event.ts';
+import { readSlice } from '../../store/events/read-events.ts';
+import { openLog, readRange } from '../../store/log/read-log.ts';
+import { withinTime, type Db } from '../../store/server/database.ts';
+import type { Scope } from '../../store/server/scope.ts';
+import { summarizeEvent } from '../../events/event-summary.ts';
 import type { EventHub, Watcher } from './event-hub.ts';
 
-/** What one stream needs. */
 export interface FollowOptions {
   readonly db: Db;
   readonly hub: EventHub;
   readonly scope: Scope;
-  readonly filter: WatchFilter;
+  readonly terms: readonly EventTerm[];
   /** The position after the last event of an earlier stream; undefined to start with new events. */
   readonly after: number | undefined;
-  /** Ends the stream. */
   readonly signal: AbortSignal;
 }
 
@@ -30,7 +29,7 @@ const HEARTBEAT_MS = 15_000;
 const MAX_WAITING_BYTES = 1024 * 1024;
 
 /** Stored events read at once, whether they match or not. */
-const STRETCH = 2_000;
+const SLICE = 2_000;
 
 /** The most events that a reconnecting stream catches up on; the search has all of them. */
 const MAX_CATCH_UP = 10_000;
@@ -44,15 +43,16 @@ const CATCH_UP_TIMEOUT_MS = 5_000;
  * or answers again. Each message carries its position, from which the next stream resumes.
  */
 export async function followEvents(options: FollowOptions, response: Response): Promise<void> {
-  const { db, hub, scope, filter, signal } = options;
+  const { db, hub, scope, terms, signal } = options;
+  const matches = createSearchMatch(terms);
   let place = options.after;
   let isCaughtUp = false;
 
   const watcher: Watcher = {
     scope,
-    messageTypes: filter.messageTypes,
+    terms,
     take(events) {
-      if (isCaughtUp) send(events.filter((event) => matches(event, filter)));
+      if (isCaughtUp) send(events.filter(matches));
       // A reader that is too slow is disconnected, and resumes from its position when it reconnects.
       if (response.writableLength > MAX_WAITING_BYTES) response.destroy();
     },
@@ -79,7 +79,7 @@ export async function followEvents(options: FollowOptions, response: Response): 
       const handedOut = hub.handedOut();
       const began = performance.now();
       const found = await withinTime(db, CATCH_UP_TIMEOUT_MS, (trx) =>
-        readStretch(openLog(trx), scope, place ?? from, STRETCH, filter),
+        readSlice(openLog(trx), scope, place ?? from, SLICE, { terms }),
       );
       readMs += performance.now() - began;
       if (found === undefined || sent >= MAX_CATCH_UP || readMs > CATCH_UP_TIMEOUT_MS) {
@@ -129,7 +129,6 @@ export function parseStoredPosition(text: string): number | undefined {
   return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
-/** An event in one line, for the list of live events. */
 const liveEventSchema = z
   .object({
     event_id: z.string(),
@@ -155,29 +154,4 @@ function toLiveEvent(event: StoredEvent): z.output<typeof liveEventSchema> {
     ap_mac: apMac,
     summary: summarizeEvent(event),
   };
-}
-
-/** The conditions of a stream; all of them can be checked without the database. */
-export type WatchFilter = Pick<EventFilter, 'messageTypes' | 'source' | 'user' | 'mac' | 'text'>;
-
-/** Whether an event meets every condition, exactly as in a search; MAC addresses are normalized. */
-export function matches(event: StoredEvent, filter: WatchFilter): boolean {
-  const { messageTypes = [], source, user, mac, text } = filter;
-  if (messageTypes.length > 0 && !messageTypes.includes(event.messageType)) return false;
-  if (source !== undefined && event.source !== source) return false;
-  if (user === undefined && mac === undefined && text === undefined) return true;
-  const view = viewEvent(event);
-  if (user !== undefined && view.user !== user) return false;
-  if (mac !== undefined && view.clientMac !== mac && view.apMac !== mac) return false;
-  return text === undefined || spacedJson(event.payload).toLowerCase().includes(text.toLowerCase());
-}
-
-/** JSON as Postgres prints it, with a space after each colon and comma: the text that a search looks in. */
-function spacedJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(spacedJson).join(', ')}]`;
-  if (typeof value !== 'object' || value === null || JSON.isRawJSON(value)) return JSON.stringify(value);
-  const members = Object.entries(value).map(
-    ([name, inner]) => `${JSON.stringify(name)}: ${spacedJson(inner)}`,
-  );
-  return `{${members.join(', ')}}`;
 }

@@ -1,11 +1,11 @@
 import type { Request } from 'express';
 import { z } from 'zod';
-import type { Db } from '../../store/database.ts';
-import { VIEW } from '../access/rule.ts';
+import { exactTerms } from '../../events/search-query.ts';
+import type { Db } from '../../store/server/database.ts';
+import { VIEW } from '../access/access.ts';
 import { addressOf } from '../addresses.ts';
-import { only, queryOf } from '../api/query.ts';
-import { parsedText } from '../api/text.ts';
-import { readAsked, streamRoute } from '../api/route.ts';
+import { only, queryOf, parsedText } from '../api/parameters.ts';
+import { parseInput, streamRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { conditionShape } from '../events/conditions.ts';
 import { fieldOf, typesField } from '../html/form.ts';
@@ -15,18 +15,15 @@ import { followEvents, parseStoredPosition } from './follow-events.ts';
 
 const { type, source, user, mac, text } = conditionShape;
 
-/** The conditions of a stream as query parameters. */
 const watchShape = { type, source, user, mac, text };
 
 const position = parsedText(parseStoredPosition, 'must be the id of a message of an earlier stream')
   .optional()
   .describe('resume after this message id, like the header Last-Event-ID');
 
-/** New events as they are stored. */
 export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: EventHub }): Area {
   return {
     tag: 'events',
-    navigation: [{ path: '/live', label: 'Live', group: 'Investigate', icon: 'M1 8h3l2-5 3 10 2-5h4' }],
     routes: [
       streamRoute({
         route: 'GET /events/stream',
@@ -36,20 +33,27 @@ export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: Event
           '`trouble` when the database stops answering (message) or answers again (null). With the header ' +
           'Last-Event-ID the stream resumes where an earlier one ended.',
         ...VIEW,
-        asks: z.object({
+        input: z.object({
           query: z.object({ ...watchShape, after: position }),
         }),
         mediaTypes: { 'text/event-stream': 'one message per event' },
-        async work({ query: { type: messageTypes, after, ...others } }, { scope, signal }, response) {
+        async work({ query: { after, ...fields } }, { scope, signal }, response) {
           const last = parseStoredPosition(response.req.get('Last-Event-ID') ?? '');
           await followEvents(
-            { db, hub, scope, filter: { ...others, messageTypes }, after: last ?? after, signal },
+            { db, hub, scope, terms: exactTerms(fields), after: last ?? after, signal },
             response,
           );
         },
       }),
     ],
-    pages: [{ path: '/live', ...VIEW, render: async (request) => renderLive(request) }],
+    pages: [
+      {
+        path: '/live',
+        entry: { label: 'Live', group: 'Investigate', icon: 'M1 8h3l2-5 3 10 2-5h4' },
+        ...VIEW,
+        render: async (request) => renderLive(request),
+      },
+    ],
   };
 }
 
@@ -60,14 +64,13 @@ const FIELDS = [
   ['text', 'Text', 'any part of the record'],
 ] as const;
 
-/** The page of live events: the conditions, and the list, which the browser fills. */
 function renderLive(request: Request): Page {
-  readAsked(z.object({ query: z.object(watchShape) }), request);
+  parseInput(z.object({ query: z.object(watchShape) }), request);
   const written = only(queryOf(request), Object.keys(watchShape));
   const types = [written['type'] ?? []].flat();
   return {
     title: 'Live',
-    modules: ['live.js'],
+    modules: ['events/live.js'],
     content: html`
       <form method="get" action="/live" role="search" aria-label="Events to show">
         <div class="fields">

@@ -1,56 +1,47 @@
 import { z } from 'zod';
-import type { Db } from '../../store/database.ts';
-import type { LoggedAction } from '../../store/operator-log.ts';
-import type { OperatorActionName } from '../../store/tables.ts';
-import { formatElapsed } from '../../units.ts';
-import type { PageOf } from '../api/paging.ts';
-import { queryOf, type Written } from '../api/query.ts';
-import { jsonRoute, readAsked } from '../api/route.ts';
+import type { Db } from '../../store/server/database.ts';
+import type { LoggedAction } from '../../store/access/operator-log.ts';
+import { formatElapsed } from '../../lib/text/units.ts';
+import { pageSchema, type PageOf } from '../api/paging.ts';
+import { queryOf, type Written } from '../api/parameters.ts';
+import { jsonRoute, parseInput } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { fieldOf, filterForm, rangeFields, selectOf } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { badge, pagerOf, timeOf } from '../html/elements.ts';
-import { tableOf, type Column } from '../browser/table.js';
+import { tableOf, type Column } from '../browser/shared/table.js';
 import { addressOf } from '../addresses.ts';
-import type { Visitor } from '../access/access.ts';
-import { hasAccess, READ_OPERATOR_LOG } from '../access/rule.ts';
-import { actionSchema, askedPage, readActions } from './operator-log-entries.ts';
-import { exportRoute, EXPORTING } from './operator-log-export.ts';
+import { type Visitor, hasAccess, READ_OPERATOR_LOG } from '../access/access.ts';
+import { actionSchema, askedPage, readActions, exportRoute, EXPORTING } from './operator-log-entries.ts';
+import type { OperatorActionName } from '../../store/server/schema/access-tables.ts';
 
-const asks = z.object({ query: askedPage });
+const input = z.object({ query: askedPage });
 
-/** The actions of operators on this service. */
 export function operatorLogArea({ db }: { readonly db: Db }): Area {
   return {
     tag: 'operator log',
-    navigation: [
-      {
-        path: '/operator-log',
-        label: 'Operator log',
-        group: 'Administer',
-        icon: 'M4 2h8v12H4zM6.5 5.5h3M6.5 8h3M6.5 10.5h3',
-      },
-    ],
     routes: [
       jsonRoute({
         route: 'GET /operator-log',
         summary: 'list operator actions, newest first',
         ...READ_OPERATOR_LOG,
-        asks,
-        answer: z.object({ items: z.array(actionSchema), next_cursor: z.string().nullable() }),
-        async work({ query }) {
-          const { items, next } = await readActions(db, query);
-          return { items: [...items], next_cursor: next ?? null };
-        },
+        input,
+        answer: pageSchema(actionSchema),
+        work: ({ query }) => readActions(db, query),
       }),
       exportRoute(db),
     ],
     pages: [
       {
         path: '/operator-log',
+        entry: {
+          label: 'Operator log',
+          group: 'Administer',
+          icon: 'M4 2h8v12H4zM6.5 5.5h3M6.5 8h3M6.5 10.5h3',
+        },
         ...READ_OPERATOR_LOG,
         render: async (request, visitor) => {
-          const { query } = readAsked(asks, request);
+          const { query } = parseInput(input, request);
           return operatorLogPage(await readActions(db, query), queryOf(request), visitor);
         },
       },
@@ -103,7 +94,11 @@ const WORDS: Readonly<Record<OperatorActionName, string>> = {
 
 const WAYS = { console: 'console', api: 'API', command: 'command line', system: 'the service' } as const;
 
-function operatorLogPage({ items, next }: PageOf<LoggedAction>, written: Written, visitor: Visitor): Page {
+function operatorLogPage(
+  { items, next_cursor: next }: PageOf<LoggedAction>,
+  written: Written,
+  visitor: Visitor,
+): Page {
   return {
     title: 'Operator log',
     content: html`

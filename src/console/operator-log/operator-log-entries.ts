@@ -1,14 +1,17 @@
 import { z } from 'zod';
-import type { Db } from '../../store/database.ts';
-import { listActions, type LoggedAction } from '../../store/operator-log.ts';
-import { OPERATOR_ACTIONS } from '../../store/tables.ts';
-import { isoTime, moment } from '../api/moment.ts';
+import type { Db } from '../../store/server/database.ts';
+import { listActions, type LoggedAction, recordAction } from '../../store/access/operator-log.ts';
+import { isoTime, moment, timeZone, limit } from '../api/parameters.ts';
 import { cursorParameter, pageOf, type PageOf } from '../api/paging.ts';
-import { limit } from '../api/query.ts';
+import { OPERATOR_ACTIONS } from '../../store/server/schema/access-tables.ts';
+import { csvLine, guardFormula } from '../../lib/text/csv.ts';
+import { escapeHiddenInJson } from '../../lib/text/hidden-characters.ts';
+import { isoIn } from '../../lib/text/parse-time.ts';
+import { fileName, pipeWhole } from '../api/pipe-whole.ts';
+import { streamRoute } from '../api/route.ts';
 
 const details = z.record(z.string(), z.unknown());
 
-/** One entry of the operator log. */
 export const actionSchema = z
   .object({
     id: z.string(),
@@ -29,25 +32,108 @@ export const actionSchema = z
   })
   .meta({ id: 'OperatorAction' });
 
-/** Which entries. */
-export const askedEntries = z.object({
+const askedEntries = z.object({
   operator: z.string().optional().describe('exactly this operator'),
   action: z.enum(OPERATOR_ACTIONS).optional(),
   since: moment.optional(),
   until: moment.optional(),
 });
 
-/** The query of a page of entries. */
 export const askedPage = askedEntries.extend({
   limit: limit(50, 500),
   cursor: cursorParameter((text) => (/^\d{1,18}$/.test(text) ? text : undefined)),
 });
 
-/** Reads one page of entries, newest first. */
 export async function readActions(
   db: Db,
   { limit, cursor, ...conditions }: z.output<typeof askedPage>,
 ): Promise<PageOf<LoggedAction>> {
   const found = await listActions(db, { ...conditions, limit: limit + 1, before: cursor });
   return pageOf(found, limit, ({ id }) => id);
+}
+
+/** What an export of the operator log needs, beside its page. */
+export const EXPORTING = { needs: 'events.export', data: 'whole' } as const;
+
+/** Entries read at once. */
+const ENTRIES_AT_ONCE = 1_000;
+
+/** Exports the entries of the operator log that match. The newest is that of the export itself, still running. */
+export const exportRoute = (db: Db) =>
+  streamRoute({
+    route: 'GET /operator-log/export',
+    ...EXPORTING,
+    summary: 'export all matching operator actions as a file',
+    description:
+      'Newest first. The file is streamed; if the export fails, the connection is closed early. The operator log records each export with the SHA-256 of the file.',
+    input: z.object({
+      query: askedEntries.extend({
+        format: z.enum(['csv', 'ndjson'], 'must be csv or ndjson').default('csv'),
+        tz: timeZone.optional().describe('time zone of the times in CSV'),
+      }),
+    }),
+    mediaTypes: {
+      'text/csv': 'one line for each entry; details and result are JSON',
+      'application/x-ndjson': 'one entry per line, as the list of entries has them',
+    },
+    async work({ query: { format, tz: zone = 'UTC', ...conditions } }, { operator, signal }, response) {
+      const details = { format, ...conditions };
+      const action = { operator, action: 'events.export', subject: 'operator log', details } as const;
+      const line = format === 'csv' ? csvOf(zone) : toJsonLine;
+      let rows = 0;
+      async function* lines() {
+        if (format === 'csv') yield csvLine(COLUMNS);
+        for await (const entry of entriesOf(db, conditions)) {
+          rows += 1;
+          yield line(entry);
+        }
+      }
+      response.type(format === 'csv' ? 'text/csv' : 'application/x-ndjson');
+      response.attachment(fileName('operator-log', format));
+      await recordAction(
+        db,
+        action,
+        () => pipeWhole(response, lines(), signal),
+        (sha256) => ({ rows, sha256 }),
+      );
+    },
+  });
+
+/** The entries that match, newest first: those from before the first is read. */
+async function* entriesOf(db: Db, conditions: z.output<typeof askedEntries>): AsyncGenerator<LoggedAction> {
+  let before: string | undefined;
+  for (;;) {
+    const entries = await listActions(db, { ...conditions, limit: ENTRIES_AT_ONCE, before });
+    yield* entries;
+    before = entries.at(-1)?.id;
+    if (entries.length < ENTRIES_AT_ONCE || before === undefined) return;
+  }
+}
+
+const COLUMNS = [
+  'id',
+  'began_at',
+  'operator',
+  'via',
+  'action',
+  'subject',
+  'details',
+  'ended_at',
+  'outcome',
+  'result',
+] as const satisfies readonly (keyof LoggedAction)[];
+
+const csvOf = (zone: string) => (entry: LoggedAction) =>
+  csvLine(
+    COLUMNS.map((column) => {
+      const value = entry[column];
+      if (value === null) return null;
+      if (value instanceof Date) return isoIn(zone, value);
+      return typeof value === 'string' ? guardFormula(value) : JSON.stringify(value);
+    }),
+  );
+
+function toJsonLine(entry: LoggedAction): string {
+  const members = COLUMNS.map((column) => [column, entry[column]]);
+  return `${escapeHiddenInJson(JSON.stringify(Object.fromEntries(members)))}\n`;
 }

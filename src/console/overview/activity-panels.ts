@@ -1,9 +1,9 @@
-import { titleOfType } from '../../event-words.ts';
-import { formatCount } from '../../units.ts';
+import { titleOfType } from '../../events/event-words.ts';
+import { formatCount } from '../../lib/text/units.ts';
 import { searchAddress, userAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
 import { badge, sinceOf } from '../html/elements.ts';
-import { tableOf, type Column } from '../browser/table.js';
+import { tableOf, type Column } from '../browser/shared/table.js';
 import type { Activity, Figure, NamedFigure, Overview, Silence } from './overview-schemas.ts';
 
 type Range = Pick<Activity, 'since' | 'until'>;
@@ -15,7 +15,6 @@ function figureOf({ since, until }: Range, { q, count }: Figure): Content {
   return html`<a href=${searchAddress({ q, since, until })}>${text}</a>`;
 }
 
-/** The number of events, in all and by type. */
 export const eventsPanel = (activity: Activity): Content => html`
   <h2>Events</h2>
   <p class="figure">${figureOf(activity, activity.events)}</p>
@@ -35,7 +34,6 @@ const figureList = (range: Range, figures: readonly NamedFigure[]): Content =>
 
 type Administrator = NonNullable<Activity['administrators']>[number];
 
-/** What each administrator did. */
 export function administratorsPanel(activity: Activity): Content {
   const { administrators, keys_created: keys } = activity;
   const number = (heading: string, of: (one: Administrator) => Figure): Column<Administrator> => ({
@@ -72,7 +70,6 @@ export function administratorsPanel(activity: Activity): Content {
   `;
 }
 
-/** Network logins that were rejected, by SSID and by user. */
 export function failedLoginsPanel(activity: Activity): Content {
   const { ssids, users, ...all } = activity.failed_logins;
   return html`
@@ -82,7 +79,6 @@ export function failedLoginsPanel(activity: Activity): Content {
   `;
 }
 
-/** Alerts of the rules and of the cloud. */
 export const alertsPanel = (activity: Activity): Content => html`
   <h2>Alerts</h2>
   ${
@@ -137,7 +133,6 @@ export function silencesPanel({ at, sources }: Overview, silences: readonly Sile
 
 const HOUR_MS = 3_600_000;
 
-/** The events of the hour before a silence began. */
 function lastEventsOf({ source, message_type: type }: Silence, lastReceivedAt: string): string {
   const last = Date.parse(lastReceivedAt);
   return searchAddress({

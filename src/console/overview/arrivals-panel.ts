@@ -1,16 +1,15 @@
-import { MESSAGE_TYPES } from '../../domain.ts';
-import { TYPE_TITLES } from '../../event-words.ts';
-import { formatCount, formatDuration } from '../../units.ts';
+import { MESSAGE_TYPES } from '../../events/domain.ts';
+import { TYPE_TITLES } from '../../events/event-words.ts';
+import { formatCount, formatDuration } from '../../lib/text/units.ts';
 import { addressOf, type Query } from '../addresses.ts';
-import { partOf } from '../gather.ts';
+import { partOf } from '../page-parts.ts';
 import { html, type Content } from '../html/html.ts';
 import { timeOf, zoneName } from '../html/elements.ts';
-import { tableOf } from '../browser/table.js';
+import { tableOf } from '../browser/shared/table.js';
 import { RANGE_NAMES, RANGES, type RangeName } from './arrivals.ts';
 import type { CountedRange } from './count-activity.ts';
 import type { Arrivals, Overview } from './overview-schemas.ts';
 
-/** The time range of the chart. */
 export interface ShownRange extends CountedRange {
   readonly range: RangeName;
   /** Not the last hour, day or week. */

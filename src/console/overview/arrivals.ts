@@ -1,8 +1,9 @@
-import { HttpError } from '../../errors.ts';
-import { readArrivals, type Arrival, type ArrivalRange } from '../../store/read-arrivals.ts';
-import type { Db } from '../../store/database.ts';
-import type { Scope } from '../../store/scope.ts';
-import { toAnswer } from '../api/answer.ts';
+import type { WholeRange } from '../../lib/text/parse-time.ts';
+import { HttpError } from '../../lib/errors.ts';
+import { readArrivals, type ArrivalRange } from '../../store/counts/read-arrivals.ts';
+import type { Db } from '../../store/server/database.ts';
+import type { Scope } from '../../store/server/scope.ts';
+import { toAnswer } from '../api/route.ts';
 import { shareAnswers } from './share-answers.ts';
 import type { Arrivals } from './overview-schemas.ts';
 
@@ -36,12 +37,8 @@ const MOST_BUCKETS = 5_000;
 /** Older arrivals are stored by hour (store/arrivals.ts). */
 const BY_MINUTE_MS = 14 * DAY * 1000;
 
-/** A time range and its resolution: a width, a number of buckets, or neither. */
-export interface AskedRange {
-  readonly since: Date;
-  readonly until: Date;
+export interface AskedRange extends WholeRange {
   readonly bucketSeconds?: number | undefined;
-  /** The approximate number of buckets. */
   readonly points?: number | undefined;
   readonly source?: string | undefined;
 }
@@ -52,13 +49,13 @@ const USUAL_POINTS = 120;
  * The range extended to whole buckets, so that it contains everything that arrived in it. Throws HttpError 400 if the
  * range is empty or has too many buckets.
  */
-export function chooseBuckets(asked: AskedRange, now: number): ArrivalRange {
-  const { since, until, source, points = USUAL_POINTS } = asked;
+export function chooseBuckets(wanted: AskedRange, now: number): ArrivalRange {
+  const { since, until, source, points = USUAL_POINTS } = wanted;
   const seconds = (until.getTime() - since.getTime()) / 1000;
   if (seconds <= 0) throw refused('until must be later than since');
   const finest = since.getTime() < now - BY_MINUTE_MS ? HOUR : 60;
   const fitting = WIDTHS.find((width) => width >= finest && seconds / width <= points) ?? WIDEST;
-  const bucketSeconds = asked.bucketSeconds ?? fitting;
+  const bucketSeconds = wanted.bucketSeconds ?? fitting;
   if (seconds / bucketSeconds > MOST_BUCKETS)
     throw refused(
       `the range has more than ${MOST_BUCKETS} buckets; choose a shorter range or a larger bucket_seconds`,
@@ -74,9 +71,6 @@ export function chooseBuckets(asked: AskedRange, now: number): ArrivalRange {
 
 const refused = (message: string) => new HttpError(400, 'BAD_REQUEST', message);
 
-/** Reads arrivals; clients with the same scope that show the same range share one query. */
-export type ArrivalsReader = (scope: Scope, range: ArrivalRange) => Promise<readonly Arrival[]>;
-
 /** An answer is cached for this share of the bucket width: too short for a visible difference. */
 const KEPT_SHARE = 1 / 200;
 
@@ -86,19 +80,19 @@ const LONGEST_KEPT_MS = 60_000;
  * Queries the database, and caches an answer for a two-hundredth of its bucket width, at most for a minute: a week in
  * buckets of two hours is a hundred thousand rows, too many to read every few seconds for each viewer.
  */
-export const createArrivalsReader = (db: Db): ArrivalsReader =>
+export const createArrivalsReader = (db: Db) =>
   shareAnswers(
-    (scope, range) => readArrivals(db, scope, range),
+    (scope: Scope, range: ArrivalRange) => readArrivals(db, scope, range),
     (_scope, { bucketSeconds }) => Math.min(bucketSeconds * 1000 * KEPT_SHARE, LONGEST_KEPT_MS),
   );
 
 /** The arrivals of a range for the API. Throws HttpError 400 for an invalid range. */
 export async function readAskedArrivals(
-  read: ArrivalsReader,
+  read: ReturnType<typeof createArrivalsReader>,
   scope: Scope,
-  asked: AskedRange,
+  wanted: AskedRange,
 ): Promise<Arrivals> {
-  const range = chooseBuckets(asked, Date.now());
+  const range = chooseBuckets(wanted, Date.now());
   const arrivals = await read(scope, range);
   return {
     since: range.since.toISOString(),

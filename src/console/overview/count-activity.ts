@@ -1,10 +1,11 @@
-import { exactly, parseSearch, printSearch, type SearchKey } from '../../search-query.ts';
-import { countAdministrators, countLogins, countRuleAlerts } from '../../store/activity.ts';
-import type { AdministratorActivity, LoginCount } from '../../store/activity.ts';
-import type { Db } from '../../store/database.ts';
-import type { RangeFilter } from '../../store/event-histogram.ts';
-import { countFacet } from '../../store/facets.ts';
-import type { Scope } from '../../store/scope.ts';
+import { exactTerm, parseSearch, printSearch, type SearchKey } from '../../events/search-query.ts';
+import { countAdministrators, countLogins, countRuleAlerts } from '../../store/counts/activity.ts';
+import type { AdministratorActivity, LoginCount } from '../../store/counts/activity.ts';
+import type { WholeRange } from '../../lib/text/parse-time.ts';
+import type { Db } from '../../store/server/database.ts';
+import type { RangeFilter } from '../../store/events/event-histogram.ts';
+import { countFacet } from '../../store/events/facets.ts';
+import type { Scope } from '../../store/server/scope.ts';
 import { shareAnswers } from './share-answers.ts';
 import type { Activity, Figure, NamedFigure } from './overview-schemas.ts';
 
@@ -20,20 +21,14 @@ const RULE_ALERTS = 'type:OTHER origin:xiq-sink';
 const LISTED = 10;
 const LISTED_VALUES = 3;
 
-/** The events of which sources in which time are counted. */
-export interface CountedRange {
-  readonly since: Date;
-  readonly until: Date;
+export interface CountedRange extends WholeRange {
   readonly source: string | undefined;
 }
-
-/** Counts what happened in a range. */
-export type ActivityReader = (scope: Scope, range: CountedRange) => Promise<Activity>;
 
 const KEPT_MS = 60_000;
 
 /** Counts are kept for a minute for those with the same scope and range: pages refresh every few seconds. */
-export const createActivityReader = (db: Db): ActivityReader =>
+export const createActivityReader = (db: Db) =>
   shareAnswers(
     (scope: Scope, range: CountedRange) => countActivity(db, scope, range),
     () => KEPT_MS,
@@ -101,7 +96,7 @@ async function countActivity(db: Db, scope: Scope, { source, ...range }: Counted
 /** More than an account has; all of them make the sum. */
 const MOST_ADMINISTRATORS = 10_000;
 
-const term = (key: SearchKey, text: string) => printSearch([exactly(key, text)]);
+const term = (key: SearchKey, text: string) => printSearch([exactTerm(key, text)]);
 
 const sum = (counts: readonly number[]) => counts.reduce((all, count) => all + count, 0);
 

@@ -1,12 +1,11 @@
 import { z } from 'zod';
-import { sumArrivals } from '../../store/read-arrivals.ts';
-import type { Scope } from '../../store/scope.ts';
-import { VIEW } from '../access/rule.ts';
-import { moment } from '../api/moment.ts';
-import { wholeNumber } from '../api/query.ts';
+import { sumArrivals } from '../../store/counts/read-arrivals.ts';
+import type { Scope } from '../../store/server/scope.ts';
+import { VIEW } from '../access/access.ts';
+import { moment, wholeNumber } from '../api/parameters.ts';
 import { jsonRoute, NOTHING, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { inOrder, rangeShape } from '../events/conditions.ts';
+import { withValidRange, rangeShape } from '../events/conditions.ts';
 import { createArrivalsReader, readAskedArrivals } from './arrivals.ts';
 import { createActivityReader } from './count-activity.ts';
 import { renderOverview } from './overview-page.ts';
@@ -21,7 +20,6 @@ import { describeConservation, describeSilence, readOverview, silencesWithin } f
 import { shareAnswers } from './share-answers.ts';
 import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
 
-/** The state of the service at a glance: the first page. */
 export function overviewArea(options: OverviewOptions): Area {
   const questions = {
     overview: shareAnswers((scope: Scope) => readOverview(options, scope)),
@@ -30,11 +28,11 @@ export function overviewArea(options: OverviewOptions): Area {
   };
   return {
     tag: 'overview',
-    navigation: [{ path: '/', label: 'Overview', icon: 'M2 9l6-6 6 6M4 8v6h8V8' }],
     routes: overviewRoutes(options, questions),
     pages: [
       {
         path: '/',
+        entry: { label: 'Overview', icon: 'M2 9l6-6 6 6M4 8v6h8V8' },
         ...VIEW,
         render: (request, { scope }) => renderOverview(request, scope, options, questions),
       },
@@ -48,7 +46,7 @@ const activityQuery = {
   source: z.string().optional().describe('source (exact match)'),
 };
 
-const arrivalsQuery = inOrder({
+const arrivalsQuery = withValidRange({
   ...activityQuery,
   bucket_seconds: z.coerce
     .number()
@@ -62,7 +60,6 @@ const arrivalsQuery = inOrder({
     .describe('approximate number of buckets, unless bucket_seconds is set'),
 });
 
-/** The routes of the overview: all of it in one answer, and its parts. */
 function overviewRoutes(
   { db, silences }: OverviewOptions,
   { overview, arrivals, activity }: OverviewQuestions,
@@ -75,7 +72,7 @@ function overviewRoutes(
         'Also answers while parts are unavailable: they are null, and `problems` has the reasons. Accounts that may not ' +
         'see all sources get no reasons of checks.',
       ...VIEW,
-      asks: NOTHING,
+      input: NOTHING,
       answer: overviewSchema,
       work: (_asked, { scope }) => overview(scope),
     }),
@@ -84,7 +81,7 @@ function overviewRoutes(
       summary: 'count arrivals by time and message type',
       description: 'The range is extended to whole buckets. Arrivals older than 14 days are counted by hour.',
       ...VIEW,
-      asks: z.object({ query: arrivalsQuery }),
+      input: z.object({ query: arrivalsQuery }),
       answer: arrivalsSchema,
       work: async ({ query: { bucket_seconds: width, until = new Date(), ...range } }, { scope }) =>
         readAskedArrivals(arrivals, scope, { ...range, until, bucketSeconds: width }),
@@ -95,7 +92,7 @@ function overviewRoutes(
       description:
         'Each number comes with `q`: the search that lists exactly its events. Numbers may be a minute old.',
       ...VIEW,
-      asks: z.object({ query: inOrder(activityQuery) }),
+      input: z.object({ query: withValidRange(activityQuery) }),
       answer: activitySchema,
       work: ({ query: { since, until = new Date(), source } }, { scope }) =>
         activity(scope, { since, until, source }),
@@ -104,7 +101,7 @@ function overviewRoutes(
       route: 'GET /silences',
       summary: 'list by source and message type how unusual the current silence is',
       ...VIEW,
-      asks: NOTHING,
+      input: NOTHING,
       answer: z.object({ items: z.array(silenceSchema), next_cursor: z.null() }),
       work: async (_asked, { scope }) => ({
         items: silencesWithin(scope, await silences()).map(describeSilence),
@@ -118,7 +115,7 @@ function overviewRoutes(
         'Without a range: everything that ever arrived. With a range: what arrived in it, to the minute, or to the ' +
         'hour if older than 14 days.',
       ...VIEW,
-      asks: z.object({ query: inOrder(rangeShape) }),
+      input: z.object({ query: withValidRange(rangeShape) }),
       answer: conservationSchema.extend({
         since: z.string().nullable().describe('start of the range; null without a range'),
         until: z.string().nullable().describe('end of the range; null without a range'),

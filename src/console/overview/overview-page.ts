@@ -1,12 +1,12 @@
 import type { Request } from 'express';
 import { z } from 'zod';
-import type { Scope } from '../../store/scope.ts';
-import { formatDuration } from '../../units.ts';
-import { readAsked } from '../api/route.ts';
-import { inOrder, rangeShape } from '../events/conditions.ts';
-import { partOf, startGathering } from '../gather.ts';
+import type { Scope } from '../../store/server/scope.ts';
+import { formatDuration } from '../../lib/text/units.ts';
+import { parseInput } from '../api/route.ts';
+import { withValidRange, rangeShape } from '../events/conditions.ts';
+import { partOf, loadParts } from '../page-parts.ts';
 import { html, type Content, type Page } from '../html/html.ts';
-import { freshnessOf, livePart, timeOf, zoneName } from '../html/elements.ts';
+import { freshnessOf, livePart, timeOf, zoneName, badge, sinceOf, withTimes } from '../html/elements.ts';
 import {
   administratorsPanel,
   alertsPanel,
@@ -17,27 +17,27 @@ import {
 import { arrivalsPanel, type ShownRange } from './arrivals-panel.ts';
 import { RANGE_NAMES, RANGES, readAskedArrivals, shortestRange } from './arrivals.ts';
 import type { CountedRange } from './count-activity.ts';
-import type { Activity, Arrivals, Overview } from './overview-schemas.ts';
+import type { Activity, Arrivals, Overview, StatusLine } from './overview-schemas.ts';
 import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
-import { answersPanel, needsPanel } from './status-panels.ts';
+import { QUESTIONS, type Question } from '../../observe/service-status.ts';
 
-const asks = z.object({
-  query: inOrder({
+const input = z.object({
+  query: withValidRange({
     range: z.enum(RANGE_NAMES, 'must be hour, day or week').optional(),
     ...rangeShape,
     source: z.string().optional(),
   }),
 });
 
-/** The first page. browser/overview.js refreshes its parts with `data-live`. */
+/** The first page. browser/pages/overview.js refreshes its parts with `data-live`. */
 export async function renderOverview(
   request: Request,
   scope: Scope,
   { firstDelivery }: Pick<OverviewOptions, 'firstDelivery'>,
   questions: OverviewQuestions,
 ): Promise<Page> {
-  const { query } = readAsked(asks, request);
-  const { read, problems } = startGathering();
+  const { query } = parseInput(input, request);
+  const { read, problems } = loadParts();
   const overview = await questions.overview(scope);
   const shown = shownRange(query, lastArrivalOf(overview, query.source), Date.parse(overview.at));
   const counted = countedRange(shown);
@@ -48,7 +48,7 @@ export async function renderOverview(
   const all = [...overview.problems, ...problems];
   return {
     title: 'Overview',
-    modules: ['overview.js', 'arrivals-chart.js'],
+    modules: ['pages/overview.js', 'charts/arrivals-chart.js'],
     content: layOutPanels({
       overview: { ...overview, problems: all },
       shown,
@@ -72,7 +72,7 @@ const DAY_MS = RANGES.day * 1000;
 
 /** The range of the address; else the shortest in which anything arrived, or the day of the last arrival. */
 function shownRange(
-  { range, since, until, source }: z.output<typeof asks>['query'],
+  { range, since, until, source }: z.output<typeof input>['query'],
   lastArrival: number | undefined,
   now: number,
 ): ShownRange {
@@ -162,3 +162,59 @@ function firstDeliveryNote(line: string): Content {
     </div>
   `;
 }
+
+const TITLES: Readonly<Record<Question, string>> = {
+  arriving: 'Arriving',
+  stored: 'Stored',
+  forwarded: 'Forwarded',
+  proven: 'Proven',
+};
+
+/** The answer to each of the four questions: its status in a word and a sentence, with the page behind it. */
+function answersPanel({ at, answers }: Overview): Content {
+  return QUESTIONS.map((question) => {
+    const { status, needs } = answers[question];
+    return html`
+      <section class="panel answer">
+        <div class="row apart">
+          <h2><a href=${status.page}>${TITLES[question]}</a></h2>
+          ${badge(status.level, status.word)}
+        </div>
+        <p>${withTimes(status.what)}</p>
+        ${statusFacts(at, status)}
+        ${needs.length > 1 && html`<p class="dim"><a href="#needs">${needs.length - 1} more</a></p>`}
+      </section>
+    `;
+  });
+}
+
+const statusFacts = (at: string, { since, remedy, page }: StatusLine): Content => [
+  since !== null && html`<p class="dim">Since ${sinceOf(at, since)}</p>`,
+  remedy !== null && html`<p><a href=${page}>${remedy}</a></p>`,
+];
+
+/** Everything that needs attention, the worst of each question first. */
+function needsPanel({ at, answers }: Overview): Content {
+  const needs = QUESTIONS.flatMap((question) => answers[question].needs);
+  return html`
+    <h2>Needs attention</h2>
+    ${
+      needs.length === 0
+        ? html`<p class="dim">Nothing needs attention.</p>`
+        : html`<ul class="plain needs">
+            ${needs.map(
+              (need) => html`
+                <li>
+                  ${badge(need.level, need.word)}
+                  <span>${withTimes(need.what)}${need.since !== null && sinceNote(at, need.since)}</span>
+                  <a href=${need.page}>${need.remedy ?? 'Open'}</a>
+                </li>
+              `,
+            )}
+          </ul>`
+    }
+  `;
+}
+
+const sinceNote = (at: string, since: string) =>
+  html` <span class="dim">(since ${sinceOf(at, since)})</span>`;

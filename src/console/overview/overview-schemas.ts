@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE } from '../../domain.ts';
-import { QUESTIONS } from '../../service-status.ts';
-import { partProblem } from '../gather.ts';
+import { MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE } from '../../events/domain.ts';
+import { QUESTIONS } from '../../observe/service-status.ts';
+import { partProblem } from '../page-parts.ts';
 
 const messageType = z.enum([...MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE]);
 const time = z.string().describe('ISO 8601, UTC');
@@ -30,7 +30,6 @@ const answer = z
 /** Whether deliveries arrive, and events are stored, forwarded and proven. */
 const answers = z.record(z.enum(QUESTIONS), answer);
 
-/** Whether a silence is unusual. */
 export const silenceSchema = z
   .object({
     source: text,
@@ -41,7 +40,6 @@ export const silenceSchema = z
   })
   .meta({ id: 'Silence' });
 
-/** Whether every acknowledged record is accounted for. */
 export const conservationSchema = z
   .object({
     adds_up: z.boolean(),
@@ -114,7 +112,6 @@ export type Silence = z.input<typeof silenceSchema>;
 export type Conservation = z.input<typeof conservationSchema>;
 export type StatusLine = z.input<typeof status>;
 
-/** Arrivals by time and message type; empty buckets are left out. */
 export const arrivalsSchema = z
   .object({
     since: time,

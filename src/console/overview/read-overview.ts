@@ -1,34 +1,30 @@
-import type { MessageType } from '../../domain.ts';
-import { answerQuestions, type Answer, type CheckLine } from '../../service-status.ts';
-import type { SealFacts, Status } from '../../status.ts';
-import type { Db } from '../../store/database.ts';
-import { describeDestinations, type ConfiguredDestination } from '../../store/destinations.ts';
-import { listProcesses, type ReportedProcess } from '../../store/processes.ts';
-import { sumArrivals, type ArrivalSum } from '../../store/read-arrivals.ts';
-import { ALL_SOURCES, isInScope, type Scope } from '../../store/scope.ts';
-import { latestCheckpoint } from '../../store/seal-log.ts';
-import { readOpenQuarantine } from '../../store/search-quarantine.ts';
-import { readSealFacts } from '../../store/verifications.ts';
-import { toAnswer } from '../api/answer.ts';
-import { startGathering } from '../gather.ts';
-import type { ActivityReader } from './count-activity.ts';
-import type { ArrivalsReader } from './arrivals.ts';
+import type { MessageType } from '../../events/domain.ts';
+import { answerQuestions, type Answer, type CheckLine } from '../../observe/service-status.ts';
+import type { SealFacts, Status } from '../../observe/status.ts';
+import type { Db } from '../../store/server/database.ts';
+import { describeDestinations, type ConfiguredDestination } from '../../store/destinations/destinations.ts';
+import { listProcesses, type ReportedProcess } from '../../store/server/processes.ts';
+import { sumArrivals, type ArrivalSum } from '../../store/counts/read-arrivals.ts';
+import { ALL_SOURCES, isInScope, type Scope } from '../../store/server/scope.ts';
+import { latestCheckpoint } from '../../store/seal/seal-log.ts';
+import { readOpenQuarantine } from '../../store/quarantine/search-quarantine.ts';
+import { readSealFacts } from '../../store/seal/verifications.ts';
+import { toAnswer } from '../api/route.ts';
+import { loadParts } from '../page-parts.ts';
+import type { createActivityReader } from './count-activity.ts';
+import type { createArrivalsReader } from './arrivals.ts';
 import type { Conservation, Overview, Silence, StatusLine } from './overview-schemas.ts';
 
-/** Whether the silence of a source and message type is unusual. */
 export interface SilenceLine {
   readonly source: string;
   readonly messageType: MessageType;
   readonly lastReceivedAt: Date | undefined;
   readonly state: 'usual' | 'unusual' | 'unknown' | 'never';
-  /** The same in words. */
   readonly sentence: string;
 }
 
-/** What the overview needs. */
 export interface OverviewOptions {
   readonly db: Db;
-  /** The checks of this process. */
   readonly readiness: () => Promise<{ readonly checks: readonly CheckLine[] }>;
   readonly silences: () => Promise<readonly SilenceLine[]>;
   readonly destinations: () => readonly ConfiguredDestination[];
@@ -39,8 +35,8 @@ export interface OverviewOptions {
 /** What page and API ask alike: those with the same scope who ask at the same time get the same answer. */
 export interface OverviewQuestions {
   readonly overview: (scope: Scope) => Promise<Overview>;
-  readonly arrivals: ArrivalsReader;
-  readonly activity: ActivityReader;
+  readonly arrivals: ReturnType<typeof createArrivalsReader>;
+  readonly activity: ReturnType<typeof createActivityReader>;
 }
 
 /**
@@ -51,7 +47,7 @@ export async function readOverview(options: OverviewOptions, scope: Scope): Prom
   const { db } = options;
   const now = new Date();
   const seesAll = scope === ALL_SOURCES;
-  const { read, problems } = startGathering();
+  const { read, problems } = loadParts();
   const [readiness, silences, sums, processes, destinations, quarantine, seal] = await Promise.all([
     read('checks', options.readiness),
     read('silences', async () => silencesWithin(scope, await options.silences())),
@@ -113,7 +109,6 @@ const describeStatus = ({ since, ...status }: Status): StatusLine => ({
   since: since?.toISOString() ?? null,
 });
 
-/** Whether everything that was acknowledged is accounted for. */
 export function describeConservation(sums: readonly ArrivalSum[]): Conservation {
   return {
     adds_up: sums.every(({ addsUp }) => addsUp),
@@ -121,11 +116,9 @@ export function describeConservation(sums: readonly ArrivalSum[]): Conservation 
   };
 }
 
-/** The silences of the sources in a scope. */
 export const silencesWithin = (scope: Scope, silences: readonly SilenceLine[]): readonly SilenceLine[] =>
   silences.filter(({ source }) => isInScope(scope, source));
 
-/** A silence for the API. */
 export const describeSilence = (silence: SilenceLine): Silence => ({
   ...toAnswer(silence),
   last_received_at: silence.lastReceivedAt?.toISOString() ?? null,
@@ -156,7 +149,6 @@ const NO_WORKER = {
 /** Checks of the service itself. The others concern single sources, or destinations, which forward all sources. */
 const SERVICE_CHECKS: ReadonlySet<string> = new Set(['database', 'queue', 'spool', 'start', 'storing']);
 
-/** The checks that a reader of a scope may see. */
 const checksWithin = (scope: Scope, checks: readonly CheckLine[]): readonly CheckLine[] =>
   scope === ALL_SOURCES
     ? checks

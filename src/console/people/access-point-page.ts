@@ -1,12 +1,13 @@
+import { exactTerm } from '../../events/search-query.ts';
 import type { Request } from 'express';
 import { z } from 'zod';
-import { summarizeAccessPoint } from '../../store/timeline.ts';
-import type { Db } from '../../store/database.ts';
-import { readDirectoryEntry } from '../../store/read-directory.ts';
-import type { Scope } from '../../store/scope.ts';
-import { formatCount } from '../../units.ts';
+import { summarizeAccessPoint } from '../../store/events/timeline.ts';
+import type { Db } from '../../store/server/database.ts';
+import { readDirectoryEntry } from '../../store/counts/read-directory.ts';
+import type { Scope } from '../../store/server/scope.ts';
+import { formatCount } from '../../lib/text/units.ts';
 import { searchAddress } from '../addresses.ts';
-import { queryOf, readQuery, textOf } from '../api/query.ts';
+import { queryOf, readQuery, textOf } from '../api/parameters.ts';
 import { cursor, mac, readEvents } from '../events/conditions.ts';
 import { html, type Page } from '../html/html.ts';
 import { factsPanel, pagerOf, timeOf } from '../html/elements.ts';
@@ -21,7 +22,7 @@ const DAY_MS = 86_400_000;
 /** The page of an access point: its facts, and its events, newest first. */
 export async function renderAccessPoint(db: Db, scope: Scope, request: Request): Promise<Page> {
   const written = queryOf(request);
-  const { asked, problems } = readQuery(query, written);
+  const { values, problems } = readQuery(query, written);
   if (problems !== undefined) {
     const problem = problems.get('mac') ?? 'is not valid';
     return {
@@ -29,11 +30,16 @@ export async function renderAccessPoint(db: Db, scope: Scope, request: Request):
       content: html`<p class="note bad">The MAC address ${problem}. <a href="/devices">Search again</a></p>`,
     };
   }
-  const address = asked.mac;
+  const address = values.mac;
   const [entry, activity, page] = await Promise.all([
     readDirectoryEntry(db, scope, 'access point', address),
     summarizeAccessPoint(db, scope, address, new Date(Date.now() - DAY_MS)),
-    readEvents(db, scope, { accessPoint: address }, { limit: EVENTS_PER_PAGE, after: asked.cursor }),
+    readEvents(
+      db,
+      scope,
+      { terms: [exactTerm('ap', address)] },
+      { limit: EVENTS_PER_PAGE, after: values.cursor },
+    ),
   ]);
   const lastSeen = entry?.lastSeen ?? page.items[0]?.occurredAt;
   const lastDay = searchAddress({ since: '24h', q: `ap:${address}` });
@@ -61,7 +67,7 @@ export async function renderAccessPoint(db: Db, scope: Scope, request: Request):
           </p>`
         : [
             eventTimeline('Events, newest first', page.items),
-            pagerOf('/devices/access-point', written, page.next),
+            pagerOf('/devices/access-point', written, page.next_cursor),
           ]
     }
   `;

@@ -1,21 +1,22 @@
 import type { Request } from 'express';
-import type { Db } from '../../store/database.ts';
-import type { Scope } from '../../store/scope.ts';
-import { only, queryOf, readQuery, textOf } from '../api/query.ts';
-import { DirectoryList } from '../browser/directory-list.js';
+import type { VNode } from 'preact';
+import { exactTerm, printSearch, type SearchTerm } from '../../events/search-query.ts';
+import { formatCount } from '../../lib/text/units.ts';
+import type { Db } from '../../store/server/database.ts';
+import type { SeenKind } from '../../store/server/schema/count-tables.ts';
+import type { Scope } from '../../store/server/scope.ts';
+import { accessPointAddress, addressOf, clientAddress, searchAddress, userAddress } from '../addresses.ts';
+import { only, queryOf, readQuery, textOf, type Written } from '../api/parameters.ts';
+import { tableOf, type Column } from '../browser/shared/table.js';
+import { pagerOf } from '../html/elements.ts';
 import { fieldOf, selectOf } from '../html/form.ts';
-import { html, type Page } from '../html/html.ts';
-import {
-  directoryQuery,
-  directorySchema,
-  KINDS_IN,
-  readDirectory,
-  type DirectoryName,
-} from './directory-schemas.ts';
+import { html, type Content, type Page } from '../html/html.ts';
+import { directoryQuery, KINDS_IN, readDirectory, type DirectoryName } from './directory-schemas.ts';
+
+type Directory = Awaited<ReturnType<typeof readDirectory>>;
+type Entry = Directory['items'][number];
 
 const TITLES: Readonly<Record<DirectoryName, string>> = { people: 'People', devices: 'Devices' };
-
-const PARAMETERS = ['q', 'kind', 'order', 'cursor'];
 
 /** The directory of people or of devices, which directory.js filters as one types. */
 export async function renderDirectory(
@@ -24,49 +25,172 @@ export async function renderDirectory(
   request: Request,
   name: DirectoryName,
 ): Promise<Page> {
-  const path = `/${name}`;
-  const written = only(queryOf(request), PARAMETERS);
-  const { asked, problems } = readQuery(directoryQuery(name), written);
-  const form = html`
-    <form method="get" action=${path} role="search" aria-label=${TITLES[name]} data-filters>
-      <div class="fields directory">
-        ${fieldOf(
-          written,
-          'q',
-          name === 'people' ? 'Name' : 'MAC address or host name',
-          'first letters',
-          problems,
-        )}
-        ${selectOf(
-          written,
-          'kind',
-          'Kind',
-          [['', 'all'], ...KINDS_IN[name].map((kind): [string, string] => [kind, `${kind}s`])],
-          problems,
-        )}
-        <input type="hidden" name="order" value=${textOf(written, 'order') ?? ''} />
-        <div class="field"><button>Search</button></div>
-      </div>
-    </form>
-  `;
-  const query = Object.fromEntries(
-    PARAMETERS.flatMap((parameter) => {
-      const text = textOf(written, parameter);
-      return text === undefined ? [] : [[parameter, text]];
-    }),
-  );
-  const list = asked && directorySchema.parse(await readDirectory(db, scope, name, asked));
+  const written = only(queryOf(request), ['q', 'kind', 'order', 'cursor']);
+  const { values, problems } = readQuery(directoryQuery(name), written);
+  const label = name === 'people' ? 'Name' : 'MAC address or host name';
+  const kinds = KINDS_IN[name].map((kind) => [kind, `${kind}s`] as const);
   return {
     title: TITLES[name],
-    modules: ['directory.js'],
+    modules: ['pages/directory.js'],
     content: html`
-      ${form}
-      <div data-directory=${path}>
-        ${
-          list !== undefined &&
-          html`<${DirectoryList} path=${path} query=${query} list=${list} now=${new Date().toISOString()} />`
-        }
+      <form method="get" action=${`/${name}`} role="search" aria-label=${TITLES[name]} data-filters>
+        <div class="fields directory">
+          ${fieldOf(written, 'q', label, 'first letters', problems)}
+          ${selectOf(written, 'kind', 'Kind', [['', 'all'], ...kinds], problems)}
+          <input type="hidden" name="order" value=${textOf(written, 'order') ?? ''} />
+          <div class="field"><button>Search</button></div>
+        </div>
+      </form>
+      <div data-directory>
+        ${values && listOf(name, written, await readDirectory(db, scope, name, values))}
       </div>
     `,
   };
+}
+
+/** The entries, with links to sort them and to the next page. */
+function listOf(
+  name: DirectoryName,
+  written: Written,
+  { since, items, next_cursor: next }: Directory,
+): Content {
+  if (items.length === 0) return nothing(name, textOf(written, 'q'));
+  const isByName = written['order'] === 'name';
+  const sortBy = (order: string) => addressOf(`/${name}`, { ...written, order, cursor: undefined });
+  const number = (heading: string, of: (entry: Entry) => number, ...actions: readonly string[]) =>
+    ({
+      heading,
+      kind: 'number',
+      cell: (entry: Entry) => countOf(entry, of(entry), since, actions),
+    }) as const;
+  const columns: readonly Column<Entry>[] = [
+    {
+      heading: 'Name',
+      kind: 'wrap',
+      isPlain: true,
+      sort: { href: sortBy('name'), order: isByName ? 'ascending' : undefined },
+      cell: nameOf,
+    },
+    { heading: 'Kind', cell: ({ kind }) => kind },
+    {
+      heading: 'Last seen',
+      sort: { href: sortBy('seen'), order: isByName ? undefined : 'descending' },
+      cell: ({ last_seen: at }) => html`<time datetime=${at.toISOString()}>${agoText(at)}</time>`,
+    },
+    { heading: '30 days', kind: 'days', isPlain: true, cell: sparkline },
+    number('Events', ({ events }) => events),
+    ...(name === 'people'
+      ? [
+          number('Logins', ({ logins }) => logins, 'login', 'network-login'),
+          number('Changes', ({ changes }) => changes, 'configuration-changed'),
+          number('Keys', ({ keys }) => keys, 'private-key-created', 'private-key-deleted'),
+        ]
+      : []),
+  ];
+  return [
+    tableOf(`${TITLES[name]}, ${isByName ? 'by name' : 'last seen first'}`, columns, items, {
+      kind: 'directory',
+    }),
+    pagerOf(`/${name}`, written, next, ['First page', 'Next page']),
+  ];
+}
+
+const ADDRESS_OF: Readonly<Record<SeenKind, (entry: Entry) => string>> = {
+  administrator: ({ name }) => userAddress(name),
+  user: ({ name }) => userAddress(name),
+  client: ({ key }) => clientAddress(key),
+  'access point': ({ key }) => accessPointAddress(key),
+};
+
+function nameOf(entry: Entry): VNode {
+  const { kind, key, name } = entry;
+  const isAddress = name === key && (kind === 'client' || kind === 'access point');
+  return html`
+    <a href=${ADDRESS_OF[kind](entry)} class=${isAddress ? 'mono' : undefined}>${name}</a>
+    ${kind === 'access point' && name !== key && html` <span class="dim mono">${key}</span>`}
+  `;
+}
+
+const UNITS = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+] as const;
+
+/** How long ago a time was, in its largest unit: `5 min ago`. */
+function agoText(time: Date): string {
+  const seconds = (Date.now() - time.getTime()) / 1000;
+  const [unit, length] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ['s', 1];
+  const text = `${Math.floor(Math.abs(seconds) / length)} ${unit}`;
+  return seconds < 0 ? `in ${text}` : `${text} ago`;
+}
+
+const EVENTS_OF: Readonly<Record<SeenKind, (entry: Entry) => readonly SearchTerm[]>> = {
+  administrator: ({ name }) => [exactTerm('user', name), exactTerm('type', 'AUDIT_LOG_ALL', 'GDPR_LOG_ALL')],
+  user: ({ name }) => [
+    exactTerm('user', name),
+    exactTerm('type', 'AUTHENTICATION_LOG_ALL', 'ACCOUNTING_LOG_ALL', 'CREDENTIAL_LOG_ALL'),
+  ],
+  client: ({ key }) => [exactTerm('client', key), { ...exactTerm('type', 'GDPR_LOG_ALL'), isExcluded: true }],
+  'access point': ({ key }) => [exactTerm('ap', key)],
+};
+
+/** A number that leads to its events. A phone does not show zeros. */
+function countOf(entry: Entry, count: number, since: Date, actions: readonly string[]): Content {
+  if (count === 0) return html`<span class="dim">–</span>`;
+  const terms = [
+    ...EVENTS_OF[entry.kind](entry),
+    ...(actions.length > 0 ? [exactTerm('action', ...actions)] : []),
+  ];
+  return html`<a href=${searchAddress({ since: since.toISOString(), q: printSearch(terms) })}
+    >${formatCount(count)}</a
+  >`;
+}
+
+const BAR = 3;
+const HEIGHT = 18;
+
+/** A bar for each day, the oldest first. */
+function sparkline({ days, events }: Entry): VNode {
+  const label = `${formatCount(events)} events in 30 days`;
+  const most = Math.max(1, ...days);
+  const width = days.length * BAR;
+  return html`
+    <svg
+      class="sparkline"
+      viewBox=${`0 0 ${width} ${HEIGHT}`}
+      width=${width}
+      height=${HEIGHT}
+      role="img"
+      aria-label=${label}
+    >
+      <title>${label}</title>
+      ${days.map((count, index) => {
+        // The smallest number is still to be seen.
+        const height = count === 0 ? 1 : Math.max(3, Math.round((count / most) * HEIGHT));
+        return html`<rect
+          class=${count === 0 ? 'none' : undefined}
+          x=${index * BAR}
+          y=${HEIGHT - height}
+          width=${BAR - 1}
+          height=${height}
+        />`;
+      })}
+    </svg>
+  `;
+}
+
+function nothing(name: DirectoryName, q: string | undefined): Content {
+  if (q === undefined) {
+    return html`<p class="empty">
+      No event has named any ${name} yet. They appear here some seconds after their first event.
+    </p>`;
+  }
+  return html`
+    <p class="empty">
+      No ${name} whose ${name === 'people' ? 'name begins' : 'MAC address or host name begins'} with${' '}
+      “${q}”. Shorten the text, or${' '}
+      <a href=${searchAddress({ q: printSearch([exactTerm('text', q)]) })}>search the events for it</a>.
+    </p>
+  `;
 }

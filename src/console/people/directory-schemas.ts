@@ -1,16 +1,13 @@
 import { z } from 'zod';
-import { SEEN_DAYS } from '../../store/roll-up-seen.ts';
-import { SEEN_KINDS, type SeenKind } from '../../store/seen-by-event.ts';
-import { directorySince, listDirectory } from '../../store/read-directory.ts';
-import type { Db } from '../../store/database.ts';
-import type { Scope } from '../../store/scope.ts';
-import { toAnswer } from '../api/answer.ts';
-import { isoTime } from '../api/moment.ts';
+import { SEEN_DAYS } from '../../store/counts/roll-up-seen.ts';
+import { directorySince, listDirectory } from '../../store/counts/read-directory.ts';
+import type { Db } from '../../store/server/database.ts';
+import type { Scope } from '../../store/server/scope.ts';
+import { toAnswer } from '../api/route.ts';
+import { isoTime, shortText, limit } from '../api/parameters.ts';
 import { cursorOf, pageOf, writeCursor } from '../api/paging.ts';
-import { limit } from '../api/query.ts';
-import { shortText } from '../api/text.ts';
+import { SEEN_KINDS, type SeenKind } from '../../store/server/schema/count-tables.ts';
 
-/** The kinds of each directory. */
 export const KINDS_IN = {
   people: ['administrator', 'user'],
   devices: ['client', 'access point'],
@@ -27,7 +24,6 @@ const place = z.object({
   lastSeen: z.coerce.date(),
 });
 
-/** The query of a directory, for its page and the API. */
 export const directoryQuery = (name: DirectoryName) =>
   z.object({
     q: shortText(MAX_PREFIX)
@@ -51,7 +47,6 @@ export type DirectoryQueryText = z.output<ReturnType<typeof directoryQuery>>;
 
 const count = z.number().int();
 
-/** A directory as the API answers it. */
 export const directorySchema = z.object({
   since: isoTime.describe(`start of the first of the ${SEEN_DAYS} days (UTC) that are counted`),
   items: z.array(
@@ -74,7 +69,6 @@ export const directorySchema = z.object({
   next_cursor: z.string().nullable(),
 });
 
-/** Reads a page of a directory, as the API answers it. */
 export async function readDirectory(
   db: Db,
   scope: Scope,
@@ -88,15 +82,15 @@ export async function readDirectory(
     limit: size + 1,
     after: cursor,
   });
-  const { items, next } = pageOf(found, size, ({ kind: ofKind, key, label, lastSeen }) =>
+  const page = pageOf(found, size, ({ kind: ofKind, key, label, lastSeen }) =>
     writeCursor({ kind: ofKind, key, label, lastSeen }),
   );
-  const named = items.map((entry) => ({
+  const items = page.items.map((entry) => ({
     ...toAnswer(entry),
     name: entry.name ?? entry.key,
     days: [...entry.days],
   }));
-  return { since: directorySince(new Date()), items: named, next_cursor: next ?? null };
+  return { since: directorySince(new Date()), ...page, items };
 }
 
 /** The beginning of a MAC address in its usual notation, if the text can be one. */

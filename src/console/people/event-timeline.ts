@@ -1,14 +1,13 @@
 import type { VNode } from 'preact';
-import { accessPointIn, sentenceOfEvent, titleOfEvent } from '../../event-words.ts';
-import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
-import { formatCount } from '../../units.ts';
+import { accessPointIn, sentenceOfEvent, titleOfEvent } from '../../events/event-words.ts';
+import { viewEvent, type StoredEvent } from '../../events/stored-event.ts';
+import { formatCount } from '../../lib/text/units.ts';
 import { eventAddress } from '../addresses.ts';
 import { accessPointCell, cellOf } from '../events/event-table.ts';
 import { html, type Content } from '../html/html.ts';
 import { timeOf } from '../html/elements.ts';
-import { factsOf } from '../browser/facts.js';
-import { tableOf, type Column } from '../browser/table.js';
-import { foldBursts, type Burst } from './bursts.ts';
+import { factsOf } from '../browser/shared/facts.js';
+import { tableOf, type Column } from '../browser/shared/table.js';
 
 /** A column of the timeline that is left out of the rows if it says the same in all. */
 interface FactColumn {
@@ -77,7 +76,6 @@ const columnOf = ({ heading, cell }: FactColumn): Column<Burst<StoredEvent>> => 
   cell: ([event]) => cell(event),
 });
 
-/** Equal events say the same sentence of the same source. */
 const saysOf = (event: StoredEvent) =>
   [event.messageType, titleOfEvent(event), sentenceOfEvent(event), event.source].join('\n');
 
@@ -102,3 +100,31 @@ function sentenceCell(burst: Burst<StoredEvent>): VNode {
     </details>
   `;
 }
+
+/** Events that say the same, one soon after the other, in the order of a list. */
+export type Burst<Event> = readonly [Event, ...Event[]];
+
+type Timed = Pick<StoredEvent, 'occurredAt'>;
+
+/** Two equal events with a longer time between them are not of one burst. Access points report clients every 10 minutes or sooner. */
+export const BURST_GAP_MS = 15 * 60_000;
+
+/** Folds neighbours of a list, in order of time either way, for which `saysOf` has the same text. Each event stays in its place. */
+export function foldBursts<Event extends Timed>(
+  events: readonly Event[],
+  saysOf: (event: Event) => string,
+): readonly Burst<Event>[] {
+  const bursts: [Event, ...Event[]][] = [];
+  let last: Event | undefined;
+  for (const event of events) {
+    const burst = bursts.at(-1);
+    if (burst !== undefined && last !== undefined && saysOf(last) === saysOf(event) && isSoon(last, event)) {
+      burst.push(event);
+    } else bursts.push([event]);
+    last = event;
+  }
+  return bursts;
+}
+
+const isSoon = (one: Timed, other: Timed) =>
+  Math.abs(Date.parse(one.occurredAt) - Date.parse(other.occurredAt)) <= BURST_GAP_MS;

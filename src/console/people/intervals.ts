@@ -1,7 +1,5 @@
-import type { StoredEvent } from '../../store/stored-event.ts';
-import { viewEvent } from '../../store/stored-event.ts';
+import { viewEvent, type StoredEvent } from '../../events/stored-event.ts';
 
-/** A time from one instant to another, which may be the same. */
 export interface Interval {
   readonly from: Date;
   readonly to: Date;
@@ -18,7 +16,7 @@ export interface Session extends Interval {
 }
 
 /**
- * The sessions that accounting events tell of, in order of their start. Events with the same session id and client are of one
+ * The sessions that accounting events describe, in order of their start. Events with the same session id and client are of one
  * session; one without an id is a session of its own.
  */
 export function sessionsOf(events: readonly StoredEvent[]): readonly Session[] {

@@ -1,47 +1,37 @@
 import { z } from 'zod';
-import type { Db } from '../../store/database.ts';
-import { summarizeClient, summarizeUser } from '../../store/timeline.ts';
-import { VIEW } from '../access/rule.ts';
-import { toAnswer } from '../api/answer.ts';
-import { limit } from '../api/query.ts';
-import { jsonRoute, type ApiRoute } from '../api/route.ts';
+import { recordEnded } from '../../store/access/operator-log.ts';
+import type { Db } from '../../store/server/database.ts';
+import { summarizeClient, summarizeUser } from '../../store/events/timeline.ts';
+import { VIEW } from '../access/access.ts';
+import { toAnswer, jsonRoute, type ApiRoute } from '../api/route.ts';
+import { limit } from '../api/parameters.ts';
 import type { Area } from '../area.ts';
-import { inOrder, mac, rangeShape, userName } from '../events/conditions.ts';
-import { recordLook } from './looks.ts';
+import { withValidRange, mac, rangeShape, userName } from '../events/conditions.ts';
 import { renderAccessPoint } from './access-point-page.ts';
 import { renderDirectory } from './directory-page.ts';
 import { directoryQuery, directorySchema, readDirectory } from './directory-schemas.ts';
 import { clientSchema, positionsSchema, wholeRange, userSchema } from './people-schemas.ts';
 import { renderClient, renderUser } from './timeline-pages.ts';
-import { readPlaces } from './whereabouts.ts';
+import { readPlaces } from './client-location.ts';
 
-/** The activity of users and clients, and where they were. */
 export function peopleArea({ db }: { readonly db: Db }): Area {
   return {
     tag: 'people',
-    navigation: [
-      {
-        path: '/people',
-        label: 'People',
-        group: 'Investigate',
-        icon: 'M8 8a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM2.5 14c.5-3 2.5-4.5 5.5-4.5s5 1.5 5.5 4.5',
-      },
-      {
-        path: '/devices',
-        label: 'Devices',
-        group: 'Investigate',
-        icon: 'M2 3h12v8H2zM5.5 14h5M8 11v3',
-      },
-    ],
     routes: peopleRoutes(db),
     pages: [
       {
         path: '/people',
+        entry: {
+          label: 'People',
+          group: 'Investigate',
+          icon: 'M8 8a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM2.5 14c.5-3 2.5-4.5 5.5-4.5s5 1.5 5.5 4.5',
+        },
         ...VIEW,
         render: (request, { scope }) => renderDirectory(db, scope, request, 'people'),
       },
       {
         path: '/devices',
+        entry: { label: 'Devices', group: 'Investigate', icon: 'M2 3h12v8H2zM5.5 14h5M8 11v3' },
         ...VIEW,
         render: (request, { scope }) => renderDirectory(db, scope, request, 'devices'),
       },
@@ -58,7 +48,7 @@ export function peopleArea({ db }: { readonly db: Db }): Area {
 
 const RANGE_NOTE = 'The default range is the last 7 days. The operator log records each request.';
 
-const range = inOrder(rangeShape);
+const range = withValidRange(rangeShape);
 const clientPath = z.object({ mac: mac('MAC address of the client, in any notation') });
 
 function peopleRoutes(db: Db): readonly ApiRoute[] {
@@ -67,7 +57,7 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
       route: 'GET /people',
       summary: 'list administrators and users of the network, with their logins, changes and keys of 30 days',
       ...VIEW,
-      asks: z.object({ query: directoryQuery('people') }),
+      input: z.object({ query: directoryQuery('people') }),
       answer: directorySchema,
       work: ({ query }, { scope }) => readDirectory(db, scope, 'people', query),
     }),
@@ -75,7 +65,7 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
       route: 'GET /devices',
       summary: 'list clients and access points, with their events of 30 days',
       ...VIEW,
-      asks: z.object({ query: directoryQuery('devices') }),
+      input: z.object({ query: directoryQuery('devices') }),
       answer: directorySchema,
       work: ({ query }, { scope }) => readDirectory(db, scope, 'devices', query),
     }),
@@ -84,14 +74,14 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
       summary: 'summarize a user: first and last seen, event types, devices and access points',
       description: RANGE_NOTE,
       ...VIEW,
-      asks: z.object({ path: z.object({ name: userName }), query: range }),
+      input: z.object({ path: z.object({ name: userName }), query: range }),
       answer: userSchema,
       async work({ path: { name }, query }, { operator, scope }) {
-        const asked = wholeRange(query);
-        await recordLook(db, operator, name, asked);
-        const user = await summarizeUser(db, scope, name, asked.since, asked.until);
+        const period = wholeRange(query);
+        await recordEnded(db, { operator, action: 'timeline.read', subject: name, details: period });
+        const user = await summarizeUser(db, scope, name, period.since, period.until);
         const access_points = user.accessPoints.map(toAnswer);
-        return { name, ...asked, ...toAnswer(user), access_points, devices: user.devices.map(toAnswer) };
+        return { name, ...period, ...toAnswer(user), access_points, devices: user.devices.map(toAnswer) };
       },
     }),
     jsonRoute({
@@ -99,15 +89,15 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
       summary: 'summarize a client: first and last seen, event types, users, access points and SSIDs',
       description: RANGE_NOTE,
       ...VIEW,
-      asks: z.object({ path: clientPath, query: range }),
+      input: z.object({ path: clientPath, query: range }),
       answer: clientSchema,
       async work({ path, query }, { operator, scope }) {
-        const asked = wholeRange(query);
-        await recordLook(db, operator, path.mac, asked);
-        const client = await summarizeClient(db, scope, path.mac, asked.since, asked.until);
+        const period = wholeRange(query);
+        await recordEnded(db, { operator, action: 'timeline.read', subject: path.mac, details: period });
+        const client = await summarizeClient(db, scope, path.mac, period.since, period.until);
         return {
           ...path,
-          ...asked,
+          ...period,
           ...toAnswer(client),
           users: client.users.map(toAnswer),
           access_points: client.accessPoints.map(toAnswer),
@@ -125,17 +115,17 @@ const positionsRoute = (db: Db) =>
     summary: 'list the positions of a client, with estimated positions of the access points',
     description: `Returns the newest observations of the range. ${RANGE_NOTE}`,
     ...VIEW,
-    asks: z.object({
+    input: z.object({
       path: clientPath,
-      query: inOrder({ ...rangeShape, limit: limit(500, 5_000) }),
+      query: withValidRange({ ...rangeShape, limit: limit(500, 5_000) }),
     }),
     answer: positionsSchema,
     async work({ path, query }, { operator, scope }) {
-      const asked = wholeRange(query);
-      await recordLook(db, operator, path.mac, asked);
-      const { positions, accessPoints } = await readPlaces(db, scope, path.mac, asked, query.limit);
+      const period = wholeRange(query);
+      await recordEnded(db, { operator, action: 'timeline.read', subject: path.mac, details: period });
+      const { positions, accessPoints } = await readPlaces(db, scope, path.mac, period, query.limit);
       return {
-        ...asked,
+        ...period,
         items: positions.map(toAnswer),
         access_points: accessPoints.map((one) => ({ ...toAnswer(one), ap_mac: one.mac })),
       };

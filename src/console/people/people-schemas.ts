@@ -1,21 +1,24 @@
 import { z } from 'zod';
-import { MESSAGE_TYPES } from '../../domain.ts';
-import { isoTime } from '../api/moment.ts';
-import { cursor, inOrder, mac, rangeShape, typeShape, userName, type Range } from '../events/conditions.ts';
+import { MESSAGE_TYPES } from '../../events/domain.ts';
+import type { WholeRange } from '../../lib/text/parse-time.ts';
+import type { TimeRange } from '../../store/partitions/time-slices.ts';
+import { isoTime } from '../api/parameters.ts';
+import { cursor, withValidRange, mac, rangeShape, typeShape, userName } from '../events/conditions.ts';
 
 /** The default range of a user or a client, in days. */
 export const USUAL_DAYS = 7;
 
 const timeline = { ...rangeShape, ...typeShape, cursor };
 
-/** The query of the page of a user. */
-export const userQuery = inOrder({ name: userName, ...timeline });
+export const userQuery = withValidRange({ name: userName, ...timeline });
 
-/** The query of the page of a client. */
-export const clientQuery = inOrder({ mac: mac('MAC address of the client, in any notation'), ...timeline });
+export const clientQuery = withValidRange({
+  mac: mac('MAC address of the client, in any notation'),
+  ...timeline,
+});
 
 /** Completes a range: by default it ends now and is seven days long. */
-export function wholeRange({ since, until = new Date() }: Range): WholeRange {
+export function wholeRange({ since, until = new Date() }: TimeRange): WholeRange {
   return { since: since ?? new Date(until.getTime() - USUAL_DAYS * 86_400_000), until };
 }
 
@@ -34,7 +37,6 @@ const summary = {
   is_complete: z.boolean().describe('false if a part of the query timed out and is missing'),
 };
 
-/** A user in a time range, as the API answers it. */
 export const userSchema = z
   .object({
     name: z.string(),
@@ -44,7 +46,6 @@ export const userSchema = z
   })
   .meta({ id: 'User' });
 
-/** A client in a time range, as the API answers it. */
 export const clientSchema = z
   .object({
     mac: z.string(),
@@ -68,7 +69,6 @@ const positionSchema = z
   })
   .meta({ id: 'ClientPosition' });
 
-/** The positions of a client for the API. */
 export const positionsSchema = z.object({
   since: time,
   until: time,
@@ -85,9 +85,3 @@ export const positionsSchema = z.object({
     )
     .describe('estimated positions of the access points that received the client'),
 });
-
-/** A range that has both ends. */
-export interface WholeRange {
-  readonly since: Date;
-  readonly until: Date;
-}

@@ -1,18 +1,17 @@
 import type { VNode } from 'preact';
-import { formatDuration } from '../../units.ts';
-import { localText } from '../browser/local-time.js';
-import { html } from '../html/html.ts';
+import { formatDuration, countOf } from '../../lib/text/units.ts';
+import { localText } from '../browser/shared/local-time.js';
+import { html, type Content } from '../html/html.ts';
 import { inZone } from '../html/time-zone.ts';
-import type { Interval } from './intervals.ts';
-import type { WholeRange } from './people-schemas.ts';
+import { type Interval, sessionsOf, staysOf, type Session, type Sighting } from './intervals.ts';
+import type { WholeRange } from '../../lib/text/parse-time.ts';
+import type { StoredEvent } from '../../events/stored-event.ts';
 
-/** A line of the drawing with its bars. */
-export interface Lane {
+interface Lane {
   readonly label: string;
   readonly bars: readonly (Interval & { readonly text: string; readonly isOpen?: boolean })[];
 }
 
-/** Units of the time axis, whatever its width on the page. */
 const LENGTH = 1000;
 const TICKS = 5;
 
@@ -20,7 +19,7 @@ const TICKS = 5;
 const SHORTEST = 3;
 
 /** Intervals as bars on a time axis, a lane each; pointing at a bar shows its times. */
-export const timeBars = (title: string, { since, until }: WholeRange, lanes: readonly Lane[]): VNode =>
+const timeBars = (title: string, { since, until }: WholeRange, lanes: readonly Lane[]): VNode =>
   inZone((zone) => {
     const length = Math.max(1, until.getTime() - since.getTime());
     const at = (time: Date) =>
@@ -69,4 +68,56 @@ function describe({ from, to, isOpen }: Lane['bars'][number], zone: string): str
   return isOpen === true
     ? `${localText(from, zone)}, no end known`
     : `${localText(from, zone)} to ${localText(to, zone)} (${length})`;
+}
+
+/** More lanes than this are unreadable. */
+const MOST_LANES = 12;
+
+/** The sessions in a range as bars on a time axis, a lane for each name that `laneOf` gives. */
+export function sessionBars(
+  events: readonly StoredEvent[],
+  range: WholeRange,
+  laneOf: (session: Session) => string,
+): Content {
+  const sessions = sessionsOf(events);
+  if (sessions.length === 0) return undefined;
+  const lanes = lanesOf(sessions, laneOf, ({ from, to, hasEnded, user, ssid, apMac }) => ({
+    from,
+    to: hasEnded ? to : range.until,
+    isOpen: !hasEnded,
+    text: [user, ssid, apMac].filter(Boolean).join(' · '),
+  }));
+  return html`<h2>Sessions</h2>
+    ${timeBars('Sessions over time', range, lanes)}`;
+}
+
+const lanesOf = <One extends Interval>(
+  all: readonly One[],
+  laneOf: (one: One) => string,
+  barOf: (one: One, label: string) => Lane['bars'][number],
+): readonly Lane[] =>
+  [...Map.groupBy(all, laneOf)]
+    .slice(0, MOST_LANES)
+    .map(([label, ofLane]) => ({ label, bars: ofLane.map((one) => barOf(one, label)) }));
+
+/** Which access point received a client best, as bars on a time axis, a lane for each access point. */
+export function roamingBars(
+  sightings: readonly Sighting[],
+  range: WholeRange,
+  names: ReadonlyMap<string, string>,
+): Content {
+  const stays = staysOf(sightings);
+  if (stays.length === 0) return undefined;
+  const nameOf = (mac: string | null) => (mac === null ? '' : (names.get(mac) ?? mac));
+  const lanes = lanesOf(
+    stays,
+    ({ apMac }) => nameOf(apMac),
+    ({ from, to, sightings: times }, label) => ({
+      from,
+      to,
+      text: `${label}, seen ${countOf(times, 'time')}`,
+    }),
+  );
+  return html`<h2>Access points over time</h2>
+    ${timeBars('Access points over time', range, lanes)}`;
 }

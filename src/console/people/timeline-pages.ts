@@ -1,31 +1,31 @@
 import type { Request } from 'express';
-import { MESSAGE_TYPES, type MessageType } from '../../domain.ts';
-import { TYPE_TITLES } from '../../event-words.ts';
-import { exactly, printSearch, type SearchTerm } from '../../search-query.ts';
-import { accessPointNames } from '../../store/positions.ts';
-import type { Db } from '../../store/database.ts';
-import type { EventFilter } from '../../store/event-filter.ts';
-import type { EventPage } from '../../store/event-pages.ts';
-import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
-import { summarizeClient, summarizeUser } from '../../store/timeline.ts';
-import type { ClientSummary, SeenWith, UserSummary } from '../../store/timeline.ts';
-import type { Scope } from '../../store/scope.ts';
-import { formatCount } from '../../units.ts';
+import { MESSAGE_TYPES, type MessageType } from '../../events/domain.ts';
+import { TYPE_TITLES } from '../../events/event-words.ts';
+import { FIELDS } from '../../events/message-types.ts';
+import { exactTerm, printSearch, type SearchTerm } from '../../events/search-query.ts';
+import { accessPointNames } from '../../store/events/positions.ts';
+import { recordEnded } from '../../store/access/operator-log.ts';
+import type { Db } from '../../store/server/database.ts';
+import type { EventFilter } from '../../store/events/event-filter.ts';
+import type { EventPage } from '../../store/events/event-pages.ts';
+import { viewEvent, type StoredEvent } from '../../events/stored-event.ts';
+import { summarizeClient, summarizeUser } from '../../store/events/timeline.ts';
+import type { ClientSummary, SeenWith, UserSummary } from '../../store/events/timeline.ts';
+import type { Scope } from '../../store/server/scope.ts';
+import { formatCount } from '../../lib/text/units.ts';
 import type { Visitor } from '../access/access.ts';
-import { addressOf, clientAddress, searchAddress, userAddress } from '../addresses.ts';
-import type { Query } from '../addresses.ts';
+import { addressOf, clientAddress, searchAddress, userAddress, type Query } from '../addresses.ts';
 import type { PageOf } from '../api/paging.ts';
-import { queryOf, readQuery, textOf, withBeginning, type Problems, type Written } from '../api/query.ts';
+import { queryOf, readQuery, textOf, withBeginning, type Problems, type Written } from '../api/parameters.ts';
 import { readEvents } from '../events/conditions.ts';
 import { rangeFields, rangeLinks, typeSelect } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { pagerOf, timeOf } from '../html/elements.ts';
-import { factsOf } from '../browser/facts.js';
-import { roamingBars, sessionBars } from './activity-bars.ts';
+import { factsOf } from '../browser/shared/facts.js';
+import { roamingBars, sessionBars } from './time-bars.ts';
 import { eventTimeline } from './event-timeline.ts';
-import { recordLook } from './looks.ts';
 import { clientQuery, userQuery, USUAL_DAYS, wholeRange } from './people-schemas.ts';
-import { accessPointName, readPlaces, strongestOfEachTime, whereaboutsOf } from './whereabouts.ts';
+import { accessPointName, readPlaces, strongestOfEachTime, clientLocationOf } from './client-location.ts';
 
 const USER: Subject = { path: '/people/user', parameter: 'name' };
 const CLIENT: Subject = { path: '/people/client', parameter: 'mac' };
@@ -42,9 +42,12 @@ const EVENTS_PER_PAGE = 50;
 /** A map with more dots is unreadable. */
 const OBSERVATIONS = 500;
 
-/** What a person does. Events of the other types with the name of a user happened to the user. */
-const USER_DOES = ['AUDIT_LOG_ALL', 'GDPR_LOG_ALL', 'AUTHENTICATION_LOG_ALL', 'ACCOUNTING_LOG_ALL'] as const;
-const HAPPENS_TO_USER = ['CREDENTIAL_LOG_ALL', 'EMAIL_LOG_ALL', 'SMS_LOG_ALL'] as const;
+const HAPPENS_TO_USER: readonly MessageType[] = ['CREDENTIAL_LOG_ALL', 'EMAIL_LOG_ALL', 'SMS_LOG_ALL'];
+
+/** What a person does: events of all other types with the name of a user. */
+const USER_DOES = MESSAGE_TYPES.filter(
+  (type) => FIELDS[type].some(({ column }) => /^user_?name$/.test(column)) && !HAPPENS_TO_USER.includes(type),
+);
 
 /** `GDPR_LOG_ALL` names the client whose data an administrator had deleted or downloaded. */
 const CLIENT_DOES = MESSAGE_TYPES.filter((type) => type !== 'GDPR_LOG_ALL');
@@ -52,19 +55,20 @@ const CLIENT_DOES = MESSAGE_TYPES.filter((type) => type !== 'GDPR_LOG_ALL');
 /** The page of a person: what the person did, what happened to the person, sessions and devices. */
 export async function renderUser(db: Db, { operator, scope }: Visitor, request: Request): Promise<Page> {
   const written = withBeginning(queryOf(request), USUAL_DAYS);
-  const { asked, problems } = readQuery(userQuery, written);
+  const { values, problems } = readQuery(userQuery, written);
   const title = textOf(written, 'name') ?? '';
   if (problems !== undefined) return { title, content: timelineForm(USER, written, problems) };
-  const { name: user, type, since, until } = asked;
-  const range = wholeRange(asked);
+  const { name: user, type, since, until } = values;
+  const range = wholeRange(values);
   // Further pages belong to the same look.
-  if (asked.cursor === undefined) await recordLook(db, operator, user, range);
-  const named = exactly('user', user);
-  const mentioned = [exactly('text', user), { ...named, isExcluded: true }];
+  if (values.cursor === undefined)
+    await recordEnded(db, { operator, action: 'timeline.read', subject: user, details: range });
+  const named = exactTerm('user', user);
+  const mentioned = [exactTerm('text', user), { ...named, isExcluded: true }];
   const read = eventsReader(db, scope, { since, until });
   const [summary, did, addressed, mentions, sessions] = await Promise.all([
     summarizeUser(db, scope, user, range.since, range.until),
-    read([named], type ?? USER_DOES, EVENTS_PER_PAGE, asked.cursor),
+    read([named], type ?? USER_DOES, EVENTS_PER_PAGE, values.cursor),
     read([named], HAPPENS_TO_USER, EVENTS_PER_PAGE),
     read(mentioned, ['AUDIT_LOG_ALL'], EVENTS_PER_PAGE),
     read([named], ['ACCOUNTING_LOG_ALL'], OBSERVATIONS),
@@ -87,10 +91,10 @@ export async function renderUser(db: Db, { operator, scope }: Visitor, request: 
     ${timelineForm(USER, written)}
     <div class="panels">${panels}</div>
     ${sessionBars(sessions.items, range, ({ clientMac }) => clientMac ?? 'unknown client')}
-    ${didOf('Did', USER, written, did, printSearch([named, exactly('type', ...(type ?? USER_DOES))]))}
+    ${didOf('Did', USER, written, did, printSearch([named, exactTerm('type', ...(type ?? USER_DOES))]))}
     ${affectedOf(affected, written, [
-      printSearch([named, exactly('type', ...HAPPENS_TO_USER)]),
-      printSearch([...mentioned, exactly('type', 'AUDIT_LOG_ALL')]),
+      printSearch([named, exactTerm('type', ...HAPPENS_TO_USER)]),
+      printSearch([...mentioned, exactTerm('type', 'AUDIT_LOG_ALL')]),
     ])}
   `;
   return { title, content };
@@ -99,16 +103,17 @@ export async function renderUser(db: Db, { operator, scope }: Visitor, request: 
 /** The page of a client: sessions, roaming, positions, what it did, and what happened to it. */
 export async function renderClient(db: Db, { operator, scope }: Visitor, request: Request): Promise<Page> {
   const written = withBeginning(queryOf(request), USUAL_DAYS);
-  const { asked, problems } = readQuery(clientQuery, written);
+  const { values, problems } = readQuery(clientQuery, written);
   if (problems !== undefined) return refuse(written, problems);
-  const { mac, type, since, until } = asked;
-  const range = wholeRange(asked);
-  if (asked.cursor === undefined) await recordLook(db, operator, mac, range);
-  const named = exactly('client', mac);
+  const { mac, type, since, until } = values;
+  const range = wholeRange(values);
+  if (values.cursor === undefined)
+    await recordEnded(db, { operator, action: 'timeline.read', subject: mac, details: range });
+  const named = exactTerm('client', mac);
   const read = eventsReader(db, scope, { since, until });
   const [summary, did, affected, sessions, logins, places] = await Promise.all([
     summarizeClient(db, scope, mac, range.since, range.until),
-    read([named], type ?? CLIENT_DOES, EVENTS_PER_PAGE, asked.cursor),
+    read([named], type ?? CLIENT_DOES, EVENTS_PER_PAGE, values.cursor),
     read([named], ['GDPR_LOG_ALL'], EVENTS_PER_PAGE),
     read([named], ['ACCOUNTING_LOG_ALL'], OBSERVATIONS),
     read([named], ['AUTHENTICATION_LOG_ALL'], OBSERVATIONS),
@@ -135,9 +140,9 @@ export async function renderClient(db: Db, { operator, scope }: Visitor, request
     ${sessionBars(sessions.items, range, ({ ssid, user }) => [user, ssid].filter(Boolean).join(' on ') || 'session')}
     ${roamingBars(sightings, range, new Map([...places.names, ...names]))}
     <h2>Location</h2>
-    ${whereaboutsOf(mac, places, OBSERVATIONS)}
-    ${didOf('Activity', CLIENT, written, did, printSearch([named, exactly('type', ...(type ?? CLIENT_DOES))]))}
-    ${affectedOf(affected.items, written, [printSearch([named, exactly('type', 'GDPR_LOG_ALL')])])}
+    ${clientLocationOf(mac, places, OBSERVATIONS)}
+    ${didOf('Activity', CLIENT, written, did, printSearch([named, exactTerm('type', ...(type ?? CLIENT_DOES))]))}
+    ${affectedOf(affected.items, written, [printSearch([named, exactTerm('type', 'GDPR_LOG_ALL')])])}
   `;
   return { title: `Client ${mac}`, content };
 }
@@ -151,7 +156,12 @@ const eventsReader =
     limit: number,
     after?: EventPage['after'],
   ) =>
-    readEvents(db, scope, { ...range, terms, messageTypes }, { limit, after });
+    readEvents(
+      db,
+      scope,
+      { ...range, terms: [...terms, exactTerm('type', ...messageTypes)] },
+      { limit, after },
+    );
 
 /** The names of access points by MAC address: those in the inventory at the time of these events, else those in records. */
 async function namesOf(
@@ -218,7 +228,7 @@ function didOf(
     ${
       page.items.length === 0
         ? html`<p class="empty">No events in this range. Choose a longer range or all types.</p>`
-        : [eventTimeline(`${title}, newest first`, page.items), pagerOf(path, written, page.next)]
+        : [eventTimeline(`${title}, newest first`, page.items), pagerOf(path, written, page.next_cursor)]
     }
   `;
 }

@@ -1,12 +1,13 @@
 import { z } from 'zod';
-import type { Db } from '../../store/database.ts';
-import { recordAction } from '../../store/operator-log.ts';
-import { addReplay, NO_REPLAYS, discardQuarantined, type Replay } from '../../store/quarantine.ts';
-import { countOpen, readContent, type Quarantined } from '../../store/search-quarantine.ts';
-import type { Scope } from '../../store/scope.ts';
-import { CHANGE_QUARANTINE, hasAccess, VIEW } from '../access/rule.ts';
-import { toAnswer } from '../api/answer.ts';
-import { jsonRoute, readAsked, streamRoute, type ApiRoute } from '../api/route.ts';
+import { groupByBytes, replayQuarantined, type ReplayContext } from '../../replay/replay.ts';
+import type { Db } from '../../store/server/database.ts';
+import { recordAction } from '../../store/access/operator-log.ts';
+import { addReplay, NO_REPLAYS, discardQuarantined, type Replay } from '../../store/quarantine/quarantine.ts';
+import { countOpen, readContent, type Quarantined } from '../../store/quarantine/search-quarantine.ts';
+import type { Scope } from '../../store/server/scope.ts';
+import { CHANGE_QUARANTINE, hasAccess, VIEW } from '../access/access.ts';
+import { toAnswer, jsonRoute, parseInput, streamRoute, type ApiRoute } from '../api/route.ts';
+import { pageSchema } from '../api/paging.ts';
 import type { Area } from '../area.ts';
 import type { Notice } from '../html/navigation.ts';
 import { quarantinedPage, renderQuarantine } from './quarantine-pages.ts';
@@ -17,33 +18,36 @@ import {
   replaySchema,
   toQuarantinedAnswer,
   toReplayAnswer,
-} from './quarantine-schemas.ts';
-import { choosePart, describeChoice, describeQuarantined, readQuarantine } from './read-quarantine.ts';
+  choosePart,
+  describeChoice,
+  describeQuarantined,
+  readQuarantine,
+} from './read-quarantine.ts';
 
 const SEE_CONTENT = { needs: 'quarantine.content', data: 'by source' } as const;
 
-/** Quarantined items: listing, replaying, discarding. */
 export function quarantineArea(options: QuarantineOptions): Area {
   const { db } = options;
   return {
     tag: 'quarantine',
-    navigation: [
-      {
-        path: '/quarantine',
-        label: 'Quarantine',
-        group: 'Delivery',
-        icon: 'M8 2l6.5 11.5h-13zM8 6.5v3M8 11.5h.01',
-        needsPerson: ({ scope }) => openItems(db, scope),
-      },
-    ],
     routes: quarantineRoutes(options),
     pages: [
-      { path: '/quarantine', ...VIEW, render: (request, visitor) => renderQuarantine(db, visitor, request) },
+      {
+        path: '/quarantine',
+        entry: {
+          label: 'Quarantine',
+          group: 'Delivery',
+          icon: 'M8 2l6.5 11.5h-13zM8 6.5v3M8 11.5h.01',
+          needsPerson: ({ scope }) => openItems(db, scope),
+        },
+        ...VIEW,
+        render: (request, visitor) => renderQuarantine(db, visitor, request),
+      },
       {
         path: '/quarantine/:quarantine_id',
         ...VIEW,
         async render(request, visitor) {
-          const { path } = readAsked(oneQuarantined, request);
+          const { path } = parseInput(oneQuarantined, request);
           const described = await describeQuarantined(db, visitor.scope, path.quarantine_id);
           const maySee = hasAccess(visitor, SEE_CONTENT);
           const content = maySee ? await readContent(db, visitor.scope, path.quarantine_id) : undefined;
@@ -64,16 +68,7 @@ async function openItems(db: Db, scope: Scope): Promise<Notice | undefined> {
   return { kind: 'warn', mark, text: `Quarantine: ${mark} open` };
 }
 
-/** What the pages and routes of quarantine need. */
-export interface QuarantineOptions {
-  readonly db: Db;
-  /** Processes these items of the scope again, as new deliveries. Stops between two items when the signal fires. */
-  readonly replay: (
-    scope: Scope,
-    items: readonly Quarantined[],
-    signal: AbortSignal,
-  ) => Promise<readonly Replay[]>;
-}
+type QuarantineOptions = Omit<ReplayContext, 'scope' | 'giveUp'>;
 
 const oneQuarantined = z.object({
   path: z.object({ quarantine_id: z.uuid('must be the id of a quarantined item') }),
@@ -89,15 +84,11 @@ const listRoute = (db: Db) =>
     route: 'GET /quarantine',
     summary: 'list quarantined items, newest first',
     ...VIEW,
-    asks: z.object({ query: quarantineQuery }),
-    answer: z.object({
-      items: z.array(quarantinedSchema),
-      next_cursor: z.string().nullable(),
-      total: z.number().int(),
-    }),
+    input: z.object({ query: quarantineQuery }),
+    answer: pageSchema(quarantinedSchema).extend({ total: z.number().int() }),
     async work({ query }, { scope }) {
-      const { items, next, total } = await readQuarantine(db, scope, query);
-      return { items: items.map(toQuarantinedAnswer), next_cursor: next ?? null, total };
+      const page = await readQuarantine(db, scope, query);
+      return { ...page, items: page.items.map(toQuarantinedAnswer) };
     },
   });
 
@@ -106,7 +97,7 @@ const oneRoute = (db: Db) =>
     route: 'GET /quarantine/{quarantine_id}',
     summary: 'get one quarantined item and the result of its replay',
     ...VIEW,
-    asks: oneQuarantined,
+    input: oneQuarantined,
     answer: quarantinedSchema.extend({
       replay_of: z.string().nullable().describe('id of the item whose replay quarantined this one'),
       again: z
@@ -125,7 +116,7 @@ const contentRoute = (db: Db) =>
     route: 'GET /quarantine/{quarantine_id}/content',
     summary: 'download the original content of one item',
     ...SEE_CONTENT,
-    asks: oneQuarantined,
+    input: oneQuarantined,
     mediaTypes: { 'application/octet-stream': 'the content; empty if the item was discarded' },
     async work({ path: { quarantine_id: id } }, { scope }, response) {
       await describeQuarantined(db, scope, id);
@@ -136,16 +127,17 @@ const contentRoute = (db: Db) =>
 
 const next = z.string().nullable().describe('cursor of the next part; null after the last part');
 
-const replayRoute = ({ db, replay }: QuarantineOptions) =>
+const replayRoute = (options: QuarantineOptions) =>
   jsonRoute({
     route: 'POST /quarantine/replay',
     summary: 'replay the chosen items',
     description:
       'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.',
     ...CHANGE_QUARANTINE,
-    asks: z.object({ body: chosenBody }),
+    input: z.object({ body: chosenBody }),
     answer: z.object({ results: z.array(replaySchema), next_cursor: next }),
-    async work({ body }, { operator, scope, signal }) {
+    async work({ body }, { operator, scope, signal: giveUp }) {
+      const { db } = options;
       const part = await choosePart(db, scope, body);
       const replays = await recordAction(
         db,
@@ -155,13 +147,24 @@ const replayRoute = ({ db, replay }: QuarantineOptions) =>
           subject: subjectOf(body.ids),
           details: describeChoice(body),
         },
-        () => replay(scope, part.items, signal),
+        () => replayAll({ ...options, scope, giveUp }, part.items),
         (all) => ({ ...all.reduce(addReplay, NO_REPLAYS) }),
       );
       const unknown = part.missing.map((quarantineId): Replay => ({ kind: 'unknown', quarantineId }));
-      return { results: [...replays, ...unknown].map(toReplayAnswer), next_cursor: part.next ?? null };
+      return { results: [...replays, ...unknown].map(toReplayAnswer), next_cursor: part.next_cursor };
     },
   });
+
+/** Replays items in transactions of limited size, as the command does. Stops between two when the signal fires. */
+async function replayAll(context: ReplayContext, items: readonly Quarantined[]): Promise<readonly Replay[]> {
+  const replays: Replay[] = [];
+  for (const ids of groupByBytes(items, context.maxBodyBytes)) {
+    if (context.giveUp.aborted)
+      throw new Error(`stopped after ${replays.length}; the other items are unchanged`);
+    replays.push(...(await replayQuarantined(context, ids)));
+  }
+  return replays;
+}
 
 const discardRoute = (db: Db) =>
   jsonRoute({
@@ -170,7 +173,7 @@ const discardRoute = (db: Db) =>
     description:
       'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.',
     ...CHANGE_QUARANTINE,
-    asks: z.object({ body: chosenBody }),
+    input: z.object({ body: chosenBody }),
     answer: z.object({ discarded: z.number().int(), next_cursor: next }),
     async work({ body }, { operator, scope }) {
       const part = await choosePart(db, scope, body);
@@ -186,7 +189,7 @@ const discardRoute = (db: Db) =>
         () => discardQuarantined(db, scope, ids),
         (count) => ({ discarded: count }),
       );
-      return { discarded, next_cursor: part.next ?? null };
+      return { discarded, next_cursor: part.next_cursor };
     },
   });
 

@@ -1,33 +1,35 @@
+import { QUARANTINE_STATES } from '../../store/server/schema/delivery-tables.ts';
 import type { Request } from 'express';
 import type { VNode } from 'preact';
 import { z } from 'zod';
-import { asText, showBytes } from '../../show-bytes.ts';
-import type { Db } from '../../store/database.ts';
-import { QUARANTINE_STATES } from '../../store/tables.ts';
-import type { Quarantined } from '../../store/search-quarantine.ts';
-import { countOf, formatBytes, formatCount } from '../../units.ts';
-import type { Visitor } from '../access/access.ts';
-import { CHANGE_QUARANTINE, hasAccess } from '../access/rule.ts';
+import { asText, showBytes } from '../../lib/text/show-bytes.ts';
+import type { Db } from '../../store/server/database.ts';
+import { type Quarantined } from '../../store/quarantine/search-quarantine.ts';
+import { countOf, formatBytes, formatCount } from '../../lib/text/units.ts';
+import { type Visitor, CHANGE_QUARANTINE, hasAccess } from '../access/access.ts';
 import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
-import { only, queryOf, type Written } from '../api/query.ts';
-import { readAsked } from '../api/route.ts';
+import { only, queryOf, type Written } from '../api/parameters.ts';
+import { parseInput } from '../api/route.ts';
 import { DELIVERED_TYPES } from '../events/conditions.ts';
 import { fieldOf, filterForm, rangeFields, selectOf, typeSelect } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { badge, pagerOf, timeHeading, timeOf } from '../html/elements.ts';
-import { tableOf, type Column } from '../browser/table.js';
-import { factsOf, type Fact } from '../browser/facts.js';
-import { conditionsShape, quarantineQuery } from './quarantine-schemas.ts';
-import { readQuarantine, type DescribedQuarantined, type PageOfQuarantine } from './read-quarantine.ts';
+import { tableOf, type Column } from '../browser/shared/table.js';
+import { factsOf, type Fact } from '../browser/shared/facts.js';
+import {
+  conditionsShape,
+  quarantineQuery,
+  readQuarantine,
+  type DescribedQuarantined,
+} from './read-quarantine.ts';
 
-/** The list of quarantined items, with the actions on them. */
 export async function renderQuarantine(db: Db, visitor: Visitor, request: Request): Promise<Page> {
-  const { query } = readAsked(z.object({ query: quarantineQuery }), request);
+  const { query } = parseInput(z.object({ query: quarantineQuery }), request);
   const page = await readQuarantine(db, visitor.scope, query);
   const written = queryOf(request);
   return {
     title: 'Quarantine',
-    modules: ['quarantine.js'],
+    modules: ['pages/quarantine.js'],
     content: html`
       <p>
         Authenticated deliveries and records that could not be parsed or stored, with their original bytes.
@@ -35,7 +37,7 @@ export async function renderQuarantine(db: Db, visitor: Visitor, request: Reques
       </p>
       ${filterForm('/quarantine', 'Quarantine', conditionFields(written))}
       ${page.items.length === 0 ? emptyState(query.state) : chooser(page, query.state, written, hasAccess(visitor, CHANGE_QUARANTINE))}
-      ${pagerOf('/quarantine', written, page.next)}
+      ${pagerOf('/quarantine', written, page.next_cursor)}
     `,
   };
 }
@@ -73,7 +75,12 @@ const CHECKBOX: Column<Quarantined> = {
 /** The conditions of the page as the body member `matching`. */
 const matchingOf = (written: Written) => JSON.stringify(only(written, Object.keys(conditionsShape)));
 
-function chooser(page: PageOfQuarantine, state: string, written: Written, canChange: boolean): Content {
+function chooser(
+  page: Awaited<ReturnType<typeof readQuarantine>>,
+  state: string,
+  written: Written,
+  canChange: boolean,
+): Content {
   const { items, total } = page;
   const isOpen = state === 'open';
   return html`
@@ -122,7 +129,7 @@ export function quarantinedPage(
   const { item } = described;
   return {
     title: 'Quarantined item',
-    modules: ['quarantine.js'],
+    modules: ['pages/quarantine.js'],
     content: html`
       ${quarantinedFacts(described)}
       ${hasAccess(visitor, CHANGE_QUARANTINE) && item.resolution === null && actions(item.quarantine_id)}

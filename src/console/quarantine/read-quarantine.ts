@@ -1,31 +1,127 @@
-import type { z } from 'zod';
-import { HttpError } from '../../errors.ts';
-import type { Db } from '../../store/database.ts';
-import { describeIds } from '../../store/operator-log.ts';
-import { findReplayTallies, type ReplayTally } from '../../store/quarantine.ts';
+import { z } from 'zod';
+import { QUARANTINE_STATES } from '../../store/server/schema/delivery-tables.ts';
+import { type Replay, findReplayTallies } from '../../store/quarantine/quarantine.ts';
 import {
+  type QuarantineFilter,
+  type Quarantined,
   countQuarantine,
   findQuarantined,
   findReplayed,
   pageOfOpen,
   searchQuarantine,
-  type Quarantined,
-} from '../../store/search-quarantine.ts';
-import type { Scope } from '../../store/scope.ts';
-import { pageOf, writeCursor, type PageOf } from '../api/paging.ts';
-import { filterOf, type chosenBody, type quarantineQuery } from './quarantine-schemas.ts';
+} from '../../store/quarantine/search-quarantine.ts';
+import { toAnswer } from '../api/route.ts';
+import { isoTime, limit } from '../api/parameters.ts';
+import { cursorOf, pageOf, writeCursor } from '../api/paging.ts';
+import { conditionShape, deliveredType, withValidRange, rangeShape } from '../events/conditions.ts';
+import { HttpError } from '../../lib/errors.ts';
+import type { Db } from '../../store/server/database.ts';
+import { describeIds } from '../../store/access/operator-log.ts';
+import type { Scope } from '../../store/server/scope.ts';
 
-/** One page of quarantined items, newest first, and the total number of matches. */
-export interface PageOfQuarantine extends PageOf<Quarantined> {
-  readonly total: number;
+export const quarantinedSchema = z
+  .object({
+    quarantine_id: z.string(),
+    delivery_id: z.string(),
+    received_at: isoTime,
+    source: z.string(),
+    message_type: deliveredType,
+    reason: z.string(),
+    encoding: z.string().nullable().describe('Content-Encoding, if the item is a whole body'),
+    bytes: z.number().int(),
+    state: z.enum(['open', 'replayed', 'discarded']),
+    resolved_at: isoTime.nullable(),
+    replay_delivery_id: z.string().nullable().describe('the delivery that its replay created'),
+  })
+  .meta({ id: 'Quarantined', description: 'A body or a record that could not be parsed or stored' });
+
+export const toQuarantinedAnswer = (item: Quarantined): z.input<typeof quarantinedSchema> => ({
+  ...item,
+  state: item.resolution ?? 'open',
+});
+
+/** Conditions on quarantined items, as query parameters or members of a body. */
+export const conditionsShape = {
+  ...rangeShape,
+  source: conditionShape.source,
+  type: deliveredType.optional(),
+  reason: conditionShape.text.describe('any part of the reason, ignoring case'),
+};
+
+export const quarantineQuery = withValidRange({
+  ...conditionsShape,
+  state: z.enum(QUARANTINE_STATES, 'must be open, replayed, discarded or all').default('open'),
+  limit: limit(50, 500),
+  cursor: cursorOf(z.object({ id: z.uuid() })),
+});
+
+const filterOf = ({ type, source, reason, since, until }: z.output<typeof matching>): QuarantineFilter => ({
+  source,
+  messageType: type,
+  reason,
+  since,
+  until,
+});
+
+const matching = withValidRange(conditionsShape).strict();
+
+/** The maximum per request, so that each request ends within seconds. */
+const MOST_AT_ONCE = 1_000;
+
+/** The items to replay or discard: these, or all matching open items, one part per request. */
+export const chosenBody = z
+  .strictObject({
+    ids: z.array(z.uuid('must be ids of quarantined items')).min(1).max(MOST_AT_ONCE).optional(),
+    matching: matching
+      .optional()
+      .describe('all open items that meet these conditions; {} for all open items'),
+    limit: limit(500, MOST_AT_ONCE),
+    cursor: cursorOf(z.object({ began: z.string(), after: z.uuid() })),
+  })
+  .refine(({ ids, matching }) => (ids === undefined) !== (matching === undefined), {
+    path: ['ids'],
+    error: 'set either ids or matching',
+  });
+
+export const replaySchema = z
+  .object({
+    quarantine_id: z.string(),
+    outcome: z
+      .enum(['replayed', 'resolved', 'refused', 'unknown'])
+      .describe(
+        'replayed: stored as a new delivery; resolved: replayed or discarded before; refused: not accepted now, the item stays open; unknown: no such item',
+      ),
+    delivery_id: z.string().nullable().describe('the delivery that the replay created'),
+    events: z.number().int(),
+    duplicates: z.number().int(),
+    again: z
+      .array(z.object({ quarantine_id: z.string(), reason: z.string() }))
+      .describe('records that were quarantined again, with their new ids'),
+    reason: z.string().nullable().describe('why the item was not replayed'),
+  })
+  .meta({ id: 'Replay', description: 'The result of replaying one quarantined item' });
+
+const NOT_REPLAYED = { delivery_id: null, events: 0, duplicates: 0, again: [], reason: null };
+
+export function toReplayAnswer(replay: Replay): z.output<typeof replaySchema> {
+  const base = { ...NOT_REPLAYED, quarantine_id: replay.quarantineId, outcome: replay.kind };
+  switch (replay.kind) {
+    case 'replayed': {
+      const { deliveryId, events, duplicates, again } = replay;
+      return { ...base, delivery_id: deliveryId, events, duplicates, again: again.map(toAnswer) };
+    }
+    case 'resolved': {
+      const reason = `already ${replay.resolution} at ${replay.resolvedAt.toISOString()}`;
+      return { ...base, delivery_id: replay.deliveryId, reason };
+    }
+    case 'refused':
+      return { ...base, reason: replay.reason };
+    case 'unknown':
+      return { ...base, reason: 'no such item' };
+  }
 }
 
-/** Reads one page of the matching quarantined items. */
-export async function readQuarantine(
-  db: Db,
-  scope: Scope,
-  query: z.output<typeof quarantineQuery>,
-): Promise<PageOfQuarantine> {
+export async function readQuarantine(db: Db, scope: Scope, query: z.output<typeof quarantineQuery>) {
   const { limit, state, cursor } = query;
   const filter = filterOf(query);
   const [found, total] = await Promise.all([
@@ -35,17 +131,13 @@ export async function readQuarantine(
   return { ...pageOf(found, limit, ({ quarantine_id: id }) => writeCursor({ id })), total };
 }
 
-/** A quarantined item and the result of its replay. */
-export interface DescribedQuarantined {
-  readonly item: Quarantined;
-  /** The item whose replay quarantined this one. */
-  readonly replayOf: string | undefined;
-  /** The result of its own replay. */
-  readonly account: ReplayTally | undefined;
-}
+export type DescribedQuarantined = Awaited<ReturnType<typeof describeQuarantined>>;
 
-/** Reads one quarantined item without its content. Throws HttpError 404 if there is none. */
-export async function describeQuarantined(db: Db, scope: Scope, id: string): Promise<DescribedQuarantined> {
+/**
+ * Reads one quarantined item without its content, with the item whose replay quarantined it (`replayOf`) and the result of
+ * its own replay. Throws HttpError 404 if there is none.
+ */
+export async function describeQuarantined(db: Db, scope: Scope, id: string) {
   const [item] = await findQuarantined(db, scope, [id]);
   if (item === undefined) {
     throw new HttpError(404, 'UNKNOWN_QUARANTINED', `no quarantined item has the id ${id}`);
@@ -58,32 +150,18 @@ export async function describeQuarantined(db: Db, scope: Scope, id: string): Pro
   return { item, replayOf, account: replayId === null ? undefined : accounts?.get(replayId) };
 }
 
-/** The items of one request, and the cursor of the next one. */
-export interface ChosenPart {
-  readonly items: readonly Quarantined[];
-  /** Ids that do not exist. */
-  readonly missing: readonly string[];
-  /** Undefined after the last part. */
-  readonly next: string | undefined;
-}
-
 /** Finds the chosen items: those ids, or one part of the matching open items, oldest first. */
-export async function choosePart(
-  db: Db,
-  scope: Scope,
-  body: z.output<typeof chosenBody>,
-): Promise<ChosenPart> {
+export async function choosePart(db: Db, scope: Scope, body: z.output<typeof chosenBody>) {
   const { ids, matching = {}, limit, cursor } = body;
   if (ids !== undefined) {
     const items = await findQuarantined(db, scope, ids);
     const found = new Set(items.map((item) => item.quarantine_id));
-    return { items, missing: ids.filter((id) => !found.has(id.toLowerCase())), next: undefined };
+    return { items, missing: ids.filter((id) => !found.has(id.toLowerCase())), next_cursor: null };
   }
   const { items, next } = await pageOfOpen(db, scope, filterOf(matching), limit, cursor);
-  return { items, missing: [], next: next && writeCursor({ ...next }) };
+  return { items, missing: [], next_cursor: next === undefined ? null : writeCursor({ ...next }) };
 }
 
-/** The choice for the operator log. */
 export function describeChoice({
   ids,
   matching,

@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { monthRange, PERIODS, type Period } from '../../parse-time.ts';
-import { REPORT_NAMES, type ReportName } from '../../report-names.ts';
-import type { Db } from '../../store/database.ts';
-import { recordAction, type Operator } from '../../store/operator-log.ts';
-import { readSchedules, type ScheduleProgress } from '../../store/report-schedules.ts';
+import { monthRange, PERIODS } from '../../lib/text/parse-time.ts';
+import { REPORT_NAMES, type ReportName } from '../../store/reports/report-names.ts';
+import type { Db } from '../../store/server/database.ts';
+import { recordAction, recordEnded, type Operator } from '../../store/access/operator-log.ts';
 import {
   MOST_FILE_ROWS,
   readReport,
@@ -12,18 +11,16 @@ import {
   REPORTS,
   type Report,
   type ReportRange,
-} from '../../store/reports.ts';
-import type { Scope } from '../../store/scope.ts';
-import { HttpError } from '../../errors.ts';
-import { EXPORT, hasAccess, READ_OPERATOR_LOG, VIEW, VIEW_WHOLE } from '../access/rule.ts';
-import { isoTime, moment, timeZone } from '../api/moment.ts';
-import { jsonRoute, NOTHING, readAsked, streamRoute } from '../api/route.ts';
+} from '../../store/reports/reports.ts';
+import type { Scope } from '../../store/server/scope.ts';
+import { HttpError } from '../../lib/errors.ts';
+import { EXPORT, hasAccess, READ_OPERATOR_LOG, VIEW, VIEW_WHOLE } from '../access/access.ts';
+import { isoTime, moment, timeZone, queryOf } from '../api/parameters.ts';
+import { jsonRoute, NOTHING, parseInput, streamRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { inOrder } from '../events/conditions.ts';
-import { recordLook } from '../people/looks.ts';
-import { queryOf } from '../api/query.ts';
+import { withValidRange } from '../events/conditions.ts';
 import { zoneOf } from '../html/time-zone.ts';
-import { reportPage } from './reports-page.ts';
+import { describeSchedules, type ShownSchedule, reportPage } from './reports-page.ts';
 
 /** More rows than a person reads; the command prints all. */
 const MOST_ROWS = 1_000;
@@ -39,10 +36,10 @@ const shape = {
   user: z.string().optional(),
 };
 
-const query = inOrder(shape);
-const asks = z.object({ query });
-const asksOfPage = z.object({
-  query: inOrder({ ...shape, name: z.enum(REPORT_NAMES).default('administration') }),
+const query = withValidRange(shape);
+const input = z.object({ query });
+const pageInput = z.object({
+  query: withValidRange({ ...shape, name: z.enum(REPORT_NAMES).default('administration') }),
 });
 
 const Answer = z.object({
@@ -56,20 +53,6 @@ const Answer = z.object({
 });
 
 type Asked = z.output<typeof query>;
-
-/** A report that the settings send after each period. */
-interface ShownSchedule {
-  readonly name: string;
-  readonly report: ReportName;
-  readonly every: Period;
-  readonly time_zone: string;
-  readonly destination: string;
-}
-
-/** A schedule with its progress; undefined until a process that forwards has seen it. */
-export interface DescribedSchedule extends ShownSchedule {
-  readonly progress: ScheduleProgress | undefined;
-}
 
 interface ReportsOptions {
   readonly db: Db;
@@ -94,15 +77,20 @@ const scheduleSchema = z
 export function reportsArea({ db, schedules }: ReportsOptions): Area {
   async function answer(
     report: Report,
-    asked: Asked,
+    values: Asked,
     { scope, operator }: { readonly scope: Scope; readonly operator: Operator },
     mostRows = MOST_ROWS,
   ) {
-    const range: ReportRange = { ...rangeOf(asked), scope, user: asked.user };
+    const range: ReportRange = { ...rangeOf(values), scope, user: values.user };
     const { since, until } = range;
-    const isAnswerable = report.isOfPerson !== true || asked.user !== undefined;
-    if (report.isOfPerson === true && asked.user !== undefined) {
-      await recordLook(db, operator, asked.user, { since, until });
+    const isAnswerable = report.isOfPerson !== true || values.user !== undefined;
+    if (report.isOfPerson === true && values.user !== undefined) {
+      await recordEnded(db, {
+        operator,
+        action: 'timeline.read',
+        subject: values.user,
+        details: { since, until },
+      });
     }
     const rows = isAnswerable ? await readReport(db, report, range, mostRows) : [];
     return { range, rows, statement: report.statement(range).trim() };
@@ -114,10 +102,10 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
       ...(report.isOfOperators === true ? READ_OPERATOR_LOG : VIEW),
       summary: `report: ${report.title.toLowerCase()}`,
       description: report.answers,
-      asks,
+      input,
       answer: Answer,
-      async work({ query: asked }, visitor) {
-        const { rows, statement, range } = await answer(report, asked, visitor);
+      async work({ query: values }, visitor) {
+        const { rows, statement, range } = await answer(report, values, visitor);
         const [since, until] = [range.since.toISOString(), range.until.toISOString()];
         return { title: report.title, since, until, statement, rows: [...rows] };
       },
@@ -131,38 +119,29 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
       ...(report.isOfOperators === true && { data: 'whole' }),
       summary: `report as a file: ${report.title.toLowerCase()}`,
       description: `At most ${MOST_FILE_ROWS} rows. The operator log records each file.`,
-      asks,
+      input,
       mediaTypes: { 'text/csv': 'the headings of the report and its rows' },
-      async work({ query: asked }, visitor, response) {
-        const { since, until } = rangeOf(asked);
-        const details = { format: 'csv', since, until, user: asked.user };
+      async work({ query: values }, visitor, response) {
+        const { since, until } = rangeOf(values);
+        const details = { format: 'csv', since, until, user: values.user };
         const { operator } = visitor;
         const action = { operator, action: 'events.export', subject: `report ${name}`, details } as const;
-        const work = () => answer(report, asked, visitor, MOST_FILE_ROWS);
+        const work = () => answer(report, values, visitor, MOST_FILE_ROWS);
         const { rows } = await recordAction(db, action, work, (done) => ({ rows: done.rows.length }));
         response.attachment(`xiq-sink-${name}-${since.toISOString().slice(0, 10)}.csv`);
         response.type('text/csv').send(reportCsv(rows));
       },
     });
   };
-  async function describeSchedules(): Promise<readonly DescribedSchedule[]> {
-    const shown = schedules();
-    if (shown.length === 0) return [];
-    const known = await readSchedules(
-      db,
-      shown.map(({ name }) => name),
-    );
-    return shown.map((one) => ({ ...one, progress: known.find(({ name }) => name === one.name) }));
-  }
   const schedulesRoute = jsonRoute({
     route: 'GET /report-schedules',
     // Addresses of receivers may be in an error.
     ...VIEW_WHOLE,
     summary: 'list the scheduled reports, and how far they are',
-    asks: NOTHING,
+    input: NOTHING,
     answer: z.object({ items: z.array(scheduleSchema), next_cursor: z.null() }),
     async work() {
-      const items = (await describeSchedules()).map(({ progress, ...schedule }) => ({
+      const items = (await describeSchedules(db, schedules())).map(({ progress, ...schedule }) => ({
         ...schedule,
         next_since: progress?.nextSince ?? null,
         last_sent_at: progress?.sentAt ?? null,
@@ -174,36 +153,29 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
   });
   return {
     tag: 'reports',
-    navigation: [
-      {
-        path: '/reports',
-        label: 'Reports',
-        group: 'Investigate',
-        icon: 'M3 14V9M8 14V3M13 14V6',
-      },
-    ],
     routes: [...REPORT_NAMES.map(route), ...REPORT_NAMES.map(csvRoute), schedulesRoute],
     pages: [
       {
         path: '/reports',
+        entry: { label: 'Reports', group: 'Investigate', icon: 'M3 14V9M8 14V3M13 14V6' },
         ...VIEW,
         async render(request, visitor) {
-          const asked = readAsked(asksOfPage, request).query;
+          const values = parseInput(pageInput, request).query;
           const shown = REPORTS.filter(
             ({ isOfOperators }) => isOfOperators !== true || hasAccess(visitor, READ_OPERATOR_LOG),
           );
-          const report = shown.find(({ name }) => name === asked.name) ?? reportOf('administration');
-          const inZone = { ...asked, tz: asked.tz ?? zoneOf(request) };
+          const report = shown.find(({ name }) => name === values.name) ?? reportOf('administration');
+          const inZone = { ...values, tz: values.tz ?? zoneOf(request) };
           const answered = await answer(report, inZone, visitor);
           return reportPage({
             ...answered,
             report,
             all: shown,
             written: queryOf(request),
-            month: asked.since === undefined ? asked.month : undefined,
+            month: values.since === undefined ? values.month : undefined,
             mostRows: MOST_ROWS,
             mayExport: hasAccess(visitor, EXPORT),
-            schedules: hasAccess(visitor, VIEW_WHOLE) ? await describeSchedules() : [],
+            schedules: hasAccess(visitor, VIEW_WHOLE) ? await describeSchedules(db, schedules()) : [],
           });
         },
       },

@@ -1,17 +1,18 @@
-import type { Report, ReportChart, ReportRange, ReportRow } from '../../store/reports.ts';
-import { countOf } from '../../units.ts';
+import type { Report, ReportChart, ReportRange, ReportRow } from '../../store/reports/reports.ts';
+import { countOf } from '../../lib/text/units.ts';
 import { addressOf, destinationAddress, searchAddress } from '../addresses.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { badge, timeOf } from '../html/elements.ts';
 import { rangeFields } from '../html/form.ts';
-import { tableOf, type Column } from '../browser/table.js';
-import type { Written } from '../api/query.ts';
-import type { DescribedSchedule } from './reports-area.ts';
+import { tableOf, type Column } from '../browser/shared/table.js';
+import type { Written } from '../api/parameters.ts';
+import type { Period } from '../../lib/text/parse-time.ts';
+import type { ReportName } from '../../store/reports/report-names.ts';
+import { readSchedules, type ScheduleProgress } from '../../store/reports/report-schedules.ts';
+import type { Db } from '../../store/server/database.ts';
 
-/** A report as it is shown. */
 export interface ShownReport {
   readonly report: Report;
-  /** The reports that the visitor may see. */
   readonly all: readonly Report[];
   readonly written: Written;
   /** Undefined: the range is no month. */
@@ -19,7 +20,6 @@ export interface ShownReport {
   readonly range: ReportRange;
   readonly rows: readonly ReportRow[];
   readonly statement: string;
-  /** More rows than this are not shown. */
   readonly mostRows: number;
   readonly mayExport: boolean;
   readonly schedules: readonly DescribedSchedule[];
@@ -204,3 +204,26 @@ const SCHEDULE_COLUMNS: readonly Column<DescribedSchedule>[] = [
         : badge('good', 'on schedule'),
   },
 ];
+
+export interface ShownSchedule {
+  readonly name: string;
+  readonly report: ReportName;
+  readonly every: Period;
+  readonly time_zone: string;
+  readonly destination: string;
+}
+
+/** A schedule with its progress; undefined until a process that forwards has seen it. */
+export interface DescribedSchedule extends ShownSchedule {
+  readonly progress: ScheduleProgress | undefined;
+}
+
+export async function describeSchedules(
+  db: Db,
+  schedules: readonly ShownSchedule[],
+): Promise<readonly DescribedSchedule[]> {
+  if (schedules.length === 0) return [];
+  const names = schedules.map(({ name }) => name);
+  const known = await readSchedules(db, names);
+  return schedules.map((one) => ({ ...one, progress: known.find(({ name }) => name === one.name) }));
+}

@@ -1,16 +1,14 @@
 import { z } from 'zod';
-import type { Db } from '../../store/database.ts';
-import { recordAction } from '../../store/operator-log.ts';
-import { hasAccess } from '../access/rule.ts';
+import type { Db } from '../../store/server/database.ts';
+import { recordAction } from '../../store/access/operator-log.ts';
+import { hasAccess } from '../access/access.ts';
 import { jsonRoute, NOTHING } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { html, type Content } from '../html/html.ts';
-import { factsOf, type Fact } from '../browser/facts.js';
+import { factsOf, type Fact } from '../browser/shared/facts.js';
 
-/** What pages and routes of settings need. */
 interface SettingsOptions {
   readonly db: Db;
-  /** The settings in force, without secrets. */
   readonly settings: () => Readonly<Record<string, unknown>>;
   /** Reads the settings again. Throws a SettingsError if one is wrong: nothing has changed then. */
   readonly reload: () => Promise<{
@@ -20,24 +18,15 @@ interface SettingsOptions {
   }>;
 }
 
-/** The settings of this process, without secrets, and their reload. */
 export function settingsArea({ db, settings, reload }: SettingsOptions): Area {
   return {
     tag: 'settings',
-    navigation: [
-      {
-        path: '/settings',
-        label: 'Settings',
-        group: 'Administer',
-        icon: 'M2 4.5h6M12 4.5h2M10 3v3M2 11.5h2M8 11.5h6M6 10v3',
-      },
-    ],
     routes: [
       jsonRoute({
         route: 'GET /settings',
         summary: 'get the settings of this process, without secrets',
         ...READ,
-        asks: NOTHING,
+        input: NOTHING,
         answer: z.record(z.string(), z.unknown()),
         work: async () => settings(),
       }),
@@ -47,7 +36,7 @@ export function settingsArea({ db, settings, reload }: SettingsOptions): Area {
         description:
           'The same as the signal SIGHUP. If a setting is wrong, the answer is 400 and nothing changes.',
         ...RELOAD,
-        asks: NOTHING,
+        input: NOTHING,
         answer: z.object({
           changed: z
             .array(z.string())
@@ -66,10 +55,15 @@ export function settingsArea({ db, settings, reload }: SettingsOptions): Area {
     pages: [
       {
         path: '/settings',
+        entry: {
+          label: 'Settings',
+          group: 'Administer',
+          icon: 'M2 4.5h6M12 4.5h2M10 3v3M2 11.5h2M8 11.5h6M6 10v3',
+        },
         ...READ,
         render: async (_request, visitor) => ({
           title: 'Settings',
-          modules: ['sources.js'],
+          modules: ['pages/sources.js'],
           content: html`
             <p>
               The settings of this process. Sources, secrets, destinations, retention and log level change

@@ -1,89 +1,49 @@
 import { z } from 'zod';
-import { CLOUD_TYPES } from '../../domain.ts';
-import type { Operator } from '../../store/operator-log.ts';
-import type { Scope } from '../../store/scope.ts';
-import { CHANGE_SOURCES } from '../access/rule.ts';
+import { CLOUD_TYPES } from '../../events/domain.ts';
+import type { Operator } from '../../store/access/operator-log.ts';
+import { CHANGE_SOURCES, hasAccess, type Visitor } from '../access/access.ts';
 import { jsonRoute, NOTHING, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { sourceSchema, type SourceLine } from './source-schema.ts';
-import { sourcesPage } from './sources-page.ts';
-
-/** A source that is added. Without a secret, one is generated; the API takes secrets themselves. */
-export interface AddedSource<Secret = { readonly value: string }> {
-  readonly name: string;
-  readonly secret: Secret | undefined;
-  readonly cloud:
-    | {
-        readonly apiUrl: string;
-        readonly token?: Secret | undefined;
-        readonly username?: string | undefined;
-        readonly password?: Secret | undefined;
-      }
-    | undefined;
-  readonly messageTypes: readonly string[] | undefined;
-  readonly limits?: {
-    readonly deliveries_per_second?: number | undefined;
-    readonly bytes_per_second?: number | undefined;
-  };
-}
-
-/** What a change has made. */
-export interface Made {
-  /** The generated secret: nobody can read it again. Undefined if it was given. */
-  readonly generated: string | undefined;
-}
-
-/** What pages and routes of sources need. Changes are recorded in the operator log, and throw a UsageError if refused. */
-export interface SourcesOptions {
-  readonly list: (scope: Scope) => Promise<readonly SourceLine[]>;
-  readonly add: (operator: Operator, source: AddedSource) => Promise<Made>;
-  readonly rotate: (
-    operator: Operator,
-    name: string,
-    secret: string | undefined,
-    oldSecretsUntil: Date | null,
-  ) => Promise<Made>;
-  readonly dropOld: (operator: Operator, name: string) => Promise<void>;
-  readonly disable: (operator: Operator, name: string) => Promise<void>;
-}
+import type { Made, SourceChanges } from '../../sources/change-sources.ts';
+import { fieldOf } from '../html/form.ts';
+import { html, type Content, type Page } from '../html/html.ts';
+import { badge, timeOf } from '../html/elements.ts';
+import { tableOf, type Column } from '../browser/shared/table.js';
+import { limitsOf, type SourceLine } from '../../sources/describe-sources.ts';
 
 const READ = { needs: 'settings.read', data: 'by source' } as const;
 
-/** The sources, and their changes without a restart. */
-export function sourcesArea(options: SourcesOptions): Area {
+export function sourcesArea(changes: SourceChanges): Area {
   return {
     tag: 'sources',
-    navigation: [
-      {
-        path: '/sources',
-        label: 'Sources',
-        group: 'Administer',
-        icon: 'M4.5 12.5a3 3 0 0 1 .3-6 4 4 0 0 1 7.6 1 2.5 2.5 0 0 1-.4 5z',
-      },
-    ],
     routes: [
-      listRoute(options),
-      addRoute(options),
-      rotateRoute(options),
-      plainRoute('drop-old', 'drop all secrets of a source but the first', options.dropOld),
-      plainRoute('disable', 'refuse further deliveries of a source; its events stay', options.disable),
+      listRoute(changes),
+      addRoute(changes),
+      rotateRoute(changes),
+      plainRoute('drop-old', 'drop all secrets of a source but the first', changes.dropOld),
+      plainRoute('disable', 'refuse further deliveries of a source; its events stay', changes.disable),
     ],
     pages: [
       {
         path: '/sources',
+        entry: {
+          label: 'Sources',
+          group: 'Administer',
+          icon: 'M4.5 12.5a3 3 0 0 1 .3-6 4 4 0 0 1 7.6 1 2.5 2.5 0 0 1-.4 5z',
+        },
         ...READ,
-        render: async (_request, visitor) => sourcesPage(await options.list(visitor.scope), visitor),
+        render: async (_request, visitor) => sourcesPage(await changes.list(visitor.scope), visitor),
       },
     ],
   };
 }
 
-const listRoute = ({ list }: SourcesOptions) =>
+const listRoute = ({ list }: SourceChanges) =>
   jsonRoute({
     route: 'GET /sources',
     summary: 'list the sources of the settings and of the database',
     ...READ,
-    asks: NOTHING,
+    input: NOTHING,
     answer: z.object({ items: z.array(sourceSchema), next_cursor: z.null() }),
     work: async (_asked, { scope }) => ({ items: [...(await list(scope))], next_cursor: null }),
   });
@@ -103,12 +63,12 @@ const toMade = (name: string, { generated }: Made) => ({ name, secret: generated
 
 const limit = z.coerce.number().int().min(1).optional();
 
-const addRoute = ({ add }: SourcesOptions) =>
+const addRoute = ({ add }: SourceChanges) =>
   jsonRoute({
     route: 'POST /sources',
     summary: 'add a source, whose deliveries are accepted within a second',
     ...CHANGE_SOURCES,
-    asks: z.object({
+    input: z.object({
       body: z.strictObject({
         name: z.string().max(63),
         secret,
@@ -139,12 +99,12 @@ const value = (text: string | undefined) => (text === undefined ? undefined : { 
 
 const onePath = z.object({ name: z.string().max(63) });
 
-const rotateRoute = ({ rotate }: SourcesOptions) =>
+const rotateRoute = ({ rotate }: SourceChanges) =>
   jsonRoute({
     route: 'POST /sources/{name}/rotate',
     summary: 'add a new secret to a source, in front of the old ones',
     ...CHANGE_SOURCES,
-    asks: z.object({
+    input: z.object({
       path: onePath,
       body: z.strictObject({
         secret,
@@ -173,10 +133,127 @@ const plainRoute = (
     route: `POST /sources/{name}/${verb}`,
     summary,
     ...CHANGE_SOURCES,
-    asks: z.object({ path: onePath }),
+    input: z.object({ path: onePath }),
     answer: z.object({ name: z.string() }),
     async work({ path: { name } }, { operator }) {
       await change(operator, name);
       return { name };
     },
   });
+
+const sourceSchema = z
+  .object({
+    name: z.string(),
+    origin: z.enum(['settings', 'database']),
+    state: z.enum(['in use', 'disabled', 'conflict']).meta({
+      description: 'conflict: the settings have a source of this name, which is used instead',
+    }),
+    secrets: z.number().meta({ description: 'number of accepted secrets' }),
+    old_secrets_until: z
+      .string()
+      .nullable()
+      .meta({ description: 'when all secrets but the first end; null: they stay' }),
+    api_url: z.string().nullable(),
+    message_types: z
+      .array(z.string())
+      .readonly()
+      .nullable()
+      .meta({ description: 'null: those of the setting MESSAGE_TYPES' }),
+    deliveries_per_second: z.number().nullable().meta({ description: 'limit in each ingest process' }),
+    bytes_per_second: z.number().nullable().meta({ description: 'the same of bytes of bodies as sent' }),
+  })
+  .meta({ id: 'Source' });
+
+function sourcesPage(sources: readonly SourceLine[], visitor: Visitor): Page {
+  const mayChange = hasAccess(visitor, CHANGE_SOURCES);
+  return {
+    title: 'Sources',
+    modules: ['pages/sources.js'],
+    content: html`
+      <p>
+        Cloud accounts that send deliveries. All processes with this database accept a new source within a
+        second. Sources of the settings are changed there.
+      </p>
+      ${
+        sources.length === 0
+          ? html`<p class="empty">No sources.</p>`
+          : tableOf('Sources', mayChange ? [...COLUMNS, CHANGES] : COLUMNS, sources)
+      }
+      <div class="shown" role="status"></div>
+      ${mayChange && ADD}
+    `,
+  };
+}
+
+const STATES = { 'in use': 'good', disabled: 'plain', conflict: 'bad' } as const;
+
+const COLUMNS: readonly Column<SourceLine>[] = [
+  { heading: 'Name', cell: ({ name }) => html`<code class="nowrap">${name}</code>` },
+  { heading: 'State', cell: ({ state }) => badge(STATES[state], state) },
+  { heading: 'Defined in', cell: ({ origin }) => origin },
+  { heading: 'Secrets', cell: secretsOf },
+  { heading: 'API', cell: ({ api_url: url }) => url ?? html`<span class="dim">none</span>` },
+  {
+    heading: 'Message types',
+    kind: 'wrap',
+    cell: ({ message_types: types }) => types?.join(', ') ?? html`<span class="dim">default</span>`,
+  },
+  { heading: 'Limits', cell: (source) => limitsOf(source) || html`<span class="dim">none</span>` },
+];
+
+function secretsOf({ secrets, old_secrets_until: until }: SourceLine): Content {
+  if (secrets < 2) return String(secrets);
+  return html`${secrets} ${until === null ? '' : html`<span class="dim">(old until ${timeOf(until)})</span>`}`;
+}
+
+const CHANGES: Column<SourceLine> = { heading: 'Change', cell: changesOf };
+
+function changesOf({ name, origin, state, secrets }: SourceLine): Content {
+  if (origin === 'settings' || state === 'disabled') return undefined;
+  const path = `/sources/${name}`;
+  return html`
+    <div class="row">
+      <form
+        data-action=${`${path}/rotate`}
+        data-secret=${name}
+        data-confirm=${`Add a new secret to ${name}? The old one is accepted until you drop it.`}
+      >
+        <button class="quiet" aria-label=${`Rotate the secret of ${name}`}>Rotate</button>
+      </form>
+      ${
+        secrets > 1 &&
+        html`
+          <form
+            data-action=${`${path}/drop-old`}
+            data-confirm=${`Drop the old secrets of ${name}? Deliveries with them are refused.`}
+            data-done=${`The old secrets of ${name} are dropped.`}
+          >
+            <button class="quiet" aria-label=${`Drop the old secrets of ${name}`}>Drop old</button>
+          </form>
+        `
+      }
+      <form
+        data-action=${`${path}/disable`}
+        data-confirm=${`Disable ${name}? Its deliveries are refused; its events stay.`}
+        data-done=${`${name} is disabled.`}
+      >
+        <button class="danger" aria-label=${`Disable ${name}`}>Disable</button>
+      </form>
+    </div>
+  `;
+}
+
+const ADD = html`
+  <section class="panel">
+    <h2>Add a source</h2>
+    <form class="filters" data-action="/sources" data-secret="">
+      ${fieldOf({}, 'name', 'Name', 'customer-a')}
+      ${fieldOf({}, 'api_url', 'API of its cloud (optional)', 'https://…')}
+      ${fieldOf({}, 'api_token', 'API token (optional)', '')}
+      ${fieldOf({}, 'deliveries_per_second', 'Deliveries/s (optional)', '')}
+      ${fieldOf({}, 'bytes_per_second', 'Bytes/s (optional)', '')}
+      <div class="row"><button>Add</button></div>
+    </form>
+    <p class="dim">Its webhook secret is generated and shown once.</p>
+  </section>
+`;

@@ -1,13 +1,12 @@
 import { z } from 'zod';
-import { HttpError } from '../../errors.ts';
-import type { Db } from '../../store/database.ts';
-import { recordAction } from '../../store/operator-log.ts';
-import { isInScope, type Scope } from '../../store/scope.ts';
-import { hasAccess, VIEW } from '../access/rule.ts';
+import { HttpError } from '../../lib/errors.ts';
+import type { Db } from '../../store/server/database.ts';
+import { recordAction } from '../../store/access/operator-log.ts';
+import { isInScope, type Scope } from '../../store/server/scope.ts';
+import { hasAccess, VIEW } from '../access/access.ts';
 import { jsonRoute, NOTHING, orBadGateway, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { html, type Content, type Page } from '../html/html.ts';
-import { appliedSchema, sourceSchema, type AppliedView, type SourceView } from './subscription-schemas.ts';
 
 /** The subscriptions of one source. Both calls query the cloud and throw if it does not answer. */
 export interface SourceSubscriptions {
@@ -18,7 +17,6 @@ export interface SourceSubscriptions {
   apply(signal: AbortSignal): Promise<AppliedView>;
 }
 
-/** What pages and routes of subscriptions need. */
 export interface SubscriptionsOptions {
   readonly db: Db;
   /** Empty if settings are missing. */
@@ -29,22 +27,18 @@ export interface SubscriptionsOptions {
 
 const APPLY = { needs: 'subscriptions.apply', data: 'by source' } as const;
 
-/** The webhook subscriptions in the cloud, compared with the settings. */
 export function subscriptionsArea(options: SubscriptionsOptions): Area {
   return {
     tag: 'subscriptions',
-    navigation: [
-      {
-        path: '/subscriptions',
-        label: 'Subscriptions',
-        group: 'Delivery',
-        icon: 'M3 13a10 10 0 0 1 10-10M3 13a5.5 5.5 0 0 1 5.5-5.5M3.5 13h.01',
-      },
-    ],
     routes: [listRoute(options), lookRoute(options), applyRoute(options)],
     pages: [
       {
         path: '/subscriptions',
+        entry: {
+          label: 'Subscriptions',
+          group: 'Delivery',
+          icon: 'M3 13a10 10 0 0 1 10-10M3 13a5.5 5.5 0 0 1 5.5-5.5M3.5 13h.01',
+        },
         ...VIEW,
         render: async (_request, visitor) =>
           subscriptionsPage(limitTo(visitor.scope, options), hasAccess(visitor, APPLY)),
@@ -58,7 +52,7 @@ const listRoute = (options: SubscriptionsOptions): ApiRoute =>
     route: 'GET /subscriptions',
     summary: 'list the sources with managed subscriptions',
     ...VIEW,
-    asks: NOTHING,
+    input: NOTHING,
     answer: z.object({
       items: z.array(z.object({ source: z.string() })),
       next_cursor: z.null(),
@@ -81,10 +75,10 @@ const lookRoute = (options: SubscriptionsOptions): ApiRoute =>
     route: 'GET /subscriptions/{source}',
     summary: 'plan the subscriptions of a source and list those in the cloud',
     ...VIEW,
-    asks: oneSource,
+    input: oneSource,
     answer: sourceSchema,
     work: ({ path }, { scope, signal }) =>
-      asking(() => find(limitTo(scope, options), path.source).look(signal)),
+      context(() => find(limitTo(scope, options), path.source).look(signal)),
   });
 
 const applyRoute = (options: SubscriptionsOptions): ApiRoute =>
@@ -92,14 +86,14 @@ const applyRoute = (options: SubscriptionsOptions): ApiRoute =>
     route: 'POST /subscriptions/{source}/apply',
     summary: 'apply the configured subscriptions (safe to repeat)',
     ...APPLY,
-    asks: oneSource,
+    input: oneSource,
     answer: appliedSchema,
     async work({ path }, { operator, scope, signal }) {
       const subscriptions = find(limitTo(scope, options), path.source);
       return recordAction(
         options.db,
         { operator, action: 'subscriptions.apply', subject: path.source },
-        () => asking(() => subscriptions.apply(signal)),
+        () => context(() => subscriptions.apply(signal)),
         ({ outcomes, unfinished }) => ({
           tried: outcomes.map(({ step, error }) => ({
             action: step.action,
@@ -114,7 +108,6 @@ const applyRoute = (options: SubscriptionsOptions): ApiRoute =>
 
 type Shown = Pick<SubscriptionsOptions, 'sources' | 'missing'>;
 
-/** Only the sources in the scope. */
 const limitTo = (scope: Scope, { sources, missing }: SubscriptionsOptions): Shown => ({
   sources: sources.filter(({ source }) => isInScope(scope, source)),
   missing,
@@ -129,14 +122,14 @@ function find({ sources, missing }: Shown, name: string): SourceSubscriptions {
   throw new HttpError(404, 'UNKNOWN_SOURCE', message);
 }
 
-const asking = <T>(work: () => Promise<T>): Promise<T> =>
+const context = <T>(work: () => Promise<T>): Promise<T> =>
   orBadGateway('CLOUD_FAILED', 'error from the cloud', work);
 
 /** The page of subscriptions. Querying the cloud takes time, so the browser does it. */
 function subscriptionsPage({ sources, missing }: Shown, mayApply: boolean): Page {
   return {
     title: 'Subscriptions',
-    modules: ['subscriptions.js'],
+    modules: ['pages/subscriptions.js'],
     content:
       sources.length === 0
         ? emptyState(missing)
@@ -180,3 +173,66 @@ const missingSettings = (missing: Shown['missing']): Content => html`
     </p>
   </div>
 `;
+
+const action = z.enum(['create', 'update', 'delete', 'keep']);
+
+const stepSchema = z
+  .object({
+    action,
+    message_type: z.string(),
+    url: z.string(),
+    subscription_id: z.string().nullable().optional(),
+    differences: z
+      .array(
+        z.union([
+          z.object({ member: z.enum(['application', 'url', 'status']), from: z.string(), to: z.string() }),
+          z.object({ member: z.literal('secret') }),
+        ]),
+      )
+      .readonly()
+      .optional()
+      .describe('of an update; the values of a secret are left out'),
+    reason: z.string().optional().describe('why the subscription is deleted'),
+  })
+  .meta({ id: 'SubscriptionStep', description: 'The planned change of one subscription' });
+
+const heldSchema = z
+  .object({
+    source: z.string(),
+    subscription_id: z.string().nullable(),
+    message_type: z.string(),
+    status: z.string(),
+    application: z.string(),
+    ours: z.boolean(),
+    url: z.string(),
+  })
+  .meta({ id: 'Subscription', description: 'A subscription in the cloud' });
+
+const sourceSchema = z.object({
+  source: z.string(),
+  compared_with: z
+    .enum(['cloud', 'records'])
+    .describe('records: the cloud does not list subscriptions, so the plan is based on local records'),
+  in_order: z.boolean(),
+  steps: z.array(stepSchema).readonly(),
+  not_offered: z
+    .array(z.string())
+    .readonly()
+    .describe('configured message types that this cloud does not offer'),
+  held: z.array(heldSchema).readonly(),
+});
+
+const appliedSchema = z.object({
+  outcomes: z
+    .array(z.object({ step: stepSchema, error: z.string().nullable() }))
+    .readonly()
+    .describe('each attempted change; the error is null if the cloud accepted it'),
+  unfinished: z
+    .array(z.object({ step: stepSchema, reason: z.string() }))
+    .readonly()
+    .describe('changes that are still pending; empty if the cloud shows all of them'),
+});
+
+type SourceView = z.input<typeof sourceSchema>;
+
+type AppliedView = z.input<typeof appliedSchema>;

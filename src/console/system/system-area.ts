@@ -1,17 +1,35 @@
 import { z } from 'zod';
-import type { Db } from '../../store/database.ts';
-import { listProcesses } from '../../store/processes.ts';
-import { measureStorage } from '../../store/storage-size.ts';
-import { toAnswer } from '../api/answer.ts';
-import { VIEW_WHOLE } from '../access/rule.ts';
-import { jsonRoute, NOTHING } from '../api/route.ts';
+import type { Db } from '../../store/server/database.ts';
+import { listProcesses } from '../../store/server/processes.ts';
+import { measureStorage } from '../../store/server/storage-size.ts';
+import { toAnswer, jsonRoute, NOTHING } from '../api/route.ts';
+import { VIEW_WHOLE } from '../access/access.ts';
 import type { Area } from '../area.ts';
-import { startGathering } from '../gather.ts';
+import { loadParts, partOf } from '../page-parts.ts';
 import { html, type Content } from '../html/html.ts';
-import { freshnessOf, livePart } from '../html/elements.ts';
-import { processLine, sumAnswers, sumSpools, sumStorage, sumStoring } from './sum-figures.ts';
-import { answersPanel, processesPanel, queuePanel, storagePanel, storingPanel } from './system-panels.ts';
-import { processSchema, systemSchema, type System } from './system-schemas.ts';
+import { freshnessOf, livePart, badge, sinceOf, timeOf } from '../html/elements.ts';
+import {
+  processLine,
+  sumAnswers,
+  sumSpools,
+  sumStorage,
+  sumStoring,
+  processSchema,
+  systemSchema,
+  type System,
+  type ProcessLine,
+  type Storage,
+} from './system-figures.ts';
+import { MAX_DEFAULT_COUNT } from '../../store/partitions/partitioned-tables.ts';
+import {
+  countOf,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatMilliseconds,
+} from '../../lib/text/units.ts';
+import { tableOf, type Column } from '../browser/shared/table.js';
+import { factsOf } from '../browser/shared/facts.js';
 
 interface QueueFigures {
   readonly waiting: number;
@@ -22,7 +40,6 @@ interface QueueFigures {
   readonly oldestWaitingSeconds: number | undefined;
 }
 
-/** What the page System needs. */
 export interface SystemOptions {
   readonly db: Db;
   /** Throws if the queue does not answer. */
@@ -31,18 +48,9 @@ export interface SystemOptions {
   readonly freeDisk: () => Promise<number>;
 }
 
-/** Processes, queue, database and disk. */
 export function systemArea(options: SystemOptions): Area {
   return {
     tag: 'system',
-    navigation: [
-      {
-        path: '/system',
-        label: 'System',
-        group: 'Administer',
-        icon: 'M2 3h12v4H2zM2 9h12v4H2zM4.5 5h.01M4.5 11h.01',
-      },
-    ],
     routes: [
       jsonRoute({
         route: 'GET /system',
@@ -50,7 +58,7 @@ export function systemArea(options: SystemOptions): Area {
         description:
           'Also answers while parts are unavailable: they are null, and `problems` has the reasons.',
         ...VIEW_WHOLE,
-        asks: NOTHING,
+        input: NOTHING,
         answer: systemSchema,
         work: () => readSystem(options),
       }),
@@ -58,7 +66,7 @@ export function systemArea(options: SystemOptions): Area {
         route: 'GET /processes',
         summary: 'list the processes of the last day, running ones first',
         ...VIEW_WHOLE,
-        asks: NOTHING,
+        input: NOTHING,
         answer: z.object({ items: z.array(processSchema), next_cursor: z.null() }),
         work: async () => ({ items: (await listProcesses(options.db)).map(processLine), next_cursor: null }),
       }),
@@ -66,10 +74,15 @@ export function systemArea(options: SystemOptions): Area {
     pages: [
       {
         path: '/system',
+        entry: {
+          label: 'System',
+          group: 'Administer',
+          icon: 'M2 3h12v4H2zM2 9h12v4H2zM4.5 5h.01M4.5 11h.01',
+        },
         ...VIEW_WHOLE,
         render: async () => ({
           title: 'System',
-          modules: ['overview.js'],
+          modules: ['pages/overview.js'],
           content: layOut(await readSystem(options)),
         }),
       },
@@ -79,7 +92,7 @@ export function systemArea(options: SystemOptions): Area {
 
 async function readSystem({ db, ...options }: SystemOptions): Promise<System> {
   const at = new Date().toISOString();
-  const { read, problems } = startGathering();
+  const { read, problems } = loadParts();
   const [queue, free, processes, storage] = await Promise.all([
     read('queue', options.queue),
     read('disk', options.freeDisk),
@@ -110,3 +123,161 @@ const layOut = (system: System): Content => html`
     ${livePart('storage', storagePanel(system), 'panel wide')}
   </div>
 `;
+
+function answersPanel(system: System): Content {
+  return html`
+    <h2>Ingest</h2>
+    ${partOf(
+      system.problems,
+      'processes',
+      system.answers,
+      (answers) => html`
+        <p class="figure">${rateOf(answers.per_second)}<span class="unit"> deliveries/s</span></p>
+        ${factsOf([
+          ['latency', latencyOf(answers)],
+          ['rejected', `${rateOf(answers.refused_per_second)}/s`],
+          ['processes', formatCount(answers.processes)],
+        ])}
+      `,
+      'No ingest process has reported.',
+    )}
+  `;
+}
+
+function queuePanel(system: System): Content {
+  return html`
+    <h2>Queue and spool</h2>
+    ${partOf(
+      system.problems,
+      'queue',
+      system.queue,
+      (queue) => html`
+        <p class="figure">${formatCount(queue.waiting)}<span class="unit"> jobs waiting</span></p>
+        ${factsOf([
+          [
+            'oldest',
+            queue.oldest_waiting_seconds === null
+              ? 'queue empty'
+              : formatDuration(queue.oldest_waiting_seconds),
+          ],
+          ['active', formatCount(queue.active)],
+          ['after errors', `${formatCount(queue.delayed)} delayed, ${formatCount(queue.failed)} failed`],
+        ])}
+      `,
+    )}
+    ${partOf(
+      system.problems,
+      'processes',
+      system.spool,
+      ({ bytes, segments, oldest_seconds: oldest }) =>
+        factsOf([
+          [
+            'spool',
+            segments === 0
+              ? 'empty'
+              : `${formatBytes(bytes)} in ${countOf(segments, 'file')}, oldest ${formatDuration(oldest)}`,
+          ],
+        ]),
+      'No process has a spool.',
+    )}
+  `;
+}
+
+function storingPanel(system: System): Content {
+  return html`
+    <h2>Storing</h2>
+    ${partOf(
+      system.problems,
+      'processes',
+      system.storing,
+      (storing) => html`
+        <p class="figure">${rateOf(storing.events_per_second)}<span class="unit"> events/s</span></p>
+        ${factsOf([
+          ['transactions', latencyOf(storing)],
+          ['processes', formatCount(storing.processes)],
+        ])}
+      `,
+      'No worker process has reported.',
+    )}
+  `;
+}
+
+function processesPanel(system: System): Content {
+  const columns: Column<ProcessLine>[] = [
+    {
+      heading: 'Process',
+      kind: 'nowrap',
+      cell: ({ role, host, pid }) => html`${role} <span class="dim">${host} ${pid}</span>`,
+    },
+    {
+      heading: 'State',
+      cell: ({ is_alive: isAlive }) => (isAlive ? badge('good', 'running') : badge('bad', 'not reporting')),
+    },
+    { heading: 'Version', cell: ({ version }) => version },
+    { heading: 'Memory', kind: 'number', cell: (line) => known(line.memory_bytes, formatBytes) },
+    {
+      heading: 'CPU',
+      kind: 'number',
+      cell: (line) => known(line.cpu_percent, (cpu) => `${Math.round(cpu)} %`),
+    },
+    {
+      heading: 'Event loop p99',
+      kind: 'number',
+      cell: (line) => known(line.event_loop_delay_p99_ms, formatMilliseconds),
+    },
+    { heading: { time: 'Started' }, cell: (line) => timeOf(line.started_at) },
+    { heading: { time: 'Last report' }, cell: (line) => sinceOf(system.at, line.seen_at) },
+  ];
+  return html`
+    <h2>Processes</h2>
+    ${partOf(system.problems, 'processes', system.processes, (processes) =>
+      processes.length === 0
+        ? html`<p class="dim">No process has reported in the last day.</p>`
+        : tableOf('Processes of the last day', columns, processes),
+    )}
+  `;
+}
+
+const known = (value: number | null, show: (value: number) => string): Content =>
+  value === null ? html`<span class="dim">unknown</span>` : show(value);
+
+const rateOf = (perSecond: number) => formatCount(Number(perSecond.toPrecision(perSecond >= 100 ? 3 : 2)));
+
+const latencyOf = ({ p50_ms: p50, p99_ms: p99 }: { readonly p50_ms: number; readonly p99_ms: number }) =>
+  `p50 ${formatMilliseconds(p50)}, p99 ${formatMilliseconds(p99)}`;
+
+function storagePanel(system: System): Content {
+  return html`
+    <h2>Database and disk</h2>
+    ${partOf(system.problems, 'disk', system.free_disk_bytes, (free) =>
+      factsOf([['free disk space', formatBytes(free)]]),
+    )}
+    ${partOf(system.problems, 'storage', system.storage, describeStorage)}
+  `;
+}
+
+function describeStorage(storage: Storage): Content {
+  const { database_bytes: bytes, default_rows: outside, partitions } = storage;
+  return html`
+    ${factsOf([
+      ['database', formatBytes(bytes)],
+      ['default partition', outside === 0 ? 'empty' : outsideOf(outside)],
+    ])}
+    ${tableOf(
+      'Partitions',
+      [
+        { heading: 'Family', cell: ({ family }) => family },
+        { heading: 'Month', cell: ({ month }) => month ?? 'default' },
+        { heading: 'Partition', cell: ({ partition }) => partition },
+        { heading: 'Rows (estimate)', kind: 'number', cell: ({ rows }) => rowsOf(rows) },
+        { heading: 'Size', kind: 'number', cell: (line) => formatBytes(line.bytes) },
+      ],
+      partitions,
+    )}
+  `;
+}
+
+const rowsOf = (rows: number | null) => (rows === null ? 'unknown yet' : formatCount(rows));
+
+const outsideOf = (rows: number) =>
+  rows > MAX_DEFAULT_COUNT ? `over ${countOf(MAX_DEFAULT_COUNT, 'event')}` : countOf(rows, 'event');

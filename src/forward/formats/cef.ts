@@ -12,7 +12,7 @@ import {
   shortDigits,
   text,
 } from './readings.ts';
-import { eachKind, type RecordKind } from '../../record-kind.ts';
+import { memoizeByKind, type RecordKind } from '../../events/record-kind.ts';
 
 /**
  * The longest values and the types of numbers are those of the CEF dictionary: `in` and `out` are 32 bits, `cn` 64. Input
@@ -52,7 +52,6 @@ const COMMON: readonly Entry[] = [
 
 const custom = (key: string, fact: string, label: string): Entry => ({ fact, key, label, maxLength: 4000 });
 
-/** The custom keys of records about sessions of clients. */
 const ACCESS_ENTRIES: readonly Entry[] = [
   custom('cs1', 'ssid', 'SSID'),
   custom('cs2', 'auth_type', 'Authentication Type'),
@@ -62,14 +61,12 @@ const ACCESS_ENTRIES: readonly Entry[] = [
   custom('cs6', 'owner_id', 'Owner ID'),
 ];
 
-/** The custom keys of alerts of rules. */
 const RULE_ENTRIES: readonly Entry[] = [
   custom('cs1', 'rule_name', 'Rule'),
   custom('cs2', 'cause_ids', 'Event IDs'),
   { fact: 'alert_count', key: 'cnt', reading: digits },
 ];
 
-/** The custom keys of all other records. */
 const ACCOUNT_ENTRIES: readonly Entry[] = [
   custom('cs1', 'org_id', 'Organization ID'),
   custom('cs2', 'org_name', 'Organization'),
@@ -118,7 +115,7 @@ function entriesOf(kind: RecordKind): readonly Entry[] {
   return ACCESS_KINDS.has(kind) ? ACCESS_ENTRIES : ACCOUNT_ENTRIES;
 }
 
-const writerOf = eachKind((kind) =>
+const writerOf = memoizeByKind((kind) =>
   compileExtension({
     entries: [...COMMON, ...entriesOf(kind)],
     omit: ['code', 'config', 'ipv4', 'ipv6', 'framed_ip_address'],
@@ -128,7 +125,6 @@ const writerOf = eachKind((kind) =>
   }),
 );
 
-/** A header field. The length limit applies to the text before it is escaped. */
 const headerField = (value: string, maxLength: number) =>
   cut(value, maxLength)
     .toWellFormed()

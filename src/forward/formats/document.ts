@@ -1,7 +1,6 @@
-import type { Fact, Facts } from './facts.ts';
-import { text, unmappedReading, type Reading } from './readings.ts';
+import type { Facts } from './facts.ts';
+import { text, unmappedReading, type Fact, type Reading } from './readings.ts';
 
-/** A JSON object under construction. */
 export interface Document {
   [member: string]: unknown;
 }
@@ -9,14 +8,12 @@ export interface Document {
 /** A fact, the member that it goes to (`source.ip`), and how to read it (default: as text). */
 export type Mapping = readonly [fact: string, member: string, reading?: Reading];
 
-/** How to build a document from facts. */
 export interface Plan {
   /** By member. A fact of the record replaces a constant. */
   readonly constants: Readonly<Record<string, unknown>>;
   readonly mappings: readonly Mapping[];
   /** The member that contains all facts without a mapping, under their own names. */
   readonly rest: string;
-  /** Facts to leave out. */
   readonly omit?: readonly string[];
 }
 
@@ -30,15 +27,15 @@ export function compilePlan({ constants, mappings, rest, omit = [] }: Plan): (fa
   }));
   const known = new Set([...mappings.map(([fact]) => fact), ...omit]);
 
-  return ({ told, derived }) => {
+  return ({ recorded, derived }) => {
     const document: Document = {};
     for (const [path, value] of fixed) put(document, path, value);
     for (const { fact, path, reading } of mapped) {
-      const value: Fact | undefined = derived[fact] ?? told[fact];
+      const value: Fact | undefined = derived[fact] ?? recorded[fact];
       if (value !== undefined) put(document, path, reading(value));
     }
-    for (const fact of Object.keys(told)) {
-      const value = known.has(fact) ? undefined : told[fact];
+    for (const fact of Object.keys(recorded)) {
+      const value = known.has(fact) ? undefined : recorded[fact];
       if (value !== undefined) put(document, [rest, fact], unmappedReading(fact)(value));
     }
     return document;

@@ -2,7 +2,7 @@ import type { Format } from '../sender.ts';
 import { compilePlan, type Mapping } from './document.ts';
 import { factsOf, PRODUCT, VENDOR } from './facts.ts';
 import { addresses, dashedMac, integer, ip, list, seconds, text, time, type Reading } from './readings.ts';
-import { eachKind, type Outcome, type RecordKind } from '../../record-kind.ts';
+import { memoizeByKind, type Outcome, type RecordKind } from '../../events/record-kind.ts';
 
 /** Categorization fields of the Elastic Common Schema; a kind without a category has neither. `failed`: the types of a failure. */
 export const ECS_CATEGORIES: Readonly<
@@ -120,7 +120,7 @@ const planOf = (kind: RecordKind, outcome: Outcome) =>
     omit: ECS_OMITTED,
   });
 
-const plansOf = eachKind((kind) => ({
+const plansOf = memoizeByKind((kind) => ({
   success: planOf(kind, 'success'),
   failure: planOf(kind, 'failure'),
   unknown: planOf(kind, 'unknown'),

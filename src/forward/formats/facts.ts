@@ -1,29 +1,27 @@
-import { ownTypeOf, type StoredEvent } from '../../store/stored-event.ts';
-import { OWN_TYPES, type MessageType } from '../../domain.ts';
-import { readAlertRecord, type AlertRecord } from '../rules/own-alerts.ts';
-import { list } from './readings.ts';
+import { ownTypeOf, type StoredEvent } from '../../events/stored-event.ts';
+import { OWN_TYPES, type MessageType } from '../../events/domain.ts';
+import { readAlertRecord, type AlertRecord } from '../../events/rule-alert.ts';
+import { list, type Fact } from './readings.ts';
 import {
   outcomeOf,
   recordKind,
   severityOf,
+  actionOfEvent,
   titleOf,
   type Outcome,
   type RecordKind,
-} from '../../record-kind.ts';
+} from '../../events/record-kind.ts';
 
 /** The maker and the product that events come from; every format names them. */
 export const VENDOR = 'Extreme Networks';
 export const PRODUCT = 'ExtremeCloud IQ';
-
-export type Fact = string | readonly string[];
 
 /** The facts of an event, by the names that the formats' tables map. A fact that the event does not have is absent. */
 export interface Facts {
   readonly kind: RecordKind;
   readonly outcome: Outcome;
   /** Envelope and typed columns. A name has the same meaning in every message type. */
-  readonly told: Readonly<Record<string, Fact>>;
-  /** Facts that follow from the told ones. */
+  readonly recorded: Readonly<Record<string, Fact>>;
   readonly derived: Readonly<Record<string, Fact>>;
 }
 
@@ -51,7 +49,7 @@ function factNames({ messageType, payload }: StoredEvent): Readonly<Record<strin
 
 /** Reads an event's facts. */
 export function factsOf(event: StoredEvent): Facts {
-  const told: Record<string, Fact> = {
+  const recorded: Record<string, Fact> = {
     occurred_at: event.occurredAt,
     event_id: event.eventId,
     delivery_id: event.deliveryId,
@@ -60,33 +58,32 @@ export function factsOf(event: StoredEvent): Facts {
     received_at: event.receivedAt,
     origin: event.origin,
   };
-  if (event.ownerId !== null) told['owner_id'] = event.ownerId;
-  if (event.orgId !== null) told['org_id'] = event.orgId;
+  if (event.ownerId !== null) recorded['owner_id'] = event.ownerId;
+  if (event.orgId !== null) recorded['org_id'] = event.orgId;
   const names = factNames(event);
   for (const column of Object.keys(event.columns)) {
     const value = event.columns[column];
-    if (value !== undefined && value !== null && value.length > 0) told[names[column] ?? column] = value;
+    if (value !== undefined && value !== null && value.length > 0) recorded[names[column] ?? column] = value;
   }
   const kind = recordKind(event);
   const alert = kind === 'ruleAlert' ? readAlertRecord(event) : undefined;
-  if (alert !== undefined) Object.assign(told, alertFacts(alert));
+  if (alert !== undefined) Object.assign(recorded, alertFacts(alert));
   const own = ownTypeOf(event);
   if (own !== undefined && typeof event.payload['description'] === 'string')
-    told['description'] = event.payload['description'];
+    recorded['description'] = event.payload['description'];
   const outcome = outcomeOf(kind, event);
-  const { name, action } = titleOf(kind, outcome, event);
   const derived: Record<string, Fact> = {
     outcome,
-    name: alert?.title ?? NAME_OF_OWN.get(own ?? '') ?? name,
-    action,
+    name: alert?.title ?? NAME_OF_OWN.get(own ?? '') ?? titleOf(kind, outcome, event),
+    action: actionOfEvent(kind, outcome, event),
     severity: alert === undefined ? String(severityOf(kind, outcome, event)) : RULE_SEVERITY[alert.severity],
     /** Writing it takes as long as all other facts, and some formats leave it out. */
     get payload() {
       return JSON.stringify(event.payload);
     },
   };
-  derive(kind, told, derived);
-  return { kind, outcome, told, derived };
+  derive(kind, recorded, derived);
+  return { kind, outcome, recorded, derived };
 }
 
 /** The events of this program that are no alerts. */
@@ -98,7 +95,7 @@ const NAME_OF_OWN: ReadonlyMap<string, string> = new Map([
 /** As in CEF, 0 to 10. */
 const RULE_SEVERITY = { low: '3', medium: '5', high: '8', critical: '10' } as const;
 
-/** What the alert of a rule tells. Its group names the columns of the events that caused it. */
+/** The facts of an alert that a rule raised. Its group names the columns of the events that caused it. */
 function alertFacts(alert: AlertRecord): Record<string, Fact> {
   const { rule, title, summary, group, count, first_at, last_at, causes } = alert;
   return {
@@ -113,17 +110,20 @@ function alertFacts(alert: AlertRecord): Record<string, Fact> {
   };
 }
 
-/** Adds the facts that follow from those of the record alone. */
-function derive(kind: RecordKind, told: Readonly<Record<string, Fact>>, derived: Record<string, Fact>): void {
-  const actor = one(told['actor_name']);
-  const user = one(told['user_name']) ?? actor;
-  const username = one(told['username']);
-  const target = one(told['target_user']) ?? targetUser(kind, one(told['description']));
-  const clientIp = told['ipv4'] ?? told['framed_ip_address'] ?? told['ipv6'];
-  const clientIps = [clientIp, told['ipv6']].flatMap((ip) => ip ?? []);
-  const approver = one(told['approver_email']);
+function derive(
+  kind: RecordKind,
+  recorded: Readonly<Record<string, Fact>>,
+  derived: Record<string, Fact>,
+): void {
+  const actor = one(recorded['actor_name']);
+  const user = one(recorded['user_name']) ?? actor;
+  const username = one(recorded['username']);
+  const target = one(recorded['target_user']) ?? targetUser(kind, one(recorded['description']));
+  const clientIp = recorded['ipv4'] ?? recorded['framed_ip_address'] ?? recorded['ipv6'];
+  const clientIps = [clientIp, recorded['ipv6']].flatMap((ip) => ip ?? []);
+  const approver = one(recorded['approver_email']);
   const recipient = kind === 'email' ? (emailOf(username) ?? emailOf(approver)) : undefined;
-  const others = [username, one(told['identity']), approver, one(told['acknowledged_username'])];
+  const others = [username, one(recorded['identity']), approver, one(recorded['acknowledged_username'])];
 
   const add = (name: string, fact: Fact | undefined) => {
     if (fact !== undefined && fact.length > 0) derived[name] = fact;
@@ -133,18 +133,21 @@ function derive(kind: RecordKind, told: Readonly<Record<string, Fact>>, derived:
   add('user_domain', domainOf(user));
   add('target_user', target);
   add('related_users', unique([user, target, ...others]));
-  add('related_hosts', unique([...list(told['host_names'] ?? []), one(told['nas_identifier'])]));
+  add('related_hosts', unique([...list(recorded['host_names'] ?? []), one(recorded['nas_identifier'])]));
   add('client_ip', clientIp);
   add('client_ips', unique(clientIps));
-  add('identity_ip', told['user_name'] === undefined ? undefined : clientIp);
-  add('related_ips', unique([...clientIps, one(told['nas_ip_address'])]));
-  add('access_point', isAccessPoint(kind, told) ? 'access-point' : undefined);
-  add('auth_protocol', told['auth_type']);
-  add('host_name', one(told['host_names']));
-  add('device_id', one(told['device_ids']));
-  add('position', positionOf(one(told['lat']), one(told['lng'])));
+  add('identity_ip', recorded['user_name'] === undefined ? undefined : clientIp);
+  add('related_ips', unique([...clientIps, one(recorded['nas_ip_address'])]));
+  add('access_point', isAccessPoint(kind, recorded) ? 'access-point' : undefined);
+  add('auth_protocol', recorded['auth_type']);
+  add('host_name', one(recorded['host_names']));
+  add('device_id', one(recorded['device_ids']));
+  add('position', positionOf(one(recorded['lat']), one(recorded['lng'])));
   add('recipient', recipient);
-  add('lone_ap', told['client_mac'] === undefined && clientIp === undefined ? told['ap_mac'] : undefined);
+  add(
+    'lone_ap',
+    recorded['client_mac'] === undefined && clientIp === undefined ? recorded['ap_mac'] : undefined,
+  );
 }
 
 const unique = (values: readonly (string | undefined)[]): string[] => [
@@ -152,9 +155,9 @@ const unique = (values: readonly (string | undefined)[]): string[] => [
 ];
 
 /** The member `apMac` names an access point; other devices report wired clients. */
-const isAccessPoint = (kind: RecordKind, told: Readonly<Record<string, Fact>>): boolean =>
-  (kind === 'location' && told['ap_mac'] !== undefined) ||
-  (one(told['nas_port_type'])?.startsWith('Wireless') ?? false);
+const isAccessPoint = (kind: RecordKind, recorded: Readonly<Record<string, Fact>>): boolean =>
+  (kind === 'location' && recorded['ap_mac'] !== undefined) ||
+  (one(recorded['nas_port_type'])?.startsWith('Wireless') ?? false);
 
 /** The directory before a backslash (`EXAMPLE\jane`), else the domain of an address. */
 function domainOf(name: string | undefined): string | undefined {

@@ -1,8 +1,8 @@
-import { MESSAGE_TYPES } from '../../domain.ts';
-import { FIELDS, type FieldKind } from '../../message-types.ts';
-import { envelopeColumns } from '../../store/stored-event.ts';
+import { MESSAGE_TYPES } from '../../events/domain.ts';
+import { FIELDS, type FieldKind } from '../../events/message-types.ts';
+import { envelopeColumns } from '../../events/stored-event.ts';
 import type { Format } from '../sender.ts';
-import { asTold, decimal, json, time, truth, type Reading } from './readings.ts';
+import { verbatim, decimal, json, time, truth, type Reading } from './readings.ts';
 
 /** An int64 stays a string, because most JSON readers would round it. */
 const READINGS: Partial<Record<FieldKind, Reading>> = {
@@ -15,11 +15,11 @@ const READINGS: Partial<Record<FieldKind, Reading>> = {
 const COLUMNS = new Map(
   MESSAGE_TYPES.map((messageType) => [
     messageType,
-    FIELDS[messageType].map(({ column, kind }) => [column, READINGS[kind] ?? asTold] as const),
+    FIELDS[messageType].map(({ column, kind }) => [column, READINGS[kind] ?? verbatim] as const),
   ]),
 );
 
-/** Our own format: the envelope, every typed column of the message type (null if not told), and the payload. */
+/** Our own format: the envelope, every typed column of the message type (null if not recorded), and the payload. */
 export const formatJson: Format = (event) => {
   const columns: Record<string, unknown> = {};
   for (const [column, reading] of COLUMNS.get(event.messageType) ?? []) {

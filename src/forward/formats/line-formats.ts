@@ -1,6 +1,6 @@
-import type { Fact, Facts } from './facts.ts';
-import { text, type Reading } from './readings.ts';
-import type { Outcome, RecordKind } from '../../record-kind.ts';
+import type { Facts } from './facts.ts';
+import { text, type Fact, type Reading } from './readings.ts';
+import type { Outcome, RecordKind } from '../../events/record-kind.ts';
 
 /** CEF and LEEF require a product version. The cloud has none, so this is the version of the mapping. */
 export const MAPPING_VERSION = '1';
@@ -30,9 +30,9 @@ export const EVENT_IDS: Readonly<Record<RecordKind, string | Readonly<Record<Out
 };
 
 /** The code of an audit record; otherwise the id of its kind and outcome. */
-export function eventId({ kind, outcome, told }: Facts): string {
+export function eventId({ kind, outcome, recorded }: Facts): string {
   const id = EVENT_IDS[kind];
-  return text(told['code'] ?? (typeof id === 'string' ? id : id[outcome]));
+  return text(recorded['code'] ?? (typeof id === 'string' ? id : id[outcome]));
 }
 
 /** The beginning of a text, at most this many UTF-16 units, without half a character at its end. */
@@ -51,12 +51,9 @@ export interface Entry {
   readonly maxLength?: number;
 }
 
-/** How to write the key-value part of a line. */
 export interface Dialect {
   readonly entries: readonly Entry[];
-  /** Facts to leave out. */
   readonly omit: readonly string[];
-  /** The key of a fact without an entry. */
   readonly keyOf: (fact: string) => string;
   readonly escape: (value: string) => string;
   readonly delimiter: string;
@@ -81,15 +78,15 @@ export function compileExtension(dialect: Dialect): (facts: Facts) => string {
     return prefix;
   }
 
-  return ({ told, derived }) => {
+  return ({ recorded, derived }) => {
     const pairs: string[] = [];
     for (const { fact, prefix, reading, maxLength, suffix } of prepared) {
-      const value: Fact | undefined = derived[fact] ?? told[fact];
+      const value: Fact | undefined = derived[fact] ?? recorded[fact];
       const read = value === undefined ? undefined : reading(value);
       if (read !== undefined) pairs.push(prefix + escape(cut(String(read), maxLength)) + suffix);
     }
-    for (const fact of Object.keys(told)) {
-      const value = known.has(fact) ? undefined : told[fact];
+    for (const fact of Object.keys(recorded)) {
+      const value = known.has(fact) ? undefined : recorded[fact];
       if (value !== undefined) pairs.push(prefixOf(fact) + escape(text(value)));
     }
     return pairs.join(delimiter);

@@ -1,5 +1,5 @@
 import type { Mapping } from './document.ts';
-import type { Fact } from './facts.ts';
+import type { Fact } from './readings.ts';
 import { OTHER, SEVERITIES } from './ocsf-classes.ts';
 import {
   always,
@@ -14,7 +14,6 @@ import {
   type Reading,
 } from './readings.ts';
 
-/** Reads a fact by a table; undefined if the table lacks it. */
 const oneOf =
   <T>(values: Readonly<Record<string, T>>): Reading<T> =>
   (fact) =>
@@ -23,7 +22,6 @@ const oneOf =
 const status = oneOf({ unknown: 'Unknown', success: 'Success', failure: 'Failure' });
 const statusId = oneOf({ unknown: 0, success: 1, failure: 2 });
 
-/** The mappings of every event. */
 export const OCSF_COMMON: readonly Mapping[] = [
   ['occurred_at', 'time', milliseconds],
   ['description', 'message'],
@@ -92,7 +90,6 @@ export const AUTH_PROTOCOL: readonly Mapping[] = [
   ['auth_protocol', 'auth_protocol', (fact) => authProtocol(fact)[1]],
 ];
 
-/** The user of a session is its source. */
 export const SESSION_USER: readonly Mapping[] = [
   ['user_name', 'actor.user.name'],
   ['user_email', 'actor.user.email_addr'],
@@ -158,7 +155,6 @@ export const RULE_ALERT: readonly Mapping[] = [
   ['rule_name', 'status', always('New')],
 ];
 
-/** The severity of an alert's record. */
 export const ALERT_SEVERITY: readonly Mapping[] = [
   ['severity', 'severity_id', alertSeverityId],
   ['severity', 'severity', alertSeverity],

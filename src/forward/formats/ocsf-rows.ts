@@ -13,7 +13,7 @@ import {
   USER,
 } from './ocsf-mappings.ts';
 import { list, mac } from './readings.ts';
-import type { RecordKind } from '../../record-kind.ts';
+import type { RecordKind } from '../../events/record-kind.ts';
 
 /** This class has `actor` from the profile `host`; the others have their own. All have `cloud` from its profile. */
 const HOST_PROFILE = { 'metadata.profiles': ['cloud', 'host'] };
@@ -69,7 +69,6 @@ const GDPR = {
 
 const BASE = { classUid: 0, activityId: OTHER, constants: {}, mappings: [] } as const;
 
-/** The class of each kind of record. */
 export const OCSF_ROWS: Readonly<Record<RecordKind, OcsfRow>> = {
   login: { ...LOGIN, activityId: 1, activity: 'Logon' },
   logout: { ...LOGIN, activityId: 2, activity: 'Logoff' },

@@ -4,9 +4,9 @@ import { factsOf, PRODUCT, VENDOR, type Facts } from './facts.ts';
 import { classConstants, UNKNOWN } from './ocsf-classes.ts';
 import { OCSF_ROWS } from './ocsf-rows.ts';
 import { OCSF_COMMON } from './ocsf-mappings.ts';
-import { eachKind } from '../../record-kind.ts';
+import { memoizeByKind } from '../../events/record-kind.ts';
 
-const planOf = eachKind((kind) => {
+const planOf = memoizeByKind((kind) => {
   const row = OCSF_ROWS[kind];
   const build = compilePlan({
     constants: {
@@ -46,14 +46,6 @@ export const formatOcsf: Format = (event) => {
   return JSON.stringify(planOf(facts.kind)(facts));
 };
 
-/** A value that events can be searched by, and the attribute that has it. */
-interface Observable {
-  readonly name: string;
-  readonly type_id: number;
-  readonly type: string;
-  readonly value: string;
-}
-
 /** The observable types of OCSF 1.5.0 for the attributes that the mappings use. */
 const TYPES = [
   { type_id: 1, type: 'Hostname', attribute: /(?:^|\.)hostname$/ },
@@ -63,8 +55,7 @@ const TYPES = [
   { type_id: 5, type: 'Email Address', attribute: /(?:\.email_addr|^email\.to)$/ },
 ];
 
-/** Prepares the observables of events whose mappings have these members. */
-function compileObservables(members: readonly string[]): (document: Document) => Observable[] {
+function compileObservables(members: readonly string[]) {
   const observed = [...new Set(members)].flatMap((name) =>
     TYPES.filter(({ attribute }) => attribute.test(name)).map(({ type_id, type }) => ({
       path: name.split('.'),
@@ -73,8 +64,8 @@ function compileObservables(members: readonly string[]): (document: Document) =>
       type,
     })),
   );
-  return (document) => {
-    const observables: Observable[] = [];
+  return (document: Document) => {
+    const observables: { name: string; type_id: number; type: string; value: string }[] = [];
     for (const { path, name, type_id, type } of observed) {
       const found = memberOf(document, path);
       for (const value of Array.isArray(found) ? found : [found]) {

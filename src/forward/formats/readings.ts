@@ -1,7 +1,10 @@
+import { parseMacAddress } from '../../events/mac-address.ts';
 import { isIP } from 'node:net';
-import { parseExactJson } from '../../exact-json.ts';
-import { FIELDS, type FieldKind } from '../../message-types.ts';
-import type { Fact } from './facts.ts';
+import { parseExactJson } from '../../events/exact-json.ts';
+import { FIELDS, type FieldKind } from '../../events/message-types.ts';
+
+/** The content of a fact: a text, or several. */
+export type Fact = string | readonly string[];
 
 /**
  * Reads a fact as a value of the field's type. Undefined if the fact has no such value: receivers reject an event for
@@ -15,16 +18,13 @@ export const text = (fact: Fact): string => (typeof fact === 'string' ? fact : f
 /** A list; a text becomes a list of one. */
 export const list = (fact: Fact): readonly string[] => (typeof fact === 'string' ? [fact] : fact);
 
-/** The valid addresses of a list. */
 export const addresses: Reading<readonly string[]> = (fact) => {
   const valid = list(fact).filter((address) => isIP(address) !== 0);
   return valid.length === 0 ? undefined : valid;
 };
 
-/** A list or a text, unchanged. */
-export const asTold = (fact: Fact): Fact => fact;
+export const verbatim = (fact: Fact): Fact => fact;
 
-/** The digits of an int64. */
 export const digits: Reading<string> = (fact) => {
   if (!/^-?\d{1,19}$/.test(text(fact))) return undefined;
   const exact = BigInt(text(fact));
@@ -33,13 +33,11 @@ export const digits: Reading<string> = (fact) => {
 
 const isInt32 = (value: string) => BigInt.asIntN(32, BigInt(value)) === BigInt(value);
 
-/** The digits of an int32. */
 export const shortDigits: Reading<string> = (fact) => {
   const exact = digits(fact);
   return exact !== undefined && isInt32(exact) ? exact : undefined;
 };
 
-/** The digits of an int64 that is not an int32. */
 export const longDigits: Reading<string> = (fact) => {
   const exact = digits(fact);
   return exact === undefined || isInt32(exact) ? undefined : exact;
@@ -57,10 +55,8 @@ export const decimal: Reading<number> = (fact) => {
   return text(fact).trim() !== '' && Number.isFinite(number) ? number : undefined;
 };
 
-/** True or false. */
 export const truth: Reading<boolean> = (fact) => fact === 'true' || (fact === 'false' ? false : undefined);
 
-/** Seconds in another unit. */
 export const seconds =
   (unitsPerSecond: number): Reading<number> =>
   (fact) => {
@@ -73,9 +69,9 @@ const DATE = /^\d{4}-\d\d-\d\d[T ]/;
 
 /** Epoch milliseconds from ISO 8601 and from the form that Postgres prints ("2026-01-31 08:00:00.123+00"). */
 export const milliseconds: Reading<number> = (fact) => {
-  const told = text(fact);
-  if (!DATE.test(told)) return undefined;
-  const iso = told.endsWith('Z') ? told : told.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00');
+  const written = text(fact);
+  if (!DATE.test(written)) return undefined;
+  const iso = written.endsWith('Z') ? written : written.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00');
   const epoch = Date.parse(iso);
   return Number.isNaN(epoch) ? undefined : epoch;
 };
@@ -92,14 +88,9 @@ export const time: Reading<string> = (fact) => {
   return iso;
 };
 
-const MAC =
-  /^([\da-f]{2})[-:.]?([\da-f]{2})[-:.]?([\da-f]{2})[-:.]?([\da-f]{2})[-:.]?([\da-f]{2})[-:.]?([\da-f]{2})$/i;
+export const mac: Reading<string> = (fact) => parseMacAddress(text(fact));
 
-/** A MAC address as `AA-BB-CC-DD-EE-FF`. */
-export const dashedMac: Reading<string> = (fact) => MAC.exec(text(fact))?.slice(1).join('-').toUpperCase();
-
-/** A MAC address as `aa:bb:cc:dd:ee:ff`. */
-export const mac: Reading<string> = (fact) => MAC.exec(text(fact))?.slice(1).join(':').toLowerCase();
+export const dashedMac: Reading<string> = (fact) => mac(fact)?.replaceAll(':', '-').toUpperCase();
 
 const addressOf =
   (...versions: number[]): Reading<string> =>
@@ -110,7 +101,6 @@ export const ip = addressOf(4, 6);
 export const ipv4 = addressOf(4);
 export const ipv6 = addressOf(6);
 
-/** The first IPv6 address of a list. */
 export const firstIpv6: Reading<string> = (fact) => list(fact).find((address) => isIP(address) === 6);
 
 /** The value of a JSON text; any other text stays a text. */
@@ -139,9 +129,9 @@ const READING_OF_KIND: Partial<Record<FieldKind, Reading>> = {
 const readingOfColumn = new Map(
   Object.values(FIELDS)
     .flat()
-    .map(({ column, kind }) => [column, READING_OF_KIND[kind] ?? asTold] as const)
+    .map(({ column, kind }) => [column, READING_OF_KIND[kind] ?? verbatim] as const)
     .toReversed(),
 );
 
 /** How to read a fact without a mapping: numbers, times and truth values as such, anything else as text. */
-export const unmappedReading = (fact: string): Reading => readingOfColumn.get(fact) ?? asTold;
+export const unmappedReading = (fact: string): Reading => readingOfColumn.get(fact) ?? verbatim;

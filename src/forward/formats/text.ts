@@ -1,9 +1,9 @@
-import { summarizeEvent } from '../../event-summary.ts';
-import { revealOnLine } from '../../hidden-characters.ts';
-import { isRuleAlert, viewEvent, type StoredEvent } from '../../store/stored-event.ts';
-import { readAlertRecord } from '../rules/own-alerts.ts';
+import { summarizeEvent } from '../../events/event-summary.ts';
+import { revealOnLine } from '../../lib/text/hidden-characters.ts';
+import { isRuleAlert, viewEvent, type StoredEvent } from '../../events/stored-event.ts';
+import { readAlertRecord } from '../../events/rule-alert.ts';
 import type { Format } from '../sender.ts';
-import { outcomeOf, recordKind, titleOf } from '../../record-kind.ts';
+import { titleOfEvent } from '../../events/event-words.ts';
 
 /** One line for a person: when, what happened, and in brackets who, where and which event. */
 export const formatText: Format = (event) => {
@@ -19,16 +19,12 @@ export const formatText: Format = (event) => {
   return revealOnLine(`${time} UTC ${sentenceOf(event)} (${details.join(', ')})`);
 };
 
-/** The title of the event, its summary, and the description if the summary lacks it. */
+/** The title of the event and its summary. */
 function sentenceOf(event: StoredEvent): string {
   if (isRuleAlert(event)) {
     const { severity, summary } = readAlertRecord(event);
     return `Alert, severity ${severity}: ${summary}`;
   }
-  const kind = recordKind(event);
-  const { name } = titleOf(kind, outcomeOf(kind, event), event);
   const summary = summarizeEvent(event);
-  const { description } = viewEvent(event);
-  const parts = [name, summary, description === null || summary.includes(description) ? '' : description];
-  return parts.filter((part) => part !== '').join(': ');
+  return summary === '' ? titleOfEvent(event) : `${titleOfEvent(event)}: ${summary}`;
 }

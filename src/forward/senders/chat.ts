@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { OutageError } from '../../errors.ts';
-import { createSecrets, type Secrets } from '../../secrets.ts';
+import { OutageError } from '../../lib/errors.ts';
+import { createSecrets, type Secrets } from '../../lib/secrets.ts';
 import type { BatchLimits } from '../batch-events.ts';
 import { cut } from '../formats/line-formats.ts';
 import type { Message, Sender } from '../sender.ts';
@@ -8,7 +8,6 @@ import { describeAnswer, failureOf, isGood, isHtml } from './http-answer.ts';
 import { createHttpEndpoint, httpOptions, type Answer } from './http-endpoint.ts';
 import { httpsAddress, publicOnlyOption } from './https.ts';
 
-/** An incoming webhook of a chat service. */
 export const chatOptions = z.strictObject({
   ...httpOptions,
   ...publicOnlyOption,
@@ -27,7 +26,6 @@ export const CHAT_LIMITS: BatchLimits = { events: 20, bytes: 7_500, seconds: 10 
 /** A longer event is cut off, in characters, for the same reason. */
 const MAX_EVENT_LENGTH = 5_000;
 
-/** How a service takes a message and accepts it. */
 interface Service {
   readonly message: (lines: readonly string[]) => object;
   /** Whether a good answer is this service's receipt. */
@@ -92,7 +90,6 @@ const lineOf = ({ event, text }: Message): string =>
 const escapeForSlack = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
-/** Text runs, unlike text blocks, contain no Markdown. */
 const toCard = (lines: readonly string[]) => ({
   $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
   type: 'AdaptiveCard',

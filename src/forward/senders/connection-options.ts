@@ -8,7 +8,6 @@ const PORT = 'must be a port from 1 to 65535';
 
 export const hostOption = z.string().min(1, 'must be a host name or address');
 
-/** A port, with the usual one as its default. */
 export const portOption = (usual: number) => z.int(PORT).min(1, PORT).max(65_535, PORT).default(usual);
 
 /** The longest time for one exchange, in seconds. */
@@ -69,13 +68,11 @@ function parses(parse: (text: string) => unknown): (text: string) => boolean {
   };
 }
 
-/** Where and how to connect. */
 export interface StreamOptions {
   readonly host: string;
   readonly port: number;
   /** Undefined: plain TCP. */
   readonly tls: TlsOptions | undefined;
-  /** The longest time to connect. */
   readonly timeoutMs: number;
 }
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { baseUrl, bearerToken } from '../../config/setting-types.ts';
-import { OutageError } from '../../errors.ts';
-import { createSecrets } from '../../secrets.ts';
+import { OutageError } from '../../lib/errors.ts';
+import { createSecrets } from '../../lib/secrets.ts';
 import {
   BatchRefusedError,
   EndpointRefusedError,
@@ -13,7 +13,6 @@ import {
 import { failureOf, isGood, readJsonAnswer } from './http-answer.ts';
 import { createHttpEndpoint, httpOptions } from './http-endpoint.ts';
 
-/** A data stream or an index of Elasticsearch or OpenSearch. */
 export const elasticsearchOptions = z
   .strictObject({
     ...httpOptions,
@@ -56,7 +55,6 @@ const BulkAnswer = z.object({
   items: z.array(z.object({ create: ItemResult }).transform(({ create }) => create)),
 });
 
-/** A message with its index in the batch. */
 interface Item {
   readonly index: number;
   readonly message: Message;
@@ -78,7 +76,7 @@ export function createElasticsearchSender(options: ElasticsearchOptions): Sender
     const body = items.map(({ message }) => bulkLines(message, options.index)).join('');
     const answer = await endpoint.post(BULK_PATH, headers, body);
     if (!isGood(answer)) throw failureOf(answer, endpoint);
-    // Thousands of errors, or a proxy that drops the filter. What is stored already is told from the rest by its id.
+    // Thousands of errors, or a proxy that drops the filter. What is stored already is distinguished from the rest by its id.
     if (answer.isTooLong && items.length > 1)
       throw new BatchRefusedError(
         `the answer of ${endpoint.name} to ${items.length} events is longer than 1 MB`,

@@ -1,12 +1,11 @@
 import path from 'node:path';
 import { open, rename, stat, writeFile, type FileHandle } from 'node:fs/promises';
 import { z } from 'zod';
-import { OutageError } from '../../errors.ts';
-import { reportCsv } from '../../store/reports.ts';
+import { OutageError } from '../../lib/errors.ts';
+import { reportCsv } from '../../store/reports/reports.ts';
 import type { Sender } from '../sender.ts';
-import { appendDurably, isMissingFile, syncDirectory } from '../../durable-file.ts';
+import { appendDurably, syncDirectory, unlessMissing } from '../../lib/files/durable-file.ts';
 
-/** A file of lines, for a log collector. */
 export const fileOptions = z.strictObject({
   path: z.string().refine((text) => path.isAbsolute(text), 'must be an absolute path'),
   /** Starts a new file before this one exceeds this size. */
@@ -80,7 +79,6 @@ function isFull(file: LogFile, bytes: number, { max_bytes: maxBytes, daily }: Fi
 
 const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
-/** A file that lines are appended to. */
 type LogFile = Awaited<ReturnType<typeof openLogFile>>;
 
 /** Only owner and group may read the file: events name people. */
@@ -97,19 +95,11 @@ async function openLogFile(filePath: string) {
     let writtenAt = mtimeMs;
 
     return {
-      /** Bytes. */
       size: () => size,
-      /** When the file was last written, in epoch milliseconds. */
       writtenAt: () => writtenAt,
-      /** Whether the path still leads to this file. */
       async isInPlace(): Promise<boolean> {
-        try {
-          const there = await stat(filePath);
-          return there.ino === ino && there.dev === dev;
-        } catch (error) {
-          if (isMissingFile(error)) return false;
-          throw error;
-        }
+        const there = await unlessMissing(stat(filePath), undefined);
+        return there?.ino === ino && there.dev === dev;
       },
       /** Resolves once the lines are on the disk. After an error the file is truncated to its previous size. */
       async append(lines: Buffer): Promise<void> {
@@ -139,17 +129,9 @@ async function endLine(handle: FileHandle): Promise<void> {
  */
 async function rotate(path: string, keep: number): Promise<void> {
   for (let number = keep - 1; number >= 1; number--) {
-    await renameIfThere(`${path}.${number}`, `${path}.${number + 1}`);
+    await unlessMissing(rename(`${path}.${number}`, `${path}.${number + 1}`), undefined);
   }
-  await renameIfThere(path, `${path}.1`);
-}
-
-async function renameIfThere(from: string, to: string): Promise<void> {
-  try {
-    await rename(from, to);
-  } catch (error) {
-    if (!isMissingFile(error)) throw error;
-  }
+  await unlessMissing(rename(path, `${path}.1`), undefined);
 }
 
 /** Writes a whole file durably, in one step for its readers. Throws the system's error. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { OutageError } from '../../errors.ts';
-import { readRetryAfter } from '../../retry-after.ts';
+import { OutageError } from '../../lib/errors.ts';
+import { readRetryAfter } from '../../lib/retry-after.ts';
 import { BatchRefusedError, EndpointRefusedError, RetryLaterError } from '../sender.ts';
 import type { Answer, HttpEndpoint } from './http-endpoint.ts';
 
@@ -9,7 +9,7 @@ const MAX_QUOTED = 300;
 
 export const isGood = ({ status }: Answer) => status >= 200 && status <= 299;
 
-/** The log-in page of a proxy: its status may be 200, too, but it is no receipt. */
+/** The login page of a proxy: its status may be 200, too, but it is no receipt. */
 export const isHtml = ({ headers, text }: Answer) =>
   /\bx?html\b/i.test(headers['content-type'] ?? '') || /^\s*<(?:!doctype\s+)?html\b/i.test(text);
 
@@ -61,7 +61,6 @@ export function readJsonAnswer<Schema extends z.ZodType>(
   );
 }
 
-/** The value of a JSON text; undefined if the text is not JSON. */
 export function jsonOrNothing(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { LookupFunction } from 'node:net';
 import { z } from 'zod';
-import { OutageError } from '../../errors.ts';
-import { createSecrets } from '../../secrets.ts';
+import { OutageError } from '../../lib/errors.ts';
+import { createSecrets } from '../../lib/secrets.ts';
 import { jsonOf } from '../report-document.ts';
 import { type Sender, batchId } from '../sender.ts';
 import { describeAnswer, failureOf, isGood, isHtml } from './http-answer.ts';
@@ -29,13 +29,11 @@ export const httpsAddress = z
   .string()
   .refine(isHttpsUrl, 'must be an address such as https://host/path, without user name or fragment');
 
-/** The option of destinations with such an address. */
 export const publicOnlyOption = {
   /** Allows hosts in the private network. Otherwise anyone who can set the address could reach internal services. */
   allow_private: z.boolean('must be true or false').default(false),
 };
 
-/** Any receiver that accepts JSON over HTTPS. */
 export const httpsOptions = z.strictObject({
   ...httpOptions,
   ...publicOnlyOption,
@@ -140,6 +138,4 @@ function webhookSignature(secret: string, id: string, seconds: number, body: str
   return `v1,${signature.digest('base64')}`;
 }
 
-function keyOf(secret: string): Buffer {
-  return Buffer.from(secret.slice(PREFIX.length), 'base64');
-}
+const keyOf = (secret: string): Buffer => Buffer.from(secret.slice(PREFIX.length), 'base64');

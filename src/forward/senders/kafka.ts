@@ -6,53 +6,10 @@ import {
   AuthenticationError,
   ProtocolError,
 } from '@platformatic/kafka';
-import { z } from 'zod';
 import { type Message, type Sender, BatchRefusedError, EndpointRefusedError } from '../sender.ts';
-import { tlsConnectionOptions, tlsOptions } from './connection-options.ts';
-import { OutageError } from '../../errors.ts';
-
-const BROKER = /^(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/i;
-
-const credentials = {
-  username: z.string().min(1, 'must be a user name'),
-  password: z.string().min(1, 'must be a password'),
-};
-
-/** How to log in; the names are those of the protocol (RFC 4616, RFC 5802). */
-const saslOptions = z.strictObject({
-  mechanism: z
-    .enum(['plain', 'scram-sha-256', 'scram-sha-512'], 'must be one of plain, scram-sha-256, scram-sha-512')
-    .default('plain'),
-  ...credentials,
-});
-
-/** A Kafka cluster, or a service with its protocol such as Azure Event Hubs. */
-export const kafkaOptions = z
-  .strictObject({
-    /** Where to ask for the cluster's brokers: any of them, `host` or `host:port`. */
-    brokers: z
-      .array(z.string().regex(BROKER, 'must be a host or host:port'))
-      .min(1, 'must contain at least one broker'),
-    topic: z.string().regex(/^[\w.-]{1,249}$/, 'must be 1 to 249 letters, digits, "_", "-" and "."'),
-    /** Undefined: plain TCP. */
-    tls: tlsOptions.optional(),
-    sasl: saslOptions.optional(),
-    /** gzip would hold the event loop for 70 ms with 500 events; lz4 for 20. */
-    compression: z
-      .enum(['gzip', 'zstd', 'lz4', 'snappy', 'none'], 'must be one of gzip, zstd, lz4, snappy, none')
-      .default('lz4'),
-    /** Lets the cluster create the topic if it does so on request (`auto.create.topics.enable`). */
-    create_topic: z.boolean('must be true or false').default(false),
-    timeout_seconds: z.number().min(0.1, 'must be at least 0.1 seconds').default(30),
-  })
-  .refine(({ sasl, tls }) => sasl?.mechanism !== 'plain' || tls !== undefined, {
-    path: ['tls'],
-    message: 'must be set: sasl plain would send the password in clear text',
-  });
-
-type KafkaOptions = z.output<typeof kafkaOptions>;
-
-export const KAFKA_FORMATS = ['json', 'ecs', 'ocsf', 'cef', 'leef'] as const;
+import { tlsConnectionOptions } from './connection-options.ts';
+import type { KafkaOptions } from './kafka-options.ts';
+import { OutageError } from '../../lib/errors.ts';
 
 const MECHANISMS = {
   plain: 'PLAIN',
@@ -111,7 +68,7 @@ export function createKafkaSender(options: KafkaOptions): Sender {
 function createProducer(options: KafkaOptions): TextProducer {
   const { brokers, tls, sasl, compression, create_topic: autocreateTopics } = options;
   const timeoutMs = options.timeout_seconds * 1000;
-  return new Producer({
+  const producer: TextProducer = new Producer({
     clientId: 'xiq-sink',
     bootstrapBrokers: brokers,
     serializers: stringSerializers,
@@ -133,9 +90,11 @@ function createProducer(options: KafkaOptions): TextProducer {
       : { tls: tlsConnectionOptions(tls), tlsServerName: tls.server_name ?? brokers.every(hasName) }),
     ...(sasl === undefined ? {} : { sasl: { ...sasl, mechanism: MECHANISMS[sasl.mechanism] } }),
   });
+  // The library leaves a refused connection open, and nobody hears its errors: a later reset would end the process.
+  producer.on('client:broker:failed', ({ connection }) => connection.socket.destroy());
+  return producer;
 }
 
-/** Without an address, which a client must not send as the name of the server (RFC 6066, section 3). */
 const hasName = (broker: string) => !broker.startsWith('[') && isIP(broker.replace(/:\d+$/, '')) === 0;
 
 const toRecord = (topic: string, { event, text }: Message) => ({
@@ -203,7 +162,7 @@ function faultOf(reason: Error, mayCreateTopic: boolean): Fault {
   return OF_SETTINGS.has(id) ? 'settings' : 'outage';
 }
 
-/** Some messages of the protocol are whole paragraphs: their first sentence tells what is wrong. */
+/** Some messages of the protocol are whole paragraphs: their first sentence names the problem. */
 function describeReason(reason: Error): string {
   const [message = ''] = (reason.message || reason.name).split(/\.(?:\s|$)/);
   return reason instanceof ProtocolError ? `${String(reason['apiId'])}, ${message}` : message;

@@ -2,15 +2,12 @@ import type { Socket } from 'node:net';
 import pTimeout from 'p-timeout';
 import { connectStream, type StreamOptions } from './connection-options.ts';
 
-/** An open session with a RELP receiver. */
 export type RelpSession = Awaited<ReturnType<typeof openRelpSession>>;
 
-/** The receiver's answer to a command. */
 interface RelpAnswer {
   /** 200: accepted; all others are errors. */
   readonly code: number;
   readonly text: string;
-  /** The lines after the first one. */
   readonly data: string;
 }
 
@@ -97,9 +94,7 @@ function followTransactions(socket: Socket, timeoutMs: number) {
   socket.once('close', () => fail(new Error('the receiver closed the connection')));
 
   return {
-    /** Why the session has ended. */
     failure: () => failure,
-    /** How many commands wait for an answer. */
     open: () => transactions.size,
     /** Resolves with the answer to a command; rejects if the session ends before. */
     request(command: string, data: string): Promise<RelpAnswer> {
@@ -129,7 +124,6 @@ function parseAnswer({ txnr, data }: RelpFrame): RelpAnswer {
   return { code: Number(code), text, data: rest };
 }
 
-/** One message of RELP, in either direction. */
 interface RelpFrame {
   /** The transaction: counted from 1 by the sender; an answer has that of its command, a hint has 0. */
   readonly txnr: number;
@@ -176,7 +170,6 @@ export function createFrameReader(): (chunk: Buffer) => RelpFrame[] {
 /** The header with the character after it: a space before data, the line feed if there is none. */
 const HEADER = /^(\d{1,9}) ([A-Za-z]{1,32}) (\d{1,9})([ \n])/;
 
-/** The beginnings of a header. */
 const PARTIAL_HEADER = /^(?:\d{1,9}(?: (?:[A-Za-z]{1,32}(?: \d{0,9})?)?)?)?$/;
 
 /** Undefined if the frame is not complete yet. */

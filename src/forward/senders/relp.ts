@@ -1,11 +1,10 @@
 import { z } from 'zod';
-import { OutageError } from '../../errors.ts';
+import { OutageError } from '../../lib/errors.ts';
 import type { Message, Refusal, Sender } from '../sender.ts';
 import { openRelpSession, type RelpSession } from './relp-session.ts';
 import { syslogCommon, syslogMessage, syslogTimeout } from './syslog.ts';
 import { portOption, tlsOptions } from './connection-options.ts';
 
-/** A RELP receiver. */
 export const relpOptions = z.strictObject({
   ...syslogCommon,
   /** None is registered for RELP; examples of rsyslog often use this one. */
@@ -13,7 +12,6 @@ export const relpOptions = z.strictObject({
   timeout_seconds: syslogTimeout,
 });
 
-/** A RELP receiver over TLS. */
 export const relpTlsOptions = relpOptions.extend({ tls: tlsOptions.prefault({}) });
 
 type RelpOptions = z.output<typeof relpOptions> & Partial<z.output<typeof relpTlsOptions>>;

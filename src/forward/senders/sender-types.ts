@@ -6,9 +6,10 @@ import { CHAT_FORMATS, CHAT_LIMITS, chatOptions, createChatSender } from './chat
 import { createElasticsearchSender, ELASTICSEARCH_FORMATS, elasticsearchOptions } from './elasticsearch.ts';
 import { createFileSender, FILE_FORMATS, fileOptions } from './file.ts';
 import { createHttpsSender, HTTPS_FORMATS, httpsOptions } from './https.ts';
-import { createKafkaSender, KAFKA_FORMATS, kafkaOptions } from './kafka.ts';
+import { KAFKA_FORMATS, kafkaOptions, type KafkaOptions } from './kafka-options.ts';
 import { createRelpSender, relpOptions, relpTlsOptions } from './relp.ts';
-import { createS3Sender, S3_FORMATS, S3_LIMITS, s3Options } from './s3.ts';
+import { createS3Sender, S3_FORMATS, S3_LIMITS } from './s3/s3.ts';
+import { s3Options } from './s3/bucket.ts';
 import { createSentinelSender, SENTINEL_FORMATS, sentinelOptions } from './sentinel.ts';
 import { createSmtpSender, SMTP_FORMATS, SMTP_LIMITS, smtpOptions } from './smtp.ts';
 import { createSplunkHecSender, SPLUNK_HEC_FORMATS, splunkHecOptions } from './splunk-hec.ts';
@@ -17,7 +18,6 @@ import { createSyslogSender, SYSLOG_FORMATS, syslogOptions } from './syslog.ts';
 
 type Formats = readonly [FormatName, ...FormatName[]];
 
-/** A type of destination. */
 export interface SenderType {
   /** Its options; credentials are given as text. */
   readonly options: z.ZodType;
@@ -29,7 +29,6 @@ export interface SenderType {
   create(options: unknown): Sender;
 }
 
-/** Every type of destination, by its name in the settings. */
 export const SENDER_TYPES = {
   syslog: senderType(syslogOptions, SYSLOG_FORMATS, (options) => createSyslogSender(options)),
   relp: senderType(relpOptions, SYSLOG_FORMATS, createRelpSender),
@@ -37,7 +36,7 @@ export const SENDER_TYPES = {
   splunk_hec: senderType(splunkHecOptions, SPLUNK_HEC_FORMATS, createSplunkHecSender),
   elasticsearch: senderType(elasticsearchOptions, ELASTICSEARCH_FORMATS, createElasticsearchSender),
   https: senderType(httpsOptions, HTTPS_FORMATS, createHttpsSender),
-  kafka: senderType(kafkaOptions, KAFKA_FORMATS, createKafkaSender),
+  kafka: senderType(kafkaOptions, KAFKA_FORMATS, kafkaSender),
   sentinel: senderType(sentinelOptions, SENTINEL_FORMATS, createSentinelSender),
   s3: { ...senderType(s3Options, S3_FORMATS, createS3Sender), limits: S3_LIMITS },
   smtp: { ...senderType(smtpOptions, SMTP_FORMATS, createSmtpSender), limits: SMTP_LIMITS },
@@ -63,4 +62,15 @@ function senderType<Schema extends z.ZodType>(
   create: (options: z.output<Schema>) => Sender,
 ): SenderType {
   return { options, formats, create: (given) => create(options.parse(given)) };
+}
+
+/** The library takes half a second to load, which only those who use it should wait for. */
+function kafkaSender(options: KafkaOptions): Sender {
+  let loaded: Promise<Sender> | undefined;
+  const load = () =>
+    (loaded ??= import('./kafka.ts').then(({ createKafkaSender }) => createKafkaSender(options)));
+  return {
+    send: async (batch) => (await load()).send(batch),
+    close: async () => (await loaded)?.close(),
+  };
 }

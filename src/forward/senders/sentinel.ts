@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { baseUrl } from '../../config/setting-types.ts';
-import { OutageError } from '../../errors.ts';
-import { createSecrets } from '../../secrets.ts';
+import { OutageError } from '../../lib/errors.ts';
+import { createSecrets } from '../../lib/secrets.ts';
 import { type Sender, EndpointRefusedError } from '../sender.ts';
 import { describeAnswer, failureOf, isGood, isHtml, readJsonAnswer } from './http-answer.ts';
 import { createHttpEndpoint, divideBySize, httpOptions, type HttpEndpoint } from './http-endpoint.ts';
@@ -44,11 +44,7 @@ export function createSentinelSender(options: SentinelOptions): Sender {
   const common = { type: 'sentinel', secrets, http: options };
   const ingestion = createHttpEndpoint({ ...common, url: options.endpoint });
   const login = createHttpEndpoint({ ...common, url: options.login_url });
-  const tokens = createAccessTokens(login, `/${options.tenant_id}/oauth2/v2.0/token`, {
-    clientId: options.client_id,
-    clientSecret: options.client_secret,
-    scope: options.scope,
-  });
+  const tokens = createAccessTokens(login, options);
   const path = `/dataCollectionRules/${options.rule_id}/streams/${options.stream}?api-version=2023-01-01`;
 
   async function post(body: string) {
@@ -84,20 +80,6 @@ export function createSentinelSender(options: SentinelOptions): Sender {
   };
 }
 
-/** Access tokens of an application that logs in as itself (OAuth 2.0 client credentials). */
-interface AccessTokens {
-  /** Returns a token that is valid now. Throws EndpointRefusedError if the login is refused. */
-  current(): Promise<string>;
-  /** Discards the token after it was not accepted. */
-  drop(): void;
-}
-
-interface ClientCredentials {
-  readonly clientId: string;
-  readonly clientSecret: string;
-  readonly scope: string;
-}
-
 /** A token is renewed this long before it expires, or a tenth of its lifetime if that is shorter. */
 const MAX_RENEWAL_MARGIN_MS = 5 * 60 * 1000;
 
@@ -109,30 +91,27 @@ const LoginAnswer = z.object({
 /** Logs in at a path of the login endpoint and adds each token to the endpoint's secrets. */
 function createAccessTokens(
   login: HttpEndpoint,
-  path: string,
-  { clientId, clientSecret, scope }: ClientCredentials,
-): AccessTokens {
+  { tenant_id, client_id, client_secret, scope }: SentinelOptions,
+) {
   let held: { token: string; renewAt: number } | undefined;
 
   return {
-    async current() {
+    /** Returns a token that is valid now. Throws EndpointRefusedError if the login is refused. */
+    async current(): Promise<string> {
       const now = Date.now();
       if (held !== undefined && now < held.renewAt) return held.token;
-      const form = new URLSearchParams({
-        grant_type: 'client_credentials',
-        client_id: clientId,
-        client_secret: clientSecret,
-        scope,
-      });
+      const grant = { grant_type: 'client_credentials', client_id, client_secret, scope };
       const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-      const answer = await login.post(path, headers, form.toString());
+      const path = `/${tenant_id}/oauth2/v2.0/token`;
+      const answer = await login.post(path, headers, new URLSearchParams(grant).toString());
       if (!isGood(answer)) throw loginFailure(failureOf(answer, login), answer.status);
       const { access_token: token, expires_in: seconds } = readJsonAnswer(LoginAnswer, answer, login);
       login.secrets.add(token);
       held = { token, renewAt: now + seconds * 1000 - Math.min(MAX_RENEWAL_MARGIN_MS, seconds * 100) };
       return token;
     },
-    drop() {
+    /** Discards the token after it was not accepted. */
+    drop(): void {
       held = undefined;
     },
   };

@@ -1,14 +1,14 @@
 import { domainToASCII } from 'node:url';
 import { createTransport, type NodemailerError } from 'nodemailer';
 import { z } from 'zod';
-import { OutageError } from '../../errors.ts';
-import { revealOnLine } from '../../hidden-characters.ts';
-import { isLoopbackHost } from '../../loopback.ts';
-import { createSecrets, type Secrets } from '../../secrets.ts';
-import { countOf } from '../../units.ts';
+import { OutageError } from '../../lib/errors.ts';
+import { revealOnLine } from '../../lib/text/hidden-characters.ts';
+import { isLoopbackHost } from '../../lib/loopback.ts';
+import { createSecrets, type Secrets } from '../../lib/secrets.ts';
+import { countOf } from '../../lib/text/units.ts';
 import type { BatchLimits } from '../batch-events.ts';
 import { cut } from '../formats/line-formats.ts';
-import { reportCsv } from '../../store/reports.ts';
+import { reportCsv } from '../../store/reports/reports.ts';
 import { textOf } from '../report-document.ts';
 import { BatchRefusedError, EndpointRefusedError, type Message, type Sender, batchId } from '../sender.ts';
 import {
@@ -30,7 +30,6 @@ const address = z
 
 const IMPLICIT_TLS_PORT = 465;
 
-/** A mail server that accepts mail for the recipients: a relay, or the submission server of a provider. */
 export const smtpOptions = z
   .strictObject({
     host: hostOption,
@@ -94,8 +93,14 @@ export function createSmtpSender(options: SmtpOptions): Sender {
   const transport = createTransport(transportOptions(options));
   let delivered: { readonly messageId: string; readonly recipients: Set<string> } | undefined;
 
-  /** Sends one mail to all recipients that do not have it yet. */
-  async function sendMail(id: string, content: MailContent): Promise<void> {
+  async function sendMail(
+    id: string,
+    content: {
+      readonly subject: string;
+      readonly text: string;
+      readonly attachments?: { filename: string; content: string; contentType: string }[];
+    },
+  ): Promise<void> {
     const messageId = `<${id}@${domain}>`;
     if (delivered?.messageId !== messageId) delivered = { messageId, recipients: new Set() };
     const { recipients } = delivered;
@@ -140,17 +145,6 @@ export function createSmtpSender(options: SmtpOptions): Sender {
   };
 }
 
-/** What a mail says. */
-interface MailContent {
-  readonly subject: string;
-  readonly text: string;
-  readonly attachments?: {
-    readonly filename: string;
-    readonly content: string;
-    readonly contentType: string;
-  }[];
-}
-
 function transportOptions({ host, port, security, tls, auth }: SmtpOptions) {
   return {
     host,
@@ -159,7 +153,7 @@ function transportOptions({ host, port, security, tls, auth }: SmtpOptions) {
     requireTLS: security === 'starttls',
     ignoreTLS: security === 'none',
     tls: tlsConnectionOptions(tls),
-    // Without it, a mail would go out without a log-in if the server does not offer one.
+    // Without it, a mail would go out without a login if the server does not offer one.
     forceAuth: true,
     ...(auth === undefined ? {} : { auth: { user: auth.user, pass: auth.password } }),
   };

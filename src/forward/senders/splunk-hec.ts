@@ -5,14 +5,13 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { z } from 'zod';
 import { baseUrl, bearerToken } from '../../config/setting-types.ts';
-import type { MessageType } from '../../domain.ts';
-import { OutageError } from '../../errors.ts';
-import { createSecrets } from '../../secrets.ts';
+import type { MessageType } from '../../events/domain.ts';
+import { OutageError } from '../../lib/errors.ts';
+import { createSecrets } from '../../lib/secrets.ts';
 import { EndpointRefusedError, type Message, type Sender } from '../sender.ts';
 import { failureOf, isGood, jsonOrNothing, readJsonAnswer } from './http-answer.ts';
 import { createHttpEndpoint, divideBySize, httpOptions, type Answer } from './http-endpoint.ts';
 
-/** The HTTP Event Collector of Splunk. */
 export const splunkHecOptions = z.strictObject({
   ...httpOptions,
   /** Such as `https://splunk.example:8088`. */
@@ -58,7 +57,7 @@ const ACK_TIMEOUT_MS = 120_000;
 const SETTING_CODES = new Set([7, 10, 11, 14, 16]);
 
 const RefusedAnswer = z.object({ code: z.number() });
-/** Anything else with status 200 is of a proxy or a log-in page, and nothing was accepted. */
+/** Anything else with status 200 is of a proxy or a login page, and nothing was accepted. */
 const AcceptedAnswer = z.object({ code: z.literal(0) });
 const AcknowledgedAnswer = AcceptedAnswer.extend({ ackId: z.number() });
 const AckAnswer = z.object({ acks: z.record(z.string(), z.boolean()) });

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 import { z } from 'zod';
-import { OutageError } from '../../errors.ts';
+import { OutageError } from '../../lib/errors.ts';
 import type { Sender } from '../sender.ts';
 
 /** Standard output, for a container whose output is collected. */

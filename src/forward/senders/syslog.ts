@@ -2,8 +2,8 @@ import os from 'node:os';
 import { z } from 'zod';
 import type { Message, Refusal, Sender } from '../sender.ts';
 import { openDatagrams, openStream } from './syslog-connection.ts';
-import { confirmedTransport, keptTransport, PATIENCE_MS, type SyslogTransport } from './syslog-transport.ts';
 import { hostOption, portOption, tlsOptions } from './connection-options.ts';
+import { confirmedTransport, keptTransport, PATIENCE_MS, type SyslogTransport } from './syslog-connection.ts';
 
 /** The facilities of RFC 5424, table 1, by the names that syslog daemons use; the index is the code. */
 const FACILITIES = [
@@ -26,7 +26,6 @@ export const syslogCommon = {
   severity: z.enum(SEVERITIES, `must be one of ${SEVERITIES.join(', ')}`).default('info'),
   /** The form of the header. Some receivers accept only that of RFC 3164. */
   header: z.enum(['rfc5424', 'rfc3164'], 'must be rfc5424 or rfc3164').default('rfc5424'),
-  /** The host name in each message. */
   hostname: z
     .string()
     .regex(/^[\u0021-\u007e]{1,255}$/, 'must be at most 255 printable ASCII characters without spaces')
@@ -44,7 +43,6 @@ const stream = {
   timeout_seconds: syslogTimeout,
 };
 
-/** A syslog receiver. */
 export const syslogOptions = z.discriminatedUnion(
   'transport',
   [
@@ -121,16 +119,11 @@ function frame(text: string, options: SyslogOptions): string {
   return options.framing === 'lf' ? `${text}\n` : `${Buffer.byteLength(text)} ${text}`;
 }
 
-/** What the header contains besides the event. */
-interface SyslogHeader {
-  readonly header: 'rfc5424' | 'rfc3164';
-  readonly facility: string;
-  readonly severity: string;
-  readonly hostname: string;
-}
-
 /** A syslog message with the event's own time. */
-export function syslogMessage(message: Message, header: SyslogHeader): string {
+export function syslogMessage(
+  message: Message,
+  header: Pick<SyslogOptions, 'header' | 'facility' | 'severity' | 'hostname'>,
+): string {
   const priority = FACILITIES.indexOf(header.facility) * 8 + SEVERITIES.indexOf(header.severity);
   return header.header === 'rfc3164'
     ? `<${priority}>${rfc3164Message(message, header.hostname)}`

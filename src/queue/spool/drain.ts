@@ -1,16 +1,13 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { describeError } from '../../errors.ts';
+import { describeError, toError } from '../../lib/errors.ts';
 import type { BatchQueue } from '../batch-queue.ts';
-import { decodeBatch, GROUP_BOUNDS, weighDelivery } from '../delivery-batch.ts';
-import type { QueuedDelivery } from '../delivery-batch.ts';
-import { countOfGroup } from '../../group-commit.ts';
-import { logOutages } from '../log.ts';
-import { createKeptSegments } from './kept-segments.ts';
-import type { FindStored, Found } from './kept-segments.ts';
+import { decodeBatch, GROUP_BOUNDS, deliverySize, type QueuedDelivery } from '../delivery-batch.ts';
+import { countOfGroup } from '../../lib/group-commit.ts';
+import { logOutages } from '../batch-logging.ts';
+import { createKeptSegments, type FindStored, type Found } from './kept-segments.ts';
 import type { Spool } from './spool.ts';
 
-/** The dependencies of draining. */
 export interface DrainOptions {
   readonly spool: Spool;
   readonly queue: Pick<BatchQueue, 'add' | 'countJobs' | 'check'>;
@@ -62,7 +59,7 @@ async function drainUntil(signal: AbortSignal, options: DrainOptions): Promise<v
       await findQueueWorking(options);
       await round(options, signal);
     } catch (error) {
-      onOutage(error instanceof Error ? error : new Error(describeError(error)));
+      onOutage(toError(error));
     }
   }
 }
@@ -162,7 +159,7 @@ async function readDeliveries(
     for (const payload of await spool.read(segment)) {
       deliveries.push(...decodeBatch(payload).deliveries);
       // A whole segment without a break would delay answers by about 100 ms.
-      await new Promise(setImmediate);
+      await nextTurn();
     }
     return deliveries;
   } catch (error) {
@@ -172,7 +169,7 @@ async function readDeliveries(
 }
 
 function* groupsOf(deliveries: readonly QueuedDelivery[]): Generator<readonly QueuedDelivery[]> {
-  const weighed = deliveries.map((delivery) => ({ delivery, bytes: weighDelivery(delivery) }));
+  const weighed = deliveries.map((delivery) => ({ delivery, bytes: deliverySize(delivery) }));
   for (let from = 0; from < weighed.length;) {
     const count = countOfGroup(weighed.slice(from, from + GROUP_BOUNDS.maxItems), GROUP_BOUNDS);
     yield deliveries.slice(from, from + count);

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { countOf } from '../../units.ts';
+import { countOf } from '../../lib/text/units.ts';
 import type { Spool } from './spool.ts';
 
 /** A place in the log of the database server, in which replicas follow. */
@@ -18,27 +18,8 @@ export interface Found {
 /** Looks up which of these deliveries are committed in the database. */
 export type FindStored = (deliveryIds: readonly string[]) => Promise<Found>;
 
-/**
- * Segments whose deliveries are committed, but may get lost again: a replica that takes over has only what it had received.
- * They stay in the spool until enough replicas have the commits, or for a time.
- */
-export interface KeptSegments {
-  /**
-   * Looks where the log of the database is, and removes the segments that need not be kept any longer. When another server
-   * has taken over, returns the segments to the spool, to be looked up again, with their names.
-   */
-  review(): Promise<readonly string[]>;
-  /** Keeps or removes a segment whose deliveries were found committed. */
-  confirm(segment: string, found: readonly Found[]): Promise<void>;
-}
-
 /** Keeps the confirmed segments of a spool for so long at most, in ms. */
-export function createKeptSegments(
-  spool: Spool,
-  findStored: FindStored,
-  keepMs: number,
-  logger: Logger,
-): KeptSegments {
+export function createKeptSegments(spool: Spool, findStored: FindStored, keepMs: number, logger: Logger) {
   const kept = new Map<string, { readonly bytes: bigint; readonly confirmedAt: number }>();
   let last: LogPosition | undefined;
 
@@ -47,7 +28,11 @@ export function createKeptSegments(
     last === undefined || (at.timeline === last.timeline && at.bytes >= last.bytes);
 
   return {
-    async review() {
+    /**
+     * Looks where the log of the database is, and removes the segments that need not be kept any longer. When another server
+     * has taken over, returns the segments to the spool, to be looked up again, with their names.
+     */
+    async review(): Promise<readonly string[]> {
       if (keepMs === 0) return [];
       const { at } = await findStored([]);
       if (at === undefined) return [];
@@ -71,7 +56,8 @@ export function createKeptSegments(
       }
       return [];
     },
-    async confirm(segment, found) {
+    /** Keeps or removes a segment whose deliveries were found committed. */
+    async confirm(segment: string, found: readonly Found[]): Promise<void> {
       if (keepMs === 0) return spool.remove(segment);
       let bytes = 0n;
       for (const { at } of found) {

@@ -1,24 +1,8 @@
 import { mkdir, readdir, rename, rm, rmdir, stat, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { v7 as uuidv7, validate as isUuid } from 'uuid';
-import { isMissingFile } from '../../durable-file.ts';
-import { makePrivateDirectory } from '../../private-directory.ts';
-
-/**
- * Several processes may share one spool: containers of one service on one volume, or a process and its predecessor. Each
- * writes to a directory of its own, and updates the time of a file in it as a heartbeat. When the heartbeat stops, another
- * process takes the segments over by renaming them. That is safe even if the owner was only suspended: its writer notices
- * (segment-writer.ts), and deliveries that are drained twice are stored once.
- */
-export interface OwnDirectory {
-  readonly path: string;
-  /** Creates the directory if it does not exist. Throws the system's error if that fails. */
-  ensure(): Promise<void>;
-  /** Moves the segments of processes that have ended into this directory. Returns their names. */
-  adopt(): Promise<string[]>;
-  /** Releases the directory: an empty one is removed, any other may be taken over at once. */
-  release(): Promise<void>;
-}
+import { makePrivateDirectory } from '../../lib/files/private-directory.ts';
+import { unlessMissing } from '../../lib/files/durable-file.ts';
 
 export const SEGMENT_SUFFIX = '.segment';
 
@@ -41,7 +25,7 @@ export const segmentMadeAt = (name: string) => Number.parseInt(name.slice(0, 13)
  * Makes this process the owner of a new directory in the spool. Nothing is written before `ensure`. Only directories with
  * the same prefix are taken over.
  */
-export function ownDirectory(root: string, prefix = ''): OwnDirectory {
+export function ownDirectory(root: string, prefix = '') {
   const own = path.join(root, prefix + uuidv7());
   const ownerFile = path.join(own, OWNER_FILE);
   const heartbeat = setInterval(() => {
@@ -58,8 +42,10 @@ export function ownDirectory(root: string, prefix = ''): OwnDirectory {
 
   return {
     path: own,
+    /** Creates the directory if it does not exist. Throws the system's error if that fails. */
     ensure,
-    async adopt() {
+    /** Moves the segments of processes that have ended into this directory. Returns their names. */
+    async adopt(): Promise<string[]> {
       const adopted: string[] = [];
       for (const entry of await directoriesIn(root)) {
         if (!isUuid(entry.slice(prefix.length))) continue;
@@ -72,7 +58,8 @@ export function ownDirectory(root: string, prefix = ''): OwnDirectory {
       }
       return adopted;
     },
-    async release() {
+    /** Releases the directory: an empty one is removed, any other may be taken over at once. */
+    async release(): Promise<void> {
       clearInterval(heartbeat);
       const longAgo = new Date(0);
       await utimes(ownerFile, longAgo, longAgo).catch(() => undefined);
@@ -86,13 +73,9 @@ export function ownDirectory(root: string, prefix = ''): OwnDirectory {
 async function moveSegments(from: string, to: string): Promise<string[]> {
   const moved: string[] = [];
   for (const name of await segmentsIn(from)) {
-    try {
-      await rename(path.join(from, name), path.join(to, name));
-      moved.push(name);
-    } catch (error) {
-      // Another process was faster.
-      if (!isMissingFile(error)) throw error;
-    }
+    const renaming = rename(path.join(from, name), path.join(to, name)).then(() => true);
+    // If it is missing, another process was faster.
+    if (await unlessMissing(renaming, false)) moved.push(name);
   }
   return moved;
 }
@@ -103,14 +86,7 @@ async function isAbandoned(directory: string): Promise<boolean> {
   return heartbeat !== undefined && Math.abs(Date.now() - heartbeat) > DEAD_AFTER_MS;
 }
 
-async function modifiedAt(file: string): Promise<number | undefined> {
-  try {
-    return (await stat(file)).mtimeMs;
-  } catch (error) {
-    if (isMissingFile(error)) return undefined;
-    throw error;
-  }
-}
+const modifiedAt = async (file: string) => (await unlessMissing(stat(file), undefined))?.mtimeMs;
 
 async function directoriesIn(root: string): Promise<string[]> {
   const entries = await listing(root);
@@ -122,11 +98,22 @@ async function segmentsIn(directory: string): Promise<string[]> {
   return entries.map(({ name }) => name).filter((name) => name.endsWith(SEGMENT_SUFFIX));
 }
 
-async function listing(directory: string) {
-  try {
-    return await readdir(directory, { withFileTypes: true });
-  } catch (error) {
-    if (isMissingFile(error)) return [];
-    throw error;
+const listing = (directory: string) => unlessMissing(readdir(directory, { withFileTypes: true }), []);
+
+/** The bytes that several spools may have together. */
+export class SpoolBudget {
+  readonly #maxBytes: number;
+  readonly #spools: (() => number)[] = [];
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  count(bytes: () => number): void {
+    this.#spools.push(bytes);
+  }
+
+  get left(): number {
+    return this.#spools.reduce((left, bytes) => left - bytes(), this.#maxBytes);
   }
 }

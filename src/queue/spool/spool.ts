@@ -2,20 +2,21 @@ import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
-import { isMissingFile } from '../../durable-file.ts';
-import { OutageError } from '../../errors.ts';
-import { freeBytes } from '../../free-bytes.ts';
-import { formatBytes } from '../../units.ts';
-import { framePayload, readFrames } from './frame-format.ts';
+import { OutageError } from '../../lib/errors.ts';
+import { freeBytes } from '../../lib/files/free-bytes.ts';
+import { formatBytes } from '../../lib/text/units.ts';
+import { framePayload, readFrames, type SegmentWriter } from './segment-file.ts';
 import { CORRUPT_SUFFIX, newSegmentName, ownDirectory, segmentMadeAt } from './ownership.ts';
-import { createSegment, SegmentTakenError } from './segment-writer.ts';
-import type { SegmentWriter } from './segment-writer.ts';
+import { createSegment, SegmentTakenError } from './segment-file.ts';
+import type { SpoolBudget } from './ownership.ts';
+import { unlessMissing } from '../../lib/files/durable-file.ts';
 
-/** The place and the limits of the spool. */
 export interface SpoolSettings {
   readonly directory: string;
-  /** The limit of the total size of all segments at the time. */
+  /** The limit of the total size of its segments. */
   readonly maxBytes: number;
+  /** What this spool and others may have together. By default: no other limit. */
+  readonly budget?: SpoolBudget | undefined;
   /** The spool accepts nothing that would leave less free space on the disk than this. */
   readonly minFreeBytes: number;
   /** Spools of one directory with different owners do not share their segments. By default: none. */
@@ -30,7 +31,6 @@ export interface SpoolFigures {
   readonly oldestAt: number | undefined;
 }
 
-/** How much room a spool has left. */
 export interface SpoolRoom {
   /** `nearly full`: less than a fifth of its room is left. `full`: it would not accept a batch. */
   readonly state: 'ok' | 'nearly full' | 'full';
@@ -38,31 +38,7 @@ export interface SpoolRoom {
 }
 
 /** Payloads on the disk, in segments. A segment is appended to, and read and removed as a whole. */
-export interface Spool {
-  /** Resolves once the payload is on the disk. Throws OutageError if the spool is full or the disk fails. */
-  append(payload: Buffer): Promise<void>;
-  /**
-   * The segments to drain, oldest first, including those of processes that have ended. The segment being written is
-   * among them only if there is no other.
-   */
-  segments(): Promise<readonly string[]>;
-  /** The payloads of a segment in the order of writing. Damaged parts are moved to a file and logged. */
-  read(segment: string): Promise<readonly Buffer[]>;
-  /** Removes a segment whose payloads are safe elsewhere. */
-  remove(segment: string): Promise<void>;
-  /** Takes a segment off those to drain. It stays on the disk until it is removed or its space is needed. */
-  keep(segment: string): void;
-  /** Puts all kept segments back to those to drain. Returns their names. */
-  recall(): readonly string[];
-  /** Bytes to drain. */
-  readonly bytes: number;
-  figures(): SpoolFigures;
-  /** Throws the system's error if the free space of the disk can't be read. */
-  room(): Promise<SpoolRoom>;
-  /** Throws OutageError if the spool would not accept a payload now. */
-  check(): Promise<void>;
-  close(): Promise<void>;
-}
+export type Spool = ReturnType<typeof openSpool>;
 
 /** Small enough to be read at once, large enough that creating and removing files costs little. */
 const SEGMENT_BYTES = 8 * 1024 * 1024;
@@ -74,10 +50,9 @@ const ROOM_FOR_A_BATCH = 1024 * 1024;
 const NEARLY_FULL_SHARE = 0.8;
 
 /** Opens the spool. Nothing is written to the disk before the first payload. */
-export function openSpool(settings: SpoolSettings, logger: Logger): Spool {
-  const { directory, minFreeBytes, owner } = settings;
+export function openSpool(settings: SpoolSettings, logger: Logger) {
+  const { directory, minFreeBytes, owner, budget } = settings;
   const own = ownDirectory(directory, owner);
-  /** Sizes of the finished segments. */
   const complete = new Map<string, number>();
   /** Sizes of the segments that are kept only as long as there is room. */
   const kept = new Map<string, number>();
@@ -86,11 +61,13 @@ export function openSpool(settings: SpoolSettings, logger: Logger): Spool {
 
   const sumOf = (sizes: Map<string, number>) => sizes.values().reduce((sum, bytes) => sum + bytes, 0);
   const totalBytes = () => sumOf(complete) + (writer?.bytes ?? 0);
+  budget?.count(totalBytes);
+  const maxBytes = () => Math.min(settings.maxBytes, (budget?.left ?? Infinity) + totalBytes());
 
   /** Removes kept segments, oldest first, until there is room for so many bytes. */
   async function makeRoom(bytes: number): Promise<void> {
     for (const segment of [...kept.keys()].toSorted()) {
-      const hasRoom = totalBytes() + sumOf(kept) + bytes <= settings.maxBytes;
+      const hasRoom = totalBytes() + sumOf(kept) + bytes <= maxBytes();
       if (hasRoom && (await freeBytes(own.path)) - bytes >= minFreeBytes) return;
       logger.warn({ segment }, 'removed a kept spool segment early, because the spool needs its space');
       await remove(segment);
@@ -104,11 +81,10 @@ export function openSpool(settings: SpoolSettings, logger: Logger): Spool {
   }
 
   async function assertRoom(bytes: number): Promise<void> {
-    const { maxBytes } = settings;
     if (kept.size > 0) await makeRoom(bytes);
-    if (totalBytes() + bytes > maxBytes) {
+    if (totalBytes() + bytes > maxBytes()) {
       throw new OutageError(
-        `the spool is full: it contains ${formatBytes(totalBytes())} of at most ${formatBytes(maxBytes)} (SPOOL_MAX_BYTES)`,
+        `the spool is full: it contains ${formatBytes(totalBytes())} of at most ${formatBytes(maxBytes())} (SPOOL_MAX_BYTES)`,
       );
     }
     const free = await freeBytes(own.path);
@@ -122,7 +98,7 @@ export function openSpool(settings: SpoolSettings, logger: Logger): Spool {
   async function room(): Promise<SpoolRoom> {
     const bytes = totalBytes();
     const free = (await freeBytes(own.path)) + sumOf(kept);
-    const bytesLeft = Math.min(settings.maxBytes - bytes, free - minFreeBytes);
+    const bytesLeft = Math.min(maxBytes() - bytes, free - minFreeBytes);
     if (bytesLeft < ROOM_FOR_A_BATCH) return { state: 'full', bytesLeft: Math.max(0, bytesLeft) };
     const isNearlyFull = bytes > NEARLY_FULL_SHARE * (bytes + bytesLeft) || free < 2 * minFreeBytes;
     return { state: isNearlyFull ? 'nearly full' : 'ok', bytesLeft };
@@ -177,17 +153,25 @@ export function openSpool(settings: SpoolSettings, logger: Logger): Spool {
   }
 
   return {
-    append: (payload) => asOutage(inTurn(() => append(payload))),
+    /** Resolves once the payload is on the disk. Throws OutageError if the spool is full or the disk fails. */
+    append: (payload: Buffer) => asOutage(inTurn(() => append(payload))),
+    /**
+     * The segments to drain, oldest first, including those of processes that have ended. The segment being written is
+     * among them only if there is no other.
+     */
     segments: () =>
       inTurn(async () => {
         await adopt();
         if (complete.size === 0) await endSegment();
         return [...complete.keys()].toSorted();
       }),
-    async read(segment) {
+    /** The payloads of a segment in the order of writing. Damaged parts are moved to a file and logged. */
+    async read(segment: string): Promise<readonly Buffer[]> {
       const payloads: Buffer[] = [];
       const damaged: Buffer[] = [];
-      for (const found of readFrames(await readSegment(path.join(own.path, segment)))) {
+      // A segment that another process has taken over reads as empty: that process drains it.
+      const content = await unlessMissing(readFile(path.join(own.path, segment)), Buffer.alloc(0));
+      for (const found of readFrames(content)) {
         if (found.kind === 'frame') payloads.push(found.payload);
         else if (found.kind === 'damaged') damaged.push(found.bytes);
         else
@@ -207,11 +191,13 @@ export function openSpool(settings: SpoolSettings, logger: Logger): Spool {
       return payloads;
     },
     remove,
-    keep(segment) {
+    /** Takes a segment off those to drain. It stays on the disk until it is removed or its space is needed. */
+    keep(segment: string): void {
       kept.set(segment, complete.get(segment) ?? 0);
       complete.delete(segment);
     },
-    recall() {
+    /** Puts all kept segments back to those to drain. Returns their names. */
+    recall(): readonly string[] {
       const recalled = [...kept.keys()];
       for (const [segment, bytes] of kept) complete.set(segment, bytes);
       kept.clear();
@@ -221,7 +207,9 @@ export function openSpool(settings: SpoolSettings, logger: Logger): Spool {
       return totalBytes();
     },
     figures,
+    /** Throws the system's error if the free space of the disk can't be read. */
     room,
+    /** Throws OutageError if the spool would not accept a payload now. */
     check: () => asOutage(assertRoom(ROOM_FOR_A_BATCH)),
     close: () =>
       inTurn(async () => {
@@ -237,15 +225,5 @@ async function asOutage(work: Promise<void>): Promise<void> {
   } catch (error) {
     if (error instanceof OutageError) throw error;
     throw new OutageError("can't write to the spool", { cause: error });
-  }
-}
-
-/** A segment that another process has taken over reads as empty: that process drains it. */
-async function readSegment(file: string): Promise<Buffer> {
-  try {
-    return await readFile(file);
-  } catch (error) {
-    if (isMissingFile(error)) return Buffer.alloc(0);
-    throw error;
   }
 }

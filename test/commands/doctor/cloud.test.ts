@@ -1,30 +1,26 @@
-import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { checkApi, checkSubscriptions } from '../../../src/commands/doctor/cloud.ts';
 import { createSubscribers } from '../../../src/subscribe/subscriber.ts';
-import { loadConfig } from '../../../src/config.ts';
+import { loadConfig } from '../../../src/config/config.ts';
 import { EMULATOR_LOGINS } from '../../../emulator/accounts.ts';
 import { createEmulator } from '../../../emulator/emulator.ts';
-import { createLogger } from '../../../src/logger.ts';
+import { createLogger } from '../../../src/lib/logger.ts';
 import { createApiToken } from '../../support/api-token.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { SECRET, temporaryDirectory } from '../../support/program.ts';
+import { useDatabase } from '../../support/use-database.ts';
+import { useDirectory } from '../../support/use-directory.ts';
+import { SECRET } from '../../support/program.ts';
 import { accessTo } from './access-to.ts';
 
 const { username, password } = EMULATOR_LOGINS.administrator;
 const emulator = createEmulator({ rate: 0 });
 let apiUrl: string;
-let database: TestDatabase;
-let directory: string;
+const database = useDatabase();
+const directory = useDirectory();
 beforeAll(async () => {
   apiUrl = await emulator.listen(0);
-  database = await createTestDatabase();
-  directory = await temporaryDirectory();
 });
 afterAll(async () => {
   await emulator.close();
-  await database.drop();
-  await rm(directory, { recursive: true, force: true });
 });
 
 const patience = () => AbortSignal.timeout(5_000);

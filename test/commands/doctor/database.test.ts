@@ -1,25 +1,21 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   checkConservation,
   checkMigrations,
   checkPartitions,
   checkRetention,
 } from '../../../src/commands/doctor/database.ts';
-import { loadConfig } from '../../../src/config.ts';
-import { createBatchStore } from '../../../src/handlers/store-batch.ts';
+import { loadConfig } from '../../../src/config/config.ts';
+import { BatchStore } from '../../../src/handlers/store-batch.ts';
 import { deliverAndCount } from '../../support/arrivals.ts';
-import { createTestDatabase, unguarded } from '../../support/database.ts';
-import type { TestDatabase } from '../../support/database.ts';
+import { unguarded } from '../../support/database.ts';
 import { queuedDelivery } from '../../support/deliveries.ts';
 import { accessTo } from './access-to.ts';
+import { useDatabase } from '../../support/use-database.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = useDatabase();
 
 const access = () => accessTo(database);
 
@@ -35,9 +31,9 @@ test('migrations of a newer version are a failure', async () => {
 
 test('what is open in quarantine waits for a person, and adds up', async () => {
   expect(await checkConservation(access())).toMatchObject({ status: 'ok', message: '0 deliveries add up' });
-  const store = createBatchStore(database.db, pino({ level: 'silent' }), new AbortController().signal);
+  const store = new BatchStore(database.db, pino({ level: 'silent' }), new AbortController().signal);
   const unreadable = [{ reason: 'not JSON', content: 'e30=' }];
-  await store({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', [], { unreadable, recordCount: 1 })] });
+  await store.add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', [], { unreadable, recordCount: 1 })] });
   expect(await checkConservation(access())).toMatchObject({
     status: 'warn',
     message: '1 delivery adds up; 1 open item in quarantine',

@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { runChecks } from '../../../src/commands/doctor/check.ts';
 import { destinationChecks } from '../../../src/commands/doctor/forwarding.ts';
-import { addDestination, checkpoint } from '../../../src/store/destinations.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { addDestination, checkpoint } from '../../../src/store/destinations/destinations.ts';
 import { takeLease } from '../../support/lease.ts';
 import { accessTo } from './access-to.ts';
+import { useDatabase } from '../../support/use-database.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = useDatabase();
 
 async function findings(destinations: Parameters<typeof destinationChecks>[0]) {
   const checks = destinationChecks(destinations, accessTo(database));

@@ -4,7 +4,7 @@ import { createServer } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import { checkCertificate } from '../../../src/commands/doctor/public-address.ts';
 import type { Finding } from '../../../src/commands/doctor/check.ts';
-import { loadConfig } from '../../../src/config.ts';
+import { loadConfig } from '../../../src/config/config.ts';
 import { hasOpenssl, makeOwnCertificate, makeSignedCertificate } from '../../support/certificates.ts';
 import type { TestCertificate } from '../../support/certificates.ts';
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { checkQueue } from '../../../src/commands/doctor/queue.ts';
-import { loadConfig } from '../../../src/config.ts';
+import { loadConfig } from '../../../src/config/config.ts';
 import { QUEUE_NAME } from '../../../src/queue/lanes.ts';
-import { engineAt } from '../../../src/queue/engine-at.ts';
+import { engineAt } from '../../../src/queue/batch-queue.ts';
 import { BACKENDS, emptyRedis } from '../../support/backends.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { queuedDelivery } from '../../support/deliveries.ts';

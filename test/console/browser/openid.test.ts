@@ -1,65 +1,52 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Area } from '../../../src/console/area.ts';
 import { html } from '../../../src/console/html/html.ts';
-import { startAdmin } from '../../support/admin.ts';
+import { ONE_PAGE, startAdmin } from '../../support/admin.ts';
 import type { RunningAdmin } from '../../support/admin.ts';
-import { openBrowser, runsInBrowser } from '../../support/browser.ts';
-import type { OpenBrowser } from '../../support/browser.ts';
-import { createTestDatabase } from '../../support/database.ts';
-import type { TestDatabase } from '../../support/database.ts';
+import { hasChromium } from '../../support/browser.ts';
+import { useBrowser } from '../../support/use-browser.ts';
+import { useDatabase } from '../../support/use-database.ts';
 import { freePort } from '../../support/free-port.ts';
 import { openIdConfig, startOpenIdProvider } from '../../support/openid-provider.ts';
 import type { RunningProvider } from '../../support/openid-provider.ts';
 
 const area: Area = {
-  tag: 'test',
-  navigation: [{ path: '/page', label: 'Page', icon: 'M2 2h12' }],
-  pages: [
-    {
-      path: '/page',
-      needs: 'view',
-      data: 'by source',
-      render: async ({ originalUrl }) => ({ title: 'Page', content: html`<p id="at">${originalUrl}</p>` }),
-    },
-  ],
+  ...ONE_PAGE,
+  pages: ONE_PAGE.pages.map((page) => ({
+    ...page,
+    render: async ({ originalUrl }) => ({ title: 'Page', content: html`<p id="at">${originalUrl}</p>` }),
+  })),
   routes: [],
 };
 
-let database: TestDatabase;
-let provider: RunningProvider;
-let admin: RunningAdmin;
-let browser: OpenBrowser;
-let consoleUrl: string;
-
-beforeAll(async () => {
-  if (!runsInBrowser()) return;
-  database = await createTestDatabase();
-  const port = await freePort();
+describe.skipIf(!hasChromium())('log-in by OpenID Connect (in Chromium)', () => {
   // Another site than the provider's 127.0.0.1: the browser treats the callback as a navigation between sites.
-  consoleUrl = `http://localhost:${port}`;
-  provider = await startOpenIdProvider({
-    redirectUri: `${consoleUrl}/login/openid/callback`,
-    people: { ada: { preferred_username: 'ada', groups: ['netops'] } },
+  let consoleUrl: string;
+  let provider: RunningProvider;
+  let admin: RunningAdmin;
+  const database = useDatabase();
+  beforeAll(async () => {
+    const port = await freePort();
+    consoleUrl = `http://localhost:${port}`;
+    provider = await startOpenIdProvider({
+      redirectUri: `${consoleUrl}/login/openid/callback`,
+      people: { ada: { preferred_username: 'ada', groups: ['netops'] } },
+    });
+    const openId = openIdConfig(provider, consoleUrl);
+    admin = await startAdmin([area], database.db, {
+      port,
+      token: 'the-admin-token-0123456789',
+      console: { db: database.db, areas: [area], openId },
+    });
   });
-  const openId = openIdConfig(provider, consoleUrl);
-  admin = await startAdmin([area], database.db, {
-    port,
-    token: 'the-admin-token-0123456789',
-    console: { db: database.db, areas: [area], openId },
+  afterAll(async () => {
+    await admin.close();
+    await provider.close();
   });
-  browser = await openBrowser();
-});
-afterAll(async () => {
-  if (!runsInBrowser()) return;
-  await browser.close();
-  await admin.close();
-  await provider.close();
-  await database.drop();
-});
+  const browser = useBrowser(() => consoleUrl);
 
-describe.skipIf(!runsInBrowser())('log-in by OpenID Connect (in Chromium)', () => {
   it('leads from the log-in page through the provider to the page, with the strict session cookie', async () => {
-    const page = await browser.context.newPage();
+    const { page } = browser;
     await page.goto(`${consoleUrl}/page?a=1`);
     expect(await page.title()).toContain('Log in');
     await page.getByRole('link', { name: `Log in with ${new URL(provider.issuer).host}` }).click();

@@ -1,50 +1,45 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { arrivalsSchema } from '../../../src/console/overview/overview-schemas.ts';
-import type { Db } from '../../../src/store/database.ts';
-import { startAdmin } from '../../support/admin.ts';
-import type { RunningAdmin } from '../../support/admin.ts';
+import type { Area } from '../../../src/console/area.ts';
+import type { Db } from '../../../src/store/server/database.ts';
 import { deliverAndCount } from '../../support/arrivals.ts';
-import { runsInBrowser, openBrowser, watchPage } from '../../support/browser.ts';
-import type { OpenBrowser } from '../../support/browser.ts';
-import { createTestDatabase } from '../../support/database.ts';
-import type { TestDatabase } from '../../support/database.ts';
+import { hasChromium, watchPage } from '../../support/browser.ts';
+import { useBrowser } from '../../support/use-browser.ts';
+import { useConsole } from '../../support/use-console.ts';
 import { overviewForTests } from '../overview/overview-for-tests.ts';
 
 const MINUTE = 60_000;
 
-describe.skipIf(!runsInBrowser())('the overview in a browser (npm run test:console, needs Chromium)', () => {
-  let database: TestDatabase;
-  let db: Db;
-  let admin: RunningAdmin;
-  let browser: OpenBrowser;
+describe.skipIf(!hasChromium())('the overview in a browser (needs Chromium)', () => {
   let isAway = false;
-  beforeAll(async () => {
-    database = await createTestDatabase();
-    db = database.db;
-    const readiness = async () => ({ checks: [] });
-    const area = overviewForTests(db, { readiness });
-    const [page] = area.pages;
-    if (page === undefined) throw new Error('the overview has no page');
-    const render: typeof page.render = (request, visitor) => {
-      if (isAway) throw new Error('not now');
-      return page.render(request, visitor);
-    };
-    admin = await startAdmin([{ ...area, pages: [{ ...page, render }] }], db);
-    browser = await openBrowser({ viewport: { width: 1280, height: 900 } });
+
+  /** The overview, whose page fails while `isAway`. */
+  function areasOf(db: Db): readonly Area[] {
+    const area = overviewForTests(db, { readiness: async () => ({ checks: [] }) });
+    const pages = area.pages.map((page) => {
+      const render: typeof page.render = (request, visitor) => {
+        if (isAway) throw new Error('not now');
+        return page.render(request, visitor);
+      };
+      return { ...page, render };
+    });
+    return [{ ...area, pages }];
+  }
+
+  async function seed(db: Db): Promise<void> {
     const types = ['AUDIT_LOG_ALL', 'SMS_LOG_ALL', 'LOCATION_AP_CENTRIC'] as const;
-    for (const [index, messageType] of types.entries()) {
-      for (const hours of [1, 5, 9, 13]) {
+    const given = types.flatMap((messageType, index) =>
+      [1, 5, 9, 13].map((hours) => {
         const receivedAt = new Date(Date.now() - hours * 60 * MINUTE);
-        await deliverAndCount(db, { receivedAt, messageType, count: 10 + index * 10 });
-      }
-    }
-  });
-  afterAll(async () => {
-    await browser.close();
-    await admin.close();
-    await database.drop();
-  });
+        return { receivedAt, messageType, count: 10 + index * 10 };
+      }),
+    );
+    await deliverAndCount(db, ...given);
+  }
+
+  const admin = useConsole(areasOf, { seed });
+  const browser = useBrowser(() => admin.url);
 
   async function open(path = '/'): Promise<{ page: Page; problems: readonly string[] }> {
     const page = await browser.context.newPage();
@@ -109,7 +104,7 @@ describe.skipIf(!runsInBrowser())('the overview in a browser (npm run test:conso
     expect(await value.textContent()).toBe('80');
     const table = page.locator('#arrivals-table');
     expect(await table.locator('td', { hasText: /^41$/ }).count()).toBe(0);
-    await deliverAndCount(db, { receivedAt: new Date(), messageType: 'GDPR_LOG_ALL', count: 41 });
+    await deliverAndCount(admin.db, { receivedAt: new Date(), messageType: 'GDPR_LOG_ALL', count: 41 });
     await expect.poll(() => value.textContent(), { timeout: 12_000 }).toBe('121');
     await expect.poll(() => table.locator('td', { hasText: /^41$/ }).count(), { timeout: 12_000 }).toBe(1);
     await expect.poll(async () => (await coloursOf(page)).shown, { timeout: 12_000 }).toBe(3);

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { pino } from 'pino';
+import { describe, expect, test } from 'vitest';
 import { coverageArea } from '../../../src/console/coverage/coverage-area.ts';
 import { deliveriesArea } from '../../../src/console/deliveries/deliveries-area.ts';
 import { destinationsArea } from '../../../src/console/destinations/destinations-area.ts';
@@ -11,19 +12,15 @@ import { peopleArea } from '../../../src/console/people/people-area.ts';
 import { quarantineArea } from '../../../src/console/quarantine/quarantine-area.ts';
 import { settingsForTests, sourcesForTests } from '../../support/sources.ts';
 import { subscriptionsArea } from '../../../src/console/subscriptions/subscriptions-area.ts';
-import type { MessageType } from '../../../src/domain.ts';
-import { sendingOf } from '../../../src/serve/console-actions.ts';
-import type { Db } from '../../../src/store/database.ts';
-import { reportProcess } from '../../../src/store/processes.ts';
-import { startAdmin } from '../../support/admin.ts';
-import type { RunningAdmin } from '../../support/admin.ts';
+import type { MessageType } from '../../../src/events/domain.ts';
+import type { Db } from '../../../src/store/server/database.ts';
+import { reportProcess } from '../../../src/store/server/processes.ts';
 import { deliverAndCount } from '../../support/arrivals.ts';
-import { openBrowser, runsInBrowser } from '../../support/browser.ts';
-import type { OpenBrowser } from '../../support/browser.ts';
-import { createTestDatabase } from '../../support/database.ts';
-import type { TestDatabase } from '../../support/database.ts';
+import { hasChromium } from '../../support/browser.ts';
 import { integrityForTests } from '../integrity/integrity-for-tests.ts';
 import { overviewForTests, systemForTests } from '../overview/overview-for-tests.ts';
+import { useConsole } from '../../support/use-console.ts';
+import { useBrowser } from '../../support/use-browser.ts';
 
 /** Kept in the repository, for README.md. */
 const FILE = path.resolve(import.meta.dirname, '../../../docs/console.png');
@@ -45,37 +42,22 @@ const RATES: readonly (readonly [type: MessageType, rate: number])[] = [
 /** The same curve each time: a calm beginning, and a rise towards the end of the hour. */
 const shareAt = (minute: number) => 0.6 + 0.25 * Math.sin(minute / 7) + (0.5 * minute) / 60;
 
-describe.skipIf(!runsInBrowser())(
-  'the screenshot of README.md (npm run test:console, needs Chromium)',
-  () => {
-    let database: TestDatabase;
-    let admin: RunningAdmin;
-    let browser: OpenBrowser;
-    beforeAll(async () => {
-      database = await createTestDatabase();
-      await seed(database.db);
-      admin = await startAdmin(areasOf(database.db), database.db);
-      browser = await openBrowser({ viewport: { width: 1280, height: 900 }, colorScheme: 'light' });
-    });
-    afterAll(async () => {
-      await browser.close();
-      await admin.close();
-      await database.drop();
-    });
+describe.skipIf(!hasChromium())('the screenshot of README.md (needs Chromium)', () => {
+  const admin = useConsole(areasOf, { seed });
+  const browser = useBrowser(() => admin.url, { colorScheme: 'light' });
 
-    test('shows the overview of the last hour; UPDATE_SCREENSHOT=1 writes it', async () => {
-      const page = await browser.context.newPage();
-      await page.goto(admin.url);
-      await page.locator('#arrivals-chart canvas').waitFor();
-      await page.getByText('Nothing needs attention.').waitFor();
-      expect(await page.getByRole('link', { name: 'hour', exact: true }).getAttribute('aria-current')).toBe(
-        'true',
-      );
-      if (process.env['UPDATE_SCREENSHOT'] === '1') await page.screenshot({ path: FILE });
-      expect(statSync(FILE).size).toBeLessThan(MAX_BYTES);
-    });
-  },
-);
+  test('shows the overview of the last hour; UPDATE_SCREENSHOT=1 writes it', async () => {
+    const { page } = browser;
+    await page.goto(admin.url);
+    await page.locator('#arrivals-chart canvas').waitFor();
+    await page.getByText('Nothing needs attention.').waitFor();
+    expect(await page.getByRole('link', { name: 'hour', exact: true }).getAttribute('aria-current')).toBe(
+      'true',
+    );
+    if (process.env['UPDATE_SCREENSHOT'] === '1') await page.screenshot({ path: FILE });
+    expect(statSync(FILE).size).toBeLessThan(MAX_BYTES);
+  });
+});
 
 async function seed(db: Db): Promise<void> {
   const now = Date.now();
@@ -121,8 +103,8 @@ function areasOf(db: Db) {
     deliveriesArea({ db }),
     coverageArea({ db }),
     integrityForTests(db),
-    quarantineArea({ db, replay: async () => [] }),
-    destinationsArea({ db, ...sendingOf(db, () => []) }),
+    quarantineArea({ db, maxBodyBytes: 1024, logger: pino({ level: 'silent' }) }),
+    destinationsArea({ db, configured: () => [] }),
     subscriptionsArea({ db, sources: [], missing: [] }),
     operatorLogArea({ db }),
     sourcesForTests(db),

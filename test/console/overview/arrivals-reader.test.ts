@@ -1,20 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createArrivalsReader } from '../../../src/console/overview/arrivals.ts';
-import { openDatabase } from '../../../src/store/database.ts';
-import type { Db } from '../../../src/store/database.ts';
-import { ALL_SOURCES } from '../../../src/store/scope.ts';
+import { openDatabase } from '../../../src/store/server/database.ts';
+import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { deliverAndCount } from '../../support/arrivals.ts';
-import { createTestDatabase } from '../../support/database.ts';
-import type { TestDatabase } from '../../support/database.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { useDatabase } from '../../support/use-database.ts';
 
-let database: TestDatabase;
-let db: Db;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  db = database.db;
-});
-afterAll(() => database.drop());
+const database = useDatabase();
 
 const DAY = 86_400;
 const since = new Date('2026-03-02T00:00:00Z');
@@ -22,17 +14,17 @@ const until = new Date('2026-03-03T00:00:00Z');
 const arrival = { receivedAt: new Date('2026-03-02T10:00:00Z'), messageType: 'AUDIT_LOG_ALL' } as const;
 
 test('an answer in wide buckets is kept for those who ask the same, one in narrow buckets soon asked anew', async () => {
-  const read = createArrivalsReader(db);
+  const read = createArrivalsReader(database.db);
   const asked = [60, DAY].map((bucketSeconds) => ({ since, until, bucketSeconds }));
   expect(await Promise.all(asked.map((range) => read(ALL_SOURCES, range)))).toEqual([[], []]);
-  await deliverAndCount(db, arrival);
+  await deliverAndCount(database.db, arrival);
   await waitFor(async () => (await read(ALL_SOURCES, { since, until, bucketSeconds: 60 })).length === 1);
   expect(await read(ALL_SOURCES, { since, until, bucketSeconds: DAY })).toEqual([]);
   expect(await read(ALL_SOURCES, { since, until, bucketSeconds: DAY, source: 'default' })).toHaveLength(1);
 });
 
 test('an answer is kept only for those who may see the same sources', async () => {
-  const read = createArrivalsReader(db);
+  const read = createArrivalsReader(database.db);
   const range = { since, until, bucketSeconds: DAY };
   expect(await read(ALL_SOURCES, range)).toHaveLength(1);
   expect(await read(['other'], range)).toEqual([]);

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { FAMILIES } from '../../../src/domain.ts';
+import { FAMILIES } from '../../../src/events/domain.ts';
 
 const STYLE = new URL('../../../src/console/browser/console.css', import.meta.url);
 

@@ -2,7 +2,7 @@ import type { Area } from '../../../src/console/area.ts';
 import { overviewArea } from '../../../src/console/overview/overview-area.ts';
 import type { OverviewOptions } from '../../../src/console/overview/read-overview.ts';
 import { systemArea, type SystemOptions } from '../../../src/console/system/system-area.ts';
-import type { Db } from '../../../src/store/database.ts';
+import type { Db } from '../../../src/store/server/database.ts';
 
 /** The overview of a process that is well, but for what is said otherwise. */
 export function overviewForTests(db: Db, options: Partial<OverviewOptions> = {}): Area {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AWAY_MS, sessionsOf, staysOf } from '../../../src/console/people/intervals.ts';
-import type { StoredEvent } from '../../../src/store/stored-event.ts';
+import type { StoredEvent } from '../../../src/events/stored-event.ts';
 
 const START = Date.UTC(2026, 0, 1);
 const MINUTE = 60_000;

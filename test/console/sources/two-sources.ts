@@ -12,21 +12,22 @@ import { createEventHub } from '../../../src/console/live/event-hub.ts';
 import { operatorLogArea } from '../../../src/console/operator-log/operator-log-area.ts';
 import { peopleArea } from '../../../src/console/people/people-area.ts';
 import { quarantineArea } from '../../../src/console/quarantine/quarantine-area.ts';
-import { subscriptionsArea } from '../../../src/console/subscriptions/subscriptions-area.ts';
-import type { SourceSubscriptions } from '../../../src/console/subscriptions/subscriptions-area.ts';
-import { formatPosition } from '../../../src/event-position.ts';
+import {
+  subscriptionsArea,
+  type SourceSubscriptions,
+} from '../../../src/console/subscriptions/subscriptions-area.ts';
+import { formatPosition } from '../../../src/events/event-position.ts';
 import type { QueuedDelivery } from '../../../src/queue/delivery-batch.ts';
 import { replayQuarantined } from '../../../src/replay/replay.ts';
-import { replayerOf, sendingOf } from '../../../src/serve/console-actions.ts';
-import { saveRuleStep } from '../../../src/store/alerts.ts';
-import type { Db } from '../../../src/store/database.ts';
-import { addDestination } from '../../../src/store/destinations.ts';
-import { recordAction } from '../../../src/store/operator-log.ts';
-import { discardQuarantined } from '../../../src/store/quarantine.ts';
-import { insertRejected } from '../../../src/store/rejected-events.ts';
-import { ALL_SOURCES } from '../../../src/store/scope.ts';
-import { insertSource } from '../../../src/store/sources.ts';
-import { recordSubscription } from '../../../src/store/subscriptions.ts';
+import { saveRuleStep } from '../../../src/store/alerts/alerts.ts';
+import type { Db } from '../../../src/store/server/database.ts';
+import { addDestination } from '../../../src/store/destinations/destinations.ts';
+import { recordAction } from '../../../src/store/access/operator-log.ts';
+import { discardQuarantined } from '../../../src/store/quarantine/quarantine.ts';
+import { insertRejected } from '../../../src/store/destinations/rejected-events.ts';
+import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
+import { insertSource } from '../../../src/store/sources/sources.ts';
+import { recordSubscription } from '../../../src/store/sources/subscriptions.ts';
 import { SAMPLES } from '../../handlers/samples.ts';
 import { fileDestination, storeDeliveries, unreadableDelivery } from '../../support/actions.ts';
 import { deliverAndCount } from '../../support/arrivals.ts';
@@ -207,8 +208,8 @@ export function areasOf(db: Db, directory: string, sources: readonly Names[]): A
     certificateArea({ db }),
     alertsArea({ db, rules: () => [] }),
     reportsArea({ db, schedules: () => [] }),
-    quarantineArea({ db, replay: replayerOf(db, { maxBodyBytes: 1024 * 1024 }, logger) }),
-    destinationsArea({ db, ...sendingOf(db, () => [fileDestination(DESTINATION, directory)]) }),
+    quarantineArea({ db, maxBodyBytes: 1024 * 1024, logger }),
+    destinationsArea({ db, configured: () => [fileDestination(DESTINATION, directory)] }),
     subscriptionsArea({ db, sources: sources.map(subscriptionsOf), missing: [] }),
     operatorLogArea({ db }),
     systemForTests(db),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { sumAnswers, sumSpools, sumStoring } from '../../../src/console/system/sum-figures.ts';
-import type { ProcessFigures, ReportedProcess } from '../../../src/store/processes.ts';
+import { sumAnswers, sumSpools, sumStoring } from '../../../src/console/system/system-figures.ts';
+import type { ProcessFigures, ReportedProcess } from '../../../src/store/server/processes.ts';
 
 const IDLE: ProcessFigures = {
   answers: null,

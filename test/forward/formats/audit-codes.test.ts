@@ -4,7 +4,7 @@ import { formatEcs } from '../../../src/forward/formats/ecs.ts';
 import { formatJson } from '../../../src/forward/formats/json.ts';
 import { formatLeef } from '../../../src/forward/formats/leef.ts';
 import { formatOcsf } from '../../../src/forward/formats/ocsf.ts';
-import type { StoredEvent } from '../../../src/store/stored-event.ts';
+import type { StoredEvent } from '../../../src/events/stored-event.ts';
 import { EVENT_OF_KIND } from './stored-events.ts';
 
 const FORMATS = [formatJson, formatEcs, formatOcsf, formatCef, formatLeef];

@@ -6,7 +6,7 @@ import { EVENT_IDS } from '../../../src/forward/formats/line-formats.ts';
 import { LEEF_ENTRIES } from '../../../src/forward/formats/leef.ts';
 import { OCSF_COMMON } from '../../../src/forward/formats/ocsf-mappings.ts';
 import { OCSF_ROWS } from '../../../src/forward/formats/ocsf-rows.ts';
-import { eachKind, RECORD_KINDS } from '../../../src/record-kind.ts';
+import { memoizeByKind, RECORD_KINDS } from '../../../src/events/record-kind.ts';
 import { DEFAULT_REDACTION_RULES } from '../../../src/forward/redaction-rules.ts';
 
 const PAGE = readFileSync(new URL('../../../docs/forwarding-formats.md', import.meta.url), 'utf8');
@@ -46,12 +46,12 @@ const idsOf = (kind: (typeof RECORD_KINDS)[number]) => {
   return names(typeof ids === 'string' ? [ids] : Object.values(ids));
 };
 
-const rowOf = eachKind((kind, { name, members, severity, failed }) => {
+const rowOf = memoizeByKind((kind, { title, members, severity, failed }) => {
   const { category = [], type = [], failed: failedType = type } = ECS_CATEGORIES[kind] ?? {};
   const { classUid, activityId, severityId } = OCSF_ROWS[kind];
   const failedTypes = failedType === type ? '' : `; failed: ${names(failedType)}`;
   return [
-    name,
+    title,
     members.length === 0 ? 'message type' : names(members),
     'the record',
     category.length === 0 ? 'none' : `${names(category)} / ${names(type)}${failedTypes}`,

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { formatEcs } from '../../../src/forward/formats/ecs.ts';
-import { isRuleAlert, type StoredEvent } from '../../../src/store/stored-event.ts';
+import { isRuleAlert, type StoredEvent } from '../../../src/events/stored-event.ts';
 import { EVENT_OF_KIND, EVENTS, eventsOfAnyText, sampleEvent } from './stored-events.ts';
 
 const field = z.object({
@@ -105,7 +105,7 @@ describe('the fields of ECS', () => {
         category: ['configuration'],
         type: ['change'],
         code: '50000',
-        action: 'audit-50000',
+        action: 'configuration-changed',
         outcome: 'unknown',
         severity: 5,
       },

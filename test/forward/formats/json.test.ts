@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { formatJson } from '../../../src/forward/formats/json.ts';
-import { FIELDS } from '../../../src/message-types.ts';
+import { FIELDS } from '../../../src/events/message-types.ts';
 import { EVENT_OF_KIND, EVENTS } from './stored-events.ts';
 
 const anyObject = z.record(z.string(), z.unknown());

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { formatCef } from '../../../src/forward/formats/cef.ts';
 import { formatLeef } from '../../../src/forward/formats/leef.ts';
 import { cut } from '../../../src/forward/formats/line-formats.ts';
-import type { StoredEvent } from '../../../src/store/stored-event.ts';
+import type { StoredEvent } from '../../../src/events/stored-event.ts';
 import { arriving, readCef, readLeef } from './read-lines.ts';
 import { EVENT_OF_KIND, EVENTS, eventsOfAnyText, sampleEvent } from './stored-events.ts';
 
@@ -153,7 +153,7 @@ describe('the keys of CEF', () => {
 
   test('an audit record', () => {
     expect(keys(EVENT_OF_KIND.configuration)).toMatchObject({
-      act: 'audit-50000',
+      act: 'configuration-changed',
       cat: 'AUDIT_LOG_ALL',
       rt: String(Date.parse('2026-01-31T08:00:00.123Z')),
       outcome: 'unknown',

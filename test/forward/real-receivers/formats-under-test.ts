@@ -4,7 +4,7 @@ import { cut } from '../../../src/forward/formats/line-formats.ts';
 import type { FormatName } from '../../../src/forward/formats/formats.ts';
 import { DEFAULT_REDACTION_RULES } from '../../../src/forward/redaction-rules.ts';
 import type { Format } from '../../../src/forward/sender.ts';
-import type { StoredEvent } from '../../../src/store/stored-event.ts';
+import type { StoredEvent } from '../../../src/events/stored-event.ts';
 import { arriving, readCef, readLeef } from '../formats/read-lines.ts';
 
 /** A format with what reads it again: what a SIEM behind the receiver would see. */

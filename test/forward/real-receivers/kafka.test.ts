@@ -8,12 +8,12 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { describeError, OutageError } from '../../../src/errors.ts';
+import { describeError, OutageError } from '../../../src/lib/errors.ts';
 import { sendBisecting } from '../../../src/forward/send-batch.ts';
 import { EndpointRefusedError, type Message } from '../../../src/forward/sender.ts';
 import { SENDER_TYPES } from '../../../src/forward/senders/sender-types.ts';
-import { createBatchStore } from '../../../src/handlers/store-batch.ts';
-import { addDestination } from '../../../src/store/destinations.ts';
+import { BatchStore } from '../../../src/handlers/store-batch.ts';
+import { addDestination } from '../../../src/store/destinations/destinations.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
 import { PROGRAM, SECRET } from '../../support/program.ts';
@@ -23,10 +23,10 @@ import { FORMATS_UNDER_TEST } from './formats-under-test.ts';
 import { hardText } from './hard-texts.ts';
 import { compileCluster, startCluster, type Consumed, type KafkaCluster } from './kafka-cluster.ts';
 
-/** `npm run test:siem` sends 10,000 a format, the whole suite fewer. */
-const EVENTS = Number(process.env['SIEM_TEST_EVENTS'] ?? 500);
+/** For each format. */
+const EVENTS = Number(process.env['SIEM_TEST_EVENTS'] ?? 10_000);
 const BATCH = 500;
-/** `KAFKA_KILLS=20 npm run test:siem` cuts and kills more often. */
+/** `KAFKA_KILLS=20 npm run test:suite siem` cuts and kills more often. */
 const KILLS = Number(process.env['KAFKA_KILLS'] ?? 3);
 const EVENTS_PER_KILL = 1_000;
 const TOPIC = 'events';
@@ -194,10 +194,10 @@ describe.skipIf('missing' in compiled)(`Kafka, played by librdkafka${reason}`, (
       // JSON is YAML.
       await writeFile(file, JSON.stringify({ destinations: [{ ...destination, batch: { events: 10 } }] }));
       await addDestination(db, 'siem', 0);
-      const store = createBatchStore(db, pino({ level: 'silent' }), new AbortController().signal);
+      const store = new BatchStore(db, pino({ level: 'silent' }), new AbortController().signal);
       const count = 100 * (KILLS + 1);
       for (let userId = 0; userId < count; userId += 1) {
-        await store({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ userId })])] });
+        await store.add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ userId })])] });
       }
 
       const spawnForwarder = (): ChildProcess =>

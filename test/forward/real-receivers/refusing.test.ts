@@ -4,7 +4,7 @@ import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { OutageError } from '../../../src/errors.ts';
+import { OutageError } from '../../../src/lib/errors.ts';
 import type { Sender } from '../../../src/forward/sender.ts';
 import { createSyslogSender, syslogOptions } from '../../../src/forward/senders/syslog.ts';
 import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
@@ -17,7 +17,7 @@ import { startHaproxy } from './haproxy.ts';
 import type { Receiver } from './receiver.ts';
 import { startStrictRsyslog } from './rsyslog.ts';
 
-/** How often each batch is tried. `HAPROXY_TRIES=100 npm run test:siem` also prints a table of the results. */
+/** How often each batch is tried. `HAPROXY_TRIES=100 npm run test:suite siem` also prints a table of the results. */
 const TRIES = Number(process.env['HAPROXY_TRIES'] ?? 5);
 
 const SIZES = [1, 10, 100, 500];

@@ -1,3 +1,4 @@
+import { exactTerms } from '../../../src/events/search-query.ts';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import os from 'node:os';
@@ -6,12 +7,12 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { RELP_WINDOW } from '../../../src/forward/senders/relp.ts';
-import { createBatchStore } from '../../../src/handlers/store-batch.ts';
-import { addDestination, listDestinations } from '../../../src/store/destinations.ts';
-import { readStretch, type Stretch } from '../../../src/store/read-events.ts';
-import { openLog } from '../../../src/store/read-log.ts';
-import { ALL_SOURCES } from '../../../src/store/scope.ts';
-import type { Db } from '../../../src/store/database.ts';
+import { BatchStore } from '../../../src/handlers/store-batch.ts';
+import { addDestination, listDestinations } from '../../../src/store/destinations/destinations.ts';
+import { readSlice, type LogSlice } from '../../../src/store/events/read-events.ts';
+import { openLog } from '../../../src/store/log/read-log.ts';
+import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
+import type { Db } from '../../../src/store/server/database.ts';
 import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
@@ -22,17 +23,17 @@ import { waitFor } from '../../support/wait-for.ts';
 import { findProgram } from './find-program.ts';
 import { missingOfRsyslog, startRelpReceiver } from './rsyslog.ts';
 
-/** How often each of the two is killed: `RELP_KILLS=50 npm run test:siem`. */
+/** How often each of the two is killed: `RELP_KILLS=50 npm run test:suite siem`. */
 const KILLS = Number(process.env['RELP_KILLS'] ?? 3);
 const EVENTS_PER_KILL = 300;
 const BATCH = 100;
 
 /** Stores events whose user ids are numbers from `from` on. */
 async function storeEvents(db: Db, from: number, count: number): Promise<void> {
-  const store = createBatchStore(db, pino({ level: 'silent' }), new AbortController().signal);
+  const store = new BatchStore(db, pino({ level: 'silent' }), new AbortController().signal);
   for (let at = 0; at < count; at += BATCH) {
     const records = Array.from({ length: BATCH }, (_, index) => auditRecord({ userId: from + at + index }));
-    await store({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
+    await store.add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
   }
 }
 
@@ -42,11 +43,11 @@ async function idsInLog(db: Db): Promise<string[]> {
   const ids: string[] = [];
   const log = openLog(db);
   for (let position: number | undefined = 0; position !== undefined;) {
-    const stretch: Stretch = await readStretch(log, ALL_SOURCES, position, 1_000, {
-      messageTypes: ['AUDIT_LOG_ALL'],
+    const slice: LogSlice = await readSlice(log, ALL_SOURCES, position, 1_000, {
+      terms: exactTerms({ type: 'AUDIT_LOG_ALL' }),
     });
-    for (const { eventId } of stretch.events) ids.push(eventId);
-    position = stretch.end;
+    for (const { eventId } of slice.events) ids.push(eventId);
+    position = slice.end;
   }
   return ids;
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { OutageError } from '../../../src/errors.ts';
+import { OutageError } from '../../../src/lib/errors.ts';
 import type { Message, Sender } from '../../../src/forward/sender.ts';
 import { RELP_WINDOW } from '../../../src/forward/senders/relp.ts';
 import { SENDER_TYPES } from '../../../src/forward/senders/sender-types.ts';
@@ -18,10 +18,10 @@ import { hardText } from './hard-texts.ts';
 import type { Receiver } from './receiver.ts';
 import { missingOfRsyslog, startRelpReceiver, type RelpPorts } from './rsyslog.ts';
 
-/** `npm run test:siem` sends 10,000 a format, the whole suite fewer. */
-const EVENTS = Number(process.env['SIEM_TEST_EVENTS'] ?? 500);
+/** For each format. */
+const EVENTS = Number(process.env['SIEM_TEST_EVENTS'] ?? 10_000);
 const BATCH = 500;
-/** `RELP_KILLS=50 npm run test:siem` kills more often. */
+/** `RELP_KILLS=50 npm run test:suite siem` kills more often. */
 const KILLS = Number(process.env['RELP_KILLS'] ?? 5);
 const EVENTS_PER_KILL = 2_000;
 

@@ -5,8 +5,8 @@ import { spawn } from 'node:child_process';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, expect, test } from 'vitest';
-import { createBatchStore } from '../../../src/handlers/store-batch.ts';
-import { addDestination } from '../../../src/store/destinations.ts';
+import { BatchStore } from '../../../src/handlers/store-batch.ts';
+import { addDestination } from '../../../src/store/destinations/destinations.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
 import { PROGRAM, SECRET, temporaryDirectory } from '../../support/program.ts';
@@ -57,7 +57,7 @@ test('nothing is lost and the order is kept when server and forwarder are killed
     );
     return rows[0]?.position ?? 0;
   };
-  const store = createBatchStore(db, pino({ level: 'silent' }), new AbortController().signal);
+  const store = new BatchStore(db, pino({ level: 'silent' }), new AbortController().signal);
 
   await addDestination(db, 'archive', 0);
   let stored = 0;
@@ -66,7 +66,7 @@ test('nothing is lost and the order is kept when server and forwarder are killed
   for (let kill = 0; kill < KILLS; kill += 1) {
     const before = await position();
     const records = Array.from({ length: EVENTS_PER_ROUND }, () => auditRecord({ userId: (stored += 1) }));
-    await store({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
+    await store.add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
     // In the middle of the round: at least one batch is stored, and others are not.
     await waitFor(async () => (await position()) > before, 60_000);
     if (kill % 2 === 0) {

@@ -1,17 +1,18 @@
+import { exactTerms } from '../../../src/events/search-query.ts';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { OutageError } from '../../../src/errors.ts';
+import { OutageError } from '../../../src/lib/errors.ts';
 import type { Message, Sender } from '../../../src/forward/sender.ts';
 import { createSyslogSender, syslogOptions } from '../../../src/forward/senders/syslog.ts';
-import type { StoredEvent } from '../../../src/store/stored-event.ts';
-import { createBatchStore } from '../../../src/handlers/store-batch.ts';
-import { extendLog } from '../../../src/store/extend-log.ts';
-import { readStretch } from '../../../src/store/read-events.ts';
-import { openLog } from '../../../src/store/read-log.ts';
-import { ALL_SOURCES } from '../../../src/store/scope.ts';
+import type { StoredEvent } from '../../../src/events/stored-event.ts';
+import { BatchStore } from '../../../src/handlers/store-batch.ts';
+import { assignPositions } from '../../../src/store/log/extend-log.ts';
+import { readSlice } from '../../../src/store/events/read-events.ts';
+import { openLog } from '../../../src/store/log/read-log.ts';
+import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { freePort } from '../../support/free-port.ts';
 import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
 import type { TestCertificate } from '../../support/certificates.ts';
@@ -27,8 +28,8 @@ import type { Receiver } from './receiver.ts';
 import { missingOfRsyslog, startRsyslog } from './rsyslog.ts';
 import { startSyslogNg } from './syslog-ng.ts';
 
-/** `npm run test:siem` sends 10,000 a transport, the whole suite fewer. */
-const EVENTS = Number(process.env['SIEM_TEST_EVENTS'] ?? 500);
+/** For each transport. */
+const EVENTS = Number(process.env['SIEM_TEST_EVENTS'] ?? 10_000);
 const BATCH = 500;
 /** UDP does not wait for its receiver: so many fit into a socket's usual receive buffer of 208 kB. */
 const UDP_BATCH = 50;
@@ -63,21 +64,15 @@ async function hardMessages({ write }: FormatUnderTest, large: boolean): Promise
     return auditRecord({ userId: used + index, description: hardText(index, large) });
   });
   used += EVENTS;
-  const store = createBatchStore(database.db, pino({ level: 'silent' }), new AbortController().signal);
-  await store({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
+  const store = new BatchStore(database.db, pino({ level: 'silent' }), new AbortController().signal);
+  await store.add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
   const rows: StoredEvent[] = [];
   // A transaction that is open in another database of the server holds them back.
   await waitFor(async () => {
-    await extendLog(database.db);
-    const { events, end = position } = await readStretch(
-      openLog(database.db),
-      ALL_SOURCES,
-      position,
-      EVENTS,
-      {
-        messageTypes: ['AUDIT_LOG_ALL'],
-      },
-    );
+    await assignPositions(database.db);
+    const { events, end = position } = await readSlice(openLog(database.db), ALL_SOURCES, position, EVENTS, {
+      terms: exactTerms({ type: 'AUDIT_LOG_ALL' }),
+    });
     rows.push(...events);
     position = end;
     return rows.length === EVENTS;

@@ -1,15 +1,15 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { describeError, OutageError } from '../../../src/errors.ts';
-import { BatchRefusedError, EndpointRefusedError, RetryLaterError } from '../../../src/forward/sender.ts';
+import { describeError, OutageError } from '../../../src/lib/errors.ts';
+import { BatchRefusedError, EndpointRefusedError } from '../../../src/forward/sender.ts';
 import { CHAT_LIMITS, chatOptions, createChatSender } from '../../../src/forward/senders/chat.ts';
 import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
 import type { TestCertificate } from '../../support/certificates.ts';
 import { messages, storedEvent } from './messages.ts';
 import { inTurn, standIn, type Reply, type StandIn } from './stand-in.ts';
 
-const TOKEN = 'XXXXXXXXXXXXXXXXXXXXXXXX';
+const TOKEN = 'token-of-the-webhook-24';
 const PATH = `/services/T00000000/B00000000/${TOKEN}?sig=a%2Fsignature-that-is-long`;
 const RECEIPTS = { slack: { raw: 'ok' }, teams: { status: 202 } } as const;
 type Service = keyof typeof RECEIPTS;
@@ -153,26 +153,15 @@ describe.skipIf(!hasOpenssl)('chat (needs openssl on PATH to make certificates)'
     [{ status: 404, raw: 'no_service' }, EndpointRefusedError],
     [{ status: 410, raw: 'channel_is_archived' }, EndpointRefusedError],
     [{ status: 500, raw: 'rollup_error' }, OutageError],
-    ['cut', OutageError],
   ] as const)('%j means %o', async (reply, expected) => {
     expect(await failureAfter('slack', reply)).toBeInstanceOf(expected);
   });
 
-  test.each(['slack', 'teams'] as const)('%s says when to come again', async (service) => {
-    const error = await failureAfter(service, { status: 429, headers: { 'retry-after': '30' } });
-    expect(error).toBeInstanceOf(RetryLaterError);
-    expect(error).toMatchObject({ afterMs: 30_000 });
-  });
-
-  test.each<Reply>([
-    { status: 404, raw: `no such hook ${PATH}, ${TOKEN}, a/signature-that-is-long` },
-    { raw: `not ok ${PATH} ${TOKEN} a/signature-that-is-long a%2Fsignature-that-is-long` },
-    { status: 302, headers: { location: `https://elsewhere.test${PATH}` } },
-    'cut',
-  ])('no error after %j contains the address', async (reply) => {
-    const message = describeError(await failureAfter('slack', reply));
+  test('no error quotes a part of the address, as it is written or as it is meant', async () => {
+    const raw = `no ${PATH}, ${TOKEN}, a/signature-that-is-long`;
+    const message = describeError(await failureAfter('slack', { status: 404, raw }));
     expect(message).toMatch(/chat at https:\/\/127\.0\.0\.1:\d+/);
-    expect(message).not.toMatch(/XXXX|signature|services/);
+    expect(message).not.toMatch(/token-of|signature|services/);
   });
 
   test('an address in our own network is not connected to, unless it is allowed', async () => {

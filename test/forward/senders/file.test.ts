@@ -4,7 +4,6 @@ import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { OutageError } from '../../../src/errors.ts';
 import { createFileSender, fileOptions } from '../../../src/forward/senders/file.ts';
 import type { Sender } from '../../../src/forward/sender.ts';
 import { message, messages } from './messages.ts';
@@ -125,13 +124,6 @@ test('of a batch that does not fit on the disk nothing stays', async () => {
   const { stdout } = await run('sh', [...command, '-e', script, module, file]);
   expect(stdout).toBe('OutageError\n');
   expect((await textOf()).split('\n').map(({ length }) => length)).toEqual([1000, 2000, 0]);
-});
-
-test('a file that cannot be written is an outage that names it', async () => {
-  const missing = path.join(directory, 'missing');
-  file = path.join(missing, 'events.jsonl');
-  const sender = senderWith();
-  await expect(sender.send(messages(1))).rejects.toThrow(new OutageError(`can't write file ${file}`));
 });
 
 test.each([[{ path: 'events.jsonl' }], [{ keep: 0 }], [{ max_bytes: 1 }], [{ other: 1 }]])(

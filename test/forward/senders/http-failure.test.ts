@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { OutageError } from '../../../src/errors.ts';
+import { describe, expect, test } from 'vitest';
+import { OutageError } from '../../../src/lib/errors.ts';
 import { createSplunkHecSender, splunkHecOptions } from '../../../src/forward/senders/splunk-hec.ts';
 import { BatchRefusedError, EndpointRefusedError, RetryLaterError } from '../../../src/forward/sender.ts';
 import { message, messages } from './messages.ts';
 import { inTurn, standIn } from './stand-in.ts';
 import type { Reply } from './stand-in.ts';
+import { tcpServer } from './tcp-server.ts';
 
 // Every destination reached by HTTP reads answers the same way; one of them stands for all.
 
@@ -67,62 +66,19 @@ test('an answer is quoted, but for secrets and what goes beyond 300 characters',
   );
 });
 
-test('a redirect is not followed, and its host is told', async () => {
-  await using elsewhere = await standIn(inTurn({}));
-  const headers = { location: `${elsewhere.url}/path?token=${TOKEN}` };
-  const error = await failureAfter({ status: 307, headers });
-  expect(error).toBeInstanceOf(EndpointRefusedError);
-  expect(error).toHaveProperty(
-    'message',
-    expect.stringContaining(`redirect to 127.0.0.1:${elsewhere.port}.`),
-  );
-  expect(error).toHaveProperty('message', expect.not.stringContaining(TOKEN));
-  expect(elsewhere.received).toHaveLength(0);
-});
-
-test('no answer in time, and a connection that breaks before it, are outages', async () => {
-  const late = await failureAfter('silent', 0.1);
-  expect(late).toBeInstanceOf(OutageError);
-  expect(late).toHaveProperty('cause', expect.any(Error));
-  expect(await failureAfter('cut')).toBeInstanceOf(OutageError);
-});
-
-test('a batch whose answer was lost is taken at the next attempt', async () => {
-  await using server = await standIn(inTurn('cut', { json: { text: 'Success', code: 0 } }));
-  const sender = senderTo(server.url);
-  await expect(sender.send(messages(2))).rejects.toThrow(OutageError);
-  expect(await sender.send(messages(2))).toEqual([]);
-  expect(server.received[1]?.body).toBe(server.received[0]?.body);
-  await sender.close();
-});
-
 test('of an endless answer no more is read than a limit', async () => {
   const error = await failureAfter('endless', 300);
   expect(error).toBeInstanceOf(EndpointRefusedError);
 });
 
 test('an answer that comes before the request is read counts, though the connection breaks', async () => {
-  const server = createServer((socket) => {
-    socket.on('error', () => undefined);
+  const { port } = await tcpServer((socket) => {
     socket.once('data', () => {
       socket.pause().write('HTTP/1.1 413 Too Large\r\nContent-Length: 5\r\n\r\n');
       setTimeout(() => socket.resetAndDestroy(), 20);
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const address = server.address();
-  const port = typeof address === 'object' ? address?.port : undefined;
   // Bytes that gzip cannot make fewer, and more than the buffers of both ends hold.
   const large = message(1, randomBytes(20_000_000).toString('hex'));
   await expect(senderTo(`http://127.0.0.1:${port}`).send([large])).rejects.toThrow(BatchRefusedError);
-});
-
-test('nobody listening is an outage that says where', async () => {
-  const server = await standIn(inTurn({}));
-  await server[Symbol.asyncDispose]();
-  await expect(senderTo(server.url).send(messages(1))).rejects.toThrow(
-    new OutageError(`can't reach splunk_hec at ${server.url}`),
-  );
 });

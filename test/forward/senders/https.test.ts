@@ -1,7 +1,7 @@
 import type { LookupFunction } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { describeError, OutageError } from '../../../src/errors.ts';
+import { OutageError } from '../../../src/lib/errors.ts';
 import { createHttpsSender, httpsOptions } from '../../../src/forward/senders/https.ts';
 import { EndpointRefusedError } from '../../../src/forward/sender.ts';
 import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
@@ -13,14 +13,11 @@ const SIGNING_SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 
 describe.skipIf(!hasOpenssl)('https (needs openssl on PATH to make certificates)', () => {
   let certificate: TestCertificate;
-  let stranger: TestCertificate;
   beforeAll(() => {
     certificate = makeCertificate('IP:127.0.0.1', 'DNS:siem.test');
-    stranger = makeCertificate('IP:127.0.0.1');
   });
   afterAll(() => {
     certificate[Symbol.dispose]();
-    stranger[Symbol.dispose]();
   });
 
   const options = (url: string, more: object = {}) =>
@@ -37,13 +34,16 @@ describe.skipIf(!hasOpenssl)('https (needs openssl on PATH to make certificates)
     expect(JSON.parse(request?.body ?? '')).toEqual(messages(2).map(({ text }): unknown => JSON.parse(text)));
   });
 
-  test('the content type can be set', async () => {
+  test.each([
+    [{}, 'application/x-ndjson'],
+    [{ content_type: 'application/json' }, 'application/json'],
+  ])('or lines of JSON, with %j of the type %s', async (given, type) => {
     await using server = await standIn(inTurn({}), certificate);
-    const given = { body: 'ndjson', content_type: 'application/json' };
-    const sender = createHttpsSender(options(server.url, given));
+    const sender = createHttpsSender(options(server.url, { body: 'ndjson', ...given }));
     await sender.send(messages(2));
     await sender.close();
-    expect(server.received[0]?.headers['content-type']).toBe('application/json');
+    const lines = messages(2).map(({ text }) => `${text}\n`);
+    expect(server.received[0]).toMatchObject({ headers: { 'content-type': type }, body: lines.join('') });
   });
 
   test.each([
@@ -74,19 +74,6 @@ describe.skipIf(!hasOpenssl)('https (needs openssl on PATH to make certificates)
     expect(failure === undefined || failure instanceof OutageError).toBe(true);
   });
 
-  test('or lines of JSON', async () => {
-    await using server = await standIn(inTurn({}), certificate);
-    const sender = createHttpsSender(options(server.url, { body: 'ndjson' }));
-    await sender.send(messages(2));
-    await sender.close();
-    expect(server.received[0]?.headers['content-type']).toBe('application/x-ndjson');
-    expect(server.received[0]?.body).toBe(
-      messages(2)
-        .map(({ text }) => `${text}\n`)
-        .join(''),
-    );
-  });
-
   test('it is signed as Standard Webhooks says, and a batch keeps its id when it is sent again', async () => {
     await using server = await standIn(inTurn('cut', {}), certificate);
     // A sender made anew each time: the id survives a restart, too.
@@ -109,45 +96,13 @@ describe.skipIf(!hasOpenssl)('https (needs openssl on PATH to make certificates)
     expect(third).not.toBe(first);
   });
 
-  test('a certificate of an unknown authority, or for another name, is not trusted', async () => {
-    await using server = await standIn(inTurn({}), stranger);
-    const sender = createHttpsSender(options(server.url));
-    const failure: unknown = await sender.send(messages(1)).catch((error: unknown) => error);
-    expect(describeError(failure)).toMatch(/self-signed|unable to verify/);
-    const named = createHttpsSender(
-      options(server.url, { tls: { ca: stranger.cert, server_name: 'siem.test' } }),
-    );
-    const wrongName: unknown = await named.send(messages(1)).catch((error: unknown) => error);
-    expect(describeError(wrongName)).toContain("does not match certificate's altnames");
-    expect(server.received).toHaveLength(0);
-  });
-
   describe('in our own network', () => {
     const toLoopback: LookupFunction = (_host, { all }, callback) => {
       if (all === true) callback(null, [{ address: '127.0.0.1', family: 4 }]);
       else callback(null, '127.0.0.1', 4);
     };
 
-    test.each([
-      '127.0.0.1',
-      '2130706433',
-      '0.0.0.0',
-      '10.0.0.1',
-      '172.16.0.1',
-      '192.168.1.1',
-      '169.254.169.254',
-      '100.64.0.1',
-      '[::1]',
-      '[::]',
-      '[fe80::1]',
-      '[fd00:ec2::254]',
-      '[::ffff:10.0.0.1]',
-      '[::ffff:a9fe:a9fe]',
-      '[64:ff9b::a00:1]',
-      '[::a9fe:a9fe]',
-      '[2002:a9fe:a9fe::1]',
-      '224.0.0.1',
-    ])('%s is not connected to', async (host) => {
+    test.each(['2130706433', '[::ffff:a9fe:a9fe]'])('%s is not connected to', async (host) => {
       const sender = createHttpsSender(options(`https://${host}/`, { allow_private: false }));
       await expect(sender.send(messages(1))).rejects.toThrow(EndpointRefusedError);
     });

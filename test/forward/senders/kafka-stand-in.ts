@@ -1,61 +1,109 @@
-import tls from 'node:tls';
-import { once } from 'node:events';
-import { onTestFinished } from 'vitest';
+import type { Socket } from 'node:net';
+import type tls from 'node:tls';
+import { endless } from './stand-in.ts';
+import { tcpServer } from './tcp-server.ts';
 
-const API_VERSIONS = 18;
+/** Numbers of the protocol (https://kafka.apache.org/protocol), with the version that the stand-in offers. */
+const PRODUCE = 0;
+const METADATA = 3;
 const SASL_HANDSHAKE = 17;
+const API_VERSIONS = 18;
+const INIT_PRODUCER_ID = 22;
 const SASL_AUTHENTICATE = 36;
-const SASL_AUTHENTICATION_FAILED = 58;
+const OFFERED = [
+  [PRODUCE, 3],
+  [METADATA, 1],
+  [SASL_HANDSHAKE, 1],
+  [API_VERSIONS, 1],
+  [INIT_PRODUCER_ID, 0],
+  [SASL_AUTHENTICATE, 0],
+] as const;
 
-/**
- * A stand-in for a broker with TLS that refuses every log-in, by the protocol's own guide
- * (https://kafka.apache.org/protocol). `logins` has what clients sent to log in.
- */
-export async function refusingBroker(secure: tls.TlsOptions) {
+const UNSUPPORTED_VERSION = 35;
+export const SASL_AUTHENTICATION_FAILED = 58;
+export const INVALID_RECORD = 87;
+export const TOPIC_AUTHORIZATION_FAILED = 29;
+
+interface BrokerScript {
+  /** The error of every log-in; 0 accepts it. */
+  readonly login?: number;
+  /** The error of a request with these records, in latin1; 0 accepts it. The others are no whole answer. */
+  readonly produce?: (records: string) => number | 'silent' | 'half' | 'cut' | 'endless';
+}
+
+/** A stand-in for a broker with TLS that leads the only partition of `events`. `logins` has what clients sent to log in. */
+export async function kafkaBroker(
+  secure: tls.TlsOptions,
+  { login = 0, produce = () => 0 }: BrokerScript,
+): Promise<{
+  readonly port: number;
+  readonly sockets: readonly Socket[];
+  readonly logins: readonly string[];
+}> {
   const logins: string[] = [];
-  const server = tls
-    .createServer(secure, (socket) => {
+
+  /** A request begins with the number of the API, its version, a number to answer with, and the name of the client. */
+  function answer(socket: Socket, request: Buffer): void {
+    const reply = (...parts: readonly Buffer[]) => {
+      const content = Buffer.concat([request.subarray(4, 8), ...parts]);
+      socket.write(Buffer.concat([int32(content.length), content]));
+    };
+    const body = request.subarray(10 + request.readInt16BE(8));
+    switch (request.readInt16BE(0)) {
+      case API_VERSIONS: {
+        // As older brokers answer: the client then asks again by version 1.
+        if (request.readInt16BE(2) > 1) return reply(int16(UNSUPPORTED_VERSION), int32(0));
+        const apis = OFFERED.map(([key, version]) => int16(key, version, version));
+        return reply(int16(0), int32(apis.length), ...apis, int32(0));
+      }
+      case SASL_HANDSHAKE:
+        logins.push(body.subarray(2).toString());
+        return reply(int16(0), int32(0));
+      case SASL_AUTHENTICATE:
+        logins.push(body.subarray(4).toString());
+        // No message, and no bytes of the mechanism.
+        return reply(int16(login, -1), int32(0));
+      case METADATA:
+        return reply(int32(1, 1), string('127.0.0.1'), int32(port), int16(-1), int32(1, 1), ...TOPIC);
+      case INIT_PRODUCER_ID:
+        return reply(int32(0), int16(0), int64(1n), int16(0));
+      default: {
+        const outcome = produce(body.toString('latin1'));
+        if (outcome === 'cut') socket.destroy();
+        else if (outcome === 'half') socket.end(int32(100));
+        else if (outcome === 'endless') {
+          socket.write(int32(0x7f_ff_ff_ff));
+          endless(socket);
+        } else if (outcome !== 'silent') {
+          const partition = [int32(0), int16(outcome), int64(0n), int64(-1n)];
+          reply(int32(1), string('events'), int32(1), ...partition, int32(0));
+        }
+      }
+    }
+  }
+
+  const { port, sockets } = await tcpServer(
+    (socket) => {
       let unread = Buffer.alloc(0);
-      socket.on('error', () => undefined);
       socket.on('data', (chunk: Buffer) => {
         unread = Buffer.concat([unread, chunk]);
         while (unread.length >= 4 && unread.length >= 4 + unread.readInt32BE(0)) {
           const end = 4 + unread.readInt32BE(0);
-          const request = unread.subarray(4, end);
+          answer(socket, unread.subarray(4, end));
           unread = unread.subarray(end);
-          const answer = Buffer.concat([request.subarray(4, 8), answerTo(request, logins)]);
-          socket.write(Buffer.concat([int32(answer.length), answer]));
         }
       });
-    })
-    .listen(0, '127.0.0.1');
-  server.on('tlsClientError', () => undefined);
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.close();
-  });
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the broker has no port');
-  return { port: address.port, logins };
+    },
+    { secure },
+  );
+  return { port, sockets, logins };
 }
 
-/** A request begins with the number of the API, its version, a number to answer with, and the name of the client. */
-function answerTo(request: Buffer, logins: string[]): Buffer {
-  const api = request.readInt16BE(0);
-  const body = request.subarray(10 + request.readInt16BE(8));
-  if (api === API_VERSIONS) {
-    const apis = [API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE].map((key) =>
-      int16(key, 0, key === SASL_AUTHENTICATE ? 0 : 1),
-    );
-    return Buffer.concat([int16(0), int32(apis.length), ...apis, int32(0)]);
-  }
-  if (api === SASL_HANDSHAKE) {
-    logins.push(body.subarray(2).toString());
-    return Buffer.concat([int16(0), int32(0)]);
-  }
-  logins.push(body.subarray(4).toString());
-  // No message, and no bytes of the mechanism.
-  return Buffer.concat([int16(SASL_AUTHENTICATION_FAILED, -1), int32(0)]);
+/** Broker 1 leads partition 0, and is its only replica. */
+const TOPIC = [int16(0), string('events'), Buffer.alloc(1), int32(1), int16(0), int32(0, 1, 1, 1, 1, 1)];
+
+function string(text: string): Buffer {
+  return Buffer.concat([int16(text.length), Buffer.from(text)]);
 }
 
 function int16(...numbers: number[]): Buffer {
@@ -64,8 +112,14 @@ function int16(...numbers: number[]): Buffer {
   return bytes;
 }
 
-function int32(number: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeInt32BE(number);
+function int32(...numbers: number[]): Buffer {
+  const bytes = Buffer.alloc(4 * numbers.length);
+  for (const [index, number] of numbers.entries()) bytes.writeInt32BE(number, 4 * index);
+  return bytes;
+}
+
+function int64(number: bigint): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigInt64BE(number);
   return bytes;
 }

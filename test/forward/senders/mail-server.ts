@@ -1,8 +1,9 @@
-import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { onTestFinished } from 'vitest';
 import type { TestCertificate } from '../../support/certificates.ts';
+import { endless } from './stand-in.ts';
+import { listen } from './tcp-server.ts';
 
 /** A mail as the server received it, whether or not it accepted it. */
 export interface ReceivedMail {
@@ -26,8 +27,11 @@ export interface MailScript {
   readonly logIn?: (user: string | undefined, password: string | null | undefined) => Answer | undefined;
   readonly recipient?: (address: string) => Answer | undefined;
   readonly sender?: Answer;
-  /** After the content. `cut` breaks the connection instead of an answer, `silent` never answers. */
-  readonly content?: (mail: ReceivedMail, index: number) => Answer | 'cut' | 'silent' | undefined;
+  /** After the content. `cut` and `half` break the connection, `silent` never answers, `endless` never stops. */
+  readonly content?: (
+    mail: ReceivedMail,
+    index: number,
+  ) => Answer | 'cut' | 'half' | 'silent' | 'endless' | undefined;
 }
 
 /** Starts a mail server on loopback, with STARTTLS if there is a certificate; it ends with the test. */
@@ -63,7 +67,10 @@ export async function mailServer(
         const mail = { ...readMail(await text(stream)), recipients, isEncrypted: session.secure, user };
         mails.push(mail);
         const reply = script.content?.(mail, mails.length - 1);
-        if (reply === 'cut') for (const connection of server.connections) connection.close();
+        const [{ _socket: socket } = {}] = server.connections;
+        if (reply === 'cut') socket?.destroy();
+        else if (reply === 'half') socket?.end('25');
+        else if (reply === 'endless') endless(socket);
         else if (reply !== 'silent') done(reply && failure(reply));
       })();
     },
@@ -71,12 +78,8 @@ export async function mailServer(
   });
   // A client that gives up is not a failure of the test.
   server.on('error', () => undefined);
-  const listening = server.listen(0, '127.0.0.1');
-  await once(listening, 'listening');
   onTestFinished(() => new Promise((resolve) => server.close(resolve)));
-  const address = listening.address();
-  if (address === null || typeof address === 'string') throw new Error('the mail server has no port');
-  return { port: address.port, mails };
+  return { port: await listen(server.server), mails };
 }
 
 const failure = ({ code, text: message }: Answer) =>

@@ -1,4 +1,4 @@
-import type { StoredEvent } from '../../../src/store/stored-event.ts';
+import type { StoredEvent } from '../../../src/events/stored-event.ts';
 import type { Message } from '../../../src/forward/sender.ts';
 
 /** A stored event with a number of its own. */

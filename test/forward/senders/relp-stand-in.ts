@@ -1,7 +1,6 @@
-import net from 'node:net';
 import type { Socket } from 'node:net';
-import tls from 'node:tls';
-import { onTestFinished } from 'vitest';
+import type tls from 'node:tls';
+import { tcpServer } from './tcp-server.ts';
 
 /** A command that the sender sent. */
 export interface Command {
@@ -28,40 +27,30 @@ export async function relpReceiver(
   onCommand: (socket: Socket, command: Command, connection: number) => void = acceptAll,
   secure?: tls.TlsOptions,
 ) {
-  const sockets: Socket[] = [];
   const commands: Command[][] = [];
-  const listener = (socket: Socket) => {
-    const connection = sockets.push(socket) - 1;
-    const own: Command[] = [];
-    commands.push(own);
-    let unread = '';
-    socket.on('error', () => undefined);
-    // Each byte is a character, so that lengths are those of the frames.
-    socket.setEncoding('latin1').on('data', (chunk: string) => {
-      unread += chunk;
-      for (;;) {
-        const [header, txnr, command = '', length] = /^(\d+) ([a-z]+) (\d+) ?/.exec(unread) ?? [];
-        const end = (header?.length ?? 0) + Number(length) + 1;
-        if (header === undefined || unread.length < end) return;
-        if (unread[end - 1] !== '\n') throw new Error(`no line feed after ${header}`);
-        const data = Buffer.from(unread.slice(header.length, end - 1), 'latin1').toString();
-        unread = unread.slice(end);
-        own.push({ txnr: Number(txnr), command, data });
-        onCommand(socket, { txnr: Number(txnr), command, data }, connection);
-      }
-    });
-  };
-  const server = secure === undefined ? net.createServer(listener) : tls.createServer(secure, listener);
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the receiver has no port');
+  const { port, sockets } = await tcpServer(
+    (socket, connection) => {
+      const own: Command[] = [];
+      commands.push(own);
+      let unread = '';
+      // Each byte is a character, so that lengths are those of the frames.
+      socket.setEncoding('latin1').on('data', (chunk: string) => {
+        unread += chunk;
+        for (;;) {
+          const [header, txnr, command = '', length] = /^(\d+) ([a-z]+) (\d+) ?/.exec(unread) ?? [];
+          const end = (header?.length ?? 0) + Number(length) + 1;
+          if (header === undefined || unread.length < end) return;
+          if (unread[end - 1] !== '\n') throw new Error(`no line feed after ${header}`);
+          const data = Buffer.from(unread.slice(header.length, end - 1), 'latin1').toString();
+          unread = unread.slice(end);
+          own.push({ txnr: Number(txnr), command, data });
+          onCommand(socket, { txnr: Number(txnr), command, data }, connection);
+        }
+      });
+    },
+    { secure },
+  );
   const events = (connection: number) =>
     (commands[connection] ?? []).filter(({ command }) => command === 'syslog').map(({ data }) => data);
-  return { port: address.port, sockets, commands, events };
+  return { port, sockets, commands, events };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { MESSAGE_TYPES } from '../../../src/domain.ts';
-import { OutageError } from '../../../src/errors.ts';
+import { MESSAGE_TYPES } from '../../../src/events/domain.ts';
+import { OutageError } from '../../../src/lib/errors.ts';
 import {
   createSplunkHecSender,
   SOURCETYPES,

@@ -1,10 +1,11 @@
 import http from 'node:http';
 import type { IncomingHttpHeaders, RequestListener, ServerResponse } from 'node:http';
 import https from 'node:https';
-import { Readable } from 'node:stream';
+import type { Writable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import type { TestCertificate } from '../../support/certificates.ts';
+import { listen } from './tcp-server.ts';
 
 /** A request as the stand-in received it, its body inflated. */
 export interface Received {
@@ -13,10 +14,14 @@ export interface Received {
   body: string;
 }
 
-/** What the script answers; `cut` ends the connection instead, `silent` never answers, `endless` never stops. */
+/**
+ * What the script answers; `cut` ends the connection instead, `half` ends it in the status line, `silent` never answers,
+ * `endless` never stops.
+ */
 export type Reply =
   | { status?: number; headers?: Record<string, string>; json?: unknown; raw?: string }
   | 'cut'
+  | 'half'
   | 'silent'
   | 'endless';
 
@@ -37,7 +42,8 @@ export async function standIn(script: Script, certificate?: TestCertificate): Pr
     void (async () => {
       const { url = '', headers } = request;
       const sent = await buffer(request);
-      const body = (headers['content-encoding'] === 'gzip' ? gunzipSync(sent) : sent).toString();
+      const isGzip = sent[0] === 0x1f && sent[1] === 0x8b;
+      const body = (isGzip ? gunzipSync(sent) : sent).toString();
       received.push({ url, headers, body });
       answer(response, script({ url, headers, body }, received.length - 1));
     })();
@@ -46,12 +52,7 @@ export async function standIn(script: Script, certificate?: TestCertificate): Pr
     certificate === undefined
       ? http.createServer(listener)
       : https.createServer({ cert: certificate.cert, key: certificate.key }, listener);
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the stand-in has no port');
-  const { port } = address;
+  const port = await listen(server);
   return {
     url: `${certificate === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
     port,
@@ -74,17 +75,21 @@ function answer(response: ServerResponse, reply: Reply): void {
     response.destroy();
     return;
   }
+  if (reply === 'half') {
+    response.socket?.end('HTTP/1.1 2');
+    return;
+  }
   if (reply === 'endless') {
     response.writeHead(401);
-    Readable.from(endless())
-      .on('error', () => undefined)
-      .pipe(response);
+    endless(response);
     return;
   }
   const { status = 200, headers = {}, json, raw } = reply;
   response.writeHead(status, headers).end(raw ?? (json === undefined ? '' : JSON.stringify(json)));
 }
 
-function* endless(): Generator<string> {
-  for (;;) yield 'x'.repeat(10_000);
+/** Writes ten megabytes a second, until the connection ends. */
+export function endless(to: Writable | undefined): void {
+  const timer = setInterval(() => to?.write('x'.repeat(10_000)), 1);
+  to?.on('error', () => undefined).once('close', () => clearInterval(timer));
 }

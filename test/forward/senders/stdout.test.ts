@@ -1,7 +1,6 @@
 import { PassThrough, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { OutageError } from '../../../src/errors.ts';
 import { createStdoutSender } from '../../../src/forward/senders/stdout.ts';
 import { messages } from './messages.ts';
 
@@ -29,11 +28,4 @@ test('a batch waits for a reader that is slow', async () => {
   expect(isSent).toBe(false);
   for (const done of taken) done();
   await sent;
-});
-
-test('a reader that is gone is an outage', async () => {
-  const stream = new Writable({ write: (_chunk, _encoding, done) => done(new Error('EPIPE')) });
-  await expect(createStdoutSender(stream).send(messages(1))).rejects.toThrow(
-    new OutageError("can't write to stdout"),
-  );
 });

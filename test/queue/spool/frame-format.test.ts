@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { framePayload, readFrames } from '../../../src/queue/spool/frame-format.ts';
+import { framePayload, readFrames } from '../../../src/queue/spool/segment-file.ts';
 
 /** The spool contains JSON, so any text represents it; other bytes would also do, except for the mark. */
 const payloads = fc.array(

@@ -1,23 +1,15 @@
-import {
-  appendFile,
-  cp,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rm,
-  stat,
-  utimes,
-  writeFile,
-} from 'node:fs/promises';
+import { appendFile, cp, mkdir, mkdtemp, readdir, readFile } from 'node:fs/promises';
+import { rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import * as fc from 'fast-check';
 import { pino } from 'pino';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
-import { OutageError } from '../../../src/errors.ts';
-import { framePayload } from '../../../src/queue/spool/frame-format.ts';
+import { OutageError } from '../../../src/lib/errors.ts';
+import { checkWritable, inspectSpool } from '../../../src/queue/spool/inspect-spool.ts';
+import { framePayload } from '../../../src/queue/spool/segment-file.ts';
 import { openSpool } from '../../../src/queue/spool/spool.ts';
 import type { Spool } from '../../../src/queue/spool/spool.ts';
 
@@ -79,16 +71,6 @@ describe('the spool', () => {
     expect(spool.bytes).toBe(0);
     await spool.close();
     expect(await readdir(directory)).toEqual([]);
-  });
-
-  it('goes on writing while a segment is replayed', async () => {
-    const { spool } = open(await newDirectory());
-    await appendAll(spool, ['old']);
-    const [first = ''] = await spool.segments();
-    await appendAll(spool, ['new']);
-    expect(await spool.segments()).toEqual([first]);
-    await spool.remove(first);
-    expect(await drain(spool)).toEqual(['new']);
   });
 
   it('tells what it holds, since when, and how much room is left', async () => {
@@ -165,23 +147,45 @@ describe('the spool', () => {
     const [corrupt = ''] = await filesIn(directory, '.corrupt');
     expect(String(await readFile(corrupt))).toContain('SECOND');
     expect(log()).toContain('a spool segment is damaged');
+    expect(await inspectSpool(directory)).toEqual({ segments: 0, bytes: 0, corrupt: [corrupt] });
+  });
+
+  it('can be inspected from outside, with all that any process has in it', async () => {
+    const directory = await newDirectory();
+    expect(await inspectSpool(path.join(directory, 'none'))).toEqual({ segments: 0, bytes: 0, corrupt: [] });
+    await open(directory).spool.append(Buffer.from('first'));
+    await open(directory).spool.append(Buffer.from('second'));
+    const sizes = await Promise.all((await filesIn(directory, '.segment')).map((file) => stat(file)));
+    const bytes = sizes.reduce((sum, { size }) => sum + size, 0);
+    expect(bytes).toBeGreaterThan('firstsecond'.length);
+    expect(await inspectSpool(directory)).toEqual({ segments: 2, bytes, corrupt: [] });
   });
 });
 
+it('whether a directory can be written to is tried in its nearest parent, and leaves nothing', async () => {
+  const directory = await newDirectory();
+  await checkWritable(directory);
+  await checkWritable(path.join(directory, 'not', 'yet', 'there'));
+  expect(await readdir(directory)).toEqual([]);
+  const file = path.join(directory, 'file');
+  await writeFile(file, '');
+  await expect(checkWritable(file)).rejects.toThrow('ENOTDIR');
+});
+
 describe('several processes on one spool', () => {
-  it('take over from one that died, torn end and all, and from none that lives', async () => {
+  it('say so when a segment cannot be taken over', async () => {
     const directory = await newDirectory();
     const dead = open(directory);
     const living = open(directory);
-    await appendAll(dead.spool, ['a', 'b']);
-    expect(await living.spool.segments()).toEqual([]);
-    const [file = ''] = await filesIn(directory, '.segment');
-    await appendFile(file, framePayload(Buffer.from('never acknowledged')).subarray(0, 20));
+    await appendAll(dead.spool, ['a']);
+    await appendAll(living.spool, ['b']);
+    const segments = await filesIn(directory, '.segment');
+    const dying = segments.find((file) => readFileSync(file).includes('a')) ?? '';
+    const own = path.dirname(segments.find((file) => file !== dying) ?? '');
+    await mkdir(path.join(own, path.basename(dying)));
     await killOwners(directory);
-    expect(await drain(living.spool)).toEqual(['a', 'b']);
-    expect(living.log()).toContain('dropped the incomplete end');
-    await living.spool.close();
-    expect(await readdir(directory)).toEqual([]);
+    await utimes(path.join(own, 'owner'), new Date(), new Date());
+    await expect(living.spool.segments()).rejects.toThrow('EISDIR');
   });
 
   it('take over at once from one that ended properly', async () => {
@@ -197,6 +201,7 @@ describe('several processes on one spool', () => {
     const asleep = open(directory);
     const other = open(directory).spool;
     await appendAll(asleep.spool, ['before']);
+    expect(await other.segments()).toEqual([]);
     await killOwners(directory);
     const [taken = ''] = await other.segments();
     await appendAll(asleep.spool, ['after']);

@@ -1,0 +1,65 @@
+import { randomBytes, scrypt, timingSafeEqual, type ScryptOptions } from 'node:crypto';
+import pLimit from 'p-limit';
+import { HttpError } from '../lib/errors.ts';
+
+/** Cost of scrypt (RFC 7914): 32 MiB for each, OWASP's recommendation for this amount of memory. */
+const COST = { N: 32_768, r: 8, p: 3 };
+
+const KEY_BYTES = 32;
+
+/**
+ * Passwords are checked two at a time: each uses 32 MiB and one of the four threads that also read and write files, so
+ * logins cannot use up either.
+ */
+const AT_ONCE = 2;
+
+/** Logins that may wait; at the rate of one core, the last of them waits for several seconds. */
+const MAX_WAITING = 50;
+
+const limit = pLimit(AT_ONCE);
+
+/** A generated password: 125 bits, in groups that can be read aloud. */
+export function newPassword(): string {
+  // Without letters and digits that look alike: 32 characters, so that each has 5 bits.
+  const alphabet = 'abcdefghijkmnpqrstuvwxyz23456789';
+  const letters = Array.from(randomBytes(25), (byte) => alphabet[byte % alphabet.length]);
+  return letters.join('').replaceAll(/(.{5})(?=.)/g, '$1-');
+}
+
+/** Hashes a password as `scrypt$N$r$p$salt$hash`, each with its own salt. */
+export async function hashPassword(password: string): Promise<string> {
+  const salt = randomBytes(16);
+  const key = await derive(password, salt, COST);
+  const { N, r, p } = COST;
+  return ['scrypt', N, r, p, salt.toString('base64url'), key.toString('base64url')].join('$');
+}
+
+/** Verified in place of the hash that an unknown name, or an account without password, does not have. */
+const NO_HASH = ['scrypt', COST.N, COST.r, COST.p, 'AAAAAAAAAAAAAAAAAAAAAA', 'A'.repeat(43)].join('$');
+
+/**
+ * Whether a password is the one that was hashed. Without a hash it takes as long and returns false, so that the time of
+ * an answer does not reveal which accounts exist. Throws HttpError 503 if too many logins wait already.
+ */
+export async function isPassword(password: string, hash: string | null | undefined): Promise<boolean> {
+  if (limit.pendingCount >= MAX_WAITING) {
+    const message = 'too many people are logging in; try again in a few seconds';
+    throw new HttpError(503, 'TOO_MANY_LOG_INS', message, { retryAfter: 5 });
+  }
+  const [, N, r, p, salt = '', key = ''] = (hash ?? NO_HASH).split('$');
+  const expected = Buffer.from(key, 'base64url');
+  const options = { N: Number(N), r: Number(r), p: Number(p) };
+  const derived = await limit(() => derive(password, Buffer.from(salt, 'base64url'), options));
+  const isSame = expected.length === derived.length && timingSafeEqual(derived, expected);
+  return isSame && typeof hash === 'string';
+}
+
+function derive(password: string, salt: Buffer, { N, r, p }: typeof COST): Promise<Buffer> {
+  const options: ScryptOptions = { N, r, p, maxmem: 256 * N * r };
+  return new Promise((resolve, reject) => {
+    scrypt(password.normalize('NFKC'), salt, KEY_BYTES, options, (error, key) => {
+      if (error === null) resolve(key);
+      else reject(error);
+    });
+  });
+}

@@ -1,0 +1,120 @@
+import { z } from 'zod';
+import { isTimeZone } from '../lib/text/parse-time.ts';
+import { MESSAGE_TYPES } from '../events/domain.ts';
+import { FIELDS } from '../events/message-types.ts';
+import { eventConditionsSchema, termsOfConditions } from '../forward/destination-filter.ts';
+import { actionOf, RECORD_KINDS } from '../events/record-kind.ts';
+import { columnTerm, exactTerms } from '../events/search-query.ts';
+import { SEVERITIES } from '../events/rule-alert.ts';
+
+/** The columns of the view `events`, and what is read from the time of an event in the rule's time zone. */
+const SHARED_COLUMNS = [
+  'user_name',
+  'code',
+  'client_mac',
+  'ap_mac',
+  'description',
+  'message_type',
+  'time_of_day',
+];
+
+/** The columns that conditions and groups may name: those of docs/tables.md. */
+const RULE_COLUMNS: readonly string[] = [
+  ...new Set([
+    ...SHARED_COLUMNS,
+    ...MESSAGE_TYPES.flatMap((type) => FIELDS[type].map(({ column }) => column)),
+  ]),
+];
+
+const column = z.enum(
+  RULE_COLUMNS,
+  'must be a column of the view events or of a message type (docs/tables.md)',
+);
+const texts = z.union([
+  z
+    .string()
+    .min(1)
+    .transform((text) => [text]),
+  z.array(z.string().min(1)).min(1),
+]);
+
+const MS_OF = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** A duration such as 90s, 10m, 24h or 7d, in milliseconds. */
+const duration = z
+  .string()
+  .regex(/^[1-9]\d{0,5}[smhd]$/, 'must be a duration such as 90s, 10m, 24h or 7d')
+  .transform((text) => Number(text.slice(0, -1)) * MS_OF[z.enum(['s', 'm', 'h', 'd']).parse(text.slice(-1))]);
+
+const clockTime = z
+  .string()
+  .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'must be a time such as 07:30')
+  .transform((text) => Number(text.slice(0, 2)) * 60 + Number(text.slice(3)));
+
+const DAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
+
+/** Which events a rule looks at: the filter of a destination, and further conditions. All that are set must match. */
+const ruleFilterSchema = eventConditionsSchema
+  .extend({
+    kinds: z.array(z.enum(RECORD_KINDS)).min(1).optional(),
+    outcome: z.enum(['success', 'failure', 'unknown']).optional(),
+    /** Columns and the texts that they may have; `*` matches any characters, and case does not matter. */
+    where: z.partialRecord(column, texts).optional(),
+  })
+  .transform(({ kinds, outcome, where = {}, ...given }) => [
+    ...termsOfConditions(given),
+    ...exactTerms({ action: kinds?.map(actionOf), outcome }),
+    ...Object.entries(where).map(([name, patterns = []]) => columnTerm(name, patterns)),
+  ]);
+
+const filters = z.union([ruleFilterSchema.transform((filter) => [filter]), z.array(ruleFilterSchema).min(1)]);
+
+/** A rule as the settings describe it. */
+export const alertRuleSchema = z.strictObject({
+  name: z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, 'must be lower-case letters, digits, - and _'),
+  title: z.string().min(1).max(200),
+  severity: z.enum(SEVERITIES).default('medium'),
+  /** One filter, or several of which one must match. */
+  filter: filters,
+  /** So many events, or with `distinct`, so many values. */
+  count: z.int().min(1).max(10_000).default(1),
+  within: duration.optional(),
+  group_by: z.array(column).min(1).max(5).default([]),
+  distinct: column.optional(),
+  /** Two places, each with latitude and longitude, that lie farther apart than so many metres. */
+  apart: z.number().positive().optional(),
+  /** Events that match one of these filters do not count. */
+  except: filters.optional(),
+  /** Only events outside of these hours raise an alert. */
+  hours: z
+    .strictObject({
+      from: clockTime,
+      to: clockTime,
+      days: z.array(z.enum(DAYS)).min(1).default(['mon', 'tue', 'wed', 'thu', 'fri']),
+    })
+    .optional(),
+  /** Only events with values that their group did not have for so long. A group is known after `learning`. */
+  first_seen: z
+    .strictObject({ of: z.array(column).min(1).max(5), within: duration, learning: duration.default(0) })
+    .optional(),
+  time_zone: z.string().refine(isTimeZone, 'must be an IANA time zone such as Europe/Berlin').default('UTC'),
+  /** The names of destinations. Undefined: all. */
+  destinations: z.array(z.string()).optional(),
+});
+
+/** A rule, checked. Durations are in milliseconds, times of day in minutes. */
+export type AlertRule = z.output<typeof alertRuleSchema>;
+
+/** Says what is contradictory in a rule: the member and the reason. */
+export function contradictionsOf(rule: AlertRule): readonly (readonly [path: string, message: string])[] {
+  const { count, within, distinct, apart } = rule;
+  const found: [string, string][] = [];
+  if (within === undefined && (count > 1 || apart !== undefined))
+    found.push(['within', 'is needed beside count or apart']);
+  if (within !== undefined && within > 31 * MS_OF.d) found.push(['within', 'must be at most 31d']);
+  if (distinct !== undefined && count === 1) found.push(['count', 'must be at least 2 beside distinct']);
+  if (apart !== undefined && (count > 1 || distinct !== undefined))
+    found.push(['apart', 'cannot be combined with count or distinct']);
+  if (apart !== undefined && rule.group_by.length === 0) found.push(['group_by', 'is needed beside apart']);
+  return found;
+}

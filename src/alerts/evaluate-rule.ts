@@ -1,0 +1,277 @@
+import { z } from 'zod';
+import type { NewAlert } from '../store/alerts/alerts.ts';
+import { createReader, createLocalTime, createSearchMatch } from '../events/match-search.ts';
+import type { StoredEvent } from '../events/stored-event.ts';
+import type { AlertRule } from './alert-rule.ts';
+
+/** An event that an alert was raised for. */
+const causeSchema = z.strictObject({ at: z.number(), id: z.string(), value: z.string().optional() });
+
+type Cause = z.output<typeof causeSchema>;
+
+/** What a rule remembers of a group: no more than can still matter. Times are epoch milliseconds. */
+export const groupStateSchema = z.strictObject({
+  /** Events that count towards the next alert, by time. */
+  causes: z.array(causeSchema).default([]),
+  /** Events up to this time belong to the last alert, which was raised for the event at `quietSince`. */
+  quietSince: z.number().optional(),
+  quietUntil: z.number().optional(),
+  /** With `first_seen`: since when the group is known, and when each value was seen last. */
+  since: z.number().optional(),
+  seen: z.record(z.string(), z.number()).optional(),
+});
+
+export type GroupState = z.output<typeof groupStateSchema>;
+
+/** What a rule has found: the values of the columns that it groups by, and the events that caused it, the latest by time. */
+export type Alert = Omit<NewAlert, 'destinations'>;
+
+/** Evaluates a rule over events in the order of the log. */
+export type RuleEvaluator = ReturnType<typeof createEvaluator>;
+
+/** Of the events that caused an alert, so many are named. */
+const MOST_CAUSES = 100;
+
+/** What goes on without a pause of `within` is one alert, but at least one a day. */
+const LONGEST_QUIET_MS = 86_400_000;
+
+/** For how long after an alert its group may be quiet, in milliseconds. */
+export const longestQuiet = ({ within = 0 }: AlertRule): number =>
+  within === 0 ? 0 : Math.max(within, LONGEST_QUIET_MS);
+
+/** Places that are kept of a group, beside each other in time. */
+const MOST_PLACES = 200;
+/** Beyond it, the values seen longest ago are forgotten. */
+const MOST_VALUES = 1_000;
+const METRES_PER_DEGREE = 111_195;
+
+/** Creates the evaluator of a rule, which continues with the states of its groups. */
+export function createEvaluator(
+  rule: AlertRule,
+  saved: Iterable<readonly [group: string, state: GroupState]> = [],
+) {
+  const matches = createMatch(rule);
+  const isUsual = createUsual(rule);
+  const readers = rule.group_by.map((column) => createReader(column, rule.time_zone));
+  const readValue = createValueReader(rule);
+  const readFirst = rule.first_seen?.of.map((column) => createReader(column, rule.time_zone));
+  const within = rule.within ?? 0;
+  const longest = Math.max(within, rule.first_seen?.within ?? 0);
+  const remembers = within > 0 || rule.first_seen !== undefined;
+  const groups = new Map<string, GroupState>(saved);
+  const changed = new Set<string>();
+  let newest = 0;
+  let sweptAt = 0;
+
+  /** Whether the event has a value that its group did not have for so long. Remembers it. */
+  function isFirst(state: GroupState, event: StoredEvent, at: number): boolean {
+    if (rule.first_seen === undefined || readFirst === undefined) return true;
+    const values = readFirst.map((read) => read(event));
+    if (values.includes(null)) return false;
+    const value = JSON.stringify(values);
+    const seen = (state.seen ??= {});
+    state.since = Math.min(state.since ?? at, at);
+    const last = seen[value];
+    seen[value] = Math.max(last ?? at, at);
+    forgetValues(seen);
+    const isKnown = at - state.since >= rule.first_seen.learning;
+    return isKnown && (last === undefined || at - last > rule.first_seen.within);
+  }
+
+  /** The causes of an alert if this event completes one. Keeps what later ones may need. */
+  function complete(state: GroupState, cause: Cause): readonly Cause[] | undefined {
+    if (within === 0) return [cause];
+    if (goesOn(state, cause)) return undefined;
+    state.causes = insert(state.causes, cause);
+    const found =
+      rule.apart === undefined ? countWithin(state.causes, cause) : findApart(state.causes, cause);
+    if (found === undefined) {
+      state.causes = prune(state.causes, newest - 2 * within);
+      return undefined;
+    }
+    state.causes = [];
+    state.quietSince = cause.at;
+    state.quietUntil = cause.at + within;
+    return found;
+  }
+
+  /** Whether an event belongs to the last alert. Those that follow are compared with it. */
+  function goesOn(state: GroupState, { at }: Cause): boolean {
+    const { quietSince = -Infinity, quietUntil = -Infinity } = state;
+    if (at > quietUntil) return false;
+    state.quietUntil = Math.min(Math.max(quietUntil, at + within), quietSince + longestQuiet(rule));
+    return true;
+  }
+
+  /** The events of a time span with the new one, if they are enough. */
+  function countWithin(causes: readonly Cause[], { at }: Cause): readonly Cause[] | undefined {
+    const near = causes.filter((one) => Math.abs(one.at - at) < within);
+    for (const first of near) {
+      if (first.at > at) break;
+      const span = near.filter((one) => one.at >= first.at && one.at - first.at < within);
+      const size = rule.distinct === undefined ? span.length : new Set(span.map(({ value }) => value)).size;
+      if (size >= rule.count) return span;
+    }
+    return undefined;
+  }
+
+  /** The place that is too far from the new one, and the new one. */
+  function findApart(causes: readonly Cause[], cause: Cause): readonly Cause[] | undefined {
+    const far = causes.find(
+      (one) =>
+        Math.abs(one.at - cause.at) < within &&
+        metresBetween(one.value, cause.value) > (rule.apart ?? Infinity),
+    );
+    return far === undefined ? undefined : [far, cause].toSorted((a, b) => a.at - b.at);
+  }
+
+  function insert(causes: readonly Cause[], cause: Cause): Cause[] {
+    // A value counts once, and of a client that stays where it is, one place is enough.
+    const isSame = (one: Cause) =>
+      rule.distinct !== undefined
+        ? one.value === cause.value && one.at <= cause.at
+        : rule.apart !== undefined && one.value === cause.value && Math.abs(one.at - cause.at) < within;
+    const others = causes.filter((one) => !isSame(one));
+    const at = others.findIndex((one) => one.at > cause.at);
+    return others
+      .toSpliced(at === -1 ? others.length : at, 0, cause)
+      .slice(-Math.max(MOST_PLACES, 2 * rule.count));
+  }
+
+  /** The state of a group. After twice the longest time without an event, it is one that nothing is known of. */
+  function stateOf(group: string, at: number): GroupState {
+    const state = groups.get(group);
+    return state === undefined || at - lastOf(state) > 2 * longest ? { causes: [] } : state;
+  }
+
+  /** Forgets what `stateOf` would not return any more, also for an event that arrives late. */
+  function forgetOldGroups(): void {
+    // Looking at all groups costs as much as some events for each of them.
+    if (newest - sweptAt < Math.max(longest / 4, 60_000)) return;
+    const horizon = newest - 3 * longest;
+    sweptAt = newest;
+    for (const [group, state] of groups) {
+      if (lastOf(state) >= horizon) continue;
+      groups.delete(group);
+      changed.add(group);
+    }
+  }
+
+  return {
+    evaluate(event: StoredEvent): Alert | undefined {
+      if (!matches(event)) return undefined;
+      // What happens in usual hours raises no alert, but a group's values are learned from it.
+      const canRaise = !isUsual(event);
+      if (!canRaise && rule.first_seen === undefined) return undefined;
+      const values = readers.map((read) => read(event));
+      if (values.includes(null)) return undefined;
+      const value = readValue(event);
+      if (value === null) return undefined;
+      const at = Date.parse(event.occurredAt);
+      newest = Math.max(newest, at);
+      const group = JSON.stringify([event.source, ...values]);
+      const state = stateOf(group, at);
+      const cause = { at, id: event.eventId, ...(value !== undefined && { value }) };
+      const causes = isFirst(state, event, at) && canRaise ? complete(state, cause) : undefined;
+      if (remembers) {
+        groups.set(group, state);
+        changed.add(group);
+        forgetOldGroups();
+      }
+      return causes && toAlert(rule, event.source, values, causes);
+    },
+    /** The groups whose states changed since the last call; undefined: nothing to remember any more. */
+    takeChanged(): ReadonlyMap<string, GroupState | undefined> {
+      const taken = new Map([...changed].map((group) => [group, groups.get(group)]));
+      changed.clear();
+      return taken;
+    },
+  };
+}
+
+/** What is compared of an event: a column, a place, or nothing (undefined). Null: the event lacks it. */
+function createValueReader({
+  distinct,
+  apart,
+  time_zone: zone,
+}: AlertRule): (event: StoredEvent) => string | null | undefined {
+  if (distinct !== undefined) return createReader(distinct, zone);
+  if (apart === undefined) return () => undefined;
+  return ({ columns: { lat, lng } }) =>
+    typeof lat === 'string' && typeof lng === 'string' ? `${lat} ${lng}` : null;
+}
+
+/** The time of the last event that a group remembers, or until when it is quiet. */
+const lastOf = ({ causes, quietUntil = 0, seen = {} }: GroupState): number =>
+  Math.max(quietUntil, causes.at(-1)?.at ?? 0, ...Object.values(seen));
+
+/** Removes causes of before a time. */
+const prune = (causes: readonly Cause[], before: number): Cause[] => causes.filter(({ at }) => at > before);
+
+/** Forgets the values seen longest ago. */
+function forgetValues(seen: Record<string, number>): void {
+  const values = Object.entries(seen);
+  if (values.length <= MOST_VALUES) return;
+  for (const [value] of values.toSorted(([, a], [, b]) => a - b).slice(0, values.length - MOST_VALUES)) {
+    delete seen[value];
+  }
+}
+
+/** The distance of two places on a sphere; it is exact to half a percent. */
+function metresBetween(one: string | undefined, other: string | undefined): number {
+  const [lat1 = 0, lng1 = 0] = (one ?? '').split(' ').map(Number);
+  const [lat2 = 0, lng2 = 0] = (other ?? '').split(' ').map(Number);
+  const [a, b] = [(lat1 * Math.PI) / 180, (lat2 * Math.PI) / 180];
+  const half = (degrees: number) => Math.sin((degrees * Math.PI) / 360) ** 2;
+  const chord = half(lat2 - lat1) + Math.cos(a) * Math.cos(b) * half(lng2 - lng1);
+  return METRES_PER_DEGREE * (360 / Math.PI) * Math.asin(Math.sqrt(Math.min(1, chord)));
+}
+
+function toAlert(
+  { name, title, severity, group_by: columns, distinct }: AlertRule,
+  source: string,
+  values: readonly (string | null)[],
+  causes: readonly Cause[],
+): Alert {
+  const iso = (at: number) => new Date(at).toISOString();
+  const [first, last] = [causes[0]?.at ?? 0, causes.at(-1)?.at ?? 0];
+  return {
+    rule: name,
+    title,
+    severity,
+    source,
+    group: Object.fromEntries(columns.map((column, index) => [column, values[index] ?? ''])),
+    count: distinct === undefined ? causes.length : new Set(causes.map(({ value }) => value)).size,
+    firstAt: iso(first),
+    lastAt: iso(last),
+    causes: causes.slice(-MOST_CAUSES).map(({ at, id }) => ({ eventId: id, occurredAt: iso(at) })),
+  };
+}
+
+/** Creates the test whether an event matches one of the rule's filters, and none of its exceptions. */
+export function createMatch({
+  filter,
+  except = [],
+  time_zone: zone,
+}: AlertRule): (event: StoredEvent) => boolean {
+  const filters = filter.map((one) => createSearchMatch(one, zone));
+  const exceptions = except.map((one) => createSearchMatch(one, zone));
+  return (event) =>
+    filters.some((matches) => matches(event)) && !exceptions.some((matches) => matches(event));
+}
+
+/** Creates the test whether an event occurred in the hours that are usual for the rule. */
+function createUsual({ hours, time_zone: zone }: AlertRule): (event: StoredEvent) => boolean {
+  if (hours === undefined) return () => false;
+  const localTime = createLocalTime(zone);
+  return ({ occurredAt }) => {
+    const { day, minute } = localTime(occurredAt);
+    const isWorkDay = hours.days.some((name) => name === day);
+    // From 22:00 to 06:00 ends on the next day.
+    const isWithin =
+      hours.from <= hours.to
+        ? minute >= hours.from && minute < hours.to
+        : minute >= hours.from || minute < hours.to;
+    return isWorkDay && isWithin;
+  };
+}

@@ -1,0 +1,106 @@
+import { hash } from 'node:crypto';
+import { z } from 'zod';
+import { destinationNames, type ForwardingSettings } from '../config/destinations.ts';
+import { closestName } from '../lib/text/closest-name.ts';
+import { SettingsError, UsageError } from '../lib/errors.ts';
+import { alertRuleSchema, contradictionsOf, type AlertRule } from './alert-rule.ts';
+import { BUILT_IN_RULES } from './built-in-rules.ts';
+import type { Db } from '../store/server/database.ts';
+import { listRaisingSearches, type RaisingSearch } from '../store/alerts/saved-searches.ts';
+
+/** A rule that is switched on. */
+export interface ConfiguredRule extends AlertRule {
+  /** The same for equal settings: with other ones, what a rule remembers means nothing. */
+  readonly fingerprint: string;
+}
+
+const NAMES = BUILT_IN_RULES.map(({ name }) => name);
+
+/** An entry of the settings: a built-in rule by name, with other values for some of its settings, or a rule. */
+const entrySchema = z.looseObject({ use: z.enum(NAMES, `must be one of ${NAMES.join(', ')}`).optional() });
+
+/** The rules of the settings. Throws a SettingsError that lists everything wrong with any of them. */
+export function parseRules(settings: ForwardingSettings): readonly ConfiguredRule[] {
+  const problems: string[] = [];
+  const entries = z.array(entrySchema).safeParse(settings.alerts ?? []);
+  for (const { path, message } of entries.error?.issues ?? []) {
+    problems.push(`XIQ_SINK_CONFIG: alerts${pathOf(path)}: ${message}`);
+  }
+  const destinations = destinationNames(settings);
+  const rules = (entries.data ?? []).flatMap((entry, index) =>
+    parseRule(entry, index, destinations, problems),
+  );
+  const names = rules.map(({ name }) => name);
+  for (const name of new Set(names.filter((one, index) => names.indexOf(one) !== index))) {
+    problems.push(`XIQ_SINK_CONFIG: alerts: two rules have the name "${name}"`);
+  }
+  if (problems.length > 0) throw new SettingsError(problems);
+  return rules;
+}
+
+function parseRule(
+  { use, ...given }: z.output<typeof entrySchema>,
+  index: number,
+  destinations: readonly string[],
+  problems: string[],
+): readonly ConfiguredRule[] {
+  const builtIn = BUILT_IN_RULES.find(({ name }) => name === use);
+  const parsed = alertRuleSchema.safeParse({ title: given['name'], ...builtIn, ...given });
+  const called =
+    z.object({ name: z.string() }).safeParse({ ...builtIn, ...given }).data?.name ?? String(index);
+  const report = (path: readonly PropertyKey[], message: string) =>
+    problems.push(`XIQ_SINK_CONFIG: alerts: rule ${called}${pathOf(path)}: ${message}`);
+  for (const { path, message } of parsed.error?.issues ?? []) report(path, message);
+  if (!parsed.success) return [];
+  const rule = parsed.data;
+  for (const [path, message] of contradictionsOf(rule)) report([path], message);
+  for (const name of rule.destinations ?? []) {
+    if (!destinations.includes(name)) report(['destinations'], `there is no destination ${name}`);
+  }
+  return [{ ...rule, fingerprint: hash('sha256', JSON.stringify(rule), 'hex') }];
+}
+
+const pathOf = (path: readonly PropertyKey[]) => (path.length === 0 ? '' : `: ${path.join('.')}`);
+
+/** The rules that are switched on, and the built-in ones that are not. */
+export function allRules(configured: readonly AlertRule[]): readonly AlertRule[] {
+  const others = BUILT_IN_RULES.filter(({ name }) => !configured.some((rule) => rule.name === name));
+  return [...configured, ...others.map((rule) => alertRuleSchema.parse(rule))];
+}
+
+/** The rule of this name: one that is switched on, else the built-in one. Throws a UsageError if there is neither. */
+export function findRule(configured: readonly AlertRule[], name: string): AlertRule {
+  const rules = allRules(configured);
+  const rule = rules.find((one) => one.name === name);
+  if (rule !== undefined) return rule;
+  const names = rules.map((one) => one.name);
+  const closest = closestName(name, names);
+  const hint = closest === undefined ? '' : ` Did you mean ${closest}?`;
+  throw new UsageError(`There is no rule "${name}".${hint} Rules: ${names.join(', ')}.`);
+}
+
+/** Whatever a search finds without a pause of so long is one alert, so that a wide search raises few. */
+const WITHIN = '10m';
+
+/**
+ * The rules of the settings and those of saved searches. A search that the grammar no longer accepts, or whose name is that of
+ * another rule, has none.
+ */
+export async function withSearchRules(
+  db: Db,
+  configured: readonly ConfiguredRule[],
+): Promise<readonly ConfiguredRule[]> {
+  const searches = await listRaisingSearches(db);
+  const own = searches.flatMap((search) => ruleOf(search) ?? []);
+  return [...configured, ...own.filter(({ name }) => !configured.some((rule) => rule.name === name))];
+}
+
+function ruleOf({ id, name, line, sources }: RaisingSearch): ConfiguredRule | undefined {
+  const { data: rule } = alertRuleSchema.safeParse({
+    name: `search-${id}`,
+    title: name,
+    filter: { search: line, ...(sources !== null && { sources }) },
+    within: WITHIN,
+  });
+  return rule && { ...rule, fingerprint: hash('sha256', JSON.stringify(rule), 'hex') };
+}

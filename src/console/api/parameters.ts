@@ -1,0 +1,115 @@
+import { z } from 'zod';
+import type { Request } from 'express';
+import { isTimeZone, monthRange, parseTime } from '../../lib/text/parse-time.ts';
+
+const MESSAGE = 'must be a time such as 2026-01-31 08:00, or how long ago: 90m, 12h, 7d';
+
+/** A point in time as a person writes it, since 1970: in UTC unless an offset is given, or how long ago. */
+export const moment = z
+  .string({ error: MESSAGE })
+  .transform((text, context) => {
+    const time = parseTime(text.trim(), new Date());
+    if (time !== undefined && time.getTime() >= 0) return time;
+    context.addIssue({ code: 'custom', message: MESSAGE });
+    return z.NEVER;
+  })
+  .describe('ISO 8601, in UTC unless an offset is given; or how long ago: 90m, 12h, 7d');
+
+/** A month of UTC as its range, by default this one. */
+export const month = z
+  .string()
+  .default(() => new Date().toISOString().slice(0, 'YYYY-MM'.length))
+  .transform((text, context) => {
+    const range = monthRange(text);
+    if (range === undefined) context.addIssue({ code: 'custom', message: 'must be a month such as 2026-03' });
+    return range ?? z.NEVER;
+  });
+
+export const timeZone = z.string().refine(isTimeZone, 'must be an IANA time zone such as Europe/Berlin');
+
+/** A point in time in an answer: ISO 8601 in UTC. */
+export const isoTime = z
+  .date()
+  .transform((at) => at.toISOString())
+  .pipe(z.string());
+
+const text = z.string({ error: 'can be given only once' });
+
+/** A text of limited length as a query parameter. */
+export const shortText = (most: number) =>
+  text
+    .max(most, `must have at most ${most} characters`)
+    // Postgres cannot store this character.
+    .refine((value) => !value.includes('\0'), 'must not contain the character U+0000');
+
+/** A query parameter that `read` makes of a text; undefined from it means that the text is wrong, and `message` says why. */
+export const parsedText = <Value>(read: (value: string) => Value | undefined, message: string) =>
+  text.transform((value, context): Value => {
+    const parsed = read(value);
+    if (parsed !== undefined) return parsed;
+    context.addIssue({ code: 'custom', message });
+    return z.NEVER;
+  });
+
+export type Written = Readonly<Record<string, string | string[]>>;
+
+/** What is wrong with a query, by parameter name; only the first problem of each. */
+export type Problems = ReadonlyMap<string, string>;
+
+/** The query parameters of a request: a list of texts if a name occurs more than once. Empty values are left out. */
+export function queryOf({ url }: Request): Record<string, string | string[]> {
+  const query: Record<string, string | string[]> = {};
+  const { searchParams } = new URL(url, 'http://localhost');
+  for (const name of new Set(searchParams.keys())) {
+    const values = searchParams.getAll(name).filter((value) => value !== '');
+    const [first] = values;
+    if (first !== undefined) query[name] = values.length === 1 ? first : values;
+  }
+  return query;
+}
+
+/** The text of a parameter; the first if there are several. */
+export function textOf(written: Written, name: string): string | undefined {
+  const value = written[name];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+export const only = (written: Written, names: readonly string[]): Written =>
+  Object.fromEntries(Object.entries(written).filter(([name]) => names.includes(name)));
+
+/** Parses a query, or reports what is wrong with which parameter. */
+export function readQuery<Schema extends z.ZodType>(
+  schema: Schema,
+  written: Written,
+):
+  | { readonly values: z.output<Schema>; readonly problems?: undefined }
+  | { readonly values?: undefined; readonly problems: Problems } {
+  const { data, error } = schema.safeParse(written);
+  if (error === undefined) return { values: data };
+  const issues = error.issues.map(({ path, message }): [string, string] => [String(path[0]), message]);
+  return { problems: new Map(issues.toReversed()) };
+}
+
+const DAY_MS = 86_400_000;
+
+/** Adds the start of the range if it is missing: this number of days before its end, or before now. */
+export function withBeginning(written: Written, days: number): Written {
+  if (written['since'] !== undefined) return written;
+  const until = moment.safeParse(written['until']).data;
+  if (until !== undefined) {
+    return { ...written, since: new Date(until.getTime() - days * DAY_MS).toISOString() };
+  }
+  return { ...written, since: days === 1 ? '24h' : `${days}d` };
+}
+
+export function several<T extends z.ZodType>(one: T) {
+  return z.preprocess(
+    (value) => (value === undefined || Array.isArray(value) ? value : [value]),
+    z.array(one),
+  );
+}
+
+export const wholeNumber = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
+
+export const limit = (usual: number, most: number) =>
+  wholeNumber(1, most).default(usual).describe(`maximum number of items, 1 to ${most}`);

@@ -1,0 +1,86 @@
+import { html } from 'htm/preact';
+import { render } from 'preact';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { request } from '../shared/api.js';
+import { Chart } from './chart.js';
+import { openRange, openRangeBefore } from './range-address.js';
+
+// The chart of received events. Its range is in the address of the page. It follows the refreshes of the overview.
+
+/**
+ * @typedef {{ since: string, until: string, bucket_seconds: number,
+ *   items: { bucket: string, message_type: string, events: number }[] }} Arrivals
+ */
+
+const HEIGHT = 260;
+
+const place = document.querySelector('#arrivals-chart');
+if (place instanceof HTMLElement) render(html`<${ArrivalsChart} ...${place.dataset} />`, place);
+
+/** @param {{ ranges?: string, range?: string, label?: string }} props the length of each range in seconds, and the default one */
+function ArrivalsChart({ ranges = '{}', range = '', label = '' }) {
+  const [arrivals, setArrivals] = useState(/** @type {Arrivals | Error | undefined} */ (undefined));
+  const [chosen, setChosen] = useState(/** @type {import('./chart.js').Range | undefined} */ (undefined));
+  const bars = useMemo(
+    () => (arrivals === undefined || arrivals instanceof Error ? [] : barsOf(arrivals)),
+    [arrivals],
+  );
+  useEffect(() => {
+    const load = () => {
+      request(`/arrivals?${askedRange(JSON.parse(ranges), range)}`).then(setArrivals, (error) =>
+        // While the service is unavailable, the page reports it and the chart stays.
+        setArrivals((known) => known ?? error),
+      );
+    };
+    document.addEventListener('overview-refreshed', load);
+    load();
+    return () => document.removeEventListener('overview-refreshed', load);
+  }, []);
+  if (arrivals === undefined) return null;
+  if (arrivals instanceof Error) return html`<p class="note bad">${arrivals.message}</p>`;
+  return html`
+    <${Chart}
+      label=${label}
+      bars=${bars}
+      seconds=${arrivals.bucket_seconds}
+      height=${HEIGHT}
+      chosen=${chosen}
+      onChoose=${(/** @type {import('./chart.js').Range} */ part, /** @type {boolean} */ isDone) => {
+        setChosen(part);
+        const start = Date.parse(arrivals.since);
+        const edge = (/** @type {number} */ at) => new Date(start + at * arrivals.bucket_seconds * 1000);
+        if (isDone) openRange(edge(part.from), edge(part.to));
+      }}
+      onBack=${openRangeBefore}
+    />
+  `;
+}
+
+/**
+ * The range in the address of the page, as a query of the API.
+ *
+ * @param {Readonly<Record<string, number>>} ranges
+ * @param {string} usual
+ */
+function askedRange(ranges, usual) {
+  const page = new URLSearchParams(location.search);
+  const until = page.get('until') ?? new Date().toISOString();
+  const seconds = ranges[page.get('range') ?? usual] ?? 0;
+  const since = page.get('since') ?? new Date(Date.parse(until) - seconds * 1000).toISOString();
+  return new URLSearchParams({ since, until, source: page.get('source') ?? '' });
+}
+
+/** @param {Arrivals} arrivals */
+function barsOf({ since, until, bucket_seconds: seconds, items }) {
+  const start = Date.parse(since);
+  const width = seconds * 1000;
+  const bars = Array.from({ length: Math.round((Date.parse(until) - start) / width) }, (_, index) => ({
+    start: new Date(start + index * width).toISOString(),
+    counts: /** @type {Record<string, number>} */ ({}),
+  }));
+  for (const { bucket, message_type: type, events } of items) {
+    const bar = bars[Math.round((Date.parse(bucket) - start) / width)];
+    if (bar !== undefined) bar.counts[type] = events;
+  }
+  return bars;
+}

@@ -1,0 +1,282 @@
+import { html } from 'htm/preact';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import uPlot from 'uplot';
+import { countFamilies, FAMILIES } from './families.js';
+import { localText } from '../shared/local-time.js';
+import { zone } from '../shared/time-zone.js';
+
+// The chart of the console: events over time, stacked by family. The pointer shows a bar in numbers, a drag chooses a
+// range, a double click leads back, and the buttons of the legend hide families.
+
+/**
+ * @typedef {{ start: string, counts: Readonly<Record<string, number>> }} Bar counts by message type
+ * @typedef {{ from: number, to: number }} Range numbers of the first bar, and of the first bar after it
+ * @typedef {ReturnType<typeof countFamilies>} Counts
+ */
+
+/** A pointer that moves less than this, in pixels, chooses nothing. */
+const CLICK_PX = 5;
+
+const STEPS = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
+
+const numbers = new Intl.NumberFormat('en');
+const axisNumbers = new Intl.NumberFormat('en', { notation: 'compact' });
+
+/** @param {number} seconds */
+const clock = (seconds) => localText(seconds * 1000, zone);
+
+/**
+ * @param {object} props
+ * @param {string} props.label
+ * @param {readonly Bar[]} props.bars
+ * @param {number} props.seconds the width of a bar
+ * @param {number} props.height in pixels
+ * @param {boolean} [props.isEstimate]
+ * @param {Range | undefined} [props.chosen] the range that is marked
+ * @param {(range: Range, isDone: boolean) => void} props.onChoose called during a drag, and at its end
+ * @param {() => void} props.onBack
+ */
+export function Chart({ label, bars, seconds, height, isEstimate = false, chosen, onChoose, onBack }) {
+  const [hidden, setHidden] = useState(/** @type {ReadonlySet<string>} */ (new Set()));
+  const [tip, setTip] = useState(
+    /** @type {{ x: number, share: number, text: string } | undefined} */ (undefined),
+  );
+  const whole = useRef(/** @type {HTMLElement | null} */ (null));
+  const place = useRef(/** @type {HTMLElement | null} */ (null));
+  const plot = useRef(/** @type {uPlot | undefined} */ (undefined));
+  const began = useRef(/** @type {number | undefined} */ (undefined));
+  const counted = useMemo(() => bars.map(({ counts }) => countFamilies(counts)), [bars]);
+  const starts = bars.map(({ start }) => Date.parse(start) / 1000);
+  const about = isEstimate ? 'about ' : '';
+
+  useEffect(() => {
+    if (whole.current === null || place.current === null || bars.length === 0) return undefined;
+    const drawn = draw(whole.current, place.current, { starts, seconds, height, counted, hidden });
+    plot.current = drawn.plot;
+    mark(drawn.plot, starts, seconds, chosen);
+    return () => drawn.stop();
+  }, [bars, hidden]);
+  useEffect(() => mark(plot.current, starts, seconds, chosen), [chosen?.from, chosen?.to]);
+
+  /** @param {PointerEvent} event */
+  const at = ({ clientX }) => {
+    const { left = 0, width = 1 } = plot.current?.over.getBoundingClientRect() ?? {};
+    return { x: clientX - left, share: Math.max(0, Math.min(1, (clientX - left) / width)) };
+  };
+  /** @param {number} share */
+  const barAt = (share) => Math.min(bars.length - 1, Math.floor(share * bars.length));
+  /**
+   * @param {PointerEvent} event
+   * @param {boolean} isOver
+   */
+  const choose = (event, isOver) => {
+    if (began.current === undefined) return;
+    const start = began.current;
+    const { x, share } = at(event);
+    const width = plot.current?.over.clientWidth ?? 1;
+    const [from = 0, to = 0] = [barAt(start), barAt(share)].toSorted((a, b) => a - b);
+    onChoose({ from, to: to + 1 }, isOver && Math.abs(x - start * width) >= CLICK_PX);
+    if (isOver) began.current = undefined;
+  };
+  /** @param {PointerEvent} event */
+  const show = (event) => {
+    const { x, share } = at(event);
+    // uPlot loses the pointer while a drag holds it.
+    plot.current?.setCursor({ left: x, top: 0 });
+    const index = barAt(share);
+    const start = starts[index] ?? 0;
+    const told = FAMILIES.filter(([family]) => (counted[index]?.[family] ?? 0) > 0)
+      .map(([family, title]) => `${title} ${about}${numbers.format(counted[index]?.[family] ?? 0)}`)
+      .join(', ');
+    const left =
+      (plot.current?.over.getBoundingClientRect().left ?? 0) -
+      (whole.current?.getBoundingClientRect().left ?? 0);
+    setTip({
+      x: left + share * (plot.current?.over.clientWidth ?? 0),
+      share,
+      text: `${clock(start)} – ${clock(start + seconds)} ${zone}: ${told === '' ? 'no events' : told}`,
+    });
+    choose(event, false);
+  };
+  return html`
+    <div class="chart" ref=${whole}>
+      <${Legend} counted=${counted} about=${about} hidden=${hidden} onHide=${setHidden} />
+      <div
+        class="plot"
+        role="img"
+        aria-label=${label}
+        ref=${place}
+        onPointerDown=${(/** @type {PointerEvent} */ event) => {
+          if (event.button !== 0) return;
+          began.current = at(event).share;
+          place.current?.setPointerCapture(event.pointerId);
+          choose(event, false);
+        }}
+        onPointerMove=${show}
+        onPointerUp=${(/** @type {PointerEvent} */ event) => choose(event, true)}
+        onPointerCancel=${() => (began.current = undefined)}
+        onPointerLeave=${() => setTip(undefined)}
+        onDblClick=${onBack}
+      ></div>
+      ${
+        tip !== undefined &&
+        html`<div class="tip" style=${{ left: `${tip.x}px`, transform: `translateX(-${tip.share * 100}%)` }}>
+          ${tip.text}
+        </div>`
+      }
+    </div>
+  `;
+}
+
+/**
+ * The number of events, and a button for each family that hides and shows it.
+ *
+ * @param {object} props
+ * @param {readonly Counts[]} props.counted
+ * @param {string} props.about
+ * @param {ReadonlySet<string>} props.hidden
+ * @param {(hidden: ReadonlySet<string>) => void} props.onHide
+ */
+function Legend({ counted, about, hidden, onHide }) {
+  /** @param {import('./families.js').Family} family */
+  const sumOf = (family) => counted.reduce((sum, counts) => sum + counts[family], 0);
+  const shown = FAMILIES.filter(([family]) => !hidden.has(family));
+  const sum = shown.reduce((all, [family]) => all + sumOf(family), 0);
+  return html`
+    <div class="legend" role="group" aria-label="Families of message types in the chart">
+      <span class="moment">${about}${numbers.format(sum)} ${sum === 1 ? 'event' : 'events'}</span>
+      ${about !== '' && html`<span class="badge warn">estimate from a sample</span>`}
+      ${FAMILIES.map(
+        ([family, title]) => html`
+          <button
+            key=${family}
+            type="button"
+            class="quiet"
+            hidden=${sumOf(family) === 0}
+            aria-pressed=${!hidden.has(family)}
+            onClick=${() => onHide(hidden.has(family) ? hidden.difference(new Set([family])) : hidden.union(new Set([family])))}
+          >
+            <span class=${`swatch ${family}`}></span>${title}${' '}
+            <span class="value">${numbers.format(sumOf(family))}</span>
+          </button>
+        `,
+      )}
+    </div>
+  `;
+}
+
+/**
+ * Marks a range with a band.
+ *
+ * @param {uPlot | undefined} plot
+ * @param {readonly number[]} starts
+ * @param {number} seconds
+ * @param {Range | undefined} range
+ */
+function mark(plot, [first = 0], seconds, range) {
+  if (plot === undefined || range === undefined) return;
+  const left = plot.valToPos(first + range.from * seconds, 'x');
+  const right = plot.valToPos(first + range.to * seconds, 'x');
+  plot.setSelect({ left, width: right - left, top: 0, height: plot.over.clientHeight }, false);
+}
+
+/**
+ * @typedef {object} Drawing
+ * @property {number[]} starts of the bars, in epoch seconds
+ * @property {number} seconds
+ * @property {number} height
+ * @property {readonly Counts[]} counted
+ * @property {ReadonlySet<string>} hidden
+ */
+
+/**
+ * Draws the bars. `stop` removes them.
+ *
+ * @param {HTMLElement} whole has the swatches, whose colours depend on the theme
+ * @param {HTMLElement} place
+ * @param {Drawing} drawing
+ */
+function draw(whole, place, { starts, seconds, height, counted, hidden }) {
+  let below = counted.map(() => 0);
+  const stacked = FAMILIES.map(([family]) => {
+    below = counted.map((counts, index) => (hidden.has(family) ? 0 : counts[family]) + (below[index] ?? 0));
+    return below;
+  });
+  const path = uPlot.paths.bars?.({ size: [0.9, 60], align: 1 });
+  /** @param {string} family */
+  const series = (family) => ({
+    fill: () => styleOf(whole.querySelector(`.swatch.${family}`)).backgroundColor,
+    width: 0,
+    points: { show: false },
+    ...(path !== undefined && { paths: path }),
+  });
+  const text = () => styleOf(place).color;
+  const line = { stroke: () => styleOf(place).borderTopColor, width: 1 };
+  const axis = { stroke: text, grid: line, ticks: line };
+  const plot = new uPlot(
+    {
+      width: Math.max(place.clientWidth, 200),
+      height,
+      // Ticks are at whole hours and days of the reader's time zone.
+      tzDate: (time) => uPlot.tzDate(new Date(time * 1000), zone),
+      scales: {
+        x: { range: [starts[0] ?? 0, (starts.at(-1) ?? 0) + seconds] },
+        y: { range: (_plot, _min, max) => [0, Math.max(max * 1.1, 1)] },
+      },
+      legend: { show: false },
+      cursor: { y: false, points: { show: false }, drag: { x: false, y: false, setScale: false } },
+      // The tallest first: the others are drawn over it.
+      series: [{}, ...FAMILIES.map(([family]) => series(family)).toReversed()],
+      axes: [
+        // A date is 70 pixels wide.
+        { ...axis, size: 44, space: 80, values: timeLabels },
+        {
+          ...axis,
+          size: 60,
+          space: 20,
+          incrs: STEPS,
+          values: (_plot, splits) => splits.map((value) => axisNumbers.format(value)),
+        },
+      ],
+    },
+    [starts, ...stacked.toReversed()],
+    place,
+  );
+  const resizing = new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height }));
+  resizing.observe(place);
+  const dark = matchMedia('(prefers-color-scheme: dark)');
+  const redraw = () => plot.redraw();
+  dark.addEventListener('change', redraw);
+  return {
+    plot,
+    stop() {
+      resizing.disconnect();
+      dark.removeEventListener('change', redraw);
+      plot.destroy();
+    },
+  };
+}
+
+/** @param {Element | null} element */
+const styleOf = (element) => getComputedStyle(element ?? document.body);
+
+/**
+ * Labels of the time axis in the reader's time zone, with the date where it changes.
+ *
+ * @param {unknown} _plot
+ * @param {number[]} splits
+ * @param {number} _axis
+ * @param {number} _space
+ * @param {number} step seconds
+ */
+function timeLabels(_plot, splits, _axis, _space, step) {
+  let shown = '';
+  return splits.map((seconds) => {
+    const [date = '', time = ''] = clock(seconds).split(' ');
+    if (step >= 86_400) return date;
+    const label = time.slice(0, step < 60 ? 8 : 5);
+    if (date === shown) return label;
+    shown = date;
+    return `${label}\n${date}`;
+  });
+}

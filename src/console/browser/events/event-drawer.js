@@ -1,0 +1,90 @@
+import { html } from 'htm/preact';
+import { render } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { fetchPage } from '../shared/fetch-page.js';
+import { move } from '../shared/keys.js';
+
+// The list of a search opens an event beside it. The keys of all lists move on (keys.js), and so do the
+// arrows; Enter opens, Escape closes.
+// On a phone, and for clicks that open a tab, an event is a page of its own.
+
+const PHONE_PX = 560;
+
+const list = document.querySelector('table.events tbody');
+const place = document.querySelector('#drawer');
+
+/** @type {HTMLAnchorElement | undefined} the link of the open event */
+let shown;
+
+const links = () =>
+  [...(list?.children ?? [])].map((row) => row.querySelector('a')).filter((link) => link !== null);
+
+/** @param {HTMLAnchorElement} link */
+const idOf = ({ pathname }) => pathname.slice(pathname.lastIndexOf('/') + 1);
+
+/** @param {HTMLAnchorElement | undefined} link undefined closes the drawer */
+function show(link) {
+  const last = shown;
+  if (place === null || link === last) return;
+  shown = link;
+  last?.removeAttribute('aria-current');
+  link?.setAttribute('aria-current', 'true');
+  // The address of the page leads back to the open event.
+  history.replaceState(null, '', link ? `#${idOf(link)}` : location.pathname + location.search);
+  render(link && html`<${Drawer} key=${link.href} address=${new URL(link.href)} />`, place);
+  (link ?? last)?.focus();
+}
+
+list?.addEventListener('click', (event) => {
+  if (!(event instanceof MouseEvent) || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  const target = event.target instanceof Element ? event.target : null;
+  const link = target?.closest('tr')?.querySelector('a');
+  if (!link || (target?.closest('a') ?? link) !== link) return;
+  event.preventDefault();
+  if (innerWidth <= PHONE_PX) location.assign(link.href);
+  else show(link);
+});
+
+// With the drawer open, it follows from row to row.
+list?.addEventListener('focusin', ({ target }) => {
+  if (shown !== undefined && target instanceof HTMLAnchorElement && links().includes(target)) show(target);
+});
+
+document.addEventListener('keydown', (event) => {
+  const isTyping = event.target instanceof Element && event.target.matches('input, select, textarea');
+  if (isTyping || shown === undefined) return;
+  if (event.key === 'Escape') show(undefined);
+  if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return;
+  event.preventDefault();
+  move(event.key === 'ArrowDown' ? 1 : -1);
+});
+
+if (innerWidth > PHONE_PX) show(links().find((link) => location.hash === `#${idOf(link)}`));
+
+/** @param {{ address: URL }} props */
+function Drawer({ address }) {
+  const [detail, setDetail] = useState(/** @type {Element | Error | null} */ (null));
+  useEffect(() => {
+    const stop = new AbortController();
+    const page = new URL(address);
+    page.searchParams.set('search', location.pathname + location.search);
+    fetchPage(page, stop.signal).then(
+      (shown) => setDetail(shown.querySelector('.event')),
+      (error) => {
+        if (!stop.signal.aborted) setDetail(error);
+      },
+    );
+    return () => stop.abort();
+  }, [address.href]);
+  return html`
+    <aside class="drawer" aria-label="Event">
+      <p class="row apart">
+        <a href=${address.href}>Page of this event</a>
+        <button class="quiet" type="button" aria-label="Close" onClick=${() => show(undefined)}>×</button>
+      </p>
+      ${detail === null && html`<p class="dim">Loading…</p>`}
+      ${detail instanceof Error && html`<p class="note bad">Can't show this event: ${detail.message}</p>`}
+      ${detail instanceof Element && html`<div ref=${(/** @type {Element | null} */ at) => at?.replaceChildren(detail)}></div>`}
+    </aside>
+  `;
+}

@@ -1,0 +1,62 @@
+// Reports the result of a test event, and resends rejected events in parts.
+
+import { html } from 'htm/preact';
+import { chosenIds, finish } from '../shared/actions.js';
+import { postInParts } from '../shared/in-parts.js';
+import { notify } from '../shared/page.js';
+
+document.addEventListener('done', (event) => {
+  const form = event.target;
+  if (!(form instanceof HTMLFormElement && event instanceof CustomEvent)) return;
+  const name = form.dataset['test'];
+  if (name === undefined) return;
+  event.preventDefault();
+  const { event_id: id, refusal } = event.detail;
+  if (refusal === null) notify(`${name} accepted the test event ${id}.`);
+  else notify(`${name} rejected the test event: ${refusal}`, 'bad');
+});
+
+/** @typedef {{ event_id: string, reason: string | null }} Resent */
+
+const form = document.querySelector('form#rejected');
+if (form instanceof HTMLFormElement) enable(form);
+
+/** @param {HTMLFormElement} form */
+function enable(form) {
+  form.querySelector('[name="every"]')?.addEventListener('click', () => {
+    void send({ all: true }, Number(form.dataset['total']));
+  });
+  form.querySelector('[name="some"]')?.addEventListener('click', () => {
+    const ids = chosenIds(form);
+    if (ids.length === 0) notify('Select at least one event.', 'bad');
+    else void send({ ids }, ids.length);
+  });
+
+  /**
+   * @param {object} chosen
+   * @param {number} count
+   */
+  async function send(chosen, count) {
+    /** @type {(answers: readonly { results: Resent[] }[], isSent: boolean) => Resent[]} */
+    const resultsOf = (answers, isSent) =>
+      answers.flatMap(({ results }) => results).filter(({ reason }) => (reason === null) === isSent);
+    const path = `/destinations/${encodeURIComponent(form.dataset['name'] ?? '')}/replay`;
+    const answers = await postInParts(form, path, chosen, {
+      count,
+      verb: 'attempted',
+      doneOf: (all) => resultsOf(all, true).length + resultsOf(all, false).length,
+      sumUp(all) {
+        const failed = resultsOf(all, false).length;
+        return `${resultsOf(all, true).length} resent${failed === 0 ? '' : `, ${failed} failed`}.`;
+      },
+      detailOf: (all) =>
+        html`<ul>
+          ${resultsOf(all, false).map(
+            ({ event_id: id, reason }) => html`<li><span class="mono">${id}</span>: ${reason}</li>`,
+          )}
+        </ul>`,
+    });
+    const sent = new Set(resultsOf(answers, true).map((one) => one.event_id));
+    finish(form, (id) => sent.has(id));
+  }
+}

@@ -1,0 +1,146 @@
+// Replays or discards the selected items of the list in parts, and reports the result of each.
+
+import { html } from 'htm/preact';
+import { agree, chosenIds, fieldsOf, finish } from '../shared/actions.js';
+import { postInParts } from '../shared/in-parts.js';
+import { notify } from '../shared/page.js';
+import { tableOf } from '../shared/table.js';
+
+/**
+ * The result of one replay from the API.
+ *
+ * @typedef {object} Replay
+ * @property {string} quarantine_id
+ * @property {'replayed' | 'resolved' | 'refused' | 'unknown'} outcome
+ * @property {string | null} delivery_id
+ * @property {number} events
+ * @property {number} duplicates
+ * @property {{ quarantine_id: string, reason: string }[]} again
+ * @property {string | null} reason
+ */
+
+/** Items per request, which takes the server about a second. */
+const PART = 200;
+
+/** Results that the page lists; the operator log has the totals. */
+const MAX_LISTED = 500;
+
+const form = document.querySelector('form#chosen');
+if (form instanceof HTMLFormElement) enable(form);
+
+/** @param {HTMLFormElement} form */
+function enable(form) {
+  const total = Number(form.dataset['total']);
+  for (const all of fieldsOf(form, 'page')) {
+    all.addEventListener('change', () => {
+      for (const one of fieldsOf(form, 'ids')) one.checked = all.checked;
+    });
+  }
+  form.querySelector('[name="replay"]')?.addEventListener('click', () => void run('replay'));
+  form.querySelector('[name="discard"]')?.addEventListener('click', () => void run('discard'));
+
+  /** @param {'replay' | 'discard'} action */
+  async function run(action) {
+    const isAll = fieldsOf(form, 'all').some((field) => field.checked);
+    const ids = chosenIds(form);
+    const count = isAll ? total : ids.length;
+    if (count === 0) return notify('Select at least one item.', 'bad');
+    const what = `${count} ${count === 1 ? 'item' : 'items'}`;
+    const question =
+      action === 'discard'
+        ? `Discard ${what}? Their content is deleted permanently; reason, size and source stay.`
+        : `Replay all ${what} that match?`;
+    if (
+      (action === 'discard' || isAll) &&
+      !(await agree(question, action === 'discard' ? 'Discard' : 'Replay'))
+    )
+      return;
+    const chosen = isAll ? { matching: JSON.parse(form.dataset['matching'] ?? '{}') } : { ids };
+    await postInParts(
+      form,
+      `/quarantine/${action}`,
+      { ...chosen, limit: PART },
+      {
+        count,
+        ...(action === 'replay' ? REPLAYING : DISCARDING),
+      },
+    );
+    finish(form, (id) => isAll || ids.includes(id));
+  }
+}
+
+// The page of one item: if the replay failed, the item is still open, so there is nothing to reload.
+document.addEventListener('done', (event) => {
+  if (!(event instanceof CustomEvent)) return;
+  /** @type {Replay | undefined} */
+  const replay = event.detail.results?.[0];
+  if (replay === undefined || replay.outcome === 'replayed') return;
+  event.preventDefault();
+  notify(`Not replayed: ${replay.reason}`, 'bad');
+});
+
+/** @param {readonly { results: Replay[] }[]} answers */
+const resultsOf = (answers) => answers.flatMap(({ results }) => results);
+
+/** @param {readonly { discarded: number }[]} answers */
+const discardedOf = (answers) => answers.reduce((sum, { discarded }) => sum + discarded, 0);
+
+const DISCARDING = {
+  verb: 'discarded',
+  doneOf: discardedOf,
+  sumUp: (/** @type {readonly any[]} */ answers) => `${discardedOf(answers)} discarded.`,
+  detailOf: () => null,
+};
+
+const REPLAYING = {
+  verb: 'replayed',
+  doneOf: (/** @type {readonly any[]} */ answers) => resultsOf(answers).length,
+  sumUp: (/** @type {readonly any[]} */ answers) => sumUp(resultsOf(answers)),
+  detailOf: (/** @type {readonly any[]} */ answers) => html`<${Results} results=${resultsOf(answers)} />`,
+};
+
+/** @param {readonly Replay[]} results */
+function sumUp(results) {
+  const replayed = results.filter(({ outcome }) => outcome === 'replayed');
+  const events = replayed.reduce((sum, one) => sum + one.events, 0);
+  const duplicates = replayed.reduce((sum, one) => sum + one.duplicates, 0);
+  const again = replayed.reduce((sum, one) => sum + one.again.length, 0);
+  const left = results.filter(({ outcome }) => outcome === 'refused' || outcome === 'unknown').length;
+  return `${replayed.length} replayed: ${countOf(events, 'event')}, ${countOf(duplicates, 'duplicate')}, ${again} quarantined again; ${left} not replayed.`;
+}
+
+/**
+ * @param {number} count
+ * @param {string} noun
+ */
+const countOf = (count, noun) => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
+/** @param {{ results: Replay[] }} props */
+const Results = ({ results }) => html`
+  ${tableOf(
+    'Results by ID',
+    [
+      {
+        heading: 'ID',
+        cell: ({ quarantine_id: id }) => html`<a class="mono" href=${`/quarantine/${id}`}>${id}</a>`,
+      },
+      { heading: 'Result', kind: 'wrap', cell: describe },
+    ],
+    results.slice(0, MAX_LISTED),
+  )}
+  ${results.length > MAX_LISTED && html`<p>First ${MAX_LISTED} of ${results.length}.</p>`}
+`;
+
+/** @param {Replay} replay */
+function describe({ outcome, delivery_id: delivery, events, duplicates, again, reason }) {
+  if (outcome !== 'replayed') return `not replayed: ${reason}`;
+  return html`
+    <a href=${`/deliveries/${delivery}`}>new delivery</a>: ${countOf(events, 'event')},${' '}
+    ${countOf(duplicates, 'duplicate')}
+    ${again.map(
+      (one) =>
+        html`; quarantined again as${' '}
+          <a class="mono" href=${`/quarantine/${one.quarantine_id}`}>${one.quarantine_id}</a>: ${one.reason}`,
+    )}
+  `;
+}

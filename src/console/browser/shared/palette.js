@@ -1,0 +1,184 @@
+import { html } from 'htm/preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { request } from './api.js';
+import { showDialog } from './dialog.js';
+
+// The command palette: Ctrl K opens it on every page. It leads to pages, people, devices, events, searches and saved searches.
+
+/** @typedef {{ kind: string, label: string, href: string }} Entry */
+
+const DELAY_MS = 150;
+const MOST_SEEN = 4;
+
+/** Opens the palette, unless a dialog is open. */
+export function openPalette() {
+  if (document.querySelector('dialog') === null) void showDialog('Go to', html`<${Palette} />`, 'palette');
+}
+
+function Palette() {
+  const [text, setText] = useState('');
+  const [seen, setSeen] = useState(/** @type {readonly Entry[]} */ ([]));
+  const [saved, setSaved] = useState(/** @type {readonly Entry[]} */ ([]));
+  const [chosen, setChosen] = useState(0);
+  const entries = [...matching(pages(), text), ...matching(saved, text), ...placesFor(text, seen), ...seen];
+  const at = Math.min(chosen, entries.length - 1);
+  const list = useRef(/** @type {HTMLElement | null} */ (null));
+
+  useEffect(() => {
+    // Not every visitor may search.
+    void savedSearches().then(setSaved, () => undefined);
+  }, []);
+  useEffect(() => {
+    setSeen([]);
+    const stop = new AbortController();
+    const timer = setTimeout(() => {
+      // What cannot be suggested now is still found by the search.
+      void seenFor(text, stop.signal).then(setSeen, () => undefined);
+    }, DELAY_MS);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [text]);
+  useEffect(() => list.current?.children[at]?.scrollIntoView({ block: 'nearest' }), [at]);
+
+  /** @param {KeyboardEvent} event */
+  function onKey(event) {
+    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
+    if (step !== 0) {
+      event.preventDefault();
+      setChosen((at + step + entries.length) % Math.max(1, entries.length));
+    }
+    const entry = entries[at];
+    if (event.key === 'Enter' && entry !== undefined) location.assign(entry.href);
+  }
+
+  return html`
+    <input
+      type="search"
+      role="combobox"
+      aria-expanded="true"
+      aria-controls="palette-list"
+      aria-activedescendant=${entries.length > 0 ? `palette-${at}` : undefined}
+      aria-label="Page, person, MAC address, event id or text"
+      placeholder="Page, person, MAC address, event id or text"
+      autocomplete="off"
+      spellcheck="false"
+      value=${text}
+      onInput=${(/** @type {InputEvent} */ event) => {
+        if (event.target instanceof HTMLInputElement) setText(event.target.value);
+        setChosen(0);
+      }}
+      onKeyDown=${onKey}
+    />
+    <ul id="palette-list" role="listbox" aria-label="Go to" ref=${list}>
+      ${entries.map(
+        ({ kind, label, href }, index) => html`
+          <li
+            key=${href}
+            id=${`palette-${index}`}
+            role="option"
+            aria-selected=${index === at}
+            onClick=${() => location.assign(href)}
+          >
+            <span>${label}</span> <span class="dim">${kind}</span>
+          </li>
+        `,
+      )}
+    </ul>
+  `;
+}
+
+/**
+ * The entries whose label contains the text.
+ *
+ * @param {readonly Entry[]} entries
+ * @param {string} text
+ */
+function matching(entries, text) {
+  return entries.filter(({ label }) => label.toLowerCase().includes(text.trim().toLowerCase()));
+}
+
+/** The pages of the navigation. */
+function pages() {
+  const links = [...document.querySelectorAll('#pages a')].filter(
+    (link) => link instanceof HTMLAnchorElement,
+  );
+  return links.map((link) => ({
+    kind: 'page',
+    label: link.querySelector('span')?.textContent ?? '',
+    href: link.href,
+  }));
+}
+
+/** The searches that people saved, as far as the visitor may see them. */
+async function savedSearches() {
+  /** @type {{ items: { name: string, line: string, since: string | null, until: string | null }[] }} */
+  const { items } = await request('/saved-searches');
+  return items.map(({ name, line, since, until }) => {
+    const query = new URLSearchParams({ q: line });
+    if (since !== null) query.set('since', since);
+    if (until !== null) query.set('until', until);
+    return { kind: 'saved search', label: name, href: `/events?${query}` };
+  });
+}
+
+const EVENT_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/**
+ * The event that the text names, the client of a MAC address that no event has named yet, and the search for the text.
+ *
+ * @param {string} text
+ * @param {readonly Entry[]} seen
+ * @returns {Entry[]}
+ */
+function placesFor(text, seen) {
+  const asked = text.trim();
+  if (asked === '') return [];
+  const digits = asked.replaceAll(/[-.:]/g, '').toLowerCase();
+  // A key makes it a search line; anything else is a text.
+  const isLine = /^-?[a-z]+:\S/i.test(asked);
+  const query = new URLSearchParams({ q: isLine ? asked : JSON.stringify(asked) });
+  return [
+    ...(EVENT_ID.test(asked)
+      ? [{ kind: 'event', label: asked, href: `/events/${asked.toLowerCase()}` }]
+      : []),
+    ...(/^[0-9a-f]{12}$/.test(digits) && seen.length === 0
+      ? [{ kind: 'client', label: asked, href: `/people/client?${new URLSearchParams({ mac: asked })}` }]
+      : []),
+    {
+      kind: 'search',
+      label: isLine ? `Events: ${asked}` : `Events with “${asked}”`,
+      href: `/events?${query}`,
+    },
+  ];
+}
+
+/**
+ * People and devices whose name or MAC address begins with the text.
+ *
+ * @param {string} text
+ * @param {AbortSignal} signal
+ * @returns {Promise<Entry[]>}
+ */
+async function seenFor(text, signal) {
+  const q = text.trim();
+  if (q.length < 2) return [];
+  const query = new URLSearchParams({ q, limit: String(MOST_SEEN) });
+  /** @type {{ items: { kind: string, key: string, name: string }[] }[]} */
+  const lists = await Promise.all(
+    ['/people', '/devices'].map((path) => request(`${path}?${query}`, { signal })),
+  );
+  const entries = lists.flatMap(({ items }) =>
+    items.map((entry) => ({ kind: entry.kind, label: entry.name, href: addressOfEntry(entry) })),
+  );
+  // An administrator who is a user, too, has one page.
+  return [...new Map(entries.map((entry) => [entry.href, entry])).values()];
+}
+
+/** @param {{ kind: string, key: string, name: string }} entry of the directory of people or devices */
+function addressOfEntry({ kind, key, name }) {
+  if (kind === 'client') return `/people/client?${new URLSearchParams({ mac: key })}`;
+  if (kind === 'access point') return `/devices/access-point?${new URLSearchParams({ mac: key })}`;
+  return `/people/user?${new URLSearchParams({ name })}`;
+}

@@ -1,0 +1,107 @@
+import type { Logger } from 'pino';
+import type { SourceConfig } from '../config/config.ts';
+import type { SourceSubscriptions, SubscriptionsOptions } from './subscriptions/subscriptions-area.ts';
+import type { IsFiltered } from './events/describe-event.ts';
+import { createFilter } from '../forward/destination-filter.ts';
+import type { Destination } from '../forward/parse-destinations.ts';
+import type { Db } from '../store/server/database.ts';
+import { logOut } from '../cloud/client.ts';
+import { createSubscribers, type Subscriber } from '../subscribe/subscriber.ts';
+import { viewListing, viewPlan, viewStep } from '../subscribe/plan-view.ts';
+import { closeLogged } from '../lib/close-logged.ts';
+
+/** Whether a destination's current filter leaves an event out. A destination that is no longer configured has no filter. */
+export function filteredBy(destinations: () => readonly Destination[]): IsFiltered {
+  const filters = derived(
+    destinations,
+    (current) => new Map(current.map(({ name, filter }) => [name, createFilter(filter)])),
+  );
+  return (destination, event) => filters().get(destination)?.(event) === false;
+}
+
+/** What is made from settings, made again when they have changed. */
+function derived<Settings, Made>(
+  settings: () => Settings,
+  make: (current: Settings, before: Made | undefined) => Made,
+): () => Made {
+  let last: { readonly of: Settings; readonly made: Made } | undefined;
+  return () => {
+    const current = settings();
+    if (last?.of !== current) last = { of: current, made: make(current, last?.made) };
+    return last.made;
+  };
+}
+
+interface ConsoleSubscriptions {
+  readonly db: Db;
+  readonly sources: () => readonly SourceConfig[];
+  /** The names of all sources, if there are more. */
+  readonly allNames?: () => readonly string[];
+  readonly publicUrl: string | undefined;
+  readonly logger: Logger;
+  readonly opened: AsyncDisposableStack;
+}
+
+/** The subscriptions that the console shows and applies, or the settings that are missing for it. Calls no API yet. */
+export function subscriptionsOf({
+  db,
+  sources,
+  allNames = () => [],
+  publicUrl,
+  logger,
+  opened,
+}: ConsoleSubscriptions): SubscriptionsOptions {
+  const subscribers = derived(sources, (current, before: readonly Subscriber[] = []) => {
+    void logOut(before).catch((error: unknown) => logger.debug({ err: error }, 'logins were not ended'));
+    if (publicUrl === undefined) return [];
+    return createSubscribers({ sources: current, allNames: allNames(), publicUrl, db, logger });
+  });
+  opened.defer(closeLogged(logger, 'logins of the console', () => logOut(subscribers())));
+  return {
+    db,
+    get sources() {
+      return subscribers().map(viewsOf);
+    },
+    get missing() {
+      return subscribers().length === 0 ? missingSettings(sources(), publicUrl) : [];
+    },
+  };
+}
+
+function viewsOf(subscriber: Subscriber): SourceSubscriptions {
+  const { source } = subscriber;
+  return {
+    source,
+    async look(signal) {
+      const plan = viewPlan(source, await subscriber.plan('subscribed', signal));
+      return { ...plan, held: viewListing(source, await subscriber.list(signal)) };
+    },
+    async apply(signal) {
+      const { outcomes, unfinished } = await subscriber.apply('subscribed', { signal });
+      return {
+        outcomes: outcomes.map(({ change, error }) => ({
+          step: viewStep(change),
+          error: error?.message ?? null,
+        })),
+        unfinished: unfinished.map(({ change, reason }) => ({ step: viewStep(change), reason })),
+      };
+    },
+  };
+}
+
+function missingSettings(
+  sources: readonly SourceConfig[],
+  publicUrl: string | undefined,
+): SubscriptionsOptions['missing'] {
+  const withApi = sources.filter(({ cloud }) => cloud !== undefined);
+  const apiPurpose = "the cloud's API, with CLOUD_API_TOKEN, or with CLOUD_USERNAME and CLOUD_PASSWORD";
+  const hasNoSecret = withApi.length > 0 && withApi.every(({ secrets }) => secrets.length === 0);
+  return [
+    withApi.length === 0 && { setting: 'CLOUD_API_URL', purpose: apiPurpose },
+    publicUrl === undefined && {
+      setting: 'PUBLIC_URL',
+      purpose: 'the address to which the cloud sends deliveries',
+    },
+    hasNoSecret && { setting: 'WEBHOOK_SECRET', purpose: 'the secret of the deliveries' },
+  ].filter((missing) => missing !== false);
+}

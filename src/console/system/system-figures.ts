@@ -1,0 +1,168 @@
+import { z } from 'zod';
+import { partProblem } from '../page-parts.ts';
+import type { ProcessFigures, ReportedProcess } from '../../store/server/processes.ts';
+import type { StorageSize } from '../../store/server/storage-size.ts';
+import { toAnswer } from '../api/route.ts';
+
+const time = z.string().describe('ISO 8601, UTC');
+const text = z.string();
+const number = z.number();
+
+const answers = z
+  .object({
+    processes: number,
+    per_second: number,
+    refused_per_second: number,
+    p50_ms: number.describe('of all processes, weighted by their rates'),
+    p99_ms: number.describe('of the slowest process'),
+  })
+  .meta({ id: 'Answers', description: 'Answers of the ingest processes in the last minute' });
+
+const storing = z
+  .object({ processes: number, events_per_second: number, p50_ms: number, p99_ms: number })
+  .meta({ id: 'Storing', description: 'Transactions of the worker processes in the last minute' });
+
+const queue = z
+  .object({
+    waiting: number,
+    active: number,
+    delayed: number,
+    failed: number,
+    oldest_waiting_seconds: number.nullable(),
+  })
+  .meta({ id: 'Queue', description: 'Jobs by state' });
+
+const spool = z
+  .object({ bytes: number, segments: number, oldest_seconds: number })
+  .meta({ id: 'Spool', description: 'Deliveries on the disks of all ingest processes' });
+
+export const processSchema = z
+  .object({
+    process_id: text,
+    role: text,
+    host: text,
+    pid: number,
+    version: text,
+    started_at: time,
+    seen_at: time,
+    is_alive: z.boolean(),
+    memory_bytes: number.nullable(),
+    event_loop_delay_p99_ms: number.nullable(),
+    cpu_percent: number.nullable(),
+  })
+  .meta({
+    id: 'Process',
+    description: 'A process that reported in the last day; figures are null if it reports none',
+  });
+
+const storage = z
+  .object({
+    database_bytes: number,
+    default_rows: number.describe('rows in default partitions, counted up to a limit'),
+    partitions: z.array(
+      z.object({
+        family: text,
+        partition: text,
+        month: text.nullable(),
+        rows: number.nullable().describe('an estimate; null if there is none yet'),
+        bytes: number,
+      }),
+    ),
+  })
+  .meta({ id: 'Storage' });
+
+/** The machinery: a part that could not be read is null and listed in `problems`. */
+export const systemSchema = z
+  .object({
+    at: time,
+    answers: answers.nullable(),
+    storing: storing.nullable(),
+    queue: queue.nullable(),
+    spool: spool.nullable(),
+    processes: z.array(processSchema).nullable(),
+    storage: storage.nullable(),
+    free_disk_bytes: number.nullable(),
+    problems: z.array(partProblem),
+  })
+  .meta({ id: 'System' });
+
+export type System = z.input<typeof systemSchema>;
+export type ProcessLine = z.input<typeof processSchema>;
+export type Storage = z.input<typeof storage>;
+
+type Rate = { readonly p50Ms: number; readonly p99Ms: number };
+
+/** The answers of all ingest processes in the last minute; null if there is none. */
+export function sumAnswers(processes: readonly ReportedProcess[]): System['answers'] {
+  const answers = figuresOf(processes, ({ answers }) => answers);
+  if (answers.length === 0) return null;
+  return {
+    processes: answers.length,
+    per_second: sum(answers.map(({ perSecond }) => perSecond)),
+    refused_per_second: sum(answers.map(({ refusedPerSecond }) => refusedPerSecond)),
+    ...percentiles(answers, ({ perSecond }) => perSecond),
+  };
+}
+
+/** The transactions of all worker processes in the last minute; null if there is none. */
+export function sumStoring(processes: readonly ReportedProcess[]): System['storing'] {
+  const storing = figuresOf(processes, ({ storing }) => storing);
+  if (storing.length === 0) return null;
+  return {
+    processes: storing.length,
+    events_per_second: sum(storing.map(({ eventsPerSecond }) => eventsPerSecond)),
+    ...percentiles(storing, ({ eventsPerSecond }) => eventsPerSecond),
+  };
+}
+
+/** The spools of all running processes; null if there is none. A process that stopped may have left one: see its row. */
+export function sumSpools(processes: readonly ReportedProcess[]): System['spool'] {
+  const spools = figuresOf(processes, ({ spool }) => spool);
+  if (spools.length === 0) return null;
+  return {
+    bytes: sum(spools.map(({ bytes }) => bytes)),
+    segments: sum(spools.map(({ segments }) => segments)),
+    oldest_seconds: Math.max(...spools.map(({ oldestSeconds }) => oldestSeconds)),
+  };
+}
+
+export function processLine(process: ReportedProcess): ProcessLine {
+  const { figures, ...line } = process;
+  return {
+    ...line,
+    started_at: process.started_at.toISOString(),
+    seen_at: process.seen_at.toISOString(),
+    memory_bytes: figures?.memoryBytes ?? null,
+    event_loop_delay_p99_ms: figures?.eventLoopDelayP99Ms ?? null,
+    cpu_percent: figures?.cpuPercent ?? null,
+  };
+}
+
+/** Only of running processes: the last report of a stopped one is out of date. */
+function figuresOf<T>(
+  processes: readonly ReportedProcess[],
+  pick: (figures: ProcessFigures) => T | null,
+): T[] {
+  return processes.flatMap(({ is_alive: isAlive, figures }) => {
+    const picked = isAlive && figures !== null ? pick(figures) : null;
+    return picked === null ? [] : [picked];
+  });
+}
+
+/** Percentiles cannot be added up: the weighted mean of the p50s, and the highest p99. */
+function percentiles<T extends Rate>(rates: readonly T[], weightOf: (rate: T) => number) {
+  const weights = sum(rates.map(weightOf));
+  const middle = sum(rates.map((rate) => rate.p50Ms * weightOf(rate)));
+  return {
+    p50_ms: weights === 0 ? 0 : middle / weights,
+    p99_ms: Math.max(...rates.map(({ p99Ms }) => p99Ms)),
+  };
+}
+
+const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
+
+/** The size of the database, and of its partitions that were ever used, for the API. */
+export const sumStorage = (storage: StorageSize): Storage => ({
+  ...toAnswer(storage),
+  partitions: storage.partitions.filter(({ isUsed }) => isUsed),
+});

@@ -1,0 +1,172 @@
+import { DelayedError, type Job } from 'bullmq';
+import type { Logger } from 'pino';
+import { OutageError, toError } from '../lib/errors.ts';
+import { createBatchLog, logOutages, type BatchLog } from '../queue/batch-logging.ts';
+import type { ReadDelivery } from '../queue/delivery-batch.ts';
+import { UNOBSERVED, type DeliveryObserver } from '../queue/delivery-observer.ts';
+import { engineAt } from '../queue/batch-queue.ts';
+import type { FailedJobs, OnError, QueueLocation, WorkerConnection } from '../queue/engine.ts';
+import { queueNamesOf, type Lane } from '../queue/lanes.ts';
+import { readBatch } from '../queue/read-batch.ts';
+import type { StoredBatch } from './delivery-tally.ts';
+import type { BatchStore } from './store-batch.ts';
+
+/**
+ * Concurrent jobs of one process, of each queue of a lane: those that wait for a transaction share the next one. Few in
+ * the bulk lane, because each is large, and because a source waits for the jobs that others have begun.
+ */
+const CONCURRENCY = { ordinary: 16, bulk: 2 };
+
+const WORKER_OPTIONS = {
+  // The batch of a killed worker goes to another within 15 s. A running worker renews its lock every 5 s.
+  lockDuration: 10_000,
+  stalledInterval: 5_000,
+  // A batch may move to another worker any number of times; storing it twice changes nothing.
+  maxStalledCount: 2 ** 31 - 1,
+  // The pause before the next attempt to fetch or finish a job after a refused connection.
+  runRetryDelay: 2_000,
+};
+
+/** The delay of a job returned at shutdown, so that the closing worker does not fetch it again. */
+const GIVE_BACK_DELAY_MS = 1_000;
+
+/** The delay of a job that failed with an error that no rule covers. */
+const UNFORESEEN_DELAY_MS = 5_000;
+
+/** The delay of a job written by a newer version before a worker looks at it again. */
+const NEWER_DELAY_MS = 60_000;
+
+/** Failed jobs are looked for at this interval. */
+const SWEEP_INTERVAL_MS = 60_000;
+
+interface DeliveryWorkerOptions {
+  readonly lane?: Lane;
+  readonly observer?: DeliveryObserver;
+}
+
+/** Processes the batches of a lane, by default of the ordinary one, from its creation until it is closed. */
+export class DeliveryWorker {
+  /**
+   * Resolves once it is connected. On Redis it waits for as long as that takes; on Postgres it rejects if the first
+   * connection fails, and then the worker never works.
+   */
+  readonly ready: Promise<unknown>;
+  readonly #store: Pick<BatchStore, 'add'>;
+  readonly #lane: Lane;
+  readonly #observer: DeliveryObserver;
+  readonly #logger: Logger;
+  readonly #onError: OnError;
+  readonly #logBatch: BatchLog;
+  readonly #connections: readonly WorkerConnection[];
+  readonly #sweeps: readonly (() => void)[];
+
+  constructor(
+    location: QueueLocation,
+    store: Pick<BatchStore, 'add'>,
+    logger: Logger,
+    { lane = 'ordinary', observer = UNOBSERVED }: DeliveryWorkerOptions = {},
+  ) {
+    this.#store = store;
+    this.#lane = lane;
+    this.#observer = observer;
+    this.#logger = logger;
+    this.#onError = logOutages(logger, 'queue worker');
+    this.#logBatch = createBatchLog(logger);
+    const { telemetry } = observer;
+    const options = { ...WORKER_OPTIONS, concurrency: CONCURRENCY[lane], ...(telemetry && { telemetry }) };
+    const engine = engineAt(location);
+    this.#connections = queueNamesOf(lane, location).map((name) =>
+      engine.connectWorker(name, (job, token) => this.#process(job, token), options, this.#onError),
+    );
+    for (const { bullmq } of this.#connections) bullmq.on('error', this.#onError);
+    this.#sweeps = this.#connections.map(({ bullmq }) =>
+      startFailedJobSweep(bullmq.getBackend(), logger, this.#onError),
+    );
+    this.ready = Promise.all(this.#connections.map(({ bullmq }) => bullmq.waitUntilReady()));
+    this.ready.catch(() => undefined);
+  }
+
+  /** Fetches no further job, finishes the current jobs or returns them to the queue, disconnects. */
+  async close(): Promise<void> {
+    for (const endSweep of this.#sweeps) endSweep();
+    const closing = this.#connections.map(async (connection) => {
+      // Without a connection BullMQ would wait for one: jobs in progress go to another worker instead.
+      await connection.bullmq.close(!connection.isConnected());
+      await connection.disconnect();
+    });
+    await Promise.all(closing);
+  }
+
+  async #process(job: Job<unknown>, token?: string): Promise<void> {
+    const rest = await this.#storeJob(job);
+    // The list in which BullMQ hands jobs on keeps finished ones alive until the next full garbage collection.
+    job.data = undefined;
+    if (rest === undefined) return;
+    await job.moveToDelayed(Date.now() + rest, token);
+    throw new DelayedError();
+  }
+
+  /** Stores the batch of a job. Resolves with undefined if it is done, else with the delay until the next attempt (ms). */
+  async #storeJob(job: Job<unknown>): Promise<number | undefined> {
+    const { id, data, timestamp } = job;
+    const read = readBatch(data, timestamp);
+    if (read.kind === 'newer') {
+      this.#onError(
+        new Error(`jobs of version ${read.version} need a newer version of xiq-sink: upgrade this worker`),
+      );
+      this.#observer.tooNew(read.version);
+      return NEWER_DELAY_MS;
+    }
+    const { deliveries, malformed } = read;
+    if (malformed > 0) {
+      this.#logger.error({ job: id, malformed }, 'malformed deliveries in a job are quarantined');
+    }
+    const began = performance.now();
+    try {
+      const stored = await this.#observer.store(this.#lane, deliveries, () =>
+        this.#store.add({ deliveries }),
+      );
+      this.#logStored(job, deliveries, stored, performance.now() - began);
+      return undefined;
+    } catch (error) {
+      if (error instanceof OutageError) return GIVE_BACK_DELAY_MS;
+      this.#logger.error({ err: error, job: id }, "can't store a batch; it will be retried");
+      return UNFORESEEN_DELAY_MS;
+    }
+  }
+
+  #logStored(
+    { id, attemptsStarted }: Job<unknown>,
+    deliveries: readonly ReadDelivery[],
+    { events, duplicates, quarantined, ...stored }: StoredBatch,
+    ms: number,
+  ): void {
+    const storedBefore = deliveries.length - stored.deliveries;
+    const outcome = { events, duplicates, quarantined, storedBefore };
+    this.#logBatch(
+      { job: id, attempt: attemptsStarted, ms: Math.round(ms), ...outcome },
+      deliveries,
+      'batch stored',
+    );
+  }
+}
+
+/**
+ * Moves the jobs that BullMQ has given up back to waiting, now and every minute: no rule here fails a job, and all of
+ * them contain acknowledged deliveries. Returns the function that ends the sweep.
+ */
+function startFailedJobSweep(jobs: FailedJobs, logger: Logger, onError: OnError): () => void {
+  const sweep = async () => {
+    try {
+      const [failed = 0] = await jobs.getCounts(['failed']);
+      if (failed === 0) return;
+      while ((await jobs.retryFinishedJobs('failed')) !== 0);
+      logger.error({ jobs: failed }, 'returned failed jobs to the queue');
+    } catch (error) {
+      onError(toError(error));
+    }
+  };
+  void sweep();
+  const timer = setInterval(() => void sweep(), SWEEP_INTERVAL_MS);
+  return () => clearInterval(timer);
+}

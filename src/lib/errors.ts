@@ -1,0 +1,81 @@
+/**
+ * The errors that decide what happens next. Any other thrown error is a defect.
+ */
+
+/** Wrong settings or wrong usage: nothing has started, and the user must change something. Exit code 2. */
+export class UsageError extends Error {
+  override readonly name: string = 'UsageError';
+}
+
+/** Wrong settings, each with a line of its own that names it and says what it must be. */
+export class SettingsError extends UsageError {
+  override readonly name = 'SettingsError';
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(`wrong settings:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+    this.problems = problems;
+  }
+}
+
+/** A dependency is unavailable (queue, database, disk). The same work will succeed later. */
+export class OutageError extends Error {
+  override readonly name = 'OutageError';
+}
+
+class CodedError extends Error {
+  readonly code: string;
+
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** An operation names something that does not exist. */
+export class NotFoundError extends CodedError {
+  override readonly name = 'NotFoundError';
+}
+
+/** The present state does not allow an operation: something else has to be changed first. */
+export class ConflictError extends CodedError {
+  override readonly name = 'ConflictError';
+}
+
+/** A request that is answered with an error of this HTTP status. */
+export class HttpError extends Error {
+  override readonly name = 'HttpError';
+  readonly status: number;
+  readonly code: string;
+  /** Seconds, for the Retry-After header. */
+  readonly retryAfter: number | undefined;
+
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    options?: ErrorOptions & { retryAfter?: number },
+  ) {
+    super(message, options);
+    this.status = status;
+    this.code = code;
+    this.retryAfter = options?.retryAfter;
+  }
+}
+
+export const toError = (thrown: unknown) => (thrown instanceof Error ? thrown : new Error(String(thrown)));
+
+/**
+ * The message of anything that was thrown, with the messages of its causes. A message of whole sentences, with a full stop
+ * at its end, already explains them.
+ */
+export function describeError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const own = error.message || error.name;
+  if (own.endsWith('.')) return own;
+  const inner = error instanceof AggregateError ? error.errors.map(describeError).join('; ') : '';
+  const cause = error.cause === undefined ? '' : describeError(error.cause);
+  return [own, inner, cause]
+    .filter((part, index) => part !== '' && (index === 0 || !own.includes(part)))
+    .join(': ');
+}

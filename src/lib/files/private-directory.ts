@@ -1,0 +1,23 @@
+import { mkdir, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { unlessMissing } from './durable-file.ts';
+
+/**
+ * Creates a directory for data with its missing parents: only the owner can list or enter them. Existing directories keep
+ * their mode. Does not use `recursive`:
+ * where the system creates no directory, as in /proc, Node.js then tries for ever.
+ */
+export async function makePrivateDirectory(directory: string): Promise<void> {
+  if (await isDirectory(directory)) return;
+  const parent = path.dirname(directory);
+  if (parent !== directory) await makePrivateDirectory(parent);
+  try {
+    await mkdir(directory, { mode: 0o700 });
+  } catch (error) {
+    // Another process may have been faster.
+    if (!(await isDirectory(directory))) throw error;
+  }
+}
+
+const isDirectory = async (file: string) =>
+  (await unlessMissing(stat(file), undefined))?.isDirectory() === true;

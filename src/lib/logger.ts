@@ -1,0 +1,66 @@
+import { pino, type Logger } from 'pino';
+import pretty, { type PrettyOptions } from 'pino-pretty';
+import { describeError } from './errors.ts';
+import { escapeHiddenInJson, revealHidden } from './text/hidden-characters.ts';
+
+/** Members that must not appear in a log line, at any depth that pino redacts. */
+const SECRET_MEMBERS = ['secret', 'secrets', 'password', 'token', 'authorization', 'databaseUrl', 'redisUrl'];
+
+/** The short forms of members on a terminal, where a log entry is one line. */
+const PRETTIFIERS = {
+  job: (id: string | object) => (typeof id === 'string' ? id.slice(0, 8) : JSON.stringify(id)),
+  deliveryIds: (ids: string | object) => (Array.isArray(ids) ? firstInWords(ids) : JSON.stringify(ids)),
+  sources: countsInWords,
+  messageTypes: countsInWords,
+} satisfies PrettyOptions['customPrettifiers'];
+
+function firstInWords([first, ...others]: readonly unknown[]): string {
+  return others.length === 0 ? String(first) : `${String(first)} and others`;
+}
+
+function countsInWords(counts: string | object): string {
+  if (typeof counts === 'string' || Array.isArray(counts)) return String(counts);
+  return Object.entries(counts)
+    .map(([name, count]) => `${name}: ${String(count)}`)
+    .join(', ');
+}
+
+/**
+ * Creates the log: JSON lines in a pipe, a readable form on a terminal. It goes to standard error, because standard output
+ * is for the results of commands.
+ */
+export function createLogger(level: string): Logger {
+  const redact = SECRET_MEMBERS.flatMap((member) => [member, `*.${member}`, `*.*.${member}`]);
+  const options = {
+    level,
+    redact,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    serializers: { err: describeForLog },
+    hooks: { streamWrite: process.stderr.isTTY ? revealValues : escapeHiddenInJson },
+  };
+  if (!process.stderr.isTTY) return pino(options, pino.destination({ fd: 2, sync: false }));
+  return pino(
+    options,
+    pretty({
+      destination: 2,
+      sync: true,
+      translateTime: 'HH:MM:ss',
+      singleLine: true,
+      customPrettifiers: PRETTIFIERS,
+    }),
+  );
+}
+
+/** A log entry, as JSON, whose texts can be printed on a terminal as they are. */
+function revealValues(entry: string): string {
+  const reveal = (_name: string, value: unknown) => (typeof value === 'string' ? revealHidden(value) : value);
+  return `${JSON.stringify(JSON.parse(entry, reveal))}\n`;
+}
+
+/** Messages, code and stack of an error, without what clients attach to it (sockets, connection parameters). */
+function describeForLog(error: unknown): object {
+  if (!(error instanceof Error)) return { message: String(error) };
+  const code = 'code' in error ? { code: error.code } : {};
+  return { type: error.name, message: describeError(error), ...code, stack: error.stack };
+}

@@ -1,0 +1,190 @@
+import { statusOfDestination, statusOfSeal, statusAs } from './status.ts';
+import type { DestinationFacts, SealFacts, Status } from './status.ts';
+import type { ArrivalSum } from '../store/counts/read-arrivals.ts';
+import { MAX_OPEN_COUNT, type OpenQuarantine } from '../store/quarantine/search-quarantine.ts';
+import { countOf, formatCount, formatDuration } from '../lib/text/units.ts';
+import { isProblem } from './readiness.ts';
+
+/** The four questions of an operator: do deliveries arrive, are events stored, forwarded, and proven to be unchanged. */
+export const QUESTIONS = ['arriving', 'stored', 'forwarded', 'proven'] as const;
+
+export type Question = (typeof QUESTIONS)[number];
+
+/** A line of the readiness of a process: a state, which is `ok`, `unknown` or a problem, and its reason. */
+export interface CheckLine {
+  readonly name: string;
+  readonly state: string;
+  readonly why: string;
+}
+
+/** Whether the silence of a source and message type is unusual, also in words. */
+interface SilenceFacts {
+  readonly source: string;
+  readonly messageType: string;
+  readonly lastReceivedAt: Date | undefined;
+  readonly state: string;
+  readonly sentence: string;
+}
+
+/** What the statuses are computed from; null: it could not be read. */
+export interface ServiceFacts {
+  readonly now: Date;
+  readonly checks: readonly CheckLine[];
+  readonly sums: readonly ArrivalSum[] | null;
+  readonly silences: readonly SilenceFacts[] | null;
+  readonly quarantine: OpenQuarantine | null;
+  readonly destinations: readonly DestinationFacts[] | null;
+  readonly seal: SealFacts | null;
+  /** Paths of the pages about processes, queue and database, and about the seal. */
+  readonly systemPage: string;
+  readonly sealPage: string;
+}
+
+/** The status of one question, and everything that needs attention, the worst first. */
+export interface Answer {
+  readonly status: Status;
+  readonly needs: readonly Status[];
+}
+
+/** Answers the four questions. A question has the status of its worst problem. */
+export function answerQuestions(facts: ServiceFacts): Readonly<Record<Question, Answer>> {
+  return {
+    arriving: answer(
+      [...checkProblems(facts, 'arriving'), ...silenceProblems(facts.silences ?? [])],
+      whenArriving(facts),
+    ),
+    stored: answer(
+      [...checkProblems(facts, 'stored'), ...sumProblems(facts), ...quarantineProblems(facts)],
+      facts.sums === null
+        ? unknown(facts.systemPage)
+        : good('stored', 'everything that was acknowledged is accounted for', '/events'),
+    ),
+    forwarded: answer(destinationProblems(facts), whenForwarded(facts)),
+    proven: proven(facts),
+  };
+}
+
+const SEVERITY = { bad: 0, warn: 1, plain: 2, good: 3 } as const;
+
+function answer(problems: readonly Status[], otherwise: Status): Answer {
+  const needs = problems.toSorted((a, b) => SEVERITY[a.level] - SEVERITY[b.level]);
+  return { status: needs[0] ?? otherwise, needs };
+}
+
+const good = (word: string, what: string, page: string) => statusAs('good', word, what, page);
+
+const unknown = (page: string) => statusAs('plain', 'unknown', 'the database does not answer', page);
+
+/** The checks that concern arrival. Those of destinations and silences are computed from the facts themselves. */
+const OF_ARRIVAL = /^(?:queue|spool|subscriptions)\b/;
+const COMPUTED = /^(?:forwarding|silence)\b/;
+
+function checkProblems({ checks, systemPage }: ServiceFacts, question: 'arriving' | 'stored'): Status[] {
+  const wanted = withoutSums(checks).filter(
+    ({ name, state }) =>
+      isProblem({ state }) && !COMPUTED.test(name) && OF_ARRIVAL.test(name) === (question === 'arriving'),
+  );
+  return wanted.map(({ name, state, why }) =>
+    statusAs(
+      NOT_WORKING.has(state) ? 'bad' : 'warn',
+      `${name.replace(/[:(].*/s, '').trim()} ${state}`,
+      why === '' ? `${name}: ${state}` : `${name}: ${why}`,
+      name.startsWith('subscriptions') ? '/subscriptions' : systemPage,
+      { remedy: remedyOf(name) },
+    ),
+  );
+}
+
+/** The states in which a part does no work. */
+const NOT_WORKING: ReadonlySet<string> = new Set(['away', 'full', 'starting', 'stuck']);
+
+/** Leaves out a check whose parts are listed: they are more specific. */
+const withoutSums = (checks: readonly CheckLine[]) =>
+  checks.filter(({ name }) => !checks.some((other) => other.name.startsWith(`${name}: `)));
+
+function remedyOf(check: string): string {
+  if (check.startsWith('queue'))
+    return 'Check the server of the queue. Deliveries go to the spool meanwhile.';
+  if (check.startsWith('spool')) return 'Make the queue available, or free disk space.';
+  if (check.startsWith('subscriptions')) return 'Compare the subscriptions, and apply the changes.';
+  if (check.startsWith('database')) return 'Check DATABASE_URL, and that the server accepts connections.';
+  if (check.startsWith('locks')) return 'End that transaction, or its session.';
+  return 'Run doctor, and see the log of the process.';
+}
+
+function silenceProblems(silences: readonly SilenceFacts[]): Status[] {
+  return silences
+    .filter(({ state }) => state === 'unusual')
+    .map(({ source, messageType, lastReceivedAt, sentence }) =>
+      statusAs('warn', 'unusually quiet', `${messageType} from ${source}: ${sentence}`, '/subscriptions', {
+        since: lastReceivedAt ?? null,
+        remedy: 'Check the subscription in the cloud.',
+      }),
+    );
+}
+
+function whenArriving({ sums, now, systemPage }: ServiceFacts): Status {
+  if (sums === null) return unknown(systemPage);
+  if (sums.length === 0) {
+    const remedy = 'Send a first delivery, or subscribe in the cloud.';
+    return statusAs('plain', 'nothing yet', 'nothing has arrived yet', '/subscriptions', { remedy });
+  }
+  const last = Math.max(...sums.map(({ lastReceivedAt }) => lastReceivedAt.getTime()));
+  const age = formatDuration((now.getTime() - last) / 1000);
+  return good('arriving', `last delivery ${age} ago, no silence is unusual`, '/deliveries');
+}
+
+/** Sources and types of which not everything that was acknowledged is accounted for. */
+function sumProblems({ sums, sealPage }: ServiceFacts): Status[] {
+  return (sums ?? [])
+    .filter(({ addsUp }) => !addsUp)
+    .map(({ source, messageType, unbalanced, missing, altered }) => {
+      const differences = [
+        unbalanced > 0 &&
+          `${countOf(unbalanced, 'delivery', 'deliveries')} with records that are neither stored nor in quarantine`,
+        missing > 0 && `${countOf(missing, 'event')} deleted without a reason on record`,
+        altered > 0 && `${countOf(altered, 'event')} changed since they were stored`,
+      ].filter((difference) => difference !== false);
+      const isChanged = missing + altered > 0;
+      const what = differences.length === 0 ? 'rows are not what was stored' : differences.join(', ');
+      const remedy = isChanged ? 'Verify, to see which.' : 'Look for them in quarantine, then run doctor.';
+      const page = isChanged ? sealPage : '/quarantine';
+      return statusAs('bad', 'does not add up', `${source} ${messageType}: ${what}`, page, { remedy });
+    });
+}
+
+function quarantineProblems({ quarantine }: ServiceFacts): Status[] {
+  if (quarantine === null || quarantine.count === 0) return [];
+  const { count, oldestReceivedAt } = quarantine;
+  const open = count > MAX_OPEN_COUNT ? `over ${formatCount(MAX_OPEN_COUNT)} items` : countOf(count, 'item');
+  return [
+    statusAs('warn', 'in quarantine', `${open} open in quarantine`, '/quarantine', {
+      since: oldestReceivedAt,
+      remedy: 'Replay or discard what is open.',
+    }),
+  ];
+}
+
+function destinationProblems({ destinations, now }: ServiceFacts): Status[] {
+  return (destinations ?? []).flatMap((one) => {
+    const status = statusOfDestination(one, now);
+    return isNeed(status) ? [{ ...status, what: `${one.name}: ${status.what}` }] : [];
+  });
+}
+
+function whenForwarded({ destinations, systemPage }: ServiceFacts): Status {
+  if (destinations === null) return unknown(systemPage);
+  const configured = destinations.filter(({ state }) => state !== 'not configured').length;
+  const page = '/destinations';
+  if (configured > 0) return good('forwarding', `${countOf(configured, 'destination')} up to date`, page);
+  const remedy = 'Set FORWARD_TO to forward every event to a SIEM.';
+  return statusAs('plain', 'not set up', 'no destination is configured', page, { remedy });
+}
+
+function proven({ seal, now, systemPage, sealPage }: ServiceFacts): Answer {
+  if (seal === null) return { status: unknown(systemPage), needs: [] };
+  const status = { ...statusOfSeal(seal, now), page: sealPage };
+  return { status, needs: isNeed(status) ? [status] : [] };
+}
+
+const isNeed = ({ level }: Status) => level === 'warn' || level === 'bad';

@@ -1,0 +1,45 @@
+import type { Clock } from '../lib/clock.ts';
+
+/** The calls of comparisons that nobody waits for. */
+export interface CallBudget {
+  /** Counts every request that it sends. */
+  readonly fetch: typeof globalThis.fetch;
+  /** Throws a BudgetSpentError when no call is left. */
+  check(): void;
+  /** Whether calls that a comparison can do without may be made: the first half of those at once. */
+  isAmple(): boolean;
+}
+
+/** No call is left for now. */
+export class BudgetSpentError extends Error {
+  override readonly name = 'BudgetSpentError';
+}
+
+/** At most 5% of the 7,500 calls that an account has each hour: these at once, and these more during an hour. */
+const AT_ONCE = 75;
+const PER_HOUR = 300;
+const HOUR_MS = 60 * 60 * 1000;
+
+/** Creates a budget of at most 375 calls in any hour. It is checked between calls, so the last check may let one pass. */
+export function createCallBudget(clock: Clock, send = globalThis.fetch): CallBudget {
+  let left = AT_ONCE;
+  let countedAt = clock.now();
+  function leftNow(): number {
+    const now = clock.now();
+    left = Math.min(AT_ONCE, left + ((now - countedAt) / HOUR_MS) * PER_HOUR);
+    countedAt = now;
+    return left;
+  }
+
+  return {
+    async fetch(input, init) {
+      left -= 1;
+      return send(input, init);
+    },
+    isAmple: () => leftNow() > AT_ONCE / 2,
+    check() {
+      if (leftNow() < 1)
+        throw new BudgetSpentError('the calls for comparisons with the history are used up for now');
+    },
+  };
+}

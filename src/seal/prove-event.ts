@@ -1,0 +1,76 @@
+import type { Db } from '../store/server/database.ts';
+import { positionOf } from '../store/log/read-log.ts';
+import { leafOf, readSalts } from '../store/seal/read-seals.ts';
+import { latestCheckpoint } from '../store/seal/seal-log.ts';
+import { readingSealed, readSealedEvents } from '../store/seal/sealed-rows.ts';
+import type { StoredEvent } from '../events/stored-event.ts';
+import { parseCheckpoints } from './checkpoint.ts';
+import { inclusionProof, leafHash, rootOfPath } from './merkle-tree.ts';
+import { entryAt, nodesIn } from './stored-tree.ts';
+
+/** An event, as far as it is needed to find it in the log. */
+type EventToProve = Pick<StoredEvent, 'eventId' | 'occurredAt' | 'receivedAt'>;
+
+export interface EventProof {
+  readonly leaf: number;
+  /** Leaves of the tree that the checkpoint signs. */
+  readonly size: number;
+  /** When the checkpoint was signed. */
+  readonly signedAt: Date;
+  /** In the format of C2SP tlog-proof. The extra data is the entry: 16 bytes of salt, then the row's sealed form. */
+  readonly text: string;
+}
+
+/** Whether an event can be proven: `waiting` for its seal or a checkpoint, or `altered` since it was sealed. */
+export type Seal =
+  | { readonly state: 'waiting' }
+  | { readonly state: 'altered'; readonly leaf: number }
+  | { readonly state: 'proven'; readonly proof: EventProof };
+
+/** Why an event cannot be proven. */
+class NotProvableError extends Error {
+  override readonly name = 'NotProvableError';
+}
+
+/** Proves that an event is in the tree of the latest checkpoint. Throws a NotProvableError with the reason if it is not. */
+export async function proveEvent(db: Db, event: EventToProve): Promise<EventProof> {
+  const seal = await sealOf(db, event);
+  switch (seal.state) {
+    case 'proven':
+      return seal.proof;
+    case 'waiting':
+      throw new NotProvableError(
+        `event ${event.eventId} is in no checkpoint yet; one is signed within a minute while serve runs`,
+      );
+    case 'altered':
+      throw new NotProvableError(
+        `event ${event.eventId} is not what was sealed, or its seal was changed: see verify`,
+      );
+  }
+}
+
+/** Compares the row of an event with the tree of the latest checkpoint. */
+export async function sealOf(db: Db, event: EventToProve): Promise<Seal> {
+  const position = await positionOf(db, event);
+  const leaf = position === undefined ? undefined : await leafOf(db, position);
+  const latest = await latestCheckpoint(db);
+  const [checkpoint] = latest === undefined ? [] : parseCheckpoints(latest.note);
+  if (position === undefined || leaf === undefined || latest === undefined || checkpoint === undefined) {
+    return { state: 'waiting' };
+  }
+  const { size, root, note } = checkpoint;
+  if (leaf >= size) return { state: 'waiting' };
+  const entry = await readEntry(db, position, leaf);
+  const path = await inclusionProof(nodesIn(db), leaf, size);
+  if (!rootOfPath(leafHash(entry), leaf, size, path).equals(root)) return { state: 'altered', leaf };
+  const hashes = path.map((hash) => `${hash.toString('base64')}\n`).join('');
+  const text = `c2sp.org/tlog-proof@v1\nextra ${entry.toString('base64')}\nindex ${leaf}\n${hashes}\n${note}`;
+  return { state: 'proven', proof: { leaf, size, signedAt: latest.madeAt, text } };
+}
+
+/** The entry of the tree: the salt, then the row's sealed form. */
+async function readEntry(db: Db, position: number, leaf: number): Promise<Buffer> {
+  const salt = await readSalts(db, leaf, leaf + 1);
+  const rows = await readingSealed(db, (trx) => readSealedEvents(trx, { from: position, to: position + 1 }));
+  return entryAt(salt, 0, rows[0]?.record ?? null);
+}

@@ -1,0 +1,124 @@
+import path from 'node:path';
+import type { Logger } from 'pino';
+import type { Config } from '../config/config.ts';
+import { OWN_TYPES } from '../events/domain.ts';
+import { describeError } from '../lib/errors.ts';
+import {
+  eventAnchor,
+  fileAnchor,
+  putCheckpoint,
+  timestampAnchor,
+  urlAnchor,
+  witnessAnchor,
+  parseWitness,
+  type Anchor,
+} from './anchors.ts';
+import { createSealer, type Sealer } from './sealer.ts';
+import { keepSeen, SEEN_FILE } from './seen-checkpoint.ts';
+import { verifyNext } from './verify/verify-in-turn.ts';
+import type { Db } from '../store/server/database.ts';
+import { readInstallation } from '../store/server/installation.ts';
+import { repeatInBackground } from '../lib/repeat.ts';
+import { keepLogKey } from './log-key.ts';
+import { createRecordStore } from '../handlers/store-batch.ts';
+
+interface Proving {
+  /** Connections for the seal alone. */
+  readonly db: Db;
+  /** The settings in force. */
+  readonly config: Pick<Config, 'dataDir' | 'logKeyFile' | 'anchors' | 'erasureKeyFile'> & {
+    readonly destinations: readonly unknown[];
+  };
+  readonly logger: Logger;
+}
+
+/** Seals the log, keeps its checkpoints elsewhere, and verifies stored rows from now on. The tables must be up to date. */
+export function startProving(proving: Proving, started: AsyncDisposableStack): void {
+  startSealing(proving, started);
+  startAnchoring(proving, started);
+  startVerifying(proving, started);
+}
+
+/** How often to look for what is not sealed yet: larger steps cost less. */
+const SEAL_INTERVAL_MS = 2_000;
+
+function startSealing({ db, config, logger }: Proving, started: AsyncDisposableStack): void {
+  const file = config.logKeyFile ?? path.join(config.dataDir, 'log-key');
+  let sealer: Sealer | undefined;
+  // Storing does not wait for the key, and goes on without one.
+  const open = async () => {
+    const key = await keepLogKey(file, (await readInstallation(db)).id);
+    logger.debug({ key: key.publicText }, 'checkpoints of the log are signed with this key');
+    return createSealer(db, key);
+  };
+  const work = async () => {
+    sealer ??= await open();
+    return sealer.seal();
+  };
+  repeatInBackground(
+    { part: 'sealer', failure: 'the log was not sealed', pauseMs: SEAL_INTERVAL_MS, work },
+    logger,
+    started,
+  );
+}
+
+/** Checkpoints are of all sources, so that they belong to none of them. */
+const SOURCE = 'xiq-sink';
+
+/** How often to look for a new checkpoint: one is signed every minute while something is sealed. */
+const LOOK_INTERVAL_MS = 5_000;
+
+function anchorsOf({ file, url, timestampUrl, witnesses }: Config['anchors'], db: Db): readonly Anchor[] {
+  return [
+    ...(file === undefined ? [] : [fileAnchor(file)]),
+    ...(url === undefined ? [] : [urlAnchor(url)]),
+    ...(timestampUrl === undefined ? [] : [timestampAnchor(db, timestampUrl)]),
+    ...witnesses.map((witness) => witnessAnchor(db, parseWitness(witness.publicKey, witness.url))),
+  ];
+}
+
+/** The anchor that stores checkpoints as events, which are forwarded. */
+function createEventAnchor(db: Db, logger: Logger, config: Pick<Config, 'erasureKeyFile'>): Anchor {
+  const store = createRecordStore(db, logger, new AbortController().signal, config);
+  const kind = { messageType: 'OTHER', sentType: OWN_TYPES.checkpoint, origin: 'xiq-sink' } as const;
+  return eventAnchor((record) => store({ source: SOURCE, ...kind, records: [record] }));
+}
+
+/** How often an outdated database is reported again. */
+const REPEAT_MS = 60 * 60 * 1000;
+
+const WHAT_TO_DO = 'See "An older database" in docs/backup.md. Storing and forwarding go on meanwhile.';
+
+/** Keeps checkpoints outside of the database, where the settings say. A failure stops nothing else. */
+function startAnchoring({ db, config, logger }: Proving, started: AsyncDisposableStack): void {
+  const places = anchorsOf(config.anchors, db);
+  const events = createEventAnchor(db, logger, config);
+  const onFailure = (anchor: string, error: unknown) =>
+    logger.warn({ anchor }, `the checkpoint was not kept elsewhere: ${describeError(error)}`);
+  const file = path.join(config.dataDir, SEEN_FILE);
+  let told = 0;
+  const work = async () => {
+    const wrong = await keepSeen(db, file);
+    if (wrong !== undefined && Date.now() - told > REPEAT_MS) {
+      told = Date.now();
+      logger.error(`${wrong} ${WHAT_TO_DO}`);
+    }
+    await putCheckpoint(db, config.destinations.length === 0 ? places : [...places, events], onFailure);
+  };
+  const failure = 'checkpoints were not kept elsewhere';
+  repeatInBackground({ part: 'anchoring', failure, pauseMs: LOOK_INTERVAL_MS, work }, logger, started);
+}
+
+const VERIFY_INTERVAL_MS = 5_000;
+
+/** Verifies stored rows, some at a time. */
+function startVerifying({ db, logger }: Proving, started: AsyncDisposableStack): void {
+  const work = async () => {
+    const { altered, missing } = (await verifyNext(db)) ?? { altered: 0, missing: 0 };
+    if (altered + missing > 0) {
+      logger.error({ altered, missing }, 'stored rows are not what was sealed: run verify to see which');
+    }
+  };
+  const failure = 'stored rows were not verified';
+  repeatInBackground({ part: 'verification', failure, pauseMs: VERIFY_INTERVAL_MS, work }, logger, started);
+}

@@ -1,0 +1,32 @@
+import type { MessageType } from '../../events/domain.ts';
+import type { StatementKind } from '../../store/server/schema/seal-tables.ts';
+
+/** A difference, or a row that is gone for a reason on record. */
+export interface VerifyFinding {
+  readonly state: 'ALTERED' | 'MISSING' | 'INSERTED' | 'EXPIRED' | 'ERASED';
+  /** The row, or what else differs: leaves of the tree, a checkpoint, a file of an exported proof. */
+  readonly subject:
+    | 'event'
+    | 'delivery'
+    | 'deliveries'
+    | StatementKind
+    | 'leaves'
+    | 'checkpoint'
+    | 'time-stamp'
+    | 'anchor'
+    | 'file';
+  readonly detail: string;
+  readonly eventId?: string;
+  readonly deliveryId?: string;
+  /** Of a row that is sealed as statements: its id. Of a file: its path. */
+  readonly key?: string;
+  readonly occurredAt?: Date;
+  readonly source?: string;
+  readonly messageType?: MessageType;
+  readonly position?: number;
+  /** The leaves that it is about: from the first one up to, and without, the last. */
+  readonly leaves?: readonly [from: number, to: number];
+}
+
+/** Whether it differs from the seal without a reason on record. */
+export const isDifference = ({ state }: VerifyFinding) => state !== 'EXPIRED' && state !== 'ERASED';

@@ -1,0 +1,314 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { LRUCache } from 'lru-cache';
+import { isMissingFile, unlessMissing } from '../../lib/files/durable-file.ts';
+import { UsageError } from '../../lib/errors.ts';
+import { parseCheckpoints, type Checkpoint } from '../checkpoint.ts';
+import type { VerifyFinding } from './finding.ts';
+import { hashAt, leafHash, nodesOfTiles, rootAt, TILE_WIDTH, tileRoot } from '../merkle-tree.ts';
+import {
+  CHECKPOINTS,
+  hashesAt,
+  leafTiles,
+  MANIFEST,
+  parseManifest,
+  ROWS,
+  stampPaths,
+  tileBytes,
+  tilePath,
+  upperTiles,
+  type Manifest,
+} from '../proof-folder.ts';
+import { isSignedBy, parseVerifier, type NoteVerifier } from '../signed-note.ts';
+import { timeOfAnswer } from '../time-stamp.ts';
+
+type Report = (finding: VerifyFinding) => void;
+
+/** What an exported proof contains. */
+export interface FolderSummary {
+  /** Keys whose signatures the checkpoints have. */
+  readonly publicKeys: readonly string[];
+  /** Leaves of the tree. */
+  readonly size: number;
+  readonly intact: number;
+  /** Rows that were gone when the proof was exported. */
+  readonly absent: number;
+  /** Those that the tree agrees with. */
+  readonly checkpoints: number;
+  readonly timestamps: number;
+  readonly anchors: number;
+}
+
+/**
+ * Verifies an exported proof without a database: rows against leaves, leaves against the tree, the tree against checkpoints,
+ * time-stamps and anchors, and each file against the manifest. Calls back for each finding. Memory does not grow with the
+ * number of rows. Throws a UsageError if there is no manifest.
+ */
+export async function verifyFolder(
+  directory: string,
+  anchors: readonly Checkpoint[],
+  report: Report,
+  onLeaves: (done: number) => void,
+): Promise<FolderSummary> {
+  const folder = await openFolder(directory, report);
+  if (folder === undefined) {
+    return { publicKeys: [], size: 0, intact: 0, absent: 0, checkpoints: 0, timestamps: 0, anchors: 0 };
+  }
+  const { public_keys: publicKeys, size } = folder.manifest;
+  await checkFiles(folder);
+  const { sizes, ...heads } = await checkHeads(folder, anchors);
+  await checkTiles(folder, sizes);
+  return { publicKeys, size, ...(await checkRows(folder, onLeaves)), ...heads };
+}
+
+interface Folder {
+  readonly directory: string;
+  readonly manifest: Manifest;
+  readonly verifiers: readonly NoteVerifier[];
+  readonly report: Report;
+  /** Reads a tile; fewer bytes than it should have if it is damaged. */
+  readonly tile: (level: number, number: number) => Promise<Buffer>;
+}
+
+const TILES_KEPT = 64;
+
+async function openFolder(directory: string, report: Report): Promise<Folder | undefined> {
+  const text = await readFile(path.join(directory, MANIFEST), 'utf8').catch((error: unknown) => {
+    if (!isMissingFile(error)) throw error;
+    throw new UsageError(`${directory} has no ${MANIFEST}: it is not a complete export of a proof.`, {
+      cause: error,
+    });
+  });
+  try {
+    const manifest = parseManifest(text);
+    const verifiers = manifest.public_keys.map((key) => parseVerifier(key));
+    const tiles = new LRUCache<string, Buffer>({ max: TILES_KEPT });
+    const tile = async (level: number, number: number) => {
+      const name = tilePath(level, number, manifest.size);
+      const bytes =
+        tiles.get(name) ?? (await unlessMissing(readFile(path.join(directory, name)), Buffer.alloc(0)));
+      tiles.set(name, bytes);
+      return bytes;
+    };
+    return { directory, manifest, verifiers, report, tile };
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    report({ state: 'ALTERED', subject: 'file', key: MANIFEST, detail: error.message });
+    return undefined;
+  }
+}
+
+async function checkFiles({ directory, manifest, report }: Folder): Promise<void> {
+  for (const { path: name, bytes, sha256 } of manifest.files) {
+    const digest = createHash('sha256');
+    let found = 0;
+    try {
+      await pipeline(createReadStream(path.join(directory, name)), async (chunks: AsyncIterable<Buffer>) => {
+        for await (const chunk of chunks) {
+          digest.update(chunk);
+          found += chunk.length;
+        }
+      });
+    } catch (error) {
+      if (!isMissingFile(error)) throw error;
+      report({ state: 'MISSING', subject: 'file', key: name, detail: 'the manifest names it' });
+      continue;
+    }
+    if (found === bytes && digest.digest('hex') === sha256) continue;
+    const detail = 'it differs from its hash in the manifest';
+    report({ state: 'ALTERED', subject: 'file', key: name, detail });
+  }
+}
+
+/** Compares checkpoints, time-stamps and anchors with the tree. */
+async function checkHeads(folder: Folder, anchors: readonly Checkpoint[]) {
+  const { directory, manifest, verifiers, report } = folder;
+  const sizes: number[] = [];
+  const agreed = { checkpoint: 0, 'time-stamp': 0, anchor: 0 };
+  const compare = async (checkpoint: Checkpoint, subject: keyof typeof agreed) => {
+    const { size, root, origin } = checkpoint;
+    sizes.push(size);
+    if (origin === manifest.origin && (await rootOf(folder, size))?.equals(root) === true) {
+      agreed[subject] += 1;
+      return;
+    }
+    const detail = `the leaves are not those of the ${subject} of ${size} leaves`;
+    report({ state: 'ALTERED', subject, detail, leaves: [0, size] });
+  };
+  let largest = 0;
+  for await (const note of notesOf(path.join(directory, CHECKPOINTS))) {
+    const checkpoint = parsed(note);
+    if (checkpoint === undefined || !verifiers.some((verifier) => isSignedBy(note, verifier))) {
+      const detail = `a checkpoint is damaged, or its signature is wrong: ${note.slice(0, 80)}`;
+      report({ state: 'ALTERED', subject: 'checkpoint', detail });
+      continue;
+    }
+    largest = Math.max(largest, checkpoint.size);
+    await compare(checkpoint, 'checkpoint');
+  }
+  for (const size of stampSizes(manifest)) {
+    const { note, answer } = stampPaths(size);
+    const stamp = await readStamp(path.join(directory, note), path.join(directory, answer));
+    if (stamp?.size === size) await compare(stamp, 'time-stamp');
+    else report({ state: 'ALTERED', subject: 'time-stamp', key: answer, detail: 'it is damaged' });
+    largest = Math.max(largest, size);
+  }
+  if (largest !== manifest.size) {
+    const detail = `it has ${manifest.size} leaves, and the largest checkpoint or time-stamp has ${largest}`;
+    report({ state: 'ALTERED', subject: 'file', key: MANIFEST, detail });
+  }
+  const own = [...sizes];
+  for (const anchor of anchors) if (isCovered(manifest, own, anchor.size)) await compare(anchor, 'anchor');
+  const { checkpoint: checkpoints, 'time-stamp': timestamps } = agreed;
+  return { sizes: own, checkpoints, timestamps, anchors: agreed.anchor };
+}
+
+/** Whether the export has the tiles that it takes to compute the root of a tree of this size. */
+function isCovered({ size, leaves }: Manifest, sizes: readonly number[], wanted: number): boolean {
+  const tile = Math.floor(wanted / TILE_WIDTH);
+  return wanted <= size && (wanted % TILE_WIDTH === 0 || [...leafTiles(leaves, sizes)].includes(tile));
+}
+
+async function rootOf({ tile, manifest }: Folder, size: number): Promise<Buffer | undefined> {
+  if (size > manifest.size) return undefined;
+  try {
+    return await rootAt(nodesOfTiles(tile), size);
+  } catch (error) {
+    // The tiles are damaged, which is found by itself.
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+const stampSizes = ({ files }: Manifest) =>
+  files.flatMap(({ path: name }) => {
+    const size = /^time-stamps\/(?<size>\d+)\.tsr$/.exec(name)?.groups?.['size'];
+    return size === undefined ? [] : [Number(size)];
+  });
+
+function parsed(note: string): Checkpoint | undefined {
+  try {
+    const [checkpoint, ...others] = parseCheckpoints(note);
+    return others.length === 0 ? checkpoint : undefined;
+  } catch (error) {
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
+}
+
+async function readStamp(noteFile: string, answerFile: string): Promise<Checkpoint | undefined> {
+  try {
+    const note = await readFile(noteFile, 'utf8');
+    timeOfAnswer(await readFile(answerFile), note);
+    return parsed(note);
+  } catch (error) {
+    if (error instanceof TypeError || isMissingFile(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Compares each full tile with the hash that the level above has of it. The others are part of the root. */
+async function checkTiles({ manifest, tile, report }: Folder, sizes: readonly number[]): Promise<void> {
+  const { size, leaves } = manifest;
+  const check = async (level: number, number: number) => {
+    const bytes = await tile(level, number);
+    const name = tilePath(level, number, size);
+    if (bytes.length !== tileBytes(level, number, size)) {
+      const state = bytes.length === 0 ? 'MISSING' : 'ALTERED';
+      report({ state, subject: 'file', key: name, detail: 'its size is wrong' });
+      return;
+    }
+    if (number >= hashesAt(level + 1, size)) return;
+    const above = await tile(level + 1, Math.floor(number / TILE_WIDTH));
+    if (tileRoot(bytes).equals(hashAt(above, number % TILE_WIDTH))) return;
+    const width = TILE_WIDTH ** (level + 1);
+    const detail = `${name} differs from the level above it`;
+    report({ state: 'ALTERED', subject: 'leaves', detail, leaves: [number * width, (number + 1) * width] });
+  };
+  for (const number of leafTiles(leaves, sizes)) await check(0, number);
+  for (const [level, number] of upperTiles(size)) await check(level, number);
+}
+
+/** Compares rows with their leaves: there must be a line for each leaf, in their order. */
+async function checkRows({ directory, manifest, tile, report }: Folder, onLeaves: (done: number) => void) {
+  const counts = { intact: 0, absent: 0 };
+  const expected = leavesOf(manifest);
+  let done = 0;
+  for await (const line of linesOf(path.join(directory, ROWS))) {
+    const leaf = expected.next().value;
+    if (leaf === undefined) {
+      report({ state: 'INSERTED', subject: 'file', key: ROWS, detail: 'it has more lines than leaves' });
+      break;
+    }
+    const entry = entryOf(line, leaf);
+    const hashes = await tile(0, Math.floor(leaf / TILE_WIDTH));
+    if (entry === 'absent') counts.absent += 1;
+    else if (entry && leafHash(entry).equals(hashAt(hashes, leaf % TILE_WIDTH))) counts.intact += 1;
+    else {
+      const detail = 'the row differs from its leaf';
+      report({ state: 'ALTERED', subject: 'leaves', detail, leaves: [leaf, leaf + 1] });
+    }
+    done += 1;
+    onLeaves(done);
+  }
+  const missing = expected.next().value;
+  if (missing !== undefined) {
+    const detail = `${ROWS} has no line of it, nor of those after it`;
+    report({ state: 'MISSING', subject: 'leaves', detail, leaves: [missing, missing + 1] });
+  }
+  return counts;
+}
+
+function* leavesOf({ leaves }: Manifest): Generator<number, undefined> {
+  for (const [from, to] of leaves) for (let leaf = from; leaf < to; leaf += 1) yield leaf;
+}
+
+/** The entry of the tree that a line has: salt and row. Undefined if the line is not of the leaf. */
+function entryOf(line: Buffer, leaf: number): Buffer | 'absent' | undefined {
+  const prefix = Buffer.from(`${leaf} `);
+  if (!line.subarray(0, prefix.length).equals(prefix)) return undefined;
+  const rest = line.subarray(prefix.length);
+  if (rest.equals(Buffer.from('- -'))) return 'absent';
+  const salt = /^[\da-f]{32} $/.exec(rest.subarray(0, 33).toString('latin1'))?.[0];
+  return salt === undefined ? undefined : Buffer.concat([Buffer.from(salt, 'hex'), rest.subarray(33)]);
+}
+
+const NEWLINE = 10;
+
+/**
+ * The lines of a file as bytes: a row may contain any character that is not a line break of this kind. None if the file is
+ * missing, which is found by itself.
+ */
+async function* linesOf(file: string): AsyncGenerator<Buffer> {
+  if (!existsSync(file)) return;
+  let rest: Buffer[] = [];
+  const chunks: AsyncIterable<Uint8Array> = createReadStream(file);
+  for await (const chunk of chunks) {
+    let bytes = Buffer.from(chunk);
+    for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE)) {
+      yield Buffer.concat([...rest, bytes.subarray(0, end)]);
+      rest = [];
+      bytes = bytes.subarray(end + 1);
+    }
+    if (bytes.length > 0) rest.push(bytes);
+  }
+  if (rest.length > 0) yield Buffer.concat(rest);
+}
+
+/** The notes of a file: each has a text and signatures, with an empty line between, and another one before the next. */
+async function* notesOf(file: string): AsyncGenerator<string> {
+  let note = '';
+  for await (const bytes of linesOf(file)) {
+    const line = bytes.toString();
+    if (line === '' && note.includes('\n\n')) {
+      yield note;
+      note = '';
+    } else {
+      note += `${line}\n`;
+    }
+  }
+  if (note !== '') yield note;
+}

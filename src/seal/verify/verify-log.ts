@@ -1,0 +1,187 @@
+import type { RowCounts } from '../../store/seal/certificate.ts';
+import type { Db } from '../../store/server/database.ts';
+import { ALL_SOURCES } from '../../store/server/scope.ts';
+import { readSealState } from '../../store/seal/seal-log.ts';
+import {
+  countWaiting,
+  findMiscounted,
+  findStrayEvents,
+  readLeafHashes,
+  readRuns,
+  type RowFilter,
+  type SealRun,
+} from '../../store/seal/read-seals.ts';
+import { positionSince } from '../../store/log/read-log.ts';
+import { findStrayDeliveries, type DeliveryFilter } from '../../store/seal/sealed-deliveries.ts';
+import type { Positions } from '../../store/seal/sealed-rows.ts';
+import type { Checkpoint } from '../checkpoint.ts';
+import type { VerifyFinding } from './finding.ts';
+import { TILE_WIDTH } from '../merkle-tree.ts';
+import { checkEvents, readGoneReasons } from './verify-rows.ts';
+import type { GoneReasons, Leaves, RowChoice, RowResult } from './verify-rows.ts';
+import { checkStatements, compareStated } from './verify-statements.ts';
+import { createTreeCheck, type TreeResult } from './verify-tree.ts';
+
+/**
+ * What to verify, and against which checkpoints that were kept elsewhere. The range and the source choose rows; the tree is
+ * always verified whole.
+ */
+export interface VerifyOptions extends DeliveryFilter {
+  /** Hashes rows in this program, not in the database. */
+  readonly isFull?: boolean;
+  readonly anchors: readonly Checkpoint[];
+}
+
+export interface VerifySummary extends RowCounts, TreeResult {
+  /** Leaves of the tree. */
+  readonly size: number;
+}
+
+/** Leaves that are compared at once, and how many such chunks the database works on at a time. */
+const CHUNK = 32 * TILE_WIDTH;
+const AT_ONCE = 2;
+
+/** Statements are read whole: one of deliveries has up to 256 hashes, 25 kB. */
+const STATEMENTS_CHUNK = 32;
+
+/**
+ * Verifies rows against leaves, leaves against the tree, the tree against its checkpoints and the anchors, the counts
+ * of deliveries against rows, and the operator log, quarantine and gaps against what was sealed of them. Calls back for each finding; memory does not grow with the log.
+ */
+export async function verifyLog(
+  db: Db,
+  options: VerifyOptions,
+  onFinding: (finding: VerifyFinding) => void,
+  onLeaves: (done: number) => void,
+): Promise<VerifySummary> {
+  const { size, sealed, logged } = await readSealState(db);
+  const counts = { intact: 0, EXPIRED: 0, ERASED: 0, ALTERED: 0, MISSING: 0, INSERTED: 0 };
+  const report = (finding: VerifyFinding) => {
+    counts[finding.state] += 1;
+    onFinding(finding);
+  };
+  const tree = createTreeCheck(db, size, options.anchors, report);
+  const choice = { ...options, positions: await positionsOf(db, options) };
+  const reasons = await readGoneReasons(db);
+  for await (const { chunk, rows } of ahead(chunksOf(readRuns(db), size, report), (chunk) =>
+    checkChunk(db, chunk, choice, reasons),
+  )) {
+    counts.intact += rows.intact;
+    for (const finding of rows.findings) report(finding);
+    await tree.append(rows.leaves);
+    onLeaves(chunk.leaf + chunk.count);
+  }
+  const head = await tree.end();
+  const waiting = (await verifyOthers(db, options, report)) + (await compareStated(db, report));
+  const unsealed = logged.to - logged.from - (sealed.to - sealed.from);
+  return {
+    size,
+    intact: counts.intact,
+    expired: counts.EXPIRED,
+    erased: counts.ERASED,
+    altered: counts.ALTERED,
+    missing: counts.MISSING,
+    inserted: counts.INSERTED,
+    notSealedYet: Math.max(0, unsealed) + waiting,
+    ...head,
+  };
+}
+
+/** Rows that no leaf leads to. Returns how many the sequencer will still take. */
+async function verifyOthers(
+  db: Db,
+  { since, until, source }: VerifyOptions,
+  report: (finding: VerifyFinding) => void,
+): Promise<number> {
+  const scope = source === undefined ? ALL_SOURCES : [source];
+  for (const { receivedAt, ...event } of await findStrayEvents(db, scope, { since, until })) {
+    const detail = `it is not in the log; its time of arrival is ${receivedAt.toISOString()}`;
+    report({ state: 'INSERTED', subject: 'event', detail, ...event });
+  }
+  for (const { receivedAt, ...delivery } of await findStrayDeliveries(db, scope, { since, until })) {
+    const detail = `no leaf has it; its time of arrival is ${receivedAt.toISOString()}`;
+    report({ state: 'INSERTED', subject: 'delivery', detail, ...delivery });
+  }
+  for (const one of await findMiscounted(db, scope, { since, until })) {
+    const { deliveryId, expected, events, duplicates, quarantined, found } = one;
+    const detail = `it counts ${expected} expected = ${events} events + ${duplicates} duplicates + ${quarantined} quarantined; the tables have ${found} of its events`;
+    report({ state: 'ALTERED', subject: 'delivery', detail, deliveryId, source: one.source });
+  }
+  return countWaiting(db, scope, { since, until });
+}
+
+/** The positions of the events that were received in a range. */
+export async function positionsOf(db: Db, { since, until }: RowFilter): Promise<Positions> {
+  return {
+    from: since === undefined ? 0 : await positionSince(db, since),
+    to: until === undefined ? Number.MAX_SAFE_INTEGER : await positionSince(db, until),
+  };
+}
+
+/** Consecutive leaves, and what they are of; undefined if that is not known. */
+export interface Chunk extends Leaves {
+  readonly of: 'statements' | { readonly position: number } | undefined;
+}
+
+/** Compares leaves with what they are of. */
+export async function checkChunk(
+  db: Db,
+  { of, ...leaves }: Chunk,
+  choice: RowChoice & DeliveryFilter,
+  reasons: GoneReasons,
+): Promise<RowResult> {
+  if (of === 'statements') return checkStatements(db, leaves, choice, reasons.erased);
+  if (of !== undefined) return checkEvents(db, { ...leaves, ...of }, choice, reasons);
+  const { leaf, count } = leaves;
+  return { leaves: await readLeafHashes(db, leaf, leaf + count), intact: 0, findings: [] };
+}
+
+/** The leaves of the tree in their order. Reports leaves that no run accounts for. */
+export async function* chunksOf(
+  runs: AsyncIterable<SealRun>,
+  size: number,
+  report: (finding: VerifyFinding) => void,
+): AsyncGenerator<Chunk> {
+  let next = 0;
+  function* unknownUpTo(leaf: number): Generator<Chunk> {
+    if (leaf <= next) return;
+    const detail = 'the table log_seals does not say which rows they are of';
+    report({ state: 'MISSING', subject: 'leaves', detail, leaves: [next, leaf] });
+    yield* pieces({ leaf: next, count: leaf - next, of: undefined });
+    next = leaf;
+  }
+  for await (const { firstLeaf, leaves, firstPosition } of runs) {
+    if (firstLeaf >= size) break;
+    yield* unknownUpTo(firstLeaf);
+    const end = Math.min(firstLeaf + leaves, size);
+    const leaf = Math.max(next, firstLeaf);
+    const of = firstPosition === null ? 'statements' : { position: firstPosition + leaf - firstLeaf };
+    yield* pieces({ leaf, count: end - leaf, of });
+    next = Math.max(next, end);
+  }
+  yield* unknownUpTo(size);
+}
+
+function* pieces({ leaf, count, of }: Chunk): Generator<Chunk> {
+  const most = of === 'statements' ? STATEMENTS_CHUNK : CHUNK;
+  for (let done = 0; done < count; done += most) {
+    const part = typeof of === 'object' ? { position: of.position + done } : of;
+    yield { leaf: leaf + done, count: Math.min(most, count - done), of: part };
+  }
+}
+
+/** Works on some chunks at a time, and yields the results in their order. */
+async function* ahead(
+  chunks: AsyncIterable<Chunk>,
+  work: (chunk: Chunk) => Promise<RowResult>,
+): AsyncGenerator<{ readonly chunk: Chunk; readonly rows: RowResult }> {
+  const running: { readonly chunk: Chunk; readonly rows: Promise<RowResult> }[] = [];
+  for await (const chunk of chunks) {
+    const rows = work(chunk);
+    rows.catch(() => undefined);
+    running.push({ chunk, rows });
+    const first = running.length > AT_ONCE ? running.shift() : undefined;
+    if (first !== undefined) yield { chunk: first.chunk, rows: await first.rows };
+  }
+  for (const { chunk, rows } of running) yield { chunk, rows: await rows };
+}

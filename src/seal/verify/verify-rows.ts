@@ -1,0 +1,164 @@
+import type { Db, Trx } from '../../store/server/database.ts';
+import {
+  readDroppedMonths,
+  readErasedLeaves,
+  readLeafHashes,
+  readSalts,
+} from '../../store/seal/read-seals.ts';
+import type { DroppedMonth, ErasedLeaves } from '../../store/seal/read-seals.ts';
+import { hashEvents, readingSealed, readSealedEvents } from '../../store/seal/sealed-rows.ts';
+import type { EventHashes, Positions, SealedEvent } from '../../store/seal/sealed-rows.ts';
+import type { VerifyFinding } from './finding.ts';
+import { hashAt, HASH_BYTES, leafHash } from '../merkle-tree.ts';
+import { entryAt, saltAt } from '../stored-tree.ts';
+
+export interface Leaves {
+  readonly leaf: number;
+  readonly count: number;
+}
+
+/** Leaves of consecutive events, and the position of the first one. */
+export interface EventLeaves extends Leaves {
+  readonly position: number;
+}
+
+/** How rows compare with their leaves. */
+export interface RowResult {
+  /** The hashes of the leaves, as they are stored. */
+  readonly leaves: Buffer;
+  readonly intact: number;
+  readonly findings: readonly VerifyFinding[];
+}
+
+/** Which rows to compare. */
+export interface RowChoice {
+  readonly positions: Positions;
+  readonly source?: string | undefined;
+  /** Hashes rows in this program, not in the database. */
+  readonly isFull?: boolean | undefined;
+}
+
+/** What explains that rows are gone. */
+export interface GoneReasons {
+  readonly dropped: readonly DroppedMonth[];
+  readonly erased: readonly ErasedLeaves[];
+}
+
+/** Reads what explains that rows are gone. */
+export const readGoneReasons = async (db: Db): Promise<GoneReasons> => ({
+  dropped: await readDroppedMonths(db),
+  erased: await readErasedLeaves(db),
+});
+
+/**
+ * The id of the erasure that deleted a row; undefined if none did. Who only claims an erasure has not deleted the salt, with which
+ * a guess of the row could be confirmed.
+ */
+export function erasureOf(leaf: number, salt: Buffer, erased: readonly ErasedLeaves[]): string | undefined {
+  if (!salt.every((byte) => byte === 0)) return undefined;
+  return erased.find(({ from, to }) => from <= leaf && leaf < to)?.erasure;
+}
+
+/** The detail of a finding. */
+export const erasedBy = (erasure: string) => `erased lawfully: erasure ${erasure}`;
+
+/** Compares events with their leaves. Retention and erasures explain missing rows. */
+export async function checkEvents(
+  db: Db,
+  { leaf, count, position }: EventLeaves,
+  choice: RowChoice,
+  reasons: GoneReasons,
+): Promise<RowResult> {
+  return readingSealed(db, async (trx) => {
+    const leaves = await readLeafHashes(trx, leaf, leaf + count);
+    const [from, to] = [
+      Math.max(position, choice.positions.from),
+      Math.min(position + count, choice.positions.to),
+    ];
+    if (from >= to) return { leaves, intact: 0, findings: [] };
+    const skipped = from - position;
+    const salts = await readSalts(trx, leaf + skipped, leaf + skipped + to - from);
+    const hash = choice.isFull === true ? hashHere : hashEvents;
+    const found = await hash(trx, { from, to }, salts, choice.source);
+    const isDifferent = (at: number, index: number) =>
+      !hashAt(found.hashes, index).equals(hashAt(leaves, at - position));
+    const different = new Set(found.positions.filter(isDifferent));
+    const lost = choice.source === undefined ? without(from, to, found.positions) : [];
+    const leafOf = (at: number) => leaf + at - position;
+    const rows = await readDifferent(trx, different, choice.source);
+    const findings = [
+      ...lost.map((at) => lostEntry(at, leafOf(at))),
+      ...rows.map((row) => explain(row, leafOf(row.position), saltAt(salts, row.position - from), reasons)),
+    ];
+    return { leaves, intact: found.positions.length - different.size, findings };
+  });
+}
+
+/** Hashes rows in this program: the database only has to send them. */
+async function hashHere(trx: Trx, range: Positions, salts: Buffer, source?: string): Promise<EventHashes> {
+  const events = await readSealedEvents(trx, range, source);
+  const hashes = events.map(({ position, record }) =>
+    leafHash(entryAt(salts, position - range.from, record)),
+  );
+  return { hashes: Buffer.concat(hashes), positions: events.map(({ position }) => position) };
+}
+
+/** Reads the rows that differ, those beside each other together. */
+async function readDifferent(
+  trx: Trx,
+  different: ReadonlySet<number>,
+  source: string | undefined,
+): Promise<readonly SealedEvent[]> {
+  const rows: SealedEvent[] = [];
+  let range: Positions | undefined;
+  for (const position of [...different, Infinity]) {
+    if (range !== undefined && position > range.to + HASH_BYTES) {
+      rows.push(...(await readSealedEvents(trx, range, source)));
+      range = undefined;
+    }
+    range = { from: range?.from ?? position, to: position + 1 };
+  }
+  return rows.filter(({ position }) => different.has(position));
+}
+
+/** The positions of a range that are not in a list in ascending order. */
+function without(from: number, to: number, positions: readonly number[]): readonly number[] {
+  if (positions.length === to - from) return [];
+  const found = new Set(positions);
+  return Array.from({ length: to - from }, (_, index) => from + index).filter((at) => !found.has(at));
+}
+
+const lostEntry = (position: number, leaf: number): VerifyFinding => ({
+  state: 'MISSING',
+  subject: 'event',
+  detail: 'the log has no entry at this position',
+  position,
+  leaves: [leaf, leaf + 1],
+});
+
+function explain(
+  { record, position, eventId, occurredAt, source, messageType }: SealedEvent,
+  leaf: number,
+  salt: Buffer,
+  { dropped, erased }: GoneReasons,
+): VerifyFinding {
+  const event = {
+    subject: 'event',
+    position,
+    ...(eventId !== null && { eventId }),
+    ...(occurredAt !== null && { occurredAt }),
+    source,
+    messageType,
+    leaves: [leaf, leaf + 1],
+  } as const;
+  if (record !== null) return { state: 'ALTERED', detail: 'the row differs from its leaf', ...event };
+  const erasure = eventId === null ? erasureOf(leaf, salt, erased) : undefined;
+  if (erasure !== undefined) return { state: 'ERASED', detail: erasedBy(erasure), ...event };
+  const month = dropped.find(
+    (one) =>
+      one.messageType === messageType && occurredAt !== null && one.from <= occurredAt && occurredAt < one.to,
+  );
+  return month === undefined
+    ? { state: 'MISSING', detail: 'the row is gone', ...event }
+    : { state: 'EXPIRED', detail: `retention dropped the month: gap ${month.record}`, ...event };
+}

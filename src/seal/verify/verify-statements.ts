@@ -1,0 +1,103 @@
+import type { Db } from '../../store/server/database.ts';
+import { readLeafHashes, readSalts, type ErasedLeaves } from '../../store/seal/read-seals.ts';
+import { readingSealed } from '../../store/seal/sealed-rows.ts';
+import { compareDeliveries, countUnsealedDeliveries } from '../../store/seal/sealed-deliveries.ts';
+import type { DeliveryFilter, DifferentDelivery } from '../../store/seal/sealed-deliveries.ts';
+import {
+  countQueuedStatements,
+  findForbiddenChanges,
+  findStatedDifferences,
+  readStatements,
+  type SealedStatement,
+} from '../../store/seal/statements.ts';
+import { STATEMENT_KINDS } from '../../store/server/schema/seal-tables.ts';
+import type { VerifyFinding } from './finding.ts';
+import { hashAt, leafHash } from '../merkle-tree.ts';
+import { entryAt, saltAt } from '../stored-tree.ts';
+import { erasedBy, erasureOf, type Leaves, type RowResult } from './verify-rows.ts';
+
+/** Compares statements with their leaves, and the deliveries of such as are tiles of them with their hashes. */
+export async function checkStatements(
+  db: Db,
+  { leaf, count }: Leaves,
+  filter: DeliveryFilter,
+  erased: readonly ErasedLeaves[],
+): Promise<RowResult> {
+  const leaves = await readLeafHashes(db, leaf, leaf + count);
+  const salts = await readSalts(db, leaf, leaf + count);
+  const found = new Map((await readStatements(db, leaf, leaf + count)).map((one) => [one.leaf, one]));
+  const findings: VerifyFinding[] = [];
+  const tiles: SealedStatement[] = [];
+  let intact = 0;
+  for (let index = 0; index < count; index += 1) {
+    const at = leaf + index;
+    const statement = found.get(at);
+    const erasure = statement === undefined ? erasureOf(at, saltAt(salts, index), erased) : undefined;
+    if (erasure !== undefined) {
+      findings.push({ state: 'ERASED', subject: 'leaves', detail: erasedBy(erasure), leaves: [at, at + 1] });
+    } else if (statement === undefined) {
+      const detail = 'its leaf has no statement in the table log_statements';
+      findings.push({ state: 'MISSING', subject: 'leaves', detail, leaves: [at, at + 1] });
+    } else if (
+      !leafHash(entryAt(salts, index, statement.record)).equals(hashAt(leaves, index)) ||
+      !isNamedBy(statement.record, statement.kind, statement.key)
+    ) {
+      const { kind, key } = statement;
+      const detail = 'what was sealed of it differs from its leaf';
+      findings.push({ state: 'ALTERED', subject: kind, key, detail, leaves: [at, at + 1] });
+    } else if (statement.kind === 'deliveries') tiles.push(statement);
+    else intact += 1;
+  }
+  const deliveries = await checkDeliveries(db, tiles, filter);
+  return { leaves, intact: intact + deliveries.intact, findings: [...findings, ...deliveries.findings] };
+}
+
+/** Tiles of deliveries that are compared by one statement. */
+const TILES_AT_ONCE = 32;
+
+async function checkDeliveries(db: Db, tiles: readonly SealedStatement[], filter: DeliveryFilter) {
+  const findings: VerifyFinding[] = [];
+  let intact = 0;
+  for (let done = 0; done < tiles.length; done += TILES_AT_ONCE) {
+    const some = tiles.slice(done, done + TILES_AT_ONCE);
+    const records = some.map(({ record }) => record);
+    const { compared, different } = await readingSealed(db, (trx) => compareDeliveries(trx, records, filter));
+    intact += compared - different.length;
+    findings.push(...different.map((one) => describeDelivery(one, some[one.tile]?.leaf ?? 0)));
+  }
+  return { intact, findings };
+}
+
+function describeDelivery({ deliveryId, source, dropped }: DifferentDelivery, leaf: number): VerifyFinding {
+  const about = { subject: 'delivery', deliveryId, leaves: [leaf, leaf + 1] } as const;
+  if (source !== null) return { state: 'ALTERED', detail: 'the row differs from its leaf', source, ...about };
+  return dropped === null
+    ? { state: 'MISSING', detail: 'the row is gone', ...about }
+    : { state: 'EXPIRED', detail: `retention dropped the month: operation ${dropped}`, ...about };
+}
+
+/** The columns of kind and key only lead to the statement: what counts is what the leaf has. */
+function isNamedBy(record: string, kind: string, key: string): boolean {
+  const stated: unknown = JSON.parse(record);
+  return Array.isArray(stated) && stated[0] === kind && String(stated[2]) === key;
+}
+
+/** Compares rows with their last statements, and statements of a row with each other. Returns how many rows wait to be sealed. */
+export async function compareStated(db: Db, report: (finding: VerifyFinding) => void): Promise<number> {
+  for (const kind of STATEMENT_KINDS) {
+    for (const { key, leaf, isGone } of await readingSealed(db, (trx) => findStatedDifferences(trx, kind))) {
+      if (leaf === null) {
+        report({ state: 'INSERTED', subject: kind, key, detail: 'it was never queued to be sealed' });
+        continue;
+      }
+      const state = isGone ? 'MISSING' : 'ALTERED';
+      const detail = isGone ? 'the row is gone' : 'the row differs from what was sealed of it last';
+      report({ state, subject: kind, key, detail, leaves: [leaf, leaf + 1] });
+    }
+    for (const { key, leaf } of await findForbiddenChanges(db, kind)) {
+      const detail = 'it was changed in a way that this program does not allow, and sealed after that';
+      report({ state: 'ALTERED', subject: kind, key, detail, leaves: [leaf ?? 0, (leaf ?? 0) + 1] });
+    }
+  }
+  return (await countQueuedStatements(db)) + (await countUnsealedDeliveries(db));
+}

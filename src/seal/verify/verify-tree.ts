@@ -1,0 +1,170 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { timestampsBetween, type StoredTimestamp } from '../../store/seal/anchors.ts';
+import type { Db } from '../../store/server/database.ts';
+import { checkpointsAfter, readTile, type StoredCheckpoint } from '../../store/seal/seal-log.ts';
+import { parseCheckpoints, type Checkpoint } from '../checkpoint.ts';
+import type { VerifyFinding } from './finding.ts';
+import { createFrontier, hashAt, HASH_BYTES, TILE_WIDTH } from '../merkle-tree.ts';
+import { isSignedBy, parseVerifier } from '../signed-note.ts';
+import { timeOfAnswer } from '../time-stamp.ts';
+
+type Report = (finding: VerifyFinding) => void;
+
+export interface TreeResult {
+  readonly checkpoints: number;
+  /** Time of the first checkpoint that the tree agrees with. */
+  readonly sealedSince: Date | undefined;
+  /** Time-stamps of an authority that the tree agrees with. */
+  readonly timestamps: number;
+  readonly anchors: number;
+  /** Leaves below this size are in an anchor that the tree agrees with. */
+  readonly anchoredSize: number;
+}
+
+/** Starts to compute a tree of `size` leaves from them, and to compare it with the stored tiles, the checkpoints and the anchors. */
+export function createTreeCheck(db: Db, size: number, anchors: readonly Checkpoint[], report: Report) {
+  const nodes: { readonly level: number; readonly index: number; readonly node: Buffer }[] = [];
+  const frontier = createFrontier((level, index, node) => {
+    if (level > 0) nodes.push({ level, index, node });
+  });
+  const readNode = storedNodes(db);
+  const heads = createHeads(db, anchors, report);
+  const agreed = { checkpoint: 0, 'time-stamp': 0, anchor: 0 };
+  let [agreedSize, anchoredSize, differs] = [0, 0, false];
+  let sealedSince: Date | undefined;
+
+  function compare({ checkpoint, subject }: Head): void {
+    if (frontier.root().equals(checkpoint.root)) {
+      agreed[subject] += 1;
+      agreedSize = checkpoint.size;
+      if (subject === 'anchor') anchoredSize = checkpoint.size;
+      sealedSince ??= checkpoint.time;
+      return;
+    }
+    // All later checkpoints differ, too: they contain the same leaves.
+    if (differs && subject === 'checkpoint') return;
+    differs = true;
+    const detail = `the leaves are not those of the ${subject}${timeOf(checkpoint)}`;
+    report({ state: 'ALTERED', subject, detail, leaves: [agreedSize, checkpoint.size] });
+  }
+
+  async function compareTiles(): Promise<void> {
+    for (const { level, index, node } of nodes.splice(0)) {
+      if (node.equals(await readNode(level, index))) continue;
+      const width = TILE_WIDTH ** level;
+      const detail = `the leaves are not those of the tree's tiles of level ${level}`;
+      report({ state: 'ALTERED', subject: 'leaves', detail, leaves: [index * width, (index + 1) * width] });
+    }
+  }
+
+  return {
+    /** Adds the hashes of the next leaves. */
+    async append(leaves: Buffer): Promise<void> {
+      for (let index = 0; index < leaves.length / HASH_BYTES; index += 1) {
+        frontier.append(hashAt(leaves, index));
+        while (frontier.size() === (await heads.nextSize())) compare(heads.take());
+        if (index % TILE_WIDTH === 0) await nextTurn();
+      }
+      await compareTiles();
+    },
+    /** After the last leaf. */
+    async end(): Promise<TreeResult> {
+      while ((await heads.nextSize()) !== undefined) {
+        const { checkpoint, subject } = heads.take();
+        const detail = `the tree has ${size} leaves, the ${subject}${timeOf(checkpoint)} has ${checkpoint.size}`;
+        report({ state: 'MISSING', subject, detail, leaves: [size, checkpoint.size] });
+      }
+      const { checkpoint: checkpoints, 'time-stamp': timestamps, anchor: anchored } = agreed;
+      return { checkpoints, sealedSince, timestamps, anchors: anchored, anchoredSize };
+    },
+  };
+}
+
+const timeOf = ({ time }: Checkpoint) => (time === undefined ? '' : ` of ${time.toISOString()}`);
+
+/** A signed head to compare the tree with. */
+interface Head {
+  readonly checkpoint: Checkpoint;
+  readonly subject: 'checkpoint' | 'time-stamp' | 'anchor';
+}
+
+const PAGE = 1_000;
+
+/** All heads by size: the stored checkpoints and time-stamps, a page at a time, and the anchors. */
+function createHeads(db: Db, anchors: readonly Checkpoint[], report: Report) {
+  const kept = anchors
+    .filter(({ size }) => size > 0)
+    .map((checkpoint): Head => ({ checkpoint, subject: 'anchor' }));
+  let heads = kept.toSorted(bySize);
+  let [readTo, isRead] = [0, false];
+  async function readPage(): Promise<void> {
+    const page = await checkpointsAfter(db, readTo, PAGE);
+    const from = readTo;
+    isRead = page.length < PAGE;
+    readTo = page.at(-1)?.size ?? readTo;
+    const stamps = await timestampsBetween(db, from, isRead ? Number.MAX_SAFE_INTEGER : readTo);
+    const valid = [
+      ...page.flatMap((stored) => readStored(stored, report)),
+      ...stamps.flatMap((stamp) => readStamp(stamp, report)),
+    ];
+    heads = [...heads, ...valid].toSorted(bySize);
+  }
+  return {
+    /** Size of the next head; undefined after the last one. */
+    async nextSize(): Promise<number | undefined> {
+      while (!isRead && (heads[0]?.checkpoint.size ?? Infinity) > readTo) await readPage();
+      return heads[0]?.checkpoint.size;
+    },
+    take(): Head {
+      const head = heads.shift();
+      if (head === undefined) throw new RangeError('there is no head left');
+      return head;
+    },
+  };
+}
+
+const bySize = (a: Head, b: Head) => a.checkpoint.size - b.checkpoint.size;
+
+/** The head of a stored checkpoint, unless it is damaged. */
+function readStored({ size, madeAt, note, publicKey }: StoredCheckpoint, report: Report): readonly Head[] {
+  try {
+    const [checkpoint] = parseCheckpoints(note);
+    if (checkpoint?.size === size && isSignedBy(note, parseVerifier(publicKey))) {
+      return [{ checkpoint, subject: 'checkpoint' }];
+    }
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+  }
+  const detail = `the checkpoint of ${madeAt.toISOString()} at size ${size} is damaged, or its signature is wrong`;
+  report({ state: 'ALTERED', subject: 'checkpoint', detail });
+  return [];
+}
+
+/** The head of a stored time-stamp, unless it is damaged. */
+function readStamp({ size, madeAt, note, token }: StoredTimestamp, report: Report): readonly Head[] {
+  try {
+    const [checkpoint] = parseCheckpoints(note);
+    if (checkpoint?.size === size && timeOfAnswer(token, note).getTime() === madeAt.getTime()) {
+      return [{ checkpoint, subject: 'time-stamp' }];
+    }
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+  }
+  const detail = `the time-stamp of ${madeAt.toISOString()} at size ${size} is damaged`;
+  report({ state: 'ALTERED', subject: 'time-stamp', detail });
+  return [];
+}
+
+/** Reads stored nodes above the leaves, from left to right: of each level one tile is kept. */
+function storedNodes(db: Db) {
+  const kept = new Map<number, { readonly number: number; readonly hashes: Buffer }>();
+  return async (level: number, index: number): Promise<Buffer> => {
+    const number = Math.floor(index / TILE_WIDTH);
+    let tile = kept.get(level);
+    if (tile?.number !== number) {
+      tile = { number, hashes: await readTile(db, level, number) };
+      kept.set(level, tile);
+    }
+    return hashAt(tile.hashes, index % TILE_WIDTH);
+  };
+}

@@ -1,0 +1,143 @@
+import { startAlerting } from '../alerts/start-alerting.ts';
+import { destinationNames } from '../config/destinations.ts';
+import { forwardsIn, storesIn, type Role } from '../config/roles.ts';
+import { startGdprErasures } from '../erasure/erase-person.ts';
+import { startForwardings } from '../forward/start-forwardings.ts';
+import { startStoring, type StoringOptions } from '../handlers/start-storing.ts';
+import { startInventory } from '../inventory/refresh.ts';
+import { startSilenceWatch } from '../observe/silence/silence-watch.ts';
+import { startHistorySweep } from '../reconcile/start-history-sweep.ts';
+import { startReporting } from '../reports/send-due-reports.ts';
+import { startProving } from '../seal/start-proving.ts';
+import { startSequencing } from '../seal/sequencer.ts';
+import { startCounting } from '../store/counts/start-counting.ts';
+import { adoptServer } from '../store/log/extend-log.ts';
+import { startMaintenance } from '../store/partitions/start-maintenance.ts';
+import { startQuarantineLimits } from '../store/quarantine/limit-quarantine.ts';
+import { checkDatabase, openPartDatabase, type Db } from '../store/server/database.ts';
+import { startReaderLimits } from '../store/server/roles/limit-readers.ts';
+import { FIRST_MIGRATION } from '../store/server/schema/migrations.ts';
+import { startIndexBuilding } from '../store/server/schema/build-indexes.ts';
+import type { LiveSettings } from './live-settings.ts';
+import type { Observation } from './observation.ts';
+import { prepareTables } from './open-store.ts';
+import type { Start } from './start-with-database.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import { maskConfig, type Config } from '../config/config.ts';
+import { lastEnded, recordEnded } from '../store/access/operator-log.ts';
+
+interface RoleParts extends Omit<StoringOptions, 'config' | 'observation'> {
+  readonly live: LiveSettings;
+  readonly observation: Observation;
+}
+
+/** The parts of a role that need the database. They bring its tables up to date first, or check them. */
+export function startRoleParts(role: Role, parts: RoleParts): Start {
+  const { live, databaseUrl, db, observation, logger } = parts;
+  const { config } = live;
+  const { startSteps: steps } = observation;
+  return async (started, signal) => {
+    const applied = await steps.run('migrations', () => prepareTables(config, databaseUrl, db, signal));
+    if (applied.includes(FIRST_MIGRATION)) logger.debug({ applied }, 'database created');
+    else if (applied.length > 0) logger.info({ applied }, 'database migrated');
+    await recordStart(db, config, role);
+    signal.throwIfAborted();
+    await steps.run('continuing the log', () => adoptServer(db));
+    startSequencing(openPartDatabase('the log', 'log', parts, started), logger, started);
+    if (storesIn(role)) {
+      await steps.run('start of the worker', async () => {
+        await startUpkeep(parts, started);
+        await startStoring({ ...parts, config }, started);
+      });
+      startOnClouds(parts, started);
+      const sealing = openPartDatabase('the seal', 'sealing', parts, started);
+      startProving({ db: sealing, config, logger }, started);
+    }
+    signal.throwIfAborted();
+    if (forwardsIn(role)) await steps.run('start of forwarding', () => startSending(parts, started));
+    steps.done();
+  };
+}
+
+/** Maintains the tables, counts what they contain, and watches for silences. */
+async function startUpkeep(
+  { live: { config }, databaseUrl, db, observation, logger }: RoleParts,
+  started: AsyncDisposableStack,
+): Promise<void> {
+  const { databaseDirectUrl: directUrl } = config;
+  if (config.migrates) startIndexBuilding({ db, databaseUrl, directUrl, logger }, started);
+  const destinations = () => destinationNames(config.forwarding);
+  const { onBlocked, onQuarantineDropped: onDropped } = observation;
+  await startMaintenance({ db, config, destinations, onBlocked, logger }, started);
+  startCounting(db, logger, started);
+  const watch = startSilenceWatch(db, logger, started);
+  observation.followArrivals(() => watch.latest());
+  startQuarantineLimits({ db, config, onDropped, logger }, started);
+  startReaderLimits(db, logger, started);
+  startGdprErasures({ db, config, logger }, started);
+}
+
+/** Reads the logs and the inventory of the sources that have an API. */
+function startOnClouds(parts: RoleParts, started: AsyncDisposableStack): void {
+  const { live, observation, logger } = parts;
+  const { config, knowsStored } = live;
+  const sources = { config, knowsStored, logger };
+  const { history, erasureKeyFile } = config;
+  if (history.sweeps) {
+    const db = openPartDatabase('the history', 'storing', parts, started);
+    const observer = observation.deliveries;
+    startHistorySweep({ db, sources, toleranceMs: history.toleranceMs, erasureKeyFile, observer }, started);
+  }
+  if (config.inventory !== 'off') {
+    const db = openPartDatabase('the inventory', 'storing', parts, started);
+    startInventory({ db, sources }, started);
+  }
+}
+
+/** Forwards events, and what is made of them: alerts and reports. */
+async function startSending(parts: RoleParts, started: AsyncDisposableStack): Promise<void> {
+  const { live, observation, logger } = parts;
+  const { config, follow } = live;
+  const forwarding = openPartDatabase('the forwarder', 'forwarding', parts, started);
+  observation.addPool('forwarding', () => checkDatabase(forwarding), started);
+  await startForwardings(
+    { db: forwarding, config, follow, observer: observation.forwarding, logger },
+    started,
+  );
+  const alerting = openPartDatabase('the alert rules', 'forwarding', parts, started);
+  startAlerting({ db: alerting, config, onAlert: observation.onAlert, logger }, started);
+  const reporting = openPartDatabase('the reports', 'console', parts, started);
+  startReporting({ db: reporting, config, logger }, started);
+}
+
+/**
+ * Records a start of the service in the operator log, with its settings without secrets, and what differs from the last
+ * start of this role.
+ */
+export async function recordStart(db: Db, config: Config, role: Role): Promise<void> {
+  // As the log returns them: without those that are not set.
+  const settings = anyObject.parse(JSON.parse(JSON.stringify(maskConfig(config))));
+  const last = await lastEnded(db, 'service.start', role);
+  const operator = { name: 'xiq-sink', via: 'system' } as const;
+  const changed = last === undefined ? undefined : differencesOf(last['settings'], settings);
+  const details = changed === undefined ? {} : { changed };
+  await recordEnded(
+    db,
+    { operator, action: 'service.start', subject: role, details },
+    { outcome: 'done', result: { settings } },
+  );
+}
+
+const anyObject = z.record(z.string(), z.unknown());
+
+/** Each setting that differs, with its old and new value; null if it was or is not set. */
+function differencesOf(before: unknown, after: Readonly<Record<string, unknown>>) {
+  const old = anyObject.catch({}).parse(before);
+  const names = [...new Set([...Object.keys(old), ...Object.keys(after)])];
+  return Object.fromEntries(
+    names
+      .filter((name) => !isDeepStrictEqual(old[name], after[name]))
+      .map((name) => [name, { from: old[name] ?? null, to: after[name] ?? null }]),
+  );
+}

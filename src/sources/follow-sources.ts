@@ -1,0 +1,110 @@
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import pTimeout from 'p-timeout';
+import type { Logger } from 'pino';
+import { z } from 'zod';
+import { sourceDefinition, type StoredSource } from './stored-sources.ts';
+import { isMissingFile } from '../lib/files/durable-file.ts';
+import { describeError } from '../lib/errors.ts';
+import { makePrivateDirectory } from '../lib/files/private-directory.ts';
+import { openLimited } from '../store/server/database.ts';
+import { readSourcesRevision } from '../store/sources/sources.ts';
+import { closeLogged } from '../lib/close-logged.ts';
+import { readStoredSources } from './join-sources.ts';
+import { repeat } from '../lib/repeat.ts';
+import { receivesIn, type Role } from '../config/roles.ts';
+
+/** A new source is known within this time everywhere. LISTEN would be faster, and no pooler of transactions carries it. */
+const INTERVAL_MS = 500;
+
+/** How long a start waits for the sources of a database that it has never read. */
+const FIRST_TIMEOUT_MS = 2_000;
+
+interface FollowOptions {
+  readonly dataDir: string;
+  readonly useStored: (sources: readonly StoredSource[]) => void;
+  /** Is called before each look: old secrets may have ended. */
+  readonly refresh: () => void;
+  /** Undefined: this process knows only the sources of the settings. */
+  readonly databaseUrl: string | undefined;
+  readonly role: Role;
+  readonly logger: Logger;
+}
+
+const keptSchema = z.array(
+  z.object({
+    name: z.string(),
+    definition: sourceDefinition,
+    oldSecretsUntil: z.coerce.date().nullable(),
+    isDisabled: z.boolean(),
+  }),
+);
+
+/**
+ * Follows the sources in the database. While it is away, those that are known stay in force, also across a restart: they
+ * are kept in the data directory as the database has them, without readable secrets.
+ */
+export async function followSources(
+  { dataDir, useStored, refresh, databaseUrl, role, logger }: FollowOptions,
+  opened: AsyncDisposableStack,
+): Promise<void> {
+  if (databaseUrl === undefined) {
+    if (receivesIn(role)) {
+      logger.info('DATABASE_URL is not set: this process accepts deliveries of the sources in the settings');
+    }
+    useStored([]);
+    return;
+  }
+  const file = path.join(dataDir, 'sources.json');
+  const db = openLimited('reporting', databaseUrl, (error) =>
+    logger.debug(`the connection for sources was lost: ${describeError(error)}`),
+  );
+  const kept = receivesIn(role) ? await readKept(file, logger) : undefined;
+  if (kept !== undefined) useStored(kept);
+  let isAway = false;
+  let revision: number | undefined;
+
+  async function look(): Promise<void> {
+    refresh();
+    const latest = await readSourcesRevision(db);
+    if (isAway) logger.info('the sources in the database are read again');
+    isAway = false;
+    if (latest === revision) return;
+    const sources = latest === 0 ? [] : await readStoredSources(db);
+    useStored(sources);
+    revision = latest;
+    if (!receivesIn(role)) return;
+    await keep(sources, file).catch((error: unknown) =>
+      logger.warn(`can't keep the sources of the database in ${file}: ${describeError(error)}`),
+    );
+  }
+
+  const { promise: firstEnd, resolve: endFirst } = Promise.withResolvers<void>();
+  const looking = repeat({
+    pauseMs: INTERVAL_MS,
+    work: () => look().finally(endFirst),
+    onError(error) {
+      if (!isAway) logger.warn(`can't read sources, the known ones stay in force: ${describeError(error)}`);
+      isAway = true;
+    },
+  });
+  opened.defer(closeLogged(logger, 'database of sources', () => db.destroy()));
+  opened.defer(closeLogged(logger, 'reading of sources', () => looking.stop()));
+  if (kept === undefined) await pTimeout(firstEnd, { milliseconds: FIRST_TIMEOUT_MS, message: false });
+}
+
+async function readKept(file: string, logger: Logger): Promise<readonly StoredSource[] | undefined> {
+  try {
+    return keptSchema.parse(JSON.parse(await readFile(file, 'utf8')));
+  } catch (error) {
+    if (!isMissingFile(error)) logger.warn(`can't read the sources kept in ${file}: ${describeError(error)}`);
+    return undefined;
+  }
+}
+
+async function keep(sources: readonly StoredSource[], file: string): Promise<void> {
+  await makePrivateDirectory(path.dirname(file));
+  const temporary = `${file}.${process.pid}`;
+  await writeFile(temporary, JSON.stringify(sources), { mode: 0o600 });
+  await rename(temporary, file);
+}

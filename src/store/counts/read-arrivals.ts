@@ -1,0 +1,215 @@
+import { COUNTS, IS_NOT_COUNTED, SUMS } from './roll-up-arrivals.ts';
+import { sql } from 'kysely';
+import { MESSAGE_TYPES, type MessageType, type UNKNOWN_MESSAGE_TYPE } from '../../events/domain.ts';
+import type { Db, Trx } from '../server/database.ts';
+import { inScope, isSource, type Scope } from '../server/scope.ts';
+import { allRows, firstRow, run } from '../server/statement.ts';
+
+/** A range of arrival times, and the width of its buckets. */
+export interface ArrivalRange {
+  /** Inclusive. Buckets that begin before it are left out, so it should be a multiple of the width. */
+  readonly since: Date;
+  /** Exclusive. */
+  readonly until: Date;
+  /** Width of a bucket: a multiple of 60. Buckets begin at multiples of it since the epoch, in UTC. */
+  readonly bucketSeconds: number;
+  /** Undefined: all sources together. */
+  readonly source?: string | undefined;
+}
+
+/** The arrivals of one message type in one bucket. */
+export interface Arrival {
+  /** Start of the bucket. */
+  readonly bucket: Date;
+  readonly messageType: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
+  readonly deliveries: number;
+  readonly records: number;
+  /** Rows written. */
+  readonly events: number;
+  readonly duplicates: number;
+  readonly quarantined: number;
+  /** Total size of the bodies as they were received. */
+  readonly bytes: number;
+}
+
+/**
+ * The arrivals in a range, by time and message type. Empty buckets are left out. Arrivals older than 14 days are
+ * counted by the hour: with a finer width, the first bucket of an hour contains all of it.
+ */
+export async function readArrivals(db: Db, scope: Scope, range: ArrivalRange): Promise<Arrival[]> {
+  const { since, until, bucketSeconds, source } = range;
+  return db
+    .selectFrom('arrivals')
+    .select(sql<Date>`date_bin(make_interval(secs => ${bucketSeconds}), bucket, 'epoch')`.as('bucket'))
+    .select('message_type as messageType')
+    .select((row) =>
+      (['deliveries', 'records', 'events', 'duplicates', 'quarantined', 'bytes'] as const).map((name) =>
+        row.cast<number>(row.fn.sum(name), 'float8').as(name),
+      ),
+    )
+    .where('bucket', '>=', since)
+    .where('bucket', '<', until)
+    .where(inScope(scope))
+    .where(isSource(source))
+    .groupBy(sql`1, 2`)
+    .orderBy(sql`1, 2`)
+    .execute();
+}
+
+/** All arrivals of one source and message type so far. */
+export interface ArrivalSum {
+  readonly source: string;
+  readonly messageType: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
+  readonly deliveries: number;
+  /** The number of rows that the deliveries must account for: one for each record, or observation. */
+  readonly expected: number;
+  readonly events: number;
+  readonly duplicates: number;
+  readonly quarantined: number;
+  /** Deliveries whose own counts do not add up. */
+  readonly unbalanced: number;
+  /** Events whose rows are gone without a reason on record, and such as differ from what was sealed. */
+  readonly missing: number;
+  readonly altered: number;
+  /** Whether everything is accounted for. Of a range, only whether the counts add up. */
+  readonly addsUp: boolean;
+  readonly lastReceivedAt: Date;
+}
+
+const TOTALS = sql`source, message_type as "messageType", deliveries::float8, expected::float8, events::float8,
+  duplicates::float8, quarantined::float8, unbalanced::float8`;
+
+/**
+ * Everything that ever arrived, by source and message type, up to the last roll-up: the cost does not depend on how
+ * much that is. With a range, only what arrived in it, to the minute, or to the hour if older than 14 days.
+ */
+export async function sumArrivals(
+  db: Db,
+  scope: Scope,
+  range?: { readonly since: Date; readonly until: Date },
+): Promise<ArrivalSum[]> {
+  if (range === undefined) return sumAll(db, scope);
+  return allRows<ArrivalSum>(db)`
+    select ${TOTALS}, 0 as missing, 0 as altered,
+      unbalanced = 0 and expected = events + duplicates + quarantined as "addsUp",
+      last_received_at as "lastReceivedAt"
+    from (
+      select source, message_type, ${SUMS} from arrivals
+      where bucket >= ${range.since} and bucket < ${range.until} and ${inScope(scope)}
+      group by source, message_type
+    ) as sums (source, message_type, ${COUNTS}) order by source, message_type`;
+}
+
+async function sumAll(db: Db, scope: Scope): Promise<ArrivalSum[]> {
+  return readingConservation(
+    db,
+    (trx) => allRows<ArrivalSum>(trx)`
+      select ${TOTALS}, missing_events::float8 as missing, altered_events::float8 as altered, adds_up as "addsUp",
+      last_received_at as "lastReceivedAt"
+      from arrival_totals join conservation using (source, message_type)
+      where ${inScope(scope)} order by source, message_type`,
+  );
+}
+
+/** The planner expects a part of all deliveries to be new, and prepares for them longer than the query takes. */
+async function readingConservation<T>(db: Db, read: (trx: Trx) => Promise<T>): Promise<T> {
+  return db.transaction().execute(async (trx) => {
+    await run(trx)`
+      select set_config('jit', 'off', true), set_config('max_parallel_workers_per_gather', '0', true)`;
+    return read(trx);
+  });
+}
+
+/**
+ * Whether all acknowledged deliveries add up: the view `conservation`, whose cost does not depend on the number of deliveries.
+ */
+export async function readConservation(db: Db, scope: Scope) {
+  const rows = await readingConservation(
+    db,
+    (trx) => allRows<{ pair: string; deliveries: number; addsUp: boolean; open: number }>(trx)`
+      select concat_ws(' ', source, message_type,
+          case when missing_events > 0 then format('(%s events missing)', missing_events) end,
+          case when altered_events > 0 then format('(%s events altered)', altered_events) end) as pair,
+        delivery_count::float8 as deliveries, adds_up as "addsUp", open_count::float8 as open
+      from conservation where ${inScope(scope)}`,
+  );
+  return {
+    deliveries: rows.reduce((sum, row) => sum + row.deliveries, 0),
+    /** `source message_type` of each pair that does not add up, and how many of its events are gone or changed. */
+    unbalanced: rows.filter((row) => !row.addsUp).map((row) => row.pair),
+    /** Quarantined items that nobody has replayed or discarded. */
+    openInQuarantine: rows.reduce((sum, row) => sum + row.open, 0),
+  };
+}
+
+/** A source and message type with arrivals, or with an enabled subscription in the cloud. */
+export interface LastArrival {
+  readonly source: string;
+  readonly messageType: MessageType;
+  /** Undefined when nothing has arrived yet. */
+  readonly lastReceivedAt: Date | undefined;
+}
+
+/** The last webhook of each source and message type, also if it arrived since the last roll-up. */
+export async function readLastArrivals(db: Db, scope: Scope): Promise<LastArrival[]> {
+  const rows = await allRows<Omit<LastArrival, 'lastReceivedAt'> & { readonly last: Date | null }>(db)`
+    select source, message_type as "messageType", max(last_received_at) as last
+    from (
+      select source, message_type, nullif(last_received_at, 'epoch') from arrival_totals
+      union all
+      select source, message_type, received_at from deliveries
+      -- The upper bound passes over the ids of other servers; with it, the planner expects few rows.
+      where ${IS_NOT_COUNTED} and xid < pg_snapshot_xmax(pg_current_snapshot()) and origin = 'webhook'
+      union all
+      select source, message_type, null from subscriptions where status = 'ENABLED'
+    ) as seen (source, message_type, last_received_at)
+    where ${inScope(scope)} and message_type = any(${MESSAGE_TYPES}::text[])
+    group by source, message_type order by source, message_type`;
+  return rows.map(({ last, ...arrival }) => ({ ...arrival, lastReceivedAt: last ?? undefined }));
+}
+
+/** An hour with arrivals of one source and message type. Times are epoch milliseconds. */
+export interface ArrivalHour {
+  readonly source: string;
+  readonly messageType: MessageType;
+  readonly start: number;
+  readonly deliveries: number;
+  /** The longest gap between arrivals that began in this hour and has ended, to the minute. */
+  readonly longestGap: { readonly from: number; readonly to: number } | undefined;
+}
+
+/** The hours from `since` on, in order, of each source and message type, up to the last roll-up. */
+export async function readArrivalHours(db: Db, scope: Scope, since: Date): Promise<ArrivalHour[]> {
+  // A count by the minute is dated to the middle of it. From counts by the hour, a gap is at least as long as computed.
+  const rows = await allRows<
+    Omit<ArrivalHour, 'longestGap'> & { readonly longestGap: ArrivalHour['longestGap'] | null }
+  >(db)`
+    with counted as (
+      select source, message_type, deliveries, date_bin('1 hour', bucket, 'epoch') as start,
+             extract(epoch from bucket)::float8 + seconds - 30 as gap_from,
+             extract(epoch from lead(bucket) over in_order)::float8 + 30 as gap_to
+      from arrivals where bucket >= ${since} and ${inScope(scope)}
+      window in_order as (partition by source, message_type order by bucket, seconds desc)
+    ), hours as (
+      select source, message_type, start, sum(deliveries)::float8 as deliveries from counted group by 1, 2, 3
+    ), longest as (
+      select distinct on (source, message_type, start) source, message_type, start, gap_from, gap_to
+      from counted where gap_to > gap_from
+      order by source, message_type, start, gap_to - gap_from desc
+    )
+    select source, message_type as "messageType", extract(epoch from start)::float8 * 1000 as start, deliveries,
+      case when gap_to is not null then json_build_object('from', gap_from * 1000, 'to', gap_to * 1000) end
+        as "longestGap"
+    from hours left join longest using (source, message_type, start)
+    where message_type = any(${MESSAGE_TYPES}::text[]) order by source, message_type, start`;
+  return rows.map(({ longestGap, ...hour }) => ({ ...hour, longestGap: longestGap ?? undefined }));
+}
+
+/** Whether deliveries are stored long after their arrival: then a silence says nothing about the sender. */
+export async function isCatchingUp(db: Db): Promise<boolean> {
+  const row = await firstRow<{ is_behind: boolean }>(db)`
+    select stored_at > now() - interval '2 minutes' and received_at < stored_at - interval '2 minutes' as is_behind
+    from deliveries where xid < pg_snapshot_xmax(pg_current_snapshot()) and era = (select era from arrivals_progress)
+    order by xid desc limit 1`;
+  return row?.is_behind ?? false;
+}

@@ -1,0 +1,229 @@
+import { sql, type RawBuilder, type Selectable } from 'kysely';
+import {
+  FAMILY_OF,
+  isMessageType,
+  type MessageType,
+  type UNKNOWN_MESSAGE_TYPE,
+} from '../../events/domain.ts';
+import { TABLE_OF } from '../../events/message-types.ts';
+import { withinTime, type Db } from '../server/database.ts';
+import { selectRows, toEvent } from '../events/event-rows.ts';
+import { inScope, isSource, type Scope } from '../server/scope.ts';
+import type { StoredEvent } from '../../events/stored-event.ts';
+import type { Tables } from '../server/schema/tables.ts';
+import { firstRow } from '../server/statement.ts';
+
+/** Conditions on what was received. All conditions that are given must hold. */
+export interface ReceivedFilter {
+  readonly source?: string | undefined;
+  readonly messageType?: MessageType | typeof UNKNOWN_MESSAGE_TYPE | undefined;
+  /** Time of receipt, inclusive. */
+  readonly since?: Date | undefined;
+  /** Exclusive. */
+  readonly until?: Date | undefined;
+}
+
+export interface DeliveryFilter extends ReceivedFilter {
+  /** Only deliveries with items in quarantine, resolved or not. */
+  readonly withQuarantined?: boolean | undefined;
+  /** Only deliveries with duplicates. */
+  readonly withDuplicates?: boolean | undefined;
+}
+
+interface DeliveryPage {
+  readonly limit: number;
+  readonly after?: { readonly receivedAt: Date; readonly deliveryId: string } | undefined;
+}
+
+/** The row of a delivery, with its counts. */
+export type Delivery = Selectable<Tables['deliveries']>;
+
+/** The search goes back from the page's end in these steps: the index by time finds a slice, but gives no order. */
+const STRETCH_HOURS = [1, 24, 30 * 24, Number.POSITIVE_INFINITY];
+
+const HOUR_MS = 60 * 60 * 1000;
+
+const STRETCH_TIMEOUT_MS = 3_000;
+
+/**
+ * One page of the matching deliveries, newest first. Each step back takes at most 3 seconds; `lookedBackTo` is set when one
+ * further back than this time took too long.
+ */
+export async function searchDeliveries(
+  db: Db,
+  scope: Scope,
+  filter: DeliveryFilter,
+  page: DeliveryPage,
+): Promise<{ readonly deliveries: readonly Delivery[]; readonly lookedBackTo: Date | undefined }> {
+  const end = Math.min(
+    ...[page.after?.receivedAt, filter.until, new Date()].flatMap((time) => time?.getTime() ?? []),
+  );
+  const first = filter.since?.getTime() ?? Number.NEGATIVE_INFINITY;
+  let deliveries: readonly Delivery[] = [];
+  let lookedBackTo = new Date(end);
+  for (const hours of STRETCH_HOURS) {
+    const from = Math.max(first, end - hours * HOUR_MS);
+    const since = Number.isFinite(from) ? new Date(from) : undefined;
+    const found = await withinTime(db, STRETCH_TIMEOUT_MS, (trx) =>
+      selectPage(trx, scope, { ...filter, since }, page),
+    );
+    if (found === undefined) return { deliveries, lookedBackTo };
+    deliveries = found;
+    if (found.length === page.limit || from === first || since === undefined) break;
+    lookedBackTo = since;
+  }
+  return { deliveries, lookedBackTo: undefined };
+}
+
+function selectPage(db: Db, scope: Scope, filter: DeliveryFilter, { limit, after }: DeliveryPage) {
+  const newest = selectMatching(db, scope, filter)
+    .selectAll()
+    .orderBy('received_at', 'desc')
+    .orderBy('delivery_id', 'desc')
+    .limit(limit);
+  if (after === undefined) return newest.execute();
+  return newest
+    .where('received_at', '<=', after.receivedAt)
+    .where((is) =>
+      is(is.refTuple('received_at', 'delivery_id'), '<', is.tuple(after.receivedAt, after.deliveryId)),
+    )
+    .execute();
+}
+
+export interface DeliverySums {
+  readonly deliveries: number;
+  readonly events: number;
+  readonly duplicates: number;
+  readonly quarantined: number;
+}
+
+const SUM_TIMEOUT_MS = 1_500;
+
+/** The sums over the matching deliveries. Undefined when the query takes longer than 1.5 seconds. */
+export async function sumDeliveries(
+  db: Db,
+  scope: Scope,
+  filter: DeliveryFilter,
+): Promise<DeliverySums | undefined> {
+  return withinTime(db, SUM_TIMEOUT_MS, (trx) =>
+    selectMatching(trx, scope, filter)
+      .select([
+        sql<number>`count(*)::float8`.as('deliveries'),
+        sql<number>`coalesce(sum(event_count), 0)::float8`.as('events'),
+        sql<number>`coalesce(sum(duplicate_count), 0)::float8`.as('duplicates'),
+        sql<number>`coalesce(sum(quarantined_count), 0)::float8`.as('quarantined'),
+      ])
+      .executeTakeFirstOrThrow(),
+  );
+}
+
+/** One delivery by its id; undefined when it is not stored. */
+export async function findDelivery(db: Db, scope: Scope, deliveryId: string): Promise<Delivery | undefined> {
+  return db
+    .selectFrom('deliveries')
+    .selectAll()
+    .where('delivery_id', '=', deliveryId)
+    .where(inScope(scope))
+    .executeTakeFirst();
+}
+
+const EVENTS_TIMEOUT_MS = 3_000;
+
+const MINUTE_MS = 60_000;
+
+/** Events usually happen shortly before they arrive. For late events and wrong clocks, the search widens to these. */
+const MINUTES_AROUND = [5, 60, 24 * 60, 31 * 24 * 60];
+
+/**
+ * The new events of a delivery, in its order, up to a limit; duplicates are not among them. No index leads
+ * from a delivery to its events, so the search reads the transaction that stored the delivery or, for an old delivery
+ * whose transaction is unknown, the time around its arrival. Undefined when that does not find all of them within
+ * 3 seconds per attempt.
+ */
+export async function eventsOfDelivery(
+  db: Db,
+  scope: Scope,
+  delivery: Delivery,
+  limit: number,
+): Promise<readonly StoredEvent[] | undefined> {
+  const expected = Math.min(delivery.event_count, limit);
+  if (expected === 0) return [];
+  if (delivery.xid !== null) {
+    const found = await selectEvents(db, scope, delivery, limit, sql`xid = ${delivery.xid}::xid8`);
+    if (found?.length === expected) return found;
+  }
+  const received = delivery.received_at.getTime();
+  for (const minutes of MINUTES_AROUND) {
+    const from = new Date(received - minutes * MINUTE_MS);
+    const to = new Date(received + minutes * MINUTE_MS);
+    const found = await selectEvents(
+      db,
+      scope,
+      delivery,
+      limit,
+      sql`occurred_at between ${from}::timestamptz and ${to}::timestamptz`,
+    );
+    if (found === undefined || found.length === expected) return found;
+  }
+  return undefined;
+}
+
+/** What is on record about events of a delivery that are not stored any more. */
+export interface RecordedLoss {
+  /** Events of the delivery that were erased lawfully. */
+  readonly erased: number;
+  /** Months of the message type that retention has dropped, as YYYY-MM. */
+  readonly droppedMonths: readonly string[];
+}
+
+/** Reads what may explain that events of a delivery are gone. */
+export async function readRecordedLoss(
+  db: Db,
+  { delivery_id: id, message_type: messageType }: Delivery,
+): Promise<RecordedLoss> {
+  const row = await firstRow<RecordedLoss>(db)`
+    select (select coalesce(sum((deliveries ->> ${id})::int), 0)::float8 from erasures) as erased,
+      array(
+        select to_char(began_at at time zone 'UTC', 'YYYY-MM') from gaps
+        where reason = 'retention' and message_type = ${messageType} order by began_at) as "droppedMonths"`;
+  return row ?? { erased: 0, droppedMonths: [] };
+}
+
+async function selectEvents(
+  db: Db,
+  scope: Scope,
+  { delivery_id: deliveryId, message_type: messageType }: Delivery,
+  limit: number,
+  where: RawBuilder<unknown>,
+): Promise<readonly StoredEvent[] | undefined> {
+  if (!isMessageType(messageType)) return [];
+  const family = FAMILY_OF[messageType];
+  const rows = await withinTime(db, EVENTS_TIMEOUT_MS, (trx) =>
+    selectRows(
+      trx,
+      family,
+      sql`${sql.table(TABLE_OF[family])} where ${where} and delivery_id = ${deliveryId}::uuid
+        and ${inScope(scope)} order by place, id limit ${limit}`,
+    ),
+  );
+  return rows?.map(toEvent);
+}
+
+function selectMatching(db: Db, scope: Scope, filter: DeliveryFilter) {
+  let query = db.selectFrom('deliveries').where((is) => is.and(receivedConditions(scope, filter)));
+  if (filter.withQuarantined === true) query = query.where('quarantined_count', '>', 0);
+  if (filter.withDuplicates === true) query = query.where('duplicate_count', '>', 0);
+  return query;
+}
+
+/** The conditions on deliveries, or on quarantined items. */
+export function receivedConditions(
+  scope: Scope,
+  { source, messageType, since, until }: ReceivedFilter,
+): readonly RawBuilder<boolean>[] {
+  const conditions = [inScope(scope), isSource(source)];
+  if (messageType !== undefined) conditions.push(sql`message_type = ${messageType}`);
+  if (since !== undefined) conditions.push(sql`received_at >= ${since}`);
+  if (until !== undefined) conditions.push(sql`received_at < ${until}`);
+  return conditions;
+}

@@ -1,0 +1,88 @@
+import { CompiledQuery } from 'kysely';
+import type { Trx } from '../server/database.ts';
+
+/** One column to insert: its SQL type, and the value in a row, in the text form that Postgres reads for the type. */
+export interface Column<Row> {
+  readonly name: string;
+  readonly type: string;
+  readonly value: (row: Row) => string | number | null;
+}
+
+/**
+ * The statement that inserts any number of rows. Each column is one array parameter: a statement has at most 65,535
+ * parameters, and with few of them it is planned once for all sizes. An existing row with the same key is kept.
+ */
+export function insertStatement<Row>(table: string, columns: readonly Column<Row>[], returning = ''): string {
+  const names = columns.map(({ name }) => name).join(', ');
+  // unnest would flatten arrays of arrays, so an array value is sent as text.
+  const isArray = (type: string) => type.endsWith('[]');
+  const arrays = columns.map(({ type }, index) => `$${index + 1}::${isArray(type) ? 'text' : type}[]`);
+  const selected = columns.map(({ name, type }) => (isArray(type) ? `${name}::${type}` : name));
+  return `insert into ${table} (${names})
+    select ${selected.join(', ')} from unnest(${arrays.join(', ')}) as rows (${names})
+    on conflict do nothing ${returning}`;
+}
+
+/** Runs an insert statement for these rows. Resolves with the rows that the statement returns. */
+export async function insertRows<Row, Returned>(
+  trx: Trx,
+  statement: string,
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+): Promise<Returned[]> {
+  const arrays = columns.map(({ value }) => arrayLiteral(rows.map(value)));
+  const { rows: returned } = await trx.executeQuery<Returned>(CompiledQuery.raw(statement, arrays));
+  return returned;
+}
+
+const SPECIAL = /["\\]/;
+
+/**
+ * An array literal (PostgreSQL manual, "Array Value Input Syntax"). pg writes one too, but escapes every element, needed
+ * or not: 3.5 us for the columns of an audit event, where this takes 1.7 us.
+ */
+export function arrayLiteral(values: readonly (string | number | null)[]): string {
+  const elements = values.map((value) => {
+    if (value === null) return 'NULL';
+    if (typeof value === 'number') return value;
+    const escaped = SPECIAL.test(value) ? value.replaceAll('\\', '\\\\').replaceAll('"', '\\"') : value;
+    return `"${escaped}"`;
+  });
+  return `{${elements.join(',')}}`;
+}
+
+/** The statement that copies any number of rows. It fails if a row has the same key as one of the table. */
+export const copyStatement = <Row>(table: string, columns: readonly Column<Row>[]): string =>
+  `copy ${table} (${columns.map(({ name }) => name).join(', ')}) from stdin`;
+
+const SPECIAL_IN_COPY = /[\\\n\r\t]/;
+/** Types whose text never has a special character. */
+const PLAIN_TYPES: ReadonlySet<string> = new Set([
+  'uuid',
+  'timestamptz',
+  'bigint',
+  'integer',
+  'boolean',
+  'macaddr',
+  'inet',
+]);
+const COPY_ESCAPES: Readonly<Record<string, string>> = {
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\\': '\\\\',
+};
+
+/** A row in the text format of COPY (PostgreSQL manual, "COPY"). */
+export function copyLine<Row>(columns: readonly Column<Row>[], row: Row): string {
+  let line = '';
+  for (const { type, value } of columns) {
+    const field = value(row);
+    if (line !== '') line += '\t';
+    if (field === null) line += '\\N';
+    else if (typeof field === 'number' || PLAIN_TYPES.has(type) || !SPECIAL_IN_COPY.test(field))
+      line += field;
+    else line += field.replaceAll(/[\\\n\r\t]/g, (character) => COPY_ESCAPES[character] ?? character);
+  }
+  return `${line}\n`;
+}

@@ -1,0 +1,105 @@
+import type { MessageType } from '../../events/domain.ts';
+import type { StoredRow } from './event-rows.ts';
+import { readRows, toLoggedEvent, type LogSlice } from './read-events.ts';
+import type { Log, LogEntry } from '../log/read-log.ts';
+import { ALL_SOURCES } from '../server/scope.ts';
+import type { LoggedEvent } from '../../events/stored-event.ts';
+
+/** The events of the log for many readers that follow it at the same time: each row is read and parsed once. */
+export interface SharedEvents {
+  /** The next `limit` events from a position on; of these, the ones of the message types. */
+  read(position: number, limit: number, messageTypes: ReadonlySet<MessageType>): Promise<LogSlice>;
+  /** Says that one more reads, until the returned function is called. For a single reader, nothing is kept. */
+  join(): () => void;
+}
+
+/** As many as two slices of a reader. */
+const KEPT_EVENTS = 2_000;
+/** Of their payloads' texts. */
+const KEPT_CHARACTERS = 8_000_000;
+
+/** What is erased meanwhile must not be sent long after. */
+const KEPT_MS = 5_000;
+
+/** An event whose row has been read, or is being read. */
+interface Kept {
+  /** When, by the clock of `performance`. */
+  readonly began: number;
+  readonly loading: Promise<void>;
+  /** Undefined also of an event that was erased, superseded, or dropped by retention. */
+  row?: StoredRow;
+  event?: LoggedEvent;
+}
+
+export function openSharedEvents(log: Log): SharedEvents {
+  const kept = new Map<number, Kept>();
+  let characters = 0;
+  let readers = 0;
+
+  function drop(position: number, one: Kept): void {
+    characters -= one.row?.payload.length ?? 0;
+    kept.delete(position);
+  }
+
+  /** Drops what was read first. */
+  function dropExcess(): void {
+    const oldest = performance.now() - KEPT_MS;
+    for (const [position, one] of kept) {
+      const fits = kept.size <= KEPT_EVENTS && characters <= KEPT_CHARACTERS;
+      if (readers > 1 && fits && one.began > oldest) break;
+      drop(position, one);
+    }
+  }
+
+  /** Begins to read the rows of these entries. */
+  function load(entries: readonly LogEntry[]): void {
+    const began = performance.now();
+    const byPosition = new Map<number, Kept>();
+    const readAll = async () => {
+      for (const row of await readRows(log.db, ALL_SOURCES, entries)) {
+        const one = byPosition.get(row.position);
+        if (one === undefined) continue;
+        one.row = row;
+        if (kept.get(row.position) === one) characters += row.payload.length;
+      }
+    };
+    const loading = readAll();
+    for (const { position } of entries) {
+      const one = { began, loading };
+      byPosition.set(position, one);
+      kept.set(position, one);
+    }
+    loading.catch(() => {
+      for (const [position, one] of byPosition) if (kept.get(position) === one) drop(position, one);
+    });
+  }
+
+  return {
+    join() {
+      readers += 1;
+      return () => {
+        readers -= 1;
+      };
+    },
+    async read(position, limit, messageTypes) {
+      dropExcess();
+      const entries = await log.read(position, limit);
+      const last = entries.at(-1);
+      if (last === undefined) return { events: [], end: undefined, isFull: false };
+      const wanted = entries.filter(({ messageType }) => messageTypes.has(messageType));
+      const missing = wanted.filter((entry) => !kept.has(entry.position));
+      if (missing.length > 0) load(missing);
+      // From here on, they are no longer needed in the map.
+      const found = wanted.flatMap((entry) => kept.get(entry.position) ?? []);
+      dropExcess();
+      await Promise.all(new Set(found.map(({ loading }) => loading)));
+      return { events: eventsOf(found), end: last.position + 1, isFull: entries.length === limit };
+    },
+  };
+}
+
+function* eventsOf(all: readonly Kept[]): Generator<LoggedEvent> {
+  for (const one of all) {
+    if (one.row !== undefined) yield (one.event ??= toLoggedEvent(one.row));
+  }
+}

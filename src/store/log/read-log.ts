@@ -1,0 +1,171 @@
+import { sql } from 'kysely';
+import { LRUCache } from 'lru-cache';
+import type { MessageType } from '../../events/domain.ts';
+import type { Db } from '../server/database.ts';
+import { TILE_ENTRIES } from './extend-log.ts';
+import type { StoredEvent } from '../../events/stored-event.ts';
+import { firstRow } from '../server/statement.ts';
+import { shared } from '../../lib/once-in.ts';
+
+/** One event in the log: enough to know whether a reader wants it, and to find its row. */
+export interface LogEntry {
+  readonly position: number;
+  readonly source: string;
+  readonly messageType: MessageType;
+  /** As Postgres prints it, with every digit; null when the event was erased. */
+  readonly occurredAt: string | null;
+  readonly eventId: string | null;
+}
+
+/** The positions that the log has: from the first one up to, and without, the next one. */
+type LogRange = Awaited<ReturnType<typeof readRange>>;
+
+/** A reader of the log, which several can share: it reads each tile once, and keeps the latest. */
+export interface Log {
+  readonly db: Db;
+  range(): Promise<LogRange>;
+  /** The entries from a position on, at most `limit`. Positions that the log does not have are left out. */
+  read(position: number, limit: number): Promise<readonly LogEntry[]>;
+}
+
+/** Tiles that a reader keeps, of about 30 kB each. */
+const KEPT_TILES = 128;
+
+interface KeptTile {
+  /** The log ended here when the tile was read. */
+  readonly next: number;
+  readonly entries: Promise<readonly LogEntry[]>;
+}
+
+type Kinds = ReadonlyMap<number, Pick<LogEntry, 'source' | 'messageType'>>;
+
+/** Opens the log. Those who share it see what was added up to `maxAgeMs` ago. */
+export function openLog(db: Db, maxAgeMs = 0): Log {
+  const tiles = new LRUCache<number, KeptTile>({ max: KEPT_TILES });
+  const range = shared(() => readRange(db), maxAgeMs);
+  let kinds: Kinds = new Map();
+
+  /** The entries of consecutive tiles. */
+  async function load(from: number, to: number): Promise<readonly LogEntry[]> {
+    const pieces = await readPieces(db, from, to);
+    if (pieces.some((piece) => piece.kinds.some((kind) => !kinds.has(kind)))) kinds = await readKinds(db);
+    return pieces.flatMap((piece) => entriesOf(piece, kinds));
+  }
+
+  /** The tiles with the positions of a range; those that are not kept are read together. */
+  async function tilesOf(from: number, to: number, next: number): Promise<readonly (readonly LogEntry[])[]> {
+    const numbers = [];
+    for (let number = tileOf(from); number <= tileOf(to - 1); number += 1) numbers.push(number);
+    const isKept = (number: number) =>
+      (tiles.get(number)?.next ?? 0) >= Math.min(to, (number + 1) * TILE_ENTRIES);
+    const missing = numbers.filter((number) => !isKept(number));
+    const [lowest] = missing;
+    const highest = missing.at(-1);
+    if (lowest !== undefined && highest !== undefined) {
+      const loaded = load(lowest * TILE_ENTRIES, (highest + 1) * TILE_ENTRIES);
+      for (const number of missing) {
+        const entries = loaded.then((all) => all.filter(({ position }) => tileOf(position) === number));
+        entries.catch(() => tiles.delete(number));
+        tiles.set(number, { next, entries });
+      }
+    }
+    return Promise.all(numbers.map(async (number) => (await tiles.get(number)?.entries) ?? []));
+  }
+
+  return {
+    db,
+    range,
+    async read(position, limit) {
+      const { first, next } = await range();
+      const from = Math.max(position, first);
+      const to = Math.min(from + limit, next);
+      if (from >= to) return [];
+      const found = await tilesOf(from, to, next);
+      return found.flat().filter((entry) => entry.position >= from && entry.position < to);
+    },
+  };
+}
+
+const tileOf = (position: number) => Math.floor(position / TILE_ENTRIES);
+
+/** The tiles, or the pieces of the last one, with these positions. */
+function readPieces(db: Db, from: number, to: number) {
+  return db
+    .selectFrom('log_tiles')
+    .select((eb) => [
+      eb.cast<number>('first', 'float8').as('first'),
+      'kinds',
+      eb.cast<(string | null)[]>('occurred_at', sql`text[]`).as('occurredAt'),
+      eb.cast<(string | null)[]>('event_ids', sql`text[]`).as('eventIds'),
+    ])
+    .where('first', '>=', String(from))
+    .where('first', '<', String(to))
+    .orderBy('log_tiles.first')
+    .execute();
+}
+
+type Piece = Awaited<ReturnType<typeof readPieces>>[number];
+
+function entriesOf({ first, kinds, occurredAt, eventIds }: Piece, known: Kinds): readonly LogEntry[] {
+  return kinds.map((kind, index) => {
+    const about = known.get(kind);
+    const at = occurredAt[index];
+    const eventId = eventIds[index];
+    if (about === undefined || at === undefined || eventId === undefined) {
+      throw new TypeError(`the log's entry at position ${first + index} is damaged: see table log_tiles`);
+    }
+    return { position: first + index, ...about, occurredAt: at, eventId };
+  });
+}
+
+async function readKinds(db: Db): Promise<Kinds> {
+  const rows = await db
+    .selectFrom('log_kinds')
+    .select(['kind', 'source', 'message_type as messageType'])
+    .execute();
+  return new Map(rows.map(({ kind, ...about }) => [kind, about]));
+}
+
+/** Reads which positions the log has. */
+export async function readRange(db: Db) {
+  return db
+    .selectFrom('log_state')
+    .select((eb) => [
+      eb.cast<number>('first_position', 'float8').as('first'),
+      eb.cast<number>('next_position', 'float8').as('next'),
+    ])
+    .executeTakeFirstOrThrow();
+}
+
+/**
+ * The position of an event; undefined while it has none. No index leads to it, but its tile has events that were received
+ * at about the same time.
+ */
+export async function positionOf(
+  db: Db,
+  { eventId, occurredAt, receivedAt }: Pick<StoredEvent, 'eventId' | 'occurredAt' | 'receivedAt'>,
+): Promise<number | undefined> {
+  const row = await firstRow<{ position: number }>(db)`
+    select (first + number - 1)::float8 as position
+    from log_tiles, unnest(event_ids, log_tiles.occurred_at) with ordinality as entry (event_id, at, number)
+    where received_to >= ${receivedAt}::timestamptz
+      and received_from < ${receivedAt}::timestamptz + interval '1 millisecond'
+      and event_id = ${eventId}::uuid and date_trunc('milliseconds', at) = ${occurredAt}::timestamptz
+    order by received_to limit 1`;
+  return row?.position;
+}
+
+/** The position of the first event received at or after a time; the next one when there is none. */
+export async function positionSince(db: Db, time: Date): Promise<number> {
+  const row = await firstRow<{ position: number }>(db)`
+    select coalesce(
+      (select min(first + number - 1)
+        from log_tiles, unnest(event_ids, log_tiles.occurred_at) with ordinality as entry (event_id, at, number)
+        join events on events.event_id = entry.event_id and events.occurred_at = entry.at
+        where first = (select min(first) from log_tiles where received_to >= ${time})
+          and received_at >= ${time}),
+      (select min(first) from log_tiles where received_to >= ${time}),
+      next_position)::float8 as position
+    from log_state`;
+  return row?.position ?? 0;
+}

@@ -1,0 +1,94 @@
+import { sql } from 'kysely';
+import { FAMILIES, type Family } from '../../events/domain.ts';
+import { TABLE_OF } from '../../events/message-types.ts';
+import type { Db } from '../server/database.ts';
+import { allRows, onlyRow } from '../server/statement.ts';
+
+/** A table with one partition per month, and a default partition, `TABLE_default`. */
+export interface PartitionedTable {
+  readonly name: string;
+  /** The column that decides the month. */
+  readonly time: 'occurred_at' | 'received_at';
+  /** The name of its retention. */
+  readonly keep: keyof RetentionMonths;
+  /** The primary key of each partition, if the table as a whole has none. */
+  readonly key: string | undefined;
+}
+
+/** Months that rows are kept, by family, and those of `deliveries`. Absent or undefined: for ever. */
+export type RetentionMonths = Readonly<Partial<Record<Family | 'deliveries', number | undefined>>>;
+
+/** The tables in the order in which a transaction that stores locks them. */
+export const PARTITIONED: readonly PartitionedTable[] = [
+  ...FAMILIES.map((family) => ({
+    name: TABLE_OF[family],
+    time: 'occurred_at' as const,
+    keep: family,
+    key: undefined,
+  })),
+  { name: 'deliveries', time: 'received_at', keep: 'deliveries', key: 'delivery_id' },
+];
+
+export const defaultOf = (table: PartitionedTable) => `${table.name}_default`;
+
+/** Rows that this constraint of a default partition refuses wait, and are stored once it is gone: see `classifyFailure`. */
+export const WAITING_CONSTRAINT = 'wait_for_partition';
+
+/** Partitions exist from last month (for late events) to three months ahead (in case the program does not run). */
+const MONTHS_BEHIND = 1;
+const MONTHS_AHEAD = 3;
+
+/** The months that there are partitions for. */
+export const monthsAround = (now: Date) =>
+  Array.from({ length: MONTHS_BEHIND + MONTHS_AHEAD + 1 }, (_, index) =>
+    addMonths(now, index - MONTHS_BEHIND),
+  );
+
+/** The first instant, in UTC, of the month that lies so many months after the date's. */
+export function addMonths(date: Date, months: number): Date {
+  return new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months, 1));
+}
+
+/** A month as it ends the names of partitions; these sort by time. */
+const monthName = (month: Date) => month.toISOString().slice(0, 7).replace('-', '_');
+
+export const partitionName = (table: PartitionedTable, month: Date) => `${table.name}_${monthName(month)}`;
+
+export const endsBefore = (partition: string, month: Date) => partition.slice(-7) < monthName(month);
+
+/** Whether rows of the month have a partition among these. An adopted database may have one of all months up to its last. */
+export const isCovered = (table: PartitionedTable, month: Date, partitions: readonly string[]) =>
+  partitions.some(
+    (name) =>
+      name === partitionName(table, month) ||
+      (name.startsWith(`${table.name}_until_`) && !endsBefore(name, month)),
+  );
+
+/** The first month that retention keeps; undefined without retention. */
+export const oldestKept = (now: Date, keep: number | undefined) =>
+  keep === undefined ? undefined : addMonths(now, -keep);
+
+/** The names of a table's partitions in the order of their names, without the default partition. */
+export async function listPartitions(db: Db, table: PartitionedTable): Promise<string[]> {
+  const rows = await allRows<{ name: string }>(db)`
+    select inhrelid::regclass::text as name from pg_inherits
+    where inhparent = ${table.name}::regclass and inhrelid <> ${defaultOf(table)}::regclass order by 1`;
+  return rows.map(({ name }) => name);
+}
+
+/** Whether a table of this name is a partition now. */
+export async function isPartition(db: Db, name: string): Promise<boolean> {
+  const rows = await allRows(db)`select from pg_inherits where inhrelid = to_regclass(${name})`;
+  return rows.length > 0;
+}
+
+/** Counting further would not change what to do. */
+export const MAX_DEFAULT_COUNT = 10_000;
+
+/** The rows of the default partition, counted up to 10,001. */
+export async function countDefault(db: Db, table: PartitionedTable): Promise<number> {
+  const { count } = await onlyRow<{ count: number }>(db)`
+    select count(*)::int as count from (
+      select from ${sql.id(defaultOf(table))} limit ${MAX_DEFAULT_COUNT + 1}) as counted`;
+  return count;
+}

@@ -1,0 +1,231 @@
+import { sql } from 'kysely';
+import type { Db, Trx } from '../server/database.ts';
+import { destinationsBehind } from '../destinations/destinations.ts';
+import { recordDropped } from '../reconcile/gaps.ts';
+import { openMonth, releaseRows } from './open-month.ts';
+import { recordEnded, type OperatorAction } from '../access/operator-log.ts';
+import { attach, createTableLike, lockAtOnce, makeChange, valuesOf } from './partition-changes.ts';
+import type { BlockedChange, Change } from './partition-changes.ts';
+import {
+  countDefault,
+  defaultOf,
+  endsBefore,
+  isCovered,
+  isPartition,
+  listPartitions,
+  monthsAround,
+  oldestKept,
+  PARTITIONED,
+  partitionName,
+  type PartitionedTable,
+  type RetentionMonths,
+} from './partitioned-tables.ts';
+import { keepRecount, markDropped } from '../deliveries/recount-deliveries.ts';
+import { allRows, run } from '../server/statement.ts';
+
+/** The result of one round of maintenance. */
+export interface PartitionReport {
+  readonly created: string[];
+  readonly dropped: string[];
+  /** Expired partitions that are kept because these destinations have not passed them yet. */
+  readonly held: PartitionBehind[];
+  /** Partitions dropped before these destinations, which do not hold them back, had passed all of their events. */
+  readonly missed: PartitionBehind[];
+  /** Changes that did not get their locks, because others use the table. */
+  readonly blocked: BlockedChange[];
+  /** Default partitions that contain rows, which belong to no month's partition; normally none. */
+  readonly inDefault: { readonly partition: string; readonly rows: number }[];
+}
+
+/** A partition, and a destination that has not passed all of its events. */
+interface PartitionBehind {
+  readonly partition: string;
+  readonly destination: string;
+}
+
+/**
+ * Creates the partitions of the months around `now`, drops those that have expired, and counts the rows of the default
+ * partitions. Rows of a new month in the default partition move to the month's partition. A partition is kept until
+ * these destinations, unless they are paused, have passed all of its events. A change that does not get its locks at
+ * once is reported as blocked: call again later.
+ */
+export async function maintainPartitions(
+  db: Db,
+  now: Date,
+  retentionMonths: RetentionMonths,
+  destinations: readonly string[] = [],
+): Promise<PartitionReport> {
+  const report: PartitionReport = {
+    created: [],
+    dropped: [],
+    held: [],
+    missed: [],
+    blocked: [],
+    inDefault: [],
+  };
+  for (const table of PARTITIONED) {
+    const oldest = oldestKept(now, retentionMonths[table.keep]);
+    await createMissing(db, table, now, oldest, report);
+    await dropExpired(db, table, oldest, destinations, report);
+    report.inDefault.push(...(await rowsInDefault(db, table)));
+  }
+  return report;
+}
+
+async function rowsInDefault(db: Db, table: PartitionedTable): Promise<PartitionReport['inDefault']> {
+  const rows = await countDefault(db, table);
+  return rows === 0 ? [] : [{ partition: defaultOf(table), rows }];
+}
+
+/** The partitions of events that the month of `now` does not have: its events would go to the default partition. */
+export async function missingNow(db: Db, now: Date): Promise<readonly string[]> {
+  const missing: string[] = [];
+  for (const table of PARTITIONED.filter(({ keep }) => keep !== 'deliveries')) {
+    const name = partitionName(table, now);
+    if (!(await isPartition(db, name))) missing.push(name);
+  }
+  return missing;
+}
+
+/** Reads the state of the partitions, and changes none. */
+export async function readPartitionState(db: Db, now: Date, retentionMonths: RetentionMonths) {
+  /** Missing partitions of the months around now. */
+  const missing: string[] = [];
+  /** Expired partitions that still exist. */
+  const passed: string[] = [];
+  const inDefault: PartitionReport['inDefault'] = [];
+  for (const table of PARTITIONED) {
+    const existing = await listPartitions(db, table);
+    const oldest = oldestKept(now, retentionMonths[table.keep]);
+    passed.push(...existing.filter((name) => isExpired(name, oldest)));
+    missing.push(...missingMonths(table, now, oldest, existing).map((month) => partitionName(table, month)));
+    inDefault.push(...(await rowsInDefault(db, table)));
+  }
+  return { missing, passed, inDefault };
+}
+
+const isExpired = (partition: string, oldest: Date | undefined) =>
+  oldest !== undefined && endsBefore(partition, oldest);
+
+const missingMonths = (
+  table: PartitionedTable,
+  now: Date,
+  oldest: Date | undefined,
+  existing: readonly string[],
+) =>
+  monthsAround(now).filter(
+    (month) => !isCovered(table, month, existing) && !(oldest !== undefined && month < oldest),
+  );
+
+async function createMissing(
+  db: Db,
+  table: PartitionedTable,
+  now: Date,
+  oldest: Date | undefined,
+  { created, blocked }: PartitionReport,
+): Promise<void> {
+  blocked.push(...(await releaseRows(db, table)));
+  for (const month of missingMonths(table, now, oldest, await listPartitions(db, table))) {
+    const partition = partitionName(table, month);
+    const change: Change = { action: 'create', table: table.name, partition };
+    let isOther = false;
+    let isOccupied = false;
+    let found = await makeChange(db, change, async (trx) => {
+      isOther = await isPartition(trx, partition);
+      if (isOther) return;
+      await lockAtOnce(trx, [defaultOf(table)]);
+      isOccupied = (await countDefault(trx, table)) > 0;
+      if (isOccupied) return;
+      await createTableLike(trx, table, partition);
+      await attach(trx, table, partition, valuesOf(month));
+    });
+    if (isOccupied) found = await openMonth(db, table, month);
+    if (found.length === 0 && !isOther) created.push(partition);
+    blocked.push(...found);
+  }
+}
+
+/** The end of the name of a partition that is not one any more, and is dropped next. */
+const DETACHED = '_detached';
+
+async function dropExpired(
+  db: Db,
+  table: PartitionedTable,
+  oldest: Date | undefined,
+  destinations: readonly string[],
+  { dropped, held, missed, blocked }: PartitionReport,
+): Promise<void> {
+  for (const partition of await listPartitions(db, table)) {
+    if (!isExpired(partition, oldest)) continue;
+    const isDeliveries = table.keep === 'deliveries';
+    const behind = isDeliveries ? NOBODY : await behindOf(db, partition, destinations);
+    held.push(...behind.holders);
+    // The sums of deliveries are kept, up to the last row.
+    if (behind.holders.length > 0 || (isDeliveries && !(await keepRecount(db, partition)))) continue;
+    const change: Change = { action: 'drop', table: table.name, partition };
+    const found = await makeChange(db, change, async (trx) => {
+      if (!(await isPartition(trx, partition))) return;
+      // Nobody stores a late event between the check and the drop.
+      await lockAtOnce(trx, [table.name, defaultOf(table), partition]);
+      const now = isDeliveries ? NOBODY : await behindOf(trx, partition, destinations);
+      held.push(...now.holders);
+      if (now.holders.length > 0) return;
+      if (isDeliveries && !(await markDropped(trx, partition))) return;
+      await recordDropped(trx, table, partition);
+      await recordEnded(trx, await describeDrop(trx, table, partition));
+      await run(trx)`alter table ${sql.id(table.name)} detach partition ${sql.id(partition)}`;
+      await run(trx)`alter table ${sql.id(partition)} rename to ${sql.id(`${partition}${DETACHED}`)}`;
+      missed.push(...now.others);
+      dropped.push(partition);
+    });
+    blocked.push(...found);
+    // In order: an older month of deliveries is not compared any more once a later one is gone.
+    if (isDeliveries && found.length > 0) break;
+  }
+  await dropDetached(db, table);
+}
+
+/** The entry of the operator log; rows by the estimate of the server, as counting them takes as long as reading them. */
+async function describeDrop(trx: Trx, table: PartitionedTable, partition: string): Promise<OperatorAction> {
+  const rows = await allRows<{ bytes: number; rows: number }>(trx)`
+    select pg_total_relation_size(oid)::float8 as bytes, greatest(reltuples, 0)::float8 as rows
+    from pg_class where oid = ${partition}::regclass`;
+  return {
+    operator: { name: 'xiq-sink', via: 'system' },
+    action: 'retention.drop',
+    subject: partition,
+    details: { retention: table.keep, bytes: rows[0]?.bytes, estimated_rows: rows[0]?.rows },
+  };
+}
+
+/** Drops the tables that were detached: nobody can use them any more, so nobody waits while their files are deleted. */
+async function dropDetached(db: Db, table: PartitionedTable): Promise<void> {
+  const rows = await allRows<{ name: string }>(db)`
+    select oid::regclass::text as name from pg_class
+    where relnamespace = current_schema()::regnamespace and relkind = 'r' and not relispartition
+      and starts_with(relname, ${`${table.name}_`}) and relname like ${`%\\${DETACHED}`}`;
+  for (const { name } of rows) {
+    await makeChange(db, { action: 'drop', table: table.name, partition: name }, async (trx) => {
+      await run(trx)`drop table if exists ${sql.id(name)}`;
+    });
+  }
+}
+
+interface Behind {
+  readonly holders: readonly PartitionBehind[];
+  readonly others: readonly PartitionBehind[];
+}
+
+const NOBODY: Behind = { holders: [], others: [] };
+
+/** The destinations that have not passed all events of a partition: those that hold it back, and the others. */
+async function behindOf(db: Db, partition: string, destinations: readonly string[]): Promise<Behind> {
+  const behind = await destinationsBehind(db, partition);
+  const isHolder = ({ name, state }: (typeof behind)[number]) =>
+    state !== 'paused' && destinations.includes(name);
+  const named = (list: typeof behind) => list.map(({ name: destination }) => ({ partition, destination }));
+  return {
+    holders: named(behind.filter(isHolder)),
+    others: named(behind.filter((one) => !isHolder(one))),
+  };
+}

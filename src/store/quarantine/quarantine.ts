@@ -1,0 +1,229 @@
+import { sql, type Selectable } from 'kysely';
+import { jsonArrayFrom } from 'kysely/helpers/postgres';
+import type { MessageType, Origin, UNKNOWN_MESSAGE_TYPE } from '../../events/domain.ts';
+import type { Db, Trx } from '../server/database.ts';
+import { arrayLiteral, insertRows, insertStatement, type Column } from '../events/insert-rows.ts';
+import { receivedConditions, type ReceivedFilter } from '../deliveries/search-deliveries.ts';
+import { inScope, type Scope } from '../server/scope.ts';
+import type { Tables } from '../server/schema/tables.ts';
+import { run } from '../server/statement.ts';
+import type { Resolution } from '../server/schema/delivery-tables.ts';
+
+/** An item to be quarantined: its origin, the reason, and the original bytes. */
+export interface NewQuarantined {
+  readonly quarantineId: string;
+  readonly deliveryId: string;
+  readonly source: string;
+  readonly messageType: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
+  /** Of `OTHER`: the name of the message type as sent. */
+  readonly sentType?: string | undefined;
+  /** ISO 8601. */
+  readonly receivedAt: string;
+  readonly reason: string;
+  readonly content: Buffer;
+  /** Content-Encoding of the bytes if they are a whole body. */
+  readonly encoding: string | null;
+  /** The number of identical items before it in the same delivery. */
+  readonly twinsBefore: number;
+}
+
+const COLUMNS: readonly Column<NewQuarantined>[] = [
+  { name: 'quarantine_id', type: 'uuid', value: (row) => row.quarantineId },
+  { name: 'delivery_id', type: 'uuid', value: (row) => row.deliveryId },
+  { name: 'source', type: 'text', value: (row) => row.source },
+  { name: 'message_type', type: 'text', value: (row) => row.messageType },
+  { name: 'received_at', type: 'timestamptz', value: (row) => row.receivedAt },
+  { name: 'reason', type: 'text', value: (row) => row.reason },
+  { name: 'content', type: 'bytea', value: (row) => `\\x${row.content.toString('hex')}` },
+  { name: 'encoding', type: 'text', value: (row) => row.encoding },
+  { name: 'twins_before', type: 'integer', value: (row) => row.twinsBefore },
+  { name: 'sent_type', type: 'text', value: (row) => row.sentType ?? null },
+];
+
+const STATEMENT = insertStatement('quarantine', COLUMNS);
+
+/** One statement inserts at most so many items, each with at most so many bytes: writing it takes 10 ms. */
+const MAX_ROWS = 1_000;
+const MAX_CONTENT_BYTES = 8 * 1024;
+
+/** Inserts quarantined items. Those that an earlier run of the same job inserted are kept as they are. */
+export async function insertQuarantine(trx: Trx, rows: readonly NewQuarantined[]): Promise<void> {
+  const isSmall = ({ content }: NewQuarantined) => content.length <= MAX_CONTENT_BYTES;
+  const small = rows.filter(isSmall);
+  for (let at = 0; at < small.length; at += MAX_ROWS) {
+    await insertRows(trx, STATEMENT, COLUMNS, small.slice(at, at + MAX_ROWS));
+  }
+  for (const row of rows) if (!isSmall(row)) await insertLarge(trx, row);
+}
+
+/** A large content is sent as bytes: as text it would hold up the event loop for 5 ms per MiB. */
+async function insertLarge(trx: Trx, row: NewQuarantined): Promise<void> {
+  await trx
+    .insertInto('quarantine')
+    .values({
+      quarantine_id: row.quarantineId,
+      delivery_id: row.deliveryId,
+      source: row.source,
+      message_type: row.messageType,
+      received_at: new Date(row.receivedAt),
+      reason: row.reason,
+      content: row.content,
+      encoding: row.encoding,
+      twins_before: row.twinsBefore,
+      sent_type: row.sentType ?? null,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** A quarantined item with its bytes, and the origin of its delivery. */
+export type LockedQuarantined = Selectable<
+  Tables['quarantine'] & Pick<Tables['deliveries'], 'origin' | 'secret_form'>
+>;
+
+/** Reads the items with these ids, and keeps others from resolving them until the transaction ends. */
+export async function lockQuarantined(
+  trx: Trx,
+  scope: Scope,
+  ids: readonly string[],
+): Promise<LockedQuarantined[]> {
+  return (
+    trx
+      .selectFrom('quarantine')
+      // Retention may have dropped the delivery.
+      .leftJoin('deliveries', 'deliveries.delivery_id', 'quarantine.delivery_id')
+      .selectAll('quarantine')
+      .select([sql<Origin>`coalesce(deliveries.origin, 'webhook')`.as('origin'), 'deliveries.secret_form'])
+      .where('quarantine_id', 'in', ids)
+      .where(inScope(scope, 'quarantine.source'))
+      .orderBy('quarantine_id')
+      .forUpdate('quarantine')
+      .execute()
+  );
+}
+
+/** Marks items as replayed, each by its new delivery. */
+export async function resolveAsReplayed(
+  trx: Trx,
+  replays: readonly { readonly quarantineId: string; readonly deliveryId: string }[],
+): Promise<void> {
+  const ids = arrayLiteral(replays.map(({ quarantineId }) => quarantineId));
+  const deliveryIds = arrayLiteral(replays.map(({ deliveryId }) => deliveryId));
+  await run(trx)`
+    update quarantine set resolution = 'replayed', resolved_at = now(), replay_delivery_id = replays.delivery_id
+    from unnest(${ids}::uuid[], ${deliveryIds}::uuid[]) as replays (id, delivery_id)
+    where quarantine_id = replays.id`;
+}
+
+/** Deletes the content of the open items with these ids and keeps their rows. Resolves with the number of items. */
+export async function discardQuarantined(db: Db, scope: Scope, ids: readonly string[]): Promise<number> {
+  const { numUpdatedRows } = await db
+    .updateTable('quarantine')
+    .set({
+      resolution: 'discarded',
+      resolved_at: sql`now()`,
+      discarded_bytes: sql`octet_length(content)`,
+      content: Buffer.alloc(0),
+    })
+    .where(sql<boolean>`quarantine_id = any(${arrayLiteral(ids)}::uuid[])`)
+    .where('resolution', 'is', null)
+    .where(inScope(scope))
+    .executeTakeFirst();
+  return Number(numUpdatedRows);
+}
+
+/** Counts the quarantined items that were received in a range. */
+export async function countReceivedItems(
+  db: Db,
+  scope: Scope,
+  range: Pick<ReceivedFilter, 'since' | 'until' | 'source'>,
+) {
+  return db
+    .selectFrom('quarantine')
+    .select([
+      sql<number>`count(*) filter (where resolution is null)::float8`.as('open'),
+      sql<number>`count(*) filter (where resolution = 'replayed')::float8`.as('replayed'),
+      sql<number>`count(*) filter (where resolution = 'discarded')::float8`.as('discarded'),
+    ])
+    .where((is) => is.and(receivedConditions(scope, range)))
+    .executeTakeFirstOrThrow();
+}
+
+/** The counts of a replay's delivery. */
+export interface ReplayTally {
+  readonly events: number;
+  readonly duplicates: number;
+  /** Items quarantined again, because they still could not be read or stored. */
+  readonly again: readonly { readonly quarantineId: string; readonly reason: string }[];
+}
+
+/** The counts of these deliveries, by id. */
+export async function findReplayTallies(
+  db: Db,
+  scope: Scope,
+  deliveryIds: readonly string[],
+): Promise<ReadonlyMap<string, ReplayTally>> {
+  const rows = await db
+    .selectFrom('deliveries')
+    .select((row) => [
+      'delivery_id',
+      'event_count as events',
+      'duplicate_count as duplicates',
+      jsonArrayFrom(
+        row
+          .selectFrom('quarantine')
+          .select(['quarantine_id as quarantineId', 'reason'])
+          .whereRef('quarantine.delivery_id', '=', 'deliveries.delivery_id')
+          .orderBy('quarantine_id'),
+      ).as('again'),
+    ])
+    .where(sql<boolean>`delivery_id = any(${arrayLiteral(deliveryIds)}::uuid[])`)
+    .where(inScope(scope))
+    .execute();
+  return new Map(rows.map(({ delivery_id: id, ...tally }) => [id, tally]));
+}
+
+/** The outcome of the replay of one item. */
+export type Replay = { readonly quarantineId: string } & (
+  | ({ readonly kind: 'replayed'; readonly deliveryId: string } & ReplayTally)
+  /** The item was resolved before; nothing was done. */
+  | {
+      readonly kind: 'resolved';
+      readonly resolution: Resolution;
+      readonly resolvedAt: Date;
+      readonly deliveryId: string | null;
+    }
+  /** A new delivery with this content would be refused too, or the replay failed: the item stays open. */
+  | { readonly kind: 'refused'; readonly reason: string }
+  | { readonly kind: 'unknown' }
+);
+
+/** The sums over replays; `left` counts items that stayed open or do not exist. */
+export interface ReplaySums {
+  readonly replayed: number;
+  readonly events: number;
+  readonly duplicates: number;
+  readonly again: number;
+  readonly left: number;
+}
+
+export const NO_REPLAYS: ReplaySums = { replayed: 0, events: 0, duplicates: 0, again: 0, left: 0 };
+
+/** The sums with one more replay. */
+export function addReplay(sums: ReplaySums, replay: Replay): ReplaySums {
+  switch (replay.kind) {
+    case 'replayed':
+      return {
+        replayed: sums.replayed + 1,
+        events: sums.events + replay.events,
+        duplicates: sums.duplicates + replay.duplicates,
+        again: sums.again + replay.again.length,
+        left: sums.left,
+      };
+    case 'refused':
+    case 'unknown':
+      return { ...sums, left: sums.left + 1 };
+    case 'resolved':
+      return sums;
+  }
+}

@@ -1,0 +1,130 @@
+import { sql } from 'kysely';
+import type { Db } from '../server/database.ts';
+import type { HistoryRange } from './history.ts';
+import { inScope, isSource, type Scope } from '../server/scope.ts';
+import { allRows, run } from '../server/statement.ts';
+import type { CoverageState } from '../server/schema/cloud-tables.ts';
+
+/** The result of all comparisons of one quarter so far. */
+export interface ComparedQuarter {
+  /** Start of the quarter. */
+  readonly quarter: Date;
+  readonly state: Extract<CoverageState, 'whole' | 'healed' | 'pending'>;
+  /** Events that were missing and were fetched. */
+  readonly healed: number;
+  /** Events on both sides, as of the last comparison. */
+  readonly matched: number;
+  /** Stored events without a log record, as of the last comparison. */
+  readonly onlyWebhook: number;
+  readonly comparedAt: Date;
+  /** Since when no comparison has found a difference; null if the last one did. */
+  readonly agreedAt: Date | null;
+}
+
+/**
+ * Passes the quarters that begin in a range and were compared before to `decide`, and writes those that it returns, in one
+ * transaction.
+ */
+export async function updateCoverage(
+  db: Db,
+  { source, messageType, from, to }: HistoryRange,
+  decide: (before: readonly ComparedQuarter[]) => readonly ComparedQuarter[],
+): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    const rows = await trx
+      .selectFrom('coverage')
+      .select(['quarter', 'state', 'healed', 'matched', 'only_webhook as onlyWebhook'])
+      .select(['compared_at as comparedAt', 'agreed_at as agreedAt'])
+      .where('source', '=', source)
+      .where('message_type', '=', messageType)
+      .where('quarter', '>=', from)
+      .where('quarter', '<', to)
+      .forUpdate()
+      .execute();
+    const after = decide(rows);
+    if (after.length === 0) return;
+    await run(trx)`
+      insert into coverage
+      select ${source}, ${messageType}, one.* from jsonb_to_recordset(${JSON.stringify(after)}::jsonb) as one
+        (quarter timestamptz, state text, healed int, matched int, "onlyWebhook" int, "comparedAt" timestamptz,
+          "agreedAt" timestamptz)
+      on conflict (source, message_type, quarter) do update set
+        state = excluded.state, healed = excluded.healed, matched = excluded.matched,
+        only_webhook = excluded.only_webhook, compared_at = excluded.compared_at,
+        agreed_at = excluded.agreed_at`;
+  });
+}
+
+/** Which quarters to read. */
+export interface CoverageFilter {
+  /** Inclusive: also the quarter that it is in. */
+  readonly since: Date;
+  /** Exclusive. */
+  readonly until: Date;
+  readonly source?: string | undefined;
+  readonly messageTypes?: readonly string[] | undefined;
+}
+
+/** The number of quarters in each state on one day, of one source and message type. */
+export interface DayCoverage {
+  /** In UTC: `2026-01-31`. */
+  readonly day: string;
+  readonly source: string;
+  readonly message_type: string;
+  readonly whole: number;
+  readonly healed: number;
+  readonly push_only: number;
+  readonly unrecoverable: number;
+  readonly pending: number;
+  /** Events that were missing and were fetched. */
+  readonly healed_events: number;
+}
+
+/** The quarters in a range, since the first arrival of each source and message type, by day. */
+export async function readCoverageByDay(
+  db: Db,
+  scope: Scope,
+  filter: CoverageFilter,
+): Promise<DayCoverage[]> {
+  const count = (state: CoverageState) => sql`count(*) filter (where state = ${state})::int`;
+  return allRows<DayCoverage>(db)`
+    select to_char(quarter at time zone 'UTC', 'YYYY-MM-DD') as day, source, message_type,
+      ${count('whole')} as whole, ${count('healed')} as healed, ${count('push only')} as push_only,
+      ${count('unrecoverable')} as unrecoverable, ${count('pending')} as pending,
+      sum(healed)::float8 as healed_events
+    from ${quartersOf(scope, filter)} group by 1, 2, 3 order by 1, 2, 3`;
+}
+
+/** The number of quarters of one source and message type in one state. */
+export interface StateCount {
+  readonly source: string;
+  readonly message_type: string;
+  readonly state: CoverageState;
+  readonly quarters: number;
+}
+
+/** The number of quarters in each state in the last 24 hours. */
+export async function countRecentCoverage(db: Db): Promise<StateCount[]> {
+  return allRows<StateCount>(db)`
+    select source, message_type, state, count(*)::int as quarters
+    from coverage_between(now() - interval '24 hours', now()) group by 1, 2, 3 order by 1, 2, 3`;
+}
+
+export interface QuarterCoverage extends Pick<DayCoverage, 'source' | 'message_type'> {
+  readonly quarter: Date;
+  readonly state: CoverageState;
+  /** Events that were missing and were fetched. */
+  readonly healed: number;
+}
+
+/** The quarters in a range, in order, by source and message type. */
+export async function readQuarters(db: Db, scope: Scope, filter: CoverageFilter): Promise<QuarterCoverage[]> {
+  return allRows<QuarterCoverage>(db)`
+    select quarter, source, message_type, state, healed
+    from ${quartersOf(scope, filter)} order by source, message_type, quarter`;
+}
+
+const quartersOf = (scope: Scope, { since, until, source, messageTypes }: CoverageFilter) => sql`(
+  select * from coverage_between(${since}, ${until})
+  where ${inScope(scope)} and ${isSource(source)}
+    and ${messageTypes === undefined ? sql`true` : sql`message_type = any(${messageTypes}::text[])`}) as quarters`;

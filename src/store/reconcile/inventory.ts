@@ -1,0 +1,146 @@
+import { sql, type Selectable } from 'kysely';
+import type { Db } from '../server/database.ts';
+import type { Tables } from '../server/schema/tables.ts';
+import { arrayLiteral } from '../events/insert-rows.ts';
+import { allRows, run } from '../server/statement.ts';
+import { inScope, type Scope } from '../server/scope.ts';
+import { viewEvent, type EventNames, type StoredEvent } from '../../events/stored-event.ts';
+
+/** The row of a table of the inventory without its versions. Ids are 64-bit numbers. */
+type Row<Table extends 'devices' | 'locations' | 'people'> = Readonly<
+  Omit<Selectable<Tables[Table]>, 'id' | 'source' | 'valid_from' | 'valid_to'>
+>;
+
+export interface InventoryRows {
+  readonly devices: Row<'devices'>;
+  readonly locations: Row<'locations'>;
+  readonly people: Row<'people'>;
+}
+
+export type InventoryTable = keyof InventoryRows;
+
+/** The columns of each table, the id first. */
+const COLUMNS = {
+  devices: ['device_id', 'mac', 'serial_number', 'host_name', 'function', 'location_id'],
+  locations: ['location_id', 'parent_id', 'name', 'type', 'place'],
+  people: ['person_id', 'user_name', 'name', 'role'],
+} as const satisfies { readonly [Table in InventoryTable]: readonly (keyof InventoryRows[Table])[] };
+
+/**
+ * Stores what a source has at a time, all of it: the version of a thing that differs or is missing ends then, and another one
+ * begins. What is the same stays. Nothing ends if `rows` is empty: that is rather a fault of the cloud. Resolves with the
+ * number of versions that began and ended.
+ */
+export async function saveInventory<Table extends InventoryTable>(
+  db: Db,
+  table: Table,
+  source: string,
+  rows: readonly InventoryRows[Table][],
+  at: Date,
+) {
+  if (rows.length === 0) return { begun: 0, ended: 0 };
+  const columns: readonly string[] = COLUMNS[table];
+  const names = columns.map((name) => sql.ref(name));
+  const listed = (qualifier: string) => sql.join(columns.map((name) => sql.ref(`${qualifier}.${name}`)));
+  const stored = sql.table(table);
+  const given = sql`jsonb_populate_recordset(null::${stored}, ${JSON.stringify(rows)}::jsonb) as given`;
+  const isOpen = sql`source = ${source} and valid_to is null`;
+  return db.transaction().execute(async (trx) => {
+    // After every version so far, also if a clock was set back.
+    const times = await allRows<{ at: Date }>(trx)`
+      select greatest(${at}::timestamptz,
+        max(greatest(valid_from, valid_to)) + interval '1 millisecond') as at
+      from ${stored} where source = ${source}`;
+    const from = times[0]?.at ?? at;
+    const ended = await run(trx)`
+      update ${stored} as known set valid_to = ${from} where ${isOpen}
+        and not exists (select from ${given} where (${listed('given')}) is not distinct from (${listed('known')}))`;
+    const [id] = names;
+    const begun = await run(trx)`
+      insert into ${stored} (source, valid_from, ${sql.join(names)})
+      select ${source}, ${from}, ${listed('given')} from ${given}
+      where not exists (select from ${stored} as known where ${isOpen} and known.${id} = given.${id})`;
+    return { begun, ended };
+  });
+}
+
+/** Numbers that are not a person's. */
+const IDS = ['id', 'device_id', 'location_id', 'parent_id', 'person_id'];
+
+/** Finds the versions that match a pattern, by the id of the row. */
+export async function findVersions(
+  db: Db,
+  pattern: string,
+): Promise<Readonly<Record<InventoryTable, readonly string[]>>> {
+  const matching = async (table: InventoryTable) => {
+    const rows = await allRows<{ id: string }>(db)`
+      select id::text from ${sql.table(table)} as version
+      where (to_jsonb(version) - ${IDS}::text[])::text ~* ${pattern} order by version.id`;
+    return rows.map(({ id }) => id);
+  };
+  return {
+    devices: await matching('devices'),
+    locations: await matching('locations'),
+    people: await matching('people'),
+  };
+}
+
+/** Deletes versions by the id of the row. */
+export async function deleteVersions(
+  db: Db,
+  ids: Readonly<Record<InventoryTable, readonly string[]>>,
+): Promise<void> {
+  for (const [table, some] of Object.entries(ids)) {
+    await run(db)`delete from ${sql.table(table)} where id = any(${arrayLiteral(some)}::bigint[])`;
+  }
+}
+
+/** What to name, and the time for which. */
+export interface Unnamed {
+  readonly source: string;
+  readonly at: Date | string;
+  /** MAC address of an access point. */
+  readonly mac?: string | null;
+  /** Ids of a location and of those that contain it, in any order. It counts if the place of the access point is not known. */
+  readonly locationIds?: readonly string[] | null | undefined;
+  readonly user?: string | null;
+}
+
+/**
+ * The names that the inventory of a source had at a time, in the order of what is asked, in one query. Undefined where it had
+ * none, or the source is not in the scope.
+ */
+export async function namesAsOf(
+  db: Db,
+  scope: Scope,
+  asked: readonly Unnamed[],
+): Promise<readonly (EventNames | undefined)[]> {
+  const names: (EventNames | undefined)[] = asked.map(() => undefined);
+  if (asked.length === 0) return names;
+  const numbered = JSON.stringify(asked.map((one, number) => ({ ...one, number })));
+  const rows = await allRows<EventNames & { number: number }>(db)`
+    select number, ap_name as "accessPoint", place, person_name as person, person_role as role
+    from jsonb_to_recordset(${numbered}::jsonb)
+        as asked (number int, source text, at timestamptz, mac macaddr, "locationIds" bigint[], "user" text)
+      cross join lateral names_at(source, mac, "locationIds", "user", at)
+    where ${inScope(scope)} and coalesce(ap_name, place, person_name, person_role) is not null`;
+  for (const { number, ...found } of rows) names[number] = found;
+  return names;
+}
+
+/** Events with the names that the inventory had at their time. */
+export async function withNames<Event extends StoredEvent>(
+  db: Db,
+  scope: Scope,
+  events: readonly Event[],
+): Promise<readonly Event[]> {
+  const names = await namesAsOf(db, scope, events.map(unnamedIn));
+  return events.map((event, index) => ({ ...event, names: names[index] }));
+}
+
+function unnamedIn(event: StoredEvent): Unnamed {
+  const { source, occurredAt: at, columns } = event;
+  const { apMac: mac, user } = viewEvent(event);
+  const { location_id_hierarchy: locationIds } = columns;
+  return { source, at, mac, user, locationIds: typeof locationIds === 'string' ? null : locationIds };
+}

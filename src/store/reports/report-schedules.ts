@@ -1,0 +1,122 @@
+import { sql } from 'kysely';
+import type { Period, WholeRange } from '../../lib/text/parse-time.ts';
+import type { Db, Trx } from '../server/database.ts';
+
+export interface ScheduleProgress {
+  readonly name: string;
+  readonly every: Period;
+  readonly zone: string;
+  /** Start of the period of the next report. */
+  readonly nextSince: Date;
+  /** Failed attempts to send it. */
+  readonly attempts: number;
+  readonly lastError: string | null;
+  /** When the latest report was sent, with the start of its period. */
+  readonly sentAt: Date | null;
+  readonly sentSince: Date | null;
+}
+
+/** A schedule, and the start of the period that it begins with. */
+export interface OpenedSchedule {
+  readonly name: string;
+  readonly every: Period;
+  readonly zone: string;
+  readonly since: Date;
+}
+
+const NO_FAILURE = { attempts: 0, retry_at: null, last_error: null } as const;
+
+/** Notes a schedule. One that is known continues, unless its periods are others now. */
+export async function openSchedule(db: Db, { name, every, zone, since }: OpenedSchedule): Promise<void> {
+  const periods = { every, time_zone: zone, next_since: since };
+  await db
+    .insertInto('report_schedules')
+    .values({ name, ...periods })
+    .onConflict((exists) =>
+      exists
+        .column('name')
+        .doUpdateSet({ ...periods, ...NO_FAILURE })
+        .where((is) =>
+          is.or([is('report_schedules.every', '<>', every), is('report_schedules.time_zone', '<>', zone)]),
+        ),
+    )
+    .execute();
+}
+
+/** The progress of these schedules, by name. */
+export async function readSchedules(db: Db, names: readonly string[]): Promise<readonly ScheduleProgress[]> {
+  return db
+    .selectFrom('report_schedules')
+    .leftJoinLateral(
+      (one) =>
+        one
+          .selectFrom('reports_sent')
+          .select(['sent_at as sentAt', 'since as sentSince'])
+          .whereRef('schedule', '=', 'name')
+          .orderBy('since', 'desc')
+          .limit(1)
+          .as('sent'),
+      (join) => join.onTrue(),
+    )
+    .select(['name', 'every', 'time_zone as zone', 'next_since as nextSince', 'attempts'])
+    .select(['last_error as lastError', 'sentAt', 'sentSince'])
+    .where(sql<boolean>`name = any(${names}::text[])`)
+    .orderBy('name')
+    .execute();
+}
+
+/**
+ * Takes the right to send the next report of a schedule, for so many seconds: false if another process has it, if the report
+ * was sent meanwhile, or if the pause after a failure is not over.
+ */
+export async function leaseReport(db: Db, name: string, since: Date, seconds: number): Promise<boolean> {
+  const { numUpdatedRows } = await updateNext(db, name, since)
+    .set({ leased_until: sql`now() + make_interval(secs => ${seconds})` })
+    .where(sql<boolean>`coalesce(leased_until <= now(), true) and coalesce(retry_at <= now(), true)`)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/** An update of a schedule whose next report is that of the period from a time on. */
+const updateNext = (db: Db, name: string, since: Date) =>
+  db.updateTable('report_schedules').where('name', '=', name).where('next_since', '=', since);
+
+export interface SentReport extends WholeRange {
+  readonly schedule: string;
+  readonly report: string;
+  readonly destination: string;
+  readonly rows: number;
+}
+
+/** Notes that a report was sent: the next one is that of the period after it. */
+export async function recordSent(
+  trx: Trx,
+  { schedule, since, until, report, destination, rows }: SentReport,
+): Promise<void> {
+  await trx
+    .insertInto('reports_sent')
+    .values({ schedule, since, until, report, destination, row_count: rows })
+    .onConflict((exists) => exists.columns(['schedule', 'since']).doNothing())
+    .execute();
+  await updateNext(trx, schedule, since)
+    .set({ next_since: until, leased_until: null, ...NO_FAILURE })
+    .execute();
+}
+
+/** Notes that a report could not be sent, and for how many seconds to wait. */
+export async function recordNotSent(
+  db: Db,
+  name: string,
+  since: Date,
+  error: string,
+  seconds: number,
+): Promise<void> {
+  await updateNext(db, name, since)
+    .set({
+      leased_until: null,
+      attempts: sql`attempts + 1`,
+      last_error: error,
+      retry_at: sql`now() + make_interval(secs => ${seconds})`,
+    })
+    .execute();
+}

@@ -1,0 +1,106 @@
+import { sql } from 'kysely';
+import type { Db } from '../server/database.ts';
+import { firstRow } from '../server/statement.ts';
+
+/** A checkpoint that an anchor does not have yet. */
+export interface AnchorClaim {
+  readonly anchor: string;
+  /** Leaves of the checkpoint. */
+  readonly size: number;
+  /** Seconds between two checkpoints at this anchor, and between two attempts. */
+  readonly everySeconds: number;
+  readonly retrySeconds: number;
+}
+
+/**
+ * Takes the right to hand a checkpoint to an anchor, for one attempt. Resolves with the size that the anchor has; undefined
+ * if it has this one, if its time has not come, or while another process tries.
+ */
+export async function claimAnchor(db: Db, claim: AnchorClaim): Promise<number | undefined> {
+  const { anchor, size, everySeconds, retrySeconds } = claim;
+  const row = await firstRow<{ size: number }>(db)`
+    insert into log_anchors (anchor, tried_at) values (${anchor}, now())
+    on conflict (anchor) do update set tried_at = now()
+      where log_anchors.size < ${size}::bigint
+        and (log_anchors.error is null and log_anchors.anchored_at = log_anchors.tried_at
+          or log_anchors.tried_at <= now() - make_interval(secs => ${retrySeconds}))
+        and coalesce(log_anchors.anchored_at <= now() - make_interval(secs => ${everySeconds}), true)
+    returning size::float8`;
+  return row?.size;
+}
+
+/** Records that an anchor has a checkpoint. */
+export async function recordAnchored(db: Db, anchor: string, size: number): Promise<void> {
+  const now = sql<Date>`now()`;
+  await db
+    .updateTable('log_anchors')
+    .set({ size, anchored_at: now, tried_at: now, error: null })
+    .where('anchor', '=', anchor)
+    .execute();
+}
+
+/** Records why an anchor did not accept a checkpoint. */
+export async function recordAnchorFailure(db: Db, anchor: string, error: string): Promise<void> {
+  await db.updateTable('log_anchors').set({ error }).where('anchor', '=', anchor).execute();
+}
+
+/**
+ * Reads how far all anchors are, also those that are not set any more: `size` is that of the latest checkpoint that an anchor
+ * has, and `error` says why its last attempt failed (null: it did not).
+ */
+export async function readAnchors(db: Db) {
+  return db
+    .selectFrom('log_anchors')
+    .select((eb) => [
+      'anchor',
+      eb.cast<number>('size', 'float8').as('size'),
+      'anchored_at as anchoredAt',
+      'error',
+    ])
+    .orderBy('anchor')
+    .execute();
+}
+
+/** The time-stamp of a checkpoint. */
+export interface StoredTimestamp {
+  readonly size: number;
+  readonly madeAt: Date;
+  /** The checkpoint as it was stamped. */
+  readonly note: string;
+  /** The answer of the authority, in DER. */
+  readonly token: Buffer;
+}
+
+/** Stores the time-stamp of a checkpoint. One of the same size stays. */
+export async function addTimestamp(db: Db, { size, madeAt, note, token }: StoredTimestamp): Promise<void> {
+  await db
+    .insertInto('log_timestamps')
+    .values({ size, made_at: madeAt, note, token })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** Reads the time-stamps of trees larger than a size, up to another. */
+export async function timestampsBetween(
+  db: Db,
+  above: number,
+  upTo: number,
+): Promise<readonly StoredTimestamp[]> {
+  return db
+    .selectFrom('log_timestamps')
+    .select((eb) => [eb.cast<number>('size', 'float8').as('size'), 'made_at as madeAt', 'note', 'token'])
+    .where('size', '>', String(above))
+    .where('size', '<=', String(upTo))
+    .orderBy('log_timestamps.size')
+    .execute();
+}
+
+/** Appends the signature of a witness to a checkpoint, as a line of its note. */
+export async function addCosignature(db: Db, size: number, line: string): Promise<void> {
+  await db
+    .updateTable('log_checkpoints')
+    .set({ note: sql`note || ${`${line}\n`}` })
+    .where('size', '=', String(size))
+    .where(sql<boolean>`strpos(note, ${line}) = 0`)
+    .execute();
+}

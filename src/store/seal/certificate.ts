@@ -1,0 +1,83 @@
+import type { MonthRange } from '../../lib/text/parse-time.ts';
+import { readAnchors, timestampsBetween } from './anchors.ts';
+import { readCoverageByDay } from '../reconcile/coverage.ts';
+import type { Db } from '../server/database.ts';
+import { listGaps } from '../reconcile/gaps.ts';
+import { readInstallation } from '../server/installation.ts';
+import { countReceivedItems } from '../quarantine/quarantine.ts';
+import { sumArrivals } from '../counts/read-arrivals.ts';
+import { positionSince } from '../log/read-log.ts';
+import { leafOf } from './read-seals.ts';
+import { ALL_SOURCES, type Scope } from '../server/scope.ts';
+import { checkpointsAfter, latestCheckpoint } from './seal-log.ts';
+import { readVerified } from './verifications.ts';
+
+/** How rows compare with their seal. */
+export interface RowCounts {
+  readonly intact: number;
+  readonly expired: number;
+  readonly erased: number;
+  readonly altered: number;
+  readonly missing: number;
+  readonly inserted: number;
+  readonly notSealedYet: number;
+}
+
+export interface CertificateRange extends MonthRange {
+  readonly source?: string | undefined;
+}
+
+/** What is certified of what was received in a month. */
+export type Certificate = Awaited<ReturnType<typeof readCertificate>>;
+
+/** Reads what is certified of a month. The cost does not depend on the number of events. */
+export async function readCertificate(
+  db: Db,
+  scope: Scope,
+  range: CertificateRange,
+  verification?: RowCounts,
+) {
+  const { since, until, source } = range;
+  const received = await sumArrivals(db, scope, { since, until });
+  const coverage = await readCoverageByDay(db, scope, { since, until, source });
+  const sum = (count: (day: (typeof coverage)[number]) => number) =>
+    coverage.reduce((all, day) => all + count(day), 0);
+  const end = await positionSince(db, until);
+  const leaf = end === 0 ? undefined : await leafOf(db, end - 1);
+  const [covering] = leaf === undefined ? [] : await checkpointsAfter(db, leaf, 1);
+  const checkpoint = covering ?? (await latestCheckpoint(db));
+  const size = checkpoint?.size ?? Infinity;
+  const stamps =
+    checkpoint === undefined ? [] : await timestampsBetween(db, size - 1, Number.MAX_SAFE_INTEGER);
+  return {
+    ...range,
+    madeAt: new Date(),
+    installation: (await readInstallation(db)).id,
+    /** By source and message type. */
+    received: received.filter((one) => source === undefined || one.source === source),
+    quarantine: await countReceivedItems(db, scope, range),
+    /** Quarters of an hour by what is proven of them. */
+    coverage: {
+      whole: sum(({ whole }) => whole),
+      healed: sum(({ healed }) => healed),
+      pushOnly: sum(({ push_only: pushOnly }) => pushOnly),
+      unrecoverable: sum(({ unrecoverable }) => unrecoverable),
+      pending: sum(({ pending }) => pending),
+    },
+    /** Events that were missing and were fetched. */
+    healedEvents: sum(({ healed_events: healed }) => healed),
+    gaps: await listGaps(db, scope, { since, until, source }),
+    /** What the service has found by itself about all rows; undefined for those who may not see all sources. */
+    verified: scope === ALL_SOURCES ? await readVerified(db) : undefined,
+    /** The verification of the rows of the month, if it was made for this. */
+    verification,
+    /** The first checkpoint that has all events of the month, or the latest; undefined if there is none yet. */
+    checkpoint,
+    /** Whether the checkpoint has all events of the month. */
+    isWhole: covering !== undefined && until.getTime() <= Date.now(),
+    /** Places outside of the database that have this checkpoint or a later one. */
+    anchors: (await readAnchors(db)).filter((anchor) => anchor.size >= size),
+    /** When authorities stamped this checkpoint or a later one, the earliest first. */
+    stampedAt: stamps.map(({ madeAt }) => madeAt),
+  };
+}

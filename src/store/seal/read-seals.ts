@@ -1,0 +1,232 @@
+import { sql, type NotNull } from 'kysely';
+import { FAMILIES } from '../../events/domain.ts';
+import { TABLE_OF } from '../../events/message-types.ts';
+import { unionAll } from '../server/condition.ts';
+import type { Db } from '../server/database.ts';
+import { inScope, type Scope } from '../server/scope.ts';
+import { allRows, firstRow } from '../server/statement.ts';
+
+/** Consecutive leaves of the tree: those of consecutive events, or of statements. */
+export interface SealRun {
+  readonly firstLeaf: number;
+  readonly leaves: number;
+  /** Null: they are of statements. */
+  readonly firstPosition: number | null;
+}
+
+/** Runs that are read at once: statements between events make about two a minute. */
+const RUNS_AT_ONCE = 10_000;
+
+/** Reads which leaves are of what, in the order of the tree, some at a time. */
+export async function* readRuns(db: Db): AsyncGenerator<SealRun> {
+  for (let above = -1, isMore = true; isMore;) {
+    const rows = await db
+      .selectFrom('log_seals')
+      .select((eb) => [
+        eb.cast<number>('first_leaf', 'float8').as('firstLeaf'),
+        eb.cast<number>('leaves', 'float8').as('leaves'),
+        eb.cast<number | null>('first_position', 'float8').as('firstPosition'),
+      ])
+      .where('first_leaf', '>', String(above))
+      .orderBy('first_leaf')
+      .limit(RUNS_AT_ONCE)
+      .execute();
+    yield* rows;
+    above = rows.at(-1)?.firstLeaf ?? above;
+    isMore = rows.length === RUNS_AT_ONCE;
+  }
+}
+
+/** Reads which of the leaves from one up to, and without, another are of what. */
+export async function readRunsBetween(db: Db, from: number, to: number): Promise<readonly SealRun[]> {
+  return allRows<SealRun>(db)`
+    select greatest(first_leaf, ${from}::bigint)::float8 as "firstLeaf",
+      (least(first_leaf + leaves, ${to}::bigint) - greatest(first_leaf, ${from}::bigint))::float8 as leaves,
+      (first_position + greatest(0, ${from}::bigint - first_leaf))::float8 as "firstPosition"
+    from log_seals
+    where first_leaf >= coalesce((select max(first_leaf) from log_seals where first_leaf <= ${from}::bigint), 0)
+      and first_leaf < ${to}::bigint and first_leaf + leaves > ${from}::bigint
+    order by log_seals.first_leaf`;
+}
+
+/** Reads the leaf of the event at a position; undefined while it is not sealed. */
+export async function leafOf(db: Db, position: number): Promise<number | undefined> {
+  const row = await firstRow<{ leaf: number }>(db)`
+    select (first_leaf + ${position}::bigint - first_position)::float8 as leaf from log_seals
+    where first_position <= ${position}::bigint and first_position + leaves > ${position}::bigint`;
+  return row?.leaf;
+}
+
+const TILE_LEAVES = 256;
+const HASH_BYTES = 32;
+const SALT_BYTES = 16;
+
+interface Piece {
+  readonly number: number;
+  readonly bytes: Buffer;
+}
+
+/** The bytes of leaves from a number of tiles; zeros where a tile or a part of it is missing. */
+function joined(pieces: readonly Piece[], from: number, to: number, width: number): Buffer {
+  const all = Buffer.alloc((to - from) * width);
+  for (const { number, bytes } of pieces) {
+    const skipped = Math.max(0, from - number * TILE_LEAVES) * width;
+    const at = Math.max(0, number * TILE_LEAVES - from) * width;
+    bytes.subarray(0, TILE_LEAVES * width).copy(all, at, skipped);
+  }
+  return all;
+}
+
+const isOfTiles = (from: number, to: number) =>
+  sql<boolean>`number between ${Math.floor(from / TILE_LEAVES)}::bigint and ${Math.floor((to - 1) / TILE_LEAVES)}::bigint`;
+
+/** The hashes of leaves from one up to, and without, another; zeros for those that are missing. */
+export async function readLeafHashes(db: Db, from: number, to: number): Promise<Buffer> {
+  const rows = await db
+    .selectFrom('log_hashes')
+    .select((eb) => [eb.cast<number>('number', 'float8').as('number'), 'hashes as bytes'])
+    .where('level', '=', 0)
+    .where(isOfTiles(from, to))
+    .execute();
+  return joined(rows, from, to, HASH_BYTES);
+}
+
+/** The salts of leaves from one up to, and without, another; zeros for those that are missing. */
+export async function readSalts(db: Db, from: number, to: number): Promise<Buffer> {
+  const rows = await allRows<Piece>(db)`
+    select number::float8, string_agg(coalesce(salt, decode(repeat('00', ${SALT_BYTES}::int), 'hex')), ''::bytea order by place) as bytes
+    from log_salts, unnest(salts) with ordinality as one (salt, place) where ${isOfTiles(from, to)} group by number`;
+  return joined(rows, from, to, SALT_BYTES);
+}
+
+/** A month that retention dropped. */
+export type DroppedMonth = Awaited<ReturnType<typeof readDroppedMonths>>[number];
+
+/** Reads the months of events that retention has dropped. `record` is the id of the month's row in `gaps`. */
+export async function readDroppedMonths(db: Db) {
+  return db
+    .selectFrom('gaps')
+    .select(['id as record', 'message_type as messageType', 'began_at as from', 'ended_at as to'])
+    .where('reason', '=', 'retention')
+    .orderBy('id')
+    .$narrowType<{ messageType: NotNull; to: NotNull }>()
+    .execute();
+}
+
+/** Consecutive leaves whose rows and salts were deleted lawfully. */
+export interface ErasedLeaves {
+  readonly erasure: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Reads which leaves were erased, in their order. Erasures that nobody queued to be sealed count for nothing. */
+export async function readErasedLeaves(db: Db): Promise<readonly ErasedLeaves[]> {
+  return allRows<ErasedLeaves>(db)`
+    select id::text as erasure, lower(range)::float8 as from, upper(range)::float8 as to
+    from erasures, unnest(leaves) as range
+    where exists (select from log_statements where kind = 'erasure' and key = erasures.id::text)
+      or exists (select from log_queue where kind = 'erasure' and key = erasures.id::text)
+    order by range`;
+}
+
+/** Which rows to look at: those received in a time range, of the sources in the scope. */
+export interface RowFilter {
+  readonly since?: Date | undefined;
+  readonly until?: Date | undefined;
+}
+
+const received = ({ since, until }: RowFilter) => sql`received_at >= ${since ?? '-infinity'}::timestamptz
+  and received_at < ${until ?? 'infinity'}::timestamptz`;
+
+export interface StrayEvent {
+  readonly eventId: string;
+  readonly occurredAt: Date;
+  readonly receivedAt: Date;
+  readonly source: string;
+}
+
+/**
+ * The sequencer will still take the row: a later transaction of this server stored it, or it waits for events that were
+ * received before it. After a move, the server's ids say nothing yet.
+ */
+const IS_WAITING = sql`(xid >= next_xid and id > earlier_id
+    and (xid >= held_xid or received_at > last_received)
+    and (xid < pg_snapshot_xmax(pg_current_snapshot())
+      or server <> (select system_identifier from pg_control_system())::text))`;
+
+/** Counts the events that the sequencer will still take. */
+export async function countWaiting(db: Db, scope: Scope, filter: RowFilter): Promise<number> {
+  const counts = FAMILIES.map(
+    (family) => sql`
+      select count(*) as waiting from ${sql.table(TABLE_OF[family])} cross join log_state
+      where ${IS_WAITING} and ${received(filter)} and ${inScope(scope)}`,
+  );
+  const row = await firstRow<{ waiting: number }>(db)`
+    select sum(waiting)::float8 as waiting from (${unionAll(counts)}) as counts`;
+  return row?.waiting ?? 0;
+}
+
+/** Finds events that are not in the log, and that the sequencer does not take: this program has not stored them. */
+export async function findStrayEvents(
+  db: Db,
+  scope: Scope,
+  filter: RowFilter,
+): Promise<readonly StrayEvent[]> {
+  const found: StrayEvent[] = [];
+  for (const family of FAMILIES) {
+    const rows = await allRows<StrayEvent>(db)`
+      select row.event_id as "eventId", row.occurred_at as "occurredAt", received_at as "receivedAt", source
+      from ${sql.table(TABLE_OF[family])} as row cross join log_state
+      where not ${IS_WAITING} and ${received(filter)} and ${inScope(scope)}
+        and not exists (
+          select from (
+            select unnest(event_ids) as event_id, unnest(occurred_at) as occurred_at from log_tiles
+          ) as entry where entry.event_id = row.event_id and entry.occurred_at = row.occurred_at)`;
+    found.push(...rows);
+  }
+  return found;
+}
+
+/** A delivery whose counts differ from the rows. */
+export interface MiscountedDelivery {
+  readonly deliveryId: string;
+  readonly receivedAt: Date;
+  readonly source: string;
+  readonly expected: number;
+  readonly events: number;
+  readonly duplicates: number;
+  readonly quarantined: number;
+  /** Rows that the tables have. */
+  readonly found: number;
+}
+
+/**
+ * Compares the counts of deliveries with each other and with the rows of their events, erased ones included. Fewer rows than
+ * counted are no difference where retention has dropped events of the type since.
+ */
+export async function findMiscounted(
+  db: Db,
+  scope: Scope,
+  filter: RowFilter,
+): Promise<readonly MiscountedDelivery[]> {
+  const events = FAMILIES.map((family) => sql`select delivery_id from ${sql.table(TABLE_OF[family])}`);
+  return allRows<MiscountedDelivery>(db)`
+    select delivery_id as "deliveryId", received_at as "receivedAt", source, expected_count as expected,
+      event_count as events, duplicate_count as duplicates, quarantined_count as quarantined,
+      coalesce(found, 0)::float8 as found
+    from deliveries left join (
+      select delivery_id, count(*) as found from (${unionAll(events)}) as events group by delivery_id
+    ) as counted using (delivery_id)
+    left join (
+      select key::uuid as delivery_id, sum(value::int) as erased
+      from erasures, jsonb_each_text(erasures.deliveries) group by key
+    ) as erasures using (delivery_id)
+    where ${received(filter)} and ${inScope(scope)} and (
+      expected_count <> event_count + duplicate_count + quarantined_count
+      or coalesce(found, 0) + coalesce(erased, 0) > event_count
+      or coalesce(found, 0) + coalesce(erased, 0) < event_count and not exists (
+        select from gaps where reason = 'retention' and gaps.message_type = deliveries.message_type
+          and (origin = 'backfill' or received_at < ended_at + interval '31 days')))
+    order by received_at`;
+}

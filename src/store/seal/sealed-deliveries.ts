@@ -1,0 +1,140 @@
+import { sql, type RawBuilder } from 'kysely';
+import { z } from 'zod';
+import type { Db, Trx } from '../server/database.ts';
+import type { RowFilter } from './read-seals.ts';
+import { IS_NOT_COUNTED } from '../counts/roll-up-arrivals.ts';
+import { rowByKey } from '../server/condition.ts';
+import { inScope, type Scope } from '../server/scope.ts';
+import { allRows, firstRow } from '../server/statement.ts';
+
+/** Version of the list of columns below. Another list gets another version, and this one remains readable. */
+const DELIVERIES_VERSION = 1;
+
+/** Not among them: `xid` and `era`, which belong to the server. */
+const COLUMNS =
+  `delivery_id source message_type sent_type received_at origin secret_form body_bytes record_count
+  expected_count event_count duplicate_count quarantined_count refused_count`.split(/\s+/);
+
+/** The hash of a delivery: SHA-256 of its columns as a JSON array. Null if the row is gone. */
+const HASH: RawBuilder<string | null> = sql<string | null>`
+  case when row.delivery_id is not null then encode(sha256(convert_to(
+    json_build_array(${sql.join(COLUMNS.map((column) => sql.ref(`row.${column}`)))})::text, 'UTF8')), 'hex') end`;
+
+/** The delivery of a row `one`. */
+const OF_ONE = rowByKey('deliveries', sql`delivery_id = one.delivery_id and received_at = one.received_at`);
+
+/** A sealed tile of deliveries: its key, and what its leaf has. */
+export interface DeliveryTile {
+  readonly kind: 'deliveries';
+  readonly key: string;
+  /** A JSON array: kind, version, key, and for each delivery its id, when it was received, and its hash. */
+  readonly record: string;
+}
+
+/** Deliveries that are sealed together. */
+const DELIVERIES_OF_TILE = 256;
+
+/** Takes up to `limit` entries off the queue, and joins small ones to tiles. Call `printAsSealed` before. */
+export async function takeDeliveries(trx: Trx, limit: number): Promise<readonly DeliveryTile[]> {
+  return allRows<DeliveryTile>(trx)`
+    with taken as materialized (
+      delete from log_delivery_queue where id in (select id from log_delivery_queue order by id limit ${limit})
+      returning *
+    ), placed as (
+      select id, one.delivery_id, one.received_at, number,
+        (row_number() over (order by id, number) - 1) / ${DELIVERIES_OF_TILE} as tile
+      from taken, unnest(delivery_ids, taken.received_at) with ordinality as one (delivery_id, received_at, number))
+    select 'deliveries' as kind, min(id)::text as key,
+      json_build_array('deliveries'::text, ${sql.lit(DELIVERIES_VERSION)}::int, min(id),
+        json_agg(one.delivery_id order by id, number), json_agg(one.received_at order by id, number),
+        json_agg(${HASH} order by id, number))::text as record
+    from placed as one
+      left join ${OF_ONE} as row on true
+    group by tile order by tile`;
+}
+
+const Tile = z.tuple([
+  z.literal('deliveries'),
+  z.literal(DELIVERIES_VERSION),
+  z.number(),
+  z.array(z.uuid()),
+  z.array(z.string()),
+  z.array(z.string().nullable()),
+]);
+
+export interface DifferentDelivery {
+  /** The number of its tile among those compared. */
+  readonly tile: number;
+  readonly deliveryId: string;
+  readonly receivedAt: Date;
+  /** Null: the row is gone. */
+  readonly source: string | null;
+  /** The row is gone, and retention has dropped the months up to its own: the entry of the operator log. */
+  readonly dropped: string | null;
+}
+
+export interface DeliveryFilter extends RowFilter {
+  readonly source?: string | undefined;
+}
+
+/** Compares deliveries with the hashes of their tiles. Call `printAsSealed` before. */
+export async function compareDeliveries(
+  trx: Trx,
+  records: readonly string[],
+  { since, until, source }: DeliveryFilter,
+): Promise<{ readonly compared: number; readonly different: readonly DifferentDelivery[] }> {
+  const tiles = records.map((record) => Tile.parse(JSON.parse(record)));
+  const rows = await allRows<DifferentDelivery & { compared: number }>(trx)`
+    with compared as materialized (
+      select one.tile, one.delivery_id, one.received_at, row.source, one.hash, ${HASH} as found
+      from unnest(${tiles.flatMap(([, , , ids], tile) => ids.map(() => tile))}::int[],
+          ${tiles.flatMap(([, , , ids]) => ids)}::uuid[], ${tiles.flatMap(([, , , , times]) => times)}::timestamptz[],
+          ${tiles.flatMap(([, , , , , hashes]) => hashes)}::text[]) as one (tile, delivery_id, received_at, hash)
+        left join ${OF_ONE} as row on true
+      where one.received_at >= ${since ?? '-infinity'}::timestamptz and one.received_at < ${until ?? 'infinity'}::timestamptz
+        and (${source === undefined ? sql`true` : sql`row.source is null or row.source = ${source}`})
+    )
+    select (select count(*)::int from compared) as compared, tile, delivery_id as "deliveryId",
+      received_at as "receivedAt", source, case when found is null then (
+        select id::text from operator_log
+        where action = 'retention.drop' and subject ~ '^deliveries_.*\\d{4}_\\d\\d$'
+          and received_at < to_date(right(subject, 7), 'YYYY_MM') + interval '1 month'
+        order by id limit 1) end as dropped
+    from compared right join (values (1)) as always (x) on found is null or found is distinct from hash`;
+  const different = rows.filter(({ deliveryId }) => deliveryId !== null);
+  return { compared: rows[0]?.compared ?? 0, different };
+}
+
+export interface StrayDelivery {
+  readonly deliveryId: string;
+  readonly receivedAt: Date;
+  readonly source: string;
+}
+
+/** Finds deliveries that are in no tile, and that no roll-up will count: this program has not stored them. */
+export async function findStrayDeliveries(
+  db: Db,
+  scope: Scope,
+  { since, until }: RowFilter,
+): Promise<readonly StrayDelivery[]> {
+  return allRows<StrayDelivery>(db)`
+    select delivery_id as "deliveryId", received_at as "receivedAt", source from deliveries
+    where not coalesce(${IS_NOT_COUNTED}, false)
+      and received_at >= ${since ?? '-infinity'}::timestamptz and received_at < ${until ?? 'infinity'}::timestamptz
+      and ${inScope(scope)}
+      and not exists (
+        select from (
+          select jsonb_array_elements_text(record::jsonb -> 3)::uuid as id from log_statements where kind = 'deliveries'
+          union all
+          select unnest(delivery_ids) from log_delivery_queue
+        ) as known where known.id = delivery_id)
+    order by received_at`;
+}
+
+/** Counts the deliveries that are not sealed yet. */
+export async function countUnsealedDeliveries(db: Db): Promise<number> {
+  const row = await firstRow<{ waiting: number }>(db)`
+    select ((select coalesce(sum(cardinality(delivery_ids)), 0) from log_delivery_queue)
+      + (select count(*) from deliveries where ${IS_NOT_COUNTED}))::float8 as waiting`;
+  return row?.waiting ?? 0;
+}

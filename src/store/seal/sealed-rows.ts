@@ -1,0 +1,165 @@
+import { sql, type RawBuilder } from 'kysely';
+import { FAMILIES, typesOfFamily, type Family, type MessageType } from '../../events/domain.ts';
+import { TABLE_OF } from '../../events/message-types.ts';
+import { unionAll, rowByKey } from '../server/condition.ts';
+import type { Db, Trx } from '../server/database.ts';
+import { TILE_ENTRIES } from '../log/extend-log.ts';
+import { isSource } from '../server/scope.ts';
+import { allRows, firstRow, onlyRow, run } from '../server/statement.ts';
+
+/** Version of the lists of columns below. Another list gets another version, and this one remains readable. */
+export const SEALED_VERSION = 1;
+
+/**
+ * The columns of the sealed form of each family, in their order, after the envelope and before the payload. `xid` is not
+ * among them: it belongs to the server, and a move to another one changes it.
+ */
+const SEALED_COLUMNS: Readonly<Record<Family, string>> = {
+  audit: `user_id code category device_count device_ids host_names record_id user_name vhm_name org_name description
+    config`,
+  location: `rssi lat lng unc x y client_mac ap_mac ipv4 ipv6 ssid manufacturer os location_id_hierarchy`,
+  log: `user_id start_time end_time event_time auth_date acct_start_time acct_stop_time acct_session_time
+    acct_input_octets acct_output_octets acct_start_delay acct_stop_delay attribute_num client_mac ap_mac
+    mgmt_mac_address nas_ip_address framed_ip_address record_id username status category description vhm_id customer_id
+    device_serial_number ssid identity called_station_id calling_station_id nas_identifier nas_port nas_port_type
+    group_name acct_session_id acct_multi_id acct_authentic acct_terminate_cause connect_info service_type auth_type
+    reply reject_reason approver_email tel profile_name message_id status_from_provider provider_type`,
+  alerts: `severity_id category_id message_metadata_id site_id alert_policy_id alert_rule_id acknowledged record_id
+    summary severity_name category_name message_metadata_type alert_source_id alert_source_name alert_source_type
+    alert_source_type_id site_name alert_policy_name acknowledged_username tags`,
+  other: 'sent_type',
+};
+
+const ENVELOPE =
+  'id event_id delivery_id place source message_type origin occurred_at received_at owner_id org_id';
+
+/** The sealed form of a row of a family: a JSON array of the table, the version and the columns. */
+const sealedForm = (family: Family): RawBuilder<unknown> =>
+  sql`json_build_array(${sql.lit(TABLE_OF[family])}::text, ${sql.lit(SEALED_VERSION)}::int, ${sql.join(
+    `${ENVELOPE} ${SEALED_COLUMNS[family]} payload`.split(/\s+/).map((column) => sql.ref(`row.${column}`)),
+  )})::text`;
+
+/** Lets the rest of a transaction print values as the sealed form has them, and find rows by their keys. */
+export async function printAsSealed(trx: Trx): Promise<void> {
+  await run(trx)`
+    select set_config('timezone', 'UTC', true), set_config('extra_float_digits', '1', true),
+      set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
+      set_config('jit', 'off', true)`;
+}
+
+/** Events of the log by position: from the first one up to, and without, the next one. */
+export interface Positions {
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * The entries of the log and the sealed form of their rows, as a subquery of `position`, `event_id`, `occurred_at`,
+ * `source`, `message_type` and `record`; `record` is null where the row is gone.
+ */
+async function sealedRows(
+  trx: Trx,
+  { from, to }: Positions,
+  source: string | undefined,
+): Promise<RawBuilder<unknown>> {
+  const pieces = sql`log_tiles where first >= ${Math.floor(from / TILE_ENTRIES) * TILE_ENTRIES}::bigint
+    and first < ${to}::bigint`;
+  // With the bounds, the server looks into the months alone that have one of the events.
+  const bounds = await firstRow<{ from: string | null; to: string | null; types: string[] | null }>(trx)`
+    select min(low)::text as from, max(high)::text as to,
+      (select array_agg(distinct message_type) from log_kinds where kind in (
+        select unnest(kinds) from ${pieces})) as types
+    from (select (select min(at) from unnest(occurred_at) as at) as low,
+      (select max(at) from unnest(occurred_at) as at) as high from ${pieces}) as bounds`;
+  const isPresent = (type: MessageType) => bounds?.types?.includes(type) === true;
+  const present = FAMILIES.filter((family) => typesOfFamily(family).some(isPresent));
+  const isEntry = sql`occurred_at = entries.occurred_at and event_id = entries.event_id
+    and occurred_at between ${bounds?.from}::timestamptz and ${bounds?.to}::timestamptz`;
+  const ofFamily = (family: Family) => {
+    return sql`
+      select position, entries.event_id, entries.occurred_at, entries.source, entries.message_type,
+        case when row.event_id is not null then ${sealedForm(family)} end as record
+      from entries left join ${rowByKey(TABLE_OF[family], isEntry)} as row on true
+      where entries.message_type = any(${typesOfFamily(family)}::text[])`;
+  };
+  const none = sql`select 0::bigint, null::uuid, null::timestamptz, null::text, null::text, null::text where false`;
+  return sql`(
+    with entries as materialized (
+      select first + number - 1 as position, source, message_type, entry.occurred_at, entry.event_id
+      from (select * from ${pieces} offset 0) as tile,
+        unnest(kinds, tile.occurred_at, event_ids) with ordinality as entry (kind, occurred_at, event_id, number)
+        join log_kinds using (kind)
+      where first + number - 1 >= ${from}::bigint and first + number - 1 < ${to}::bigint
+        and ${isSource(source)}
+    )
+    ${present.length === 0 ? none : unionAll(present.map(ofFamily))})`;
+}
+
+export interface EventHashes {
+  /** Leaf hashes one after another, of the positions that the log has. A row that is gone has the sealed form `null`. */
+  readonly hashes: Buffer;
+  readonly positions: readonly number[];
+}
+
+/**
+ * Computes the leaf hashes of consecutive events, as SHA-256 over a zero byte, 16 bytes of salt and the sealed form. The
+ * salts lie one after another; with a source, only its events are hashed. The rows do not leave the server. Call `printAsSealed` before.
+ */
+export async function hashEvents(
+  trx: Trx,
+  range: Positions,
+  salts: Buffer,
+  source?: string,
+): Promise<EventHashes> {
+  const rows = await sealedRows(trx, range, source);
+  const salt = sql`substring(${salts}::bytea from ((position - ${range.from}::bigint) * 16 + 1)::int for 16)`;
+  const { hashes, positions } = await onlyRow<{ hashes: Buffer | null; positions: string[] | null }>(trx)`
+    select string_agg(hash, ''::bytea order by position) as hashes,
+      array_agg(position order by position) filter (where expected <> position) as positions
+    from (
+      select position, ${range.from}::bigint - 1 + row_number() over (order by position) as expected,
+        sha256('\\x00'::bytea || ${salt} || convert_to(coalesce(record, 'null'), 'UTF8')) as hash
+      from ${rows} as rows) as hashed`;
+  const bytes = hashes ?? Buffer.alloc(0);
+  const count = bytes.length / 32;
+  const shifted = positions?.map(Number) ?? [];
+  // Only from the first gap on do the positions differ from a plain count.
+  const plain = Array.from({ length: count - shifted.length }, (_, index) => range.from + index);
+  return { hashes: bytes, positions: [...plain, ...shifted] };
+}
+
+/** An event of the log with the sealed form of its row. */
+export interface SealedEvent {
+  readonly position: number;
+  /** Null: the event was erased. */
+  readonly eventId: string | null;
+  readonly occurredAt: Date | null;
+  readonly source: string;
+  readonly messageType: MessageType;
+  /** Null: the row is gone. */
+  readonly record: string | null;
+}
+
+/** Reads consecutive events of the log in their sealed form. Call `printAsSealed` before. */
+export async function readSealedEvents(
+  trx: Trx,
+  range: Positions,
+  source?: string,
+): Promise<readonly SealedEvent[]> {
+  const rows = await sealedRows(trx, range, source);
+  return allRows<SealedEvent>(trx)`
+    select position::float8, event_id as "eventId", occurred_at as "occurredAt", source,
+      message_type as "messageType", record
+    from ${rows} as rows order by position`;
+}
+
+/** Runs work that reads sealed forms, in a transaction that changes nothing. */
+export async function readingSealed<T>(db: Db, work: (trx: Trx) => Promise<T>): Promise<T> {
+  return db
+    .transaction()
+    .setAccessMode('read only')
+    .execute(async (trx) => {
+      await printAsSealed(trx);
+      return work(trx);
+    });
+}

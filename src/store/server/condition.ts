@@ -1,0 +1,47 @@
+import { sql, type RawBuilder } from 'kysely';
+
+/** An SQL condition on the columns of one family's table. */
+export type Condition = RawBuilder<unknown>;
+
+/** All of these conditions; true when there are none. */
+export const allOf = (conditions: readonly Condition[]): Condition =>
+  conditions.length === 0 ? sql`true` : sql.join(conditions, sql` and `);
+
+/** One of these conditions, of which there is at least one. */
+export const anyOf = (conditions: readonly Condition[]): Condition =>
+  sql`(${sql.join(conditions, sql` or `)})`;
+
+/** The rows of all these selects, of which there is at least one. */
+export const unionAll = (selects: readonly RawBuilder<unknown>[]): RawBuilder<unknown> =>
+  sql.join(selects, sql` union all `);
+
+/** A text as a pattern of `like` that only this text matches. */
+export const literalPattern = (text: string) => text.replaceAll(/[\\%_]/g, String.raw`\$&`);
+
+/** The condition that leaves superseded events out. Only fetched events are looked up, by the primary key. */
+export const NOT_SUPERSEDED = sql<boolean>`(origin = 'webhook' or not is_superseded(event_id))`;
+
+/**
+ * Whether the record contains a text, ignoring case.
+ *
+ * ASCII text is compared byte by byte, which avoids the rules of a language and, without letters, the conversion to
+ * lower case. The result is the same, except that only those rules treat the Kelvin sign as a K.
+ */
+export function contains(text: string): Condition {
+  const isAscii = Buffer.byteLength(text) === text.length;
+  if (!isAscii) return sql`payload::text ilike ${`%${literalPattern(text)}%`}`;
+  const lower = text.toLowerCase();
+  if (lower === text.toUpperCase()) return sql`strpos(payload::text collate "C", ${text}) > 0`;
+  return sql`strpos(lower(payload::text collate "C"), ${lower}) > 0`;
+}
+
+/**
+ * The row of a table with a key, as a subquery for a lateral join: `condition` names the columns of the table and of the
+ * rows joined before.
+ *
+ * Because of the limit, the server looks each key up in the index. It plans a plain join by its statistics, and those may
+ * be older than a burst of events: it then read the whole time of the burst anew for each of 10,000 keys, in 11 s instead
+ * of 0.1 s.
+ */
+export const rowByKey = (table: string, condition: RawBuilder<unknown>): RawBuilder<unknown> =>
+  sql`lateral (select * from ${sql.table(table)} where ${condition} limit 1)`;

@@ -1,0 +1,220 @@
+import { Client } from 'pg';
+import { UsageError } from '../../../lib/errors.ts';
+import { createClient, serverName } from '../postgres.ts';
+import { OWNER, READER } from './roles.ts';
+
+/** Key of the advisory lock under which one process at a time works on the roles. */
+const ROLES_LOCK = 0x7869716f;
+
+/** The schema of the queue's tables, which the service owns itself. */
+const QUEUE_SCHEMA = 'bullmq';
+
+/** Connection strings that name the roles and their passwords. */
+interface RoleUrls {
+  readonly databaseUrl: string;
+  /** Of `xiq_reader`. */
+  readonly readerUrl: string;
+}
+
+/**
+ * Creates or repairs the database roles, as a superuser that the service itself never uses:
+ *
+ * - `xiq_owner` owns schema, tables, views and functions. Nobody can log in as it.
+ * - The service's role is not a superuser. It inserts and selects; it becomes `xiq_owner` for migrations and partitions.
+ * - `xiq_reader` can only select, with limits.
+ *
+ * Objects of the superuser and of the service's role are given to `xiq_owner`, and those of the queue to the service.
+ * Changes all or nothing, and is safe to repeat. Throws a UsageError if the connections are not those of a superuser, of
+ * another role and of `xiq_reader`.
+ */
+export async function createRoles(bootstrapUrl: string, urls: RoleUrls): Promise<void> {
+  const client = createClient(bootstrapUrl, { application_name: 'xiq-sink roles' });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    await client.query('begin');
+    await client.query('select pg_advisory_xact_lock($1)', [ROLES_LOCK]);
+    const service = await checkRoles(client, bootstrapUrl, urls);
+    await createLogins(client, service, urls);
+    await limitDatabases(client, service);
+    await giveObjects(client, service);
+    await limitFunctions(client, service);
+    await client.query('commit');
+  } finally {
+    await client.end();
+  }
+}
+
+/** Checks that the connection can create the roles. Returns the name of the service's role. */
+async function checkRoles(client: Client, bootstrapUrl: string, urls: RoleUrls): Promise<string> {
+  const service = new Client({ connectionString: urls.databaseUrl }).user ?? '';
+  const reader = new Client({ connectionString: urls.readerUrl }).user ?? '';
+  const { rows } = await client.query<{ isSuper: boolean; isSame: boolean; isFirst: boolean }>(
+    `select (select rolsuper from pg_roles where rolname = current_user) as "isSuper",
+      $1::text in (current_user, $2, $3) as "isSame",
+      exists (select from pg_roles where rolname = $1 and oid = 10) as "isFirst"`,
+    [service, OWNER, READER],
+  );
+  const [facts] = rows;
+  const server = serverName(bootstrapUrl);
+  if (facts?.isSuper !== true) {
+    throw new UsageError(`BOOTSTRAP_DATABASE_URL must name a superuser of ${server}`);
+  }
+  if (facts.isFirst) {
+    throw new UsageError(
+      `DATABASE_URL names ${service}, the superuser that ${server} was created with, which cannot lose this right. ` +
+        'Rename it first: see "Database roles" in docs/operating.md.',
+    );
+  }
+  if (facts.isSame) {
+    throw new UsageError(
+      `DATABASE_URL must name a role for the service alone, such as xiq_sink (got ${service})`,
+    );
+  }
+  if (reader !== READER) {
+    throw new UsageError(`READER_DATABASE_URL must name the role ${READER} (got ${reader})`);
+  }
+  return service;
+}
+
+/**
+ * Settings of `xiq_reader`. A session may change those except `temp_file_limit`, so the service also ends sessions that
+ * take too long.
+ */
+const READER_SETTINGS = {
+  default_transaction_read_only: 'on',
+  statement_timeout: '5min',
+  idle_in_transaction_session_timeout: '1min',
+  idle_session_timeout: '30min',
+  temp_file_limit: '1GB',
+};
+
+const NO_ATTRIBUTES = 'nosuperuser nocreaterole nocreatedb noreplication nobypassrls';
+
+async function createLogins(client: Client, service: string, urls: RoleUrls): Promise<void> {
+  for (const name of [OWNER, READER, service]) {
+    const { rowCount } = await client.query('select from pg_roles where rolname = $1', [name]);
+    if (rowCount === 0) await client.query(`create role ${client.escapeIdentifier(name)}`);
+  }
+  const serviceName = client.escapeIdentifier(service);
+  const passwordOf = (url: string) =>
+    client.escapeLiteral(new Client({ connectionString: url }).password ?? '');
+  await client.query(`alter role ${OWNER} nologin inherit ${NO_ATTRIBUTES}`);
+  // Before Postgres 16, a role inherits from all of its roles or from none: the grant cannot say it.
+  await client.query(
+    `alter role ${serviceName} login noinherit ${NO_ATTRIBUTES} password ${passwordOf(urls.databaseUrl)}`,
+  );
+  await client.query(
+    `alter role ${READER} login noinherit ${NO_ATTRIBUTES} connection limit 10 password ${passwordOf(urls.readerUrl)}`,
+  );
+  for (const [name, value] of Object.entries(READER_SETTINGS)) {
+    const setting = client.escapeIdentifier(name);
+    await client.query(`alter role ${READER} set ${setting} = ${client.escapeLiteral(value)}`);
+  }
+  await runEach(
+    client,
+    `select format('revoke %s from ${READER}', roleid::regrole) as statement
+      from pg_auth_members where member = $1::regrole`,
+    [READER],
+  );
+  const { rows } = await client.query<{ number: string }>(
+    `select current_setting('server_version_num') as number`,
+  );
+  await client.query(`grant ${OWNER} to ${serviceName}`);
+  if (Number(rows[0]?.number) >= 160_000) {
+    await client.query(`grant ${OWNER} to ${serviceName} with inherit false, set true`);
+    // It names the sessions that it waits for, and what they do. Before Postgres 16, it names them only.
+    await client.query(`grant pg_read_all_stats to ${serviceName} with inherit true, set false`);
+  }
+  // With the rights of the reader, the owner can end the reader's sessions.
+  await client.query(`grant ${READER} to ${OWNER}`);
+}
+
+/** Only these roles connect to the database. On a server without other databases, the reader connects to no other one. */
+async function limitDatabases(client: Client, service: string): Promise<void> {
+  const { rows } = await client.query<{ name: string }>('select current_database() as name');
+  const database = client.escapeIdentifier(rows[0]?.name ?? '');
+  await client.query(`revoke all on database ${database} from public`);
+  // The queue uses temporary tables, and its migrations need the right to create its schema.
+  await client.query(
+    `grant connect, temporary, create on database ${database} to ${client.escapeIdentifier(service)}`,
+  );
+  await client.query(`grant connect on database ${database} to ${READER}`);
+  await runEach(
+    client,
+    `select format('alter database %I owner to current_user', datname) as statement
+      from pg_database where datname = current_database() and datdba = $1::regrole`,
+    [client.escapeIdentifier(service)],
+  );
+  await runEach(
+    client,
+    `select format('revoke connect, temporary on database %I from public', datname) as statement
+      from pg_database where datname in ('postgres', 'template1') and not exists (
+        select from pg_database
+        where datname not in (current_database(), 'postgres', 'template0', 'template1'))`,
+  );
+}
+
+/** Gives the objects in both schemas to their owners, one by one: "reassign owned" refuses for the first superuser. */
+async function giveObjects(client: Client, service: string): Promise<void> {
+  const serviceName = client.escapeIdentifier(service);
+  await client.query(`create schema if not exists ${QUEUE_SCHEMA}`);
+  await runEach(
+    client,
+    `with owners (schema, owner) as (values
+        ('public'::regnamespace, '${OWNER}'::regrole), ('${QUEUE_SCHEMA}'::regnamespace, $1::regrole)
+      ), objects as (
+        select relnamespace as schema, relowner as owned_by,
+          format('%s %s', case relkind when 'v' then 'view' when 'm' then 'materialized view'
+            when 'S' then 'sequence' when 'f' then 'foreign table' else 'table' end, oid::regclass) as object
+          from pg_class
+          where relkind in ('r', 'p', 'v', 'm', 'S', 'f')
+            and not exists (  -- sequences of columns follow their table
+              select from pg_depend where classid = 'pg_class'::regclass and objid = pg_class.oid
+                and relkind = 'S' and deptype in ('a', 'i'))
+        union all
+        select pronamespace, proowner, format('routine %s', oid::regprocedure) from pg_proc
+        union all
+        select typnamespace, typowner, format('type %s', oid::regtype) from pg_type
+          where typtype in ('d', 'e', 'r')
+            or typtype = 'c' and (select relkind from pg_class where pg_class.oid = typrelid) = 'c'
+        union all
+        select oid, nspowner, format('schema %s', oid::regnamespace) from pg_namespace
+      )
+      select format('alter %s owner to %s', object, owner) as statement
+        from objects join owners using (schema)
+        where owned_by <> owner
+          and (owned_by in (current_user::regrole, $1::regrole) or object like 'schema %')`,
+    [serviceName],
+  );
+}
+
+/**
+ * Functions that everybody may execute unless that is revoked: advisory locks, which the service waits for; large
+ * objects and messages, which write; transaction ids, which others wait for; signals to other sessions.
+ */
+const SERVICE_FUNCTIONS =
+  '^(pg_(try_)?advisory_.*|lo_.*|loread|lowrite|pg_notify|pg_logical_emit_message|pg_current_xact_id|txid_current' +
+  '|pg_(cancel|terminate)_backend)$';
+
+async function limitFunctions(client: Client, service: string): Promise<void> {
+  await runEach(
+    client,
+    `select format(change, oid::regprocedure) as statement
+      from pg_proc, unnest(array[
+          'revoke execute on function %s from public',
+          'grant execute on function %s to ${OWNER}, ' || $2
+        ]) as change
+      where pronamespace = 'pg_catalog'::regnamespace and proname ~ $1
+        and exists (select from aclexplode(coalesce(proacl, acldefault('f', proowner))) where grantee = 0)`,
+    [SERVICE_FUNCTIONS, client.escapeIdentifier(service)],
+  );
+  await client.query('revoke usage on language plpgsql from public');
+  await client.query(`grant usage on language plpgsql to ${OWNER}, ${client.escapeIdentifier(service)}`);
+}
+
+/** Runs each statement that a query returns. */
+async function runEach(client: Client, query: string, values: readonly string[] = []): Promise<void> {
+  const { rows } = await client.query<{ statement: string }>(query, [...values]);
+  for (const { statement } of rows) await client.query(statement);
+}

@@ -1,0 +1,130 @@
+import type { GeneratedAlways } from 'kysely';
+import type { Generated, Int8, Json, Timestamp } from './column-types.ts';
+
+/**
+ * Whether a quarter of an hour is proven to be complete. `whole`: the stored events and the cloud's history agreed twice,
+ * far enough apart. `healed`: missing events were fetched. `push only`: the API has no history of this type.
+ * `unrecoverable`: the history no longer reaches back to it. `pending`: not proven yet.
+ */
+export const COVERAGE_STATES = ['whole', 'healed', 'push only', 'unrecoverable', 'pending'] as const;
+
+export type CoverageState = (typeof COVERAGE_STATES)[number];
+
+/**
+ * Why events may be missing. `downtime`: no process accepted deliveries. `refused`: deliveries with a valid secret were
+ * answered 429 or 503. `retention`: the events were deleted with their month.
+ */
+export const GAP_REASONS = [
+  'downtime',
+  'refused',
+  'subscription off',
+  'subscription changed',
+  'silence',
+  'retention',
+] as const;
+
+export type GapReason = (typeof GAP_REASONS)[number];
+
+/** Sources, subscriptions, what is proven to be complete, and the cloud's inventory. */
+export interface CloudTables {
+  sources: {
+    name: string;
+    definition: Json;
+    old_secrets_until: Timestamp | null;
+    revision: Generated<Int8>;
+    created_at: Generated<Timestamp>;
+    changed_at: Generated<Timestamp>;
+    disabled_at: Timestamp | null;
+  };
+  subscriptions: {
+    id: GeneratedAlways<string>;
+    subscription_id: Int8 | null;
+    source: string;
+    message_type: string;
+    url: string;
+    application: string;
+    status: string;
+    secret_digest: string | null;
+    created_at: Generated<Timestamp>;
+    updated_at: Generated<Timestamp>;
+  };
+  coverage: {
+    source: string;
+    message_type: string;
+    quarter: Timestamp;
+    state: Extract<CoverageState, 'whole' | 'healed' | 'pending'>;
+    healed: number;
+    matched: number;
+    only_webhook: number;
+    compared_at: Timestamp;
+    agreed_at: Timestamp | null;
+  };
+  gaps: {
+    id: GeneratedAlways<string>;
+    source: string | null;
+    message_type: string | null;
+    began_at: Timestamp;
+    ended_at: Timestamp | null;
+    reason: GapReason;
+    detail: Generated<Json<Readonly<Record<string, unknown>>>>;
+    recorded_at: Generated<Timestamp>;
+  };
+  heartbeat: {
+    only_row: Generated<boolean>;
+    receiving_at: Timestamp;
+  };
+  history_leases: {
+    name: string;
+    holder: string;
+    until: Timestamp;
+  };
+  history_progress: {
+    source: string;
+    message_type: string;
+    compared_until: Timestamp;
+  };
+  history_records: {
+    source: string;
+    message_type: string;
+    log_id: string;
+    occurred_at: Timestamp;
+    event_id: string | null;
+    event_occurred_at: Timestamp | null;
+    status: string | null;
+    seen_at: Generated<Timestamp>;
+    status_changed_at: Timestamp | null;
+  };
+  devices: {
+    id: GeneratedAlways<string>;
+    source: string;
+    device_id: Int8;
+    mac: string | null;
+    serial_number: string | null;
+    host_name: string | null;
+    function: string | null;
+    location_id: Int8 | null;
+    valid_from: Timestamp;
+    valid_to: Timestamp | null;
+  };
+  locations: {
+    id: GeneratedAlways<string>;
+    source: string;
+    location_id: Int8;
+    parent_id: Int8 | null;
+    name: string;
+    type: string | null;
+    place: string;
+    valid_from: Timestamp;
+    valid_to: Timestamp | null;
+  };
+  people: {
+    id: GeneratedAlways<string>;
+    source: string;
+    person_id: Int8;
+    user_name: string;
+    name: string | null;
+    role: string | null;
+    valid_from: Timestamp;
+    valid_to: Timestamp | null;
+  };
+}

@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createMatch } from '../../src/alerts/evaluate-rule.ts';
+import { withSearchRules } from '../../src/alerts/parse-rules.ts';
+import { ALL_SOURCES } from '../../src/store/server/scope.ts';
+import { saveSearch } from '../../src/store/alerts/saved-searches.ts';
+import { searchEvents } from '../../src/store/events/search-events.ts';
+import { STORED, storeVariedEvents } from '../store/events/varied-events.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  await storeVariedEvents(test.db);
+});
+afterAll(() => test.drop());
+
+const search = { since: null, until: null, raisesAlerts: true };
+
+it('has the rules of the settings, and one of each search that raises alerts, for the sources of its saver', async () => {
+  await saveSearch(test.db, ALL_SOURCES, { ...search, name: 'Quiet', line: '', raisesAlerts: false }, 'ada');
+  await saveSearch(test.db, ALL_SOURCES, { ...search, name: 'No search any more', line: 'nokey:1' }, 'ada');
+  await saveSearch(test.db, ['branch'], { ...search, name: 'Audits', line: 'type:audit' }, 'amy');
+  const rules = await withSearchRules(test.db, []);
+  expect(rules.map(({ title }) => title)).toEqual(['Audits']);
+  const [rule] = rules;
+  expect(rule?.name).toMatch(/^search-\d+$/);
+  expect(await withSearchRules(test.db, rules)).toEqual(rules);
+  const events = await searchEvents(test.db, ALL_SOURCES, {}, { limit: STORED });
+  const found = rule === undefined ? [] : events.filter(createMatch(rule));
+  expect(found.length).toBeGreaterThan(0);
+  expect(new Set(found.map(({ source, family }) => `${source} ${family}`))).toEqual(
+    new Set(['branch audit']),
+  );
+});

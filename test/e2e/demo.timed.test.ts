@@ -1,0 +1,96 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { CLOUD_TYPES, WEBHOOK_TYPES } from '../../src/events/domain.ts';
+import { freePort } from '../support/free-port.ts';
+import { PROGRAM, runProgram, temporaryDirectory } from '../support/program.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const cleanUps: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
+});
+
+/** Starts a command that runs until it is told to stop. */
+function start(args: readonly string[], env: Record<string, string>) {
+  const child = spawn(PROGRAM, args, { env: { PATH: process.env['PATH'], ...env } });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const exited = once(child, 'exit');
+  const stop = async () => {
+    child.kill('SIGINT');
+    await exited;
+    return child.exitCode;
+  };
+  cleanUps.push(stop);
+  /** Fails with what it printed unless it ends with 0. */
+  const endWell = async () => {
+    const code = await stop();
+    if (code !== 0) throw new Error(`it ended with ${code}: ${output}`);
+  };
+  return { output: () => output, endWell };
+}
+
+describe('the demo', () => {
+  it('brings events of all types of webhook subscriptions into the tables within 30 s, and stops all of it', async () => {
+    const directory = await temporaryDirectory();
+    cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+    const settings = { DATA_DIR: directory, PORT: String(await freePort()), ADMIN_PORT: '0' };
+    const demo = start(['demo'], settings);
+    // An alert need not come within that time.
+    const arrived = `(?:${WEBHOOK_TYPES.length}|${CLOUD_TYPES.length}) of ${CLOUD_TYPES.length} message types`;
+    await waitFor(() => new RegExp(`${arrived} have arrived`).test(demo.output()), 30_000);
+
+    const question = /sql "(select message_type.*)"/.exec(demo.output())?.[1] ?? '';
+    const demoSettings = { DATA_DIR: path.join(directory, 'demo') };
+    const answer: unknown = JSON.parse(await runProgram(demoSettings, 'sql', '--json', question));
+    const types = z.array(z.object({ message_type: z.string() })).parse(answer);
+    expect(types.map(({ message_type }) => message_type)).toEqual(expect.arrayContaining([...WEBHOOK_TYPES]));
+
+    const admin = /Open the console: (http:\S+)/.exec(demo.output())?.[1] ?? '';
+    expect(await (await fetch(admin)).text()).toMatch(/aria-current="?true"?\s*>\s*hour/i);
+    const oddities =
+      'select (select count(*)::int from quarantine) as quarantined, (select sum(duplicate_count)::int from conservation) as duplicates';
+    expect(JSON.parse(await runProgram(demoSettings, 'sql', '--json', oddities))).toEqual([
+      { quarantined: 1, duplicates: 1 },
+    ]);
+    const forwarded = path.join(directory, 'demo', 'forwarded.jsonl');
+    await waitFor(async () => (await readFile(forwarded, 'utf8').catch(() => '')).includes('AUDIT_LOG_ALL'));
+
+    expect(demo.output(), 'the log would push the screen away').not.toContain('batch stored');
+    await demo.endWell();
+    const conservation = await runProgram(
+      demoSettings,
+      'sql',
+      '--json',
+      'select * from conservation where not adds_up',
+    );
+    expect(JSON.parse(conservation)).toEqual([]);
+  });
+});
+
+describe('the emulator', () => {
+  it('says where it is and who can log in, and ends well', async () => {
+    const emulator = start(['emulator', '--port', '0'], {});
+    const url = await waitFor(() => /emulator running at (http:\S+)/.exec(emulator.output())?.[1]);
+    const [, username = '', password = ''] =
+      /^ {2}(\S+) {2}(\S+) {2}Administrator$/m.exec(emulator.output()) ?? [];
+    const login = await fetch(`${url}/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ username, password }),
+    });
+    expect(await login.json()).toMatchObject({ token_type: 'Bearer' });
+    await emulator.endWell();
+  });
+
+  it('names every wrong option at once and exits with 2', async () => {
+    const attempt = runProgram({}, 'emulator', '--rate', 'fast', '--secret-form', 'morse');
+    await expect(attempt).rejects.toMatchObject({ code: 2 });
+    await expect(attempt).rejects.toThrow(/--rate[\s\S]*--secret-form/);
+  });
+});

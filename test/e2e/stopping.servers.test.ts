@@ -1,0 +1,321 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { sql } from 'kysely';
+import { Migrator } from 'kysely/migration';
+import { Client } from 'pg';
+import { afterEach, describe, expect, it } from 'vitest';
+import { endOfProgram, PROGRAM, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import type { Program } from '../support/program.ts';
+import { createOwnedDatabase, createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { startBalancer } from '../support/balancer.ts';
+import { loadMigrations } from '../../src/store/server/schema/migrations.ts';
+import { freePort } from '../support/free-port.ts';
+import { startLoad } from '../support/load.ts';
+import { hasRedisServer, startRedis } from '../support/redis.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const cleanUps: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
+});
+
+async function databaseOfItsOwn(): Promise<TestDatabase> {
+  const database = await createTestDatabase();
+  cleanUps.push(() => database.drop());
+  return database;
+}
+
+async function dataDirectory(): Promise<string> {
+  const directory = await temporaryDirectory();
+  cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+async function start(settings: Record<string, string>, ...args: string[]): Promise<Program> {
+  const program = await startProgram(settings, ...args);
+  cleanUps.push(() => program.end('SIGKILL'));
+  return program;
+}
+
+/** The bound of a stop without draining, with the time to notice the end of the process. */
+const BOUND_MS = 7_500;
+
+/** Waits as the supervisor does that restarts one process at a time. */
+async function untilReady(port: number): Promise<void> {
+  await waitFor(async () => {
+    const answer = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined);
+    return answer?.ok;
+  });
+}
+
+describe('a rolling restart behind HAProxy', () => {
+  it.each([
+    { role: 'all', restarts: 4 },
+    { role: 'ingest', restarts: 2 },
+  ])('refuses nothing and loses nothing: $role', async ({ role, restarts }) => {
+    const database = await databaseOfItsOwn();
+    const settings = { DATABASE_URL: database.databaseUrl, WEBHOOK_SECRET: SECRET, DRAIN_SECONDS: '2' };
+    const ports = [await freePort(), await freePort()] as const;
+    const directories = [await dataDirectory(), await dataDirectory()];
+    const startOn = (index: number) =>
+      start({ ...settings, PORT: String(ports[index]), DATA_DIR: directories[index] ?? '' }, '--role', role);
+    if (role === 'ingest') await start({ ...settings, DATA_DIR: await dataDirectory() }, '--role', 'worker');
+    const programs = [await startOn(0), await startOn(1)];
+    await using proxies = new AsyncDisposableStack();
+    const origin = await startBalancer('haproxy', await dataDirectory(), ports, proxies);
+    await untilReady(ports[0]);
+    await untilReady(ports[1]);
+
+    const load = startLoad(() => origin, 4);
+    cleanUps.push(() => load.stop());
+    for (let n = 0; n < restarts; n += 1) {
+      const index = n % 2;
+      const before = load.acknowledged();
+      expect(await programs[index]?.end('SIGTERM')).toBe(0);
+      programs[index] = await startOn(index);
+      await untilReady(ports[n % 2 === 0 ? 0 : 1]);
+      await waitFor(() => load.acknowledged() > before + 200);
+    }
+    const acknowledged = await load.stop();
+    expect(load.refusals()).toEqual([]);
+    await waitFor(async () => {
+      const { rows } = await sql<{ user_id: string }>`select user_id from audit_log`.execute(database.db);
+      const stored = new Set(rows.map((row) => Number(row.user_id)));
+      expect(rows.length).toBe(stored.size);
+      return acknowledged.every((number) => stored.has(number));
+    });
+  });
+});
+
+describe('SIGTERM', () => {
+  it('ends readiness and every connection, and accepts deliveries until it has drained', async () => {
+    const database = await databaseOfItsOwn();
+    const program = await start({
+      DATABASE_URL: database.databaseUrl,
+      DATA_DIR: await dataDirectory(),
+      WEBHOOK_SECRET: SECRET,
+      DRAIN_SECONDS: '3',
+    });
+    const began = performance.now();
+    const ended = program.end('SIGTERM');
+    await waitFor(async () => (await fetch(`${program.url}/readyz`)).status === 503);
+    const ready = await fetch(`${program.url}/readyz`);
+    expect(await ready.json()).toEqual({ status: 'unavailable', checks: { process: 'stopping' } });
+    const answer = await fetch(`${program.url}/ingest/default/AUDIT_LOG_ALL`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${SECRET}` },
+      body: '{}',
+    });
+    expect([answer.status, answer.headers.get('connection')]).toEqual([200, 'close']);
+    for (const url of [`${program.url}/healthz`, `${program.adminUrl}/healthz`]) {
+      const { status, headers } = await fetch(url);
+      expect([status, headers.get('connection')]).toEqual([200, 'close']);
+    }
+    expect(await ended).toBe(0);
+    expect(performance.now() - began).toBeGreaterThan(3_000);
+    expect(performance.now() - began).toBeLessThan(3_000 + BOUND_MS);
+  });
+
+  it.each([
+    ['SIGINT, which does not wait for proxies', {}, ['SIGINT']],
+    ['a second signal, at once', { code: 1 }, ['SIGTERM', 'SIGTERM']],
+  ] as const)(
+    'drains for the time set, except after %s',
+    async (_why, { code = 0 }: { code?: number }, signals) => {
+      const database = await databaseOfItsOwn();
+      const program = await start({
+        DATABASE_URL: database.databaseUrl,
+        DATA_DIR: await dataDirectory(),
+        DRAIN_SECONDS: '60',
+      });
+      const began = performance.now();
+      const [first, second] = signals;
+      const ended = program.end(first);
+      await waitFor(() => program.output().includes('stopping'));
+      if (second !== undefined) program.signal(second);
+      expect(await ended).toBe(code);
+      expect(performance.now() - began).toBeLessThan(BOUND_MS);
+    },
+  );
+});
+
+/** A start that does not get ready: its output, and how it ends. */
+async function begin(settings: Record<string, string>, ...args: string[]) {
+  const env = { PATH: process.env['PATH'], PORT: '0', HOST: '127.0.0.1', ADMIN_PORT: '0', ...settings };
+  const child = spawn(PROGRAM, ['serve', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  }
+  const exited = once(child, 'exit');
+  cleanUps.push(async () => {
+    child.kill('SIGKILL');
+    await exited;
+  });
+  return {
+    output: () => output,
+    /** The exit code after a signal, and the time that it took. */
+    async end(signal: NodeJS.Signals) {
+      const began = performance.now();
+      child.kill(signal);
+      await exited;
+      return { code: child.exitCode, ms: performance.now() - began };
+    },
+  };
+}
+
+/** The processes whose command line contains a text. */
+async function processesWith(text: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const pid of await readdir('/proc')) {
+    if (!/^\d+$/.test(pid)) continue;
+    const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    if (line.includes(text)) found.push(line.replaceAll('\0', ' '));
+  }
+  return found;
+}
+
+describe.each(['SIGTERM', 'SIGINT'] as const)('%s during the start', (signal) => {
+  it('ends it while the migrations wait for a lock, and the next start works', async () => {
+    const database = await databaseOfItsOwn();
+    const holder = new Client({ connectionString: database.adminUrl });
+    await holder.connect();
+    await holder.query('begin; select from kysely_migration_lock for update');
+    const settings = { DATABASE_URL: database.databaseUrl, DATA_DIR: await dataDirectory() };
+    const starting = await begin(settings, '--role', 'worker');
+    const isWaiting = async () => {
+      const { rows } = await sql`
+        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(
+        database.db,
+      );
+      return rows.length === 1;
+    };
+    await waitFor(isWaiting);
+    const { code, ms } = await starting.end(signal);
+    expect([code, code === 0 ? '' : starting.output()]).toEqual([0, '']);
+    expect(ms).toBeLessThan(3_000);
+    expect(await isWaiting()).toBe(false);
+    await holder.end();
+    expect(await (await start(settings, '--role', 'worker')).end('SIGTERM')).toBe(0);
+  });
+
+  it.each(['initdb', 'checkpointer', 'xiq-sink'])(
+    'ends it while the embedded database starts (%s runs), and the next start works',
+    async (stage) => {
+      const directory = await dataDirectory();
+      const settings = { DATA_DIR: directory, LOG_LEVEL: 'debug' };
+      const starting = await begin(settings);
+      await waitFor(async () => {
+        if (stage === 'initdb') return (await processesWith('/cluster.new')).length > 0;
+        if (stage === 'checkpointer')
+          return (await processesWith(`${directory}/postgres/cluster`)).length > 0;
+        return starting.output().includes('starting');
+      });
+      const { code, ms } = await starting.end(signal);
+      expect([code, code === 0 ? '' : starting.output()]).toEqual([0, '']);
+      expect(ms).toBeLessThan(BOUND_MS);
+      await waitFor(async () => (await processesWith(directory)).length === 0);
+      const program = await start(settings);
+      expect(await program.end('SIGTERM')).toBe(0);
+      expect(await processesWith(directory)).toEqual([]);
+    },
+  );
+
+  it('ends it while a database accepts connections and never answers', async () => {
+    const silent = createServer(() => undefined).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    cleanUps.push(async () => silent.close());
+    const address = silent.address();
+    const port = typeof address === 'object' ? address?.port : 0;
+    const starting = await begin({
+      DATABASE_URL: `postgresql://nobody@127.0.0.1:${port}/none`,
+      DATA_DIR: await dataDirectory(),
+    });
+    await once(silent, 'connection');
+    const { code, ms } = await starting.end(signal);
+    expect([0, 1]).toContain(code);
+    expect(ms).toBeLessThan(10_000);
+  });
+
+  it.skipIf(!hasRedisServer()).each(['away', 'silent'])('ends it while Redis is %s', async (how) => {
+    const database = await databaseOfItsOwn();
+    const redis = await startRedis();
+    let isStopped = false;
+    const stop = async () => {
+      redis.signal('SIGCONT');
+      if (!isStopped) await redis.stop();
+      isStopped = true;
+    };
+    cleanUps.push(stop);
+    if (how === 'away') await stop();
+    else redis.signal('SIGSTOP');
+    const settings = {
+      DATABASE_URL: database.databaseUrl,
+      DATA_DIR: await dataDirectory(),
+      REDIS_URL: redis.url,
+      LOG_LEVEL: 'debug',
+    };
+    const starting = await begin(settings);
+    await waitFor(() => starting.output().includes('starting'));
+    const { code, ms } = await starting.end(signal);
+    expect([code, code === 0 ? '' : starting.output()]).toEqual([0, '']);
+    expect(ms).toBeLessThan(BOUND_MS);
+  });
+});
+
+describe('MIGRATE=off', () => {
+  it('leaves the tables to the command: serve refuses with exit code 2, and ingest starts', async () => {
+    const database = await createOwnedDatabase();
+    cleanUps.push(() => database.drop());
+    const provider = { getMigrations: async () => ({ ...(await loadMigrations()) }) };
+    const { error } = await new Migrator({ db: database.db, provider }).migrateTo('0007_cloud');
+    expect(error).toBeUndefined();
+    const settings = {
+      DATABASE_URL: database.databaseUrl,
+      DATA_DIR: await dataDirectory(),
+      PORT: '0',
+      ADMIN_PORT: '0',
+      MIGRATE: 'off',
+    };
+    const { code, stderr } = await endOfProgram(settings, 'serve');
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/older version of xiq-sink\. Update its tables with: .*xiq-sink migrate/);
+    const ingest = await start(settings, '--role', 'ingest');
+    expect(await ingest.end('SIGTERM')).toBe(0);
+
+    expect((await endOfProgram(settings, 'migrate')).stdout.toString()).toContain('0008_outputs');
+    expect(await (await start(settings)).end('SIGTERM')).toBe(0);
+  });
+});
+
+describe('a program that is older than the tables', () => {
+  /** The settings of a program whose database has a migration of a newer one. */
+  async function olderThan(mayRun: boolean): Promise<Record<string, string>> {
+    const database = await databaseOfItsOwn();
+    await sql`insert into kysely_migration values ('9999_newer', now()::text)`.execute(database.db);
+    await sql`insert into schema_compatibility values ('9999_newer', ${mayRun})`.execute(database.db);
+    const DATA_DIR = await dataDirectory();
+    return { DATABASE_URL: database.databaseUrl, DATA_DIR, PORT: '0', ADMIN_PORT: '0' };
+  }
+
+  it.each(['auto', 'off'])('serves if the newer migration allows it, with MIGRATE=%s', async (MIGRATE) => {
+    const settings = { ...(await olderThan(true)), MIGRATE };
+    expect(await (await start(settings)).end('SIGTERM')).toBe(0);
+    expect(await endOfProgram(settings, 'quarantine', 'list')).toMatchObject({ code: 0 });
+    const doctor = await endOfProgram(settings, 'doctor');
+    expect(doctor.stdout.toString()).toMatch(/a newer xiq-sink added 9999_newer/);
+  });
+
+  it.each(['auto', 'off'])('refuses with exit code 2 if it does not, with MIGRATE=%s', async (MIGRATE) => {
+    const settings = { ...(await olderThan(false)), MIGRATE };
+    for (const command of [['serve'], ['quarantine', 'list']]) {
+      const { code, stderr } = await endOfProgram(settings, ...command);
+      expect([code, stderr]).toEqual([2, expect.stringContaining('applied 9999_newer')]);
+    }
+    const doctor = await endOfProgram(settings, 'doctor');
+    expect(doctor.stdout.toString()).toMatch(/a newer xiq-sink has applied 9999_newer/);
+  });
+});

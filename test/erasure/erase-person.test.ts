@@ -1,0 +1,70 @@
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { sql } from 'kysely';
+import { beforeAll, expect, it } from 'vitest';
+import { eraseForGood, findErasable } from '../../src/erasure/erase-person.ts';
+import { SETTLED_MS } from '../../src/erasure/refusals.ts';
+import { findEventsByPattern, readFingerprints } from '../../src/store/seal/erase.ts';
+import { storeDeliveries } from '../support/actions.ts';
+import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
+import { useDatabase } from '../support/use-database.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const test = useDatabase();
+const GROUNDS = { operator: 'jane', reason: 'request 17' };
+const of = (user: string) => ({ person: { users: [user], macs: [], phones: [] }, eventIds: [] });
+
+let log: SealedLog;
+let erasureKeyFile: string;
+beforeAll(async () => {
+  log = await openSealedLog(test.service);
+  erasureKeyFile = path.join(log.directory, 'private', 'erasure-key');
+  const records = ['jane', 'ann', 'bob'].map((userName) => auditRecord({ userName }));
+  await storeDeliveries(test.service, queuedDelivery('AUDIT_LOG_ALL', records));
+  await log.seal();
+});
+
+const erase = (user: string) => eraseForGood(test.service, { erasureKeyFile }, of(user), GROUNDS);
+
+it('the first erasure makes the key, for its owner alone', async () => {
+  await erase('jane');
+  expect((await stat(erasureKeyFile)).mode & 0o777).toBe(0o600);
+  expect(await findEventsByPattern(test.service, 'jane')).toEqual([]);
+});
+
+it('a later one uses the key, and deletes only once every worker refuses records of the person', async () => {
+  const key = await readFile(erasureKeyFile, 'utf8');
+  const began = performance.now();
+  const erasing = erase('ann');
+  await waitFor(async () => (await readFingerprints(test.service)).length === 2);
+  expect(await findEventsByPattern(test.service, 'ann')).toHaveLength(1);
+  await erasing;
+  expect(performance.now() - began).toBeGreaterThanOrEqual(SETTLED_MS);
+  expect(await findEventsByPattern(test.service, 'ann')).toEqual([]);
+  expect(await readFile(erasureKeyFile, 'utf8')).toBe(key);
+  expect(new Set((await readFingerprints(test.service)).map(({ keyId }) => keyId)).size).toBe(1);
+});
+
+it('an event that does not exist is not erased, and says so', async () => {
+  const eventIds = ['6a5a4c7e-0000-4000-8000-000000000001'];
+  await expect(findErasable(test.service, { ...of('nobody'), eventIds })).rejects.toThrow(
+    /There is no event 6a5a4c7e/,
+  );
+});
+
+it.each(['damaged', 'missing'])(
+  'nothing is erased while the key is %s: with another, records would come back',
+  async (state) => {
+    const before = await readFingerprints(test.service);
+    if (state === 'damaged') await writeFile(erasureKeyFile, 'no key');
+    else await rm(erasureKeyFile);
+    await expect(erase('bob')).rejects.toThrow('Copy the key from the machine that erased before');
+    expect(await readFingerprints(test.service)).toEqual(before);
+    expect(await readFile(erasureKeyFile, 'utf8').catch(() => 'missing')).toBe(
+      state === 'missing' ? state : 'no key',
+    );
+    const { rows } = await sql`select from audit_events where user_name = 'bob'`.execute(test.db);
+    expect(rows.length).toBeGreaterThan(0);
+  },
+);

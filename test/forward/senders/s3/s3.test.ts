@@ -1,0 +1,173 @@
+import { hash } from 'node:crypto';
+import { parquetReadObjects } from 'hyparquet';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { OutageError } from '../../../../src/lib/errors.ts';
+import { BatchRefusedError, EndpointRefusedError, type Message } from '../../../../src/forward/sender.ts';
+import { s3Options } from '../../../../src/forward/senders/s3/bucket.ts';
+import { createS3Sender } from '../../../../src/forward/senders/s3/s3.ts';
+import { storedEvent } from '../messages.ts';
+import { startS3 } from '../s3-server.ts';
+import { inTurn, standIn } from '../stand-in.ts';
+import type { Reply } from '../stand-in.ts';
+
+let server: Awaited<ReturnType<typeof startS3>>;
+beforeAll(async () => {
+  server = await startS3();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** An event of the log: its number is its position. */
+function logged(position: number, more: Partial<Message['event']> = {}): Message {
+  const event = { ...storedEvent(position), position, ...more };
+  return { event, text: JSON.stringify({ event_id: event.eventId, number: position }) };
+}
+
+const senderOf = (more: object = {}) => createS3Sender(s3Options.parse({ ...server.options, ...more }));
+
+test('a batch becomes objects by source, type and hour, and a manifest that proves their bytes', async () => {
+  const prefix = 'first/';
+  const sender = senderOf({ prefix });
+  const batch = [
+    logged(1),
+    logged(2, { source: 'büro/nord' }),
+    logged(3, { messageType: 'SMS_LOG_ALL', family: 'log' }),
+    logged(4, { occurredAt: '2026-05-04T04:00:00.000Z' }),
+    logged(5),
+  ];
+  expect(await sender.send(batch)).toEqual([]);
+  const [manifest] = await server.manifests(prefix);
+  expect(manifest).toMatchObject({ first_position: 1, last_position: 5, events: 5, previous: null });
+  const folders = manifest?.objects.map(({ key }) => key.slice(prefix.length, key.lastIndexOf('/') + 1));
+  expect(folders).toEqual([
+    'source=default/type=AUDIT_LOG_ALL/date=2026-05-04/hour=03/',
+    'source=b%C3%BCro%2Fnord/type=AUDIT_LOG_ALL/date=2026-05-04/hour=03/',
+    'source=default/type=SMS_LOG_ALL/date=2026-05-04/hour=03/',
+    'source=default/type=AUDIT_LOG_ALL/date=2026-05-04/hour=04/',
+  ]);
+  for (const { key, sha256, bytes } of manifest?.objects ?? []) {
+    const body = await server.read(key);
+    expect({ sha256: hash('sha256', body), bytes: body.length }).toEqual({ sha256, bytes });
+  }
+  const [first] = manifest?.objects ?? [];
+  expect(first?.key).toMatch(/\/0000000000001-0000000000005-[0-9a-f]{16}\.ndjson\.gz$/);
+  expect(await server.lines(first?.key ?? '')).toEqual([batch[0]?.text, batch[4]?.text]);
+  await sender.close();
+});
+
+test('each manifest names the one before, also of an earlier process; a batch that is resent has the same objects', async () => {
+  const prefix = 'chain/';
+  const batches = [[logged(1)], [logged(2), logged(3)], [logged(4)]];
+  for (const batch of batches) {
+    const sender = senderOf({ prefix });
+    await sender.send(batch);
+    await sender.close();
+  }
+  const chain = await server.manifests(prefix);
+  expect(chain.map(({ last_position: last }) => last)).toEqual([1, 3, 4]);
+  for (const [index, { previous }] of chain.entries()) {
+    const before = chain[index - 1];
+    const sha256 = before && hash('sha256', await server.read(before.key));
+    expect(previous).toEqual(before === undefined ? null : { key: before.key, sha256 });
+  }
+  const objects = (await server.keys(`${prefix}source`)).length;
+  const again = senderOf({ prefix });
+  await again.send(batches[2] ?? []);
+  await again.close();
+  expect(await server.keys(`${prefix}source`)).toHaveLength(objects);
+});
+
+test('Parquet has the envelope as typed columns and the event as JSON', async () => {
+  const prefix = 'parquet/';
+  const sender = senderOf({ prefix, encoding: 'parquet' });
+  const batch = Array.from({ length: 1_200 }, (_, index) =>
+    logged(index + 1, { ownerId: '9007199254740993', orgId: null }),
+  );
+  await sender.send(batch);
+  const [key = ''] = await server.keys(`${prefix}source`);
+  const body = await server.read(key);
+  const rows = await parquetReadObjects({ file: new Uint8Array(body).buffer });
+  expect(rows).toHaveLength(1_200);
+  expect(rows[1_199]).toMatchObject({
+    position: 1_200n,
+    event_id: batch[1_199]?.event.eventId,
+    source: 'default',
+    message_type: 'AUDIT_LOG_ALL',
+    occurred_at: new Date('2026-05-04T03:02:01.123Z'),
+    owner_id: 9_007_199_254_740_993n,
+    org_id: null,
+    origin: 'webhook',
+    event: batch[1_199]?.text,
+  });
+  await sender.close();
+});
+
+test('a large object is uploaded in parts, and is whole', async () => {
+  const prefix = 'large/';
+  const sender = senderOf({ prefix });
+  const noise = () => Array.from({ length: 2_500 }, () => Math.random().toString(36)).join('');
+  const batch = Array.from({ length: 350 }, (_, index) => ({ ...logged(index + 1), text: `"${noise()}"` }));
+  await sender.send(batch);
+  const [manifest] = await server.manifests(prefix);
+  const [object] = manifest?.objects ?? [];
+  expect(object?.bytes).toBeGreaterThan(6_000_000);
+  expect(await server.lines(object?.key ?? '')).toEqual(batch.map(({ text }) => text));
+  await sender.close();
+});
+
+test('an event that is sent by itself is beside the others, and in no manifest', async () => {
+  const prefix = 'test/';
+  const sender = senderOf({ prefix });
+  await sender.send([{ event: storedEvent(7), text: '{}' }]);
+  const keys = await server.keys(prefix);
+  expect(keys).toEqual([expect.stringMatching(/^test\/single\/[0-9a-f]{16}\.ndjson\.gz$/)]);
+  await sender.close();
+});
+
+test('a server that is killed accepts nothing, and all of the batch when it is back', async () => {
+  const prefix = 'killed/';
+  const sender = senderOf({ prefix, timeout_seconds: 2 });
+  await sender.send([logged(1)]);
+  await server.kill();
+  await expect(sender.send([logged(2), logged(3)])).rejects.toThrow(OutageError);
+  await server.restart();
+  await sender.send([logged(2), logged(3)]);
+  const chain = await server.manifests(prefix);
+  expect(chain.map(({ events }) => events)).toEqual([1, 2]);
+  expect(chain[1]?.previous?.key).toBe(chain[0]?.key);
+  await sender.close();
+});
+
+describe('an answer of the server', () => {
+  const error = (status: number, code: string): Reply => ({
+    status,
+    raw: `<?xml version="1.0"?><Error><Code>${code}</Code><Message>because</Message></Error>`,
+    headers: { 'content-type': 'application/xml' },
+  });
+
+  test.each([
+    [error(503, 'SlowDown'), OutageError],
+    [error(500, 'InternalError'), OutageError],
+    [error(403, 'InvalidAccessKeyId'), EndpointRefusedError],
+    [error(404, 'NoSuchBucket'), EndpointRefusedError],
+    [error(301, 'PermanentRedirect'), EndpointRefusedError],
+    [error(400, 'EntityTooLarge'), BatchRefusedError],
+  ])('%j', async (reply, kind) => {
+    await using one = await standIn(inTurn(reply));
+    const sender = senderOf({ endpoint: one.url });
+    const failure: unknown = await sender.send([logged(1)]).catch((thrown: unknown) => thrown);
+    expect(failure).toBeInstanceOf(kind);
+    expect(String(failure)).toContain('s3 bucket network-events at');
+    expect(String(failure)).not.toContain('S3RVER');
+    await sender.close();
+  });
+});
+
+test.each([
+  [{ bucket: 'UPPER' }, 'bucket'],
+  [{ prefix: 'no-slash' }, 'prefix'],
+  [{ prefix: '/absolute/' }, 'prefix'],
+  [{ access_key_id: 'id', secret_access_key: undefined }, 'together'],
+])('wrong options are reported: %j', (wrong, word) => {
+  const { error } = s3Options.safeParse({ bucket: 'events', ...wrong });
+  expect(JSON.stringify(error?.issues)).toContain(word);
+});

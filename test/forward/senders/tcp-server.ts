@@ -1,0 +1,42 @@
+import { once } from 'node:events';
+import net from 'node:net';
+import tls from 'node:tls';
+import { onTestFinished } from 'vitest';
+
+interface ServerOptions {
+  /** With TLS. */
+  readonly secure?: tls.TlsOptions | undefined;
+  /** Does not close a connection in turn when the client does. */
+  readonly allowHalfOpen?: boolean;
+}
+
+/** Starts a server on loopback that ends with the test. `onSocket` gets each connection and its number, from 0. */
+export async function tcpServer(
+  onSocket: (socket: net.Socket, index: number) => void,
+  { secure, allowHalfOpen = false }: ServerOptions = {},
+): Promise<{ readonly port: number; readonly sockets: readonly net.Socket[] }> {
+  const sockets: net.Socket[] = [];
+  const listener = (socket: net.Socket) => {
+    socket.on('error', () => undefined);
+    onSocket(socket, sockets.push(socket) - 1);
+  };
+  const server =
+    secure === undefined ? net.createServer({ allowHalfOpen }, listener) : tls.createServer(secure, listener);
+  // A client that does not trust the server is no failure of the test.
+  server.on('tlsClientError', () => undefined);
+  const port = await listen(server);
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return { port, sockets };
+}
+
+/** Lets a server listen on a free port of loopback. */
+export async function listen(server: net.Server): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the server has no port');
+  return address.port;
+}

@@ -1,0 +1,83 @@
+import { spawnSync } from 'node:child_process';
+import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PROGRAM, temporaryDirectory } from '../../support/program.ts';
+
+const OTHER_USER = 65_534;
+const isRoot = process.getuid?.() === 0;
+
+let directory: string;
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  await writeFile(path.join(directory, 'file'), '');
+  await mkdir(path.join(directory, 'private'), { mode: 0o700 });
+  await mkdir(path.join(directory, 'read-only'));
+  await chmod(path.join(directory, 'read-only'), 0o555);
+});
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+/** Runs a command to its end, which it must reach by itself. */
+function runOn(dataDir: string, words: string, settings: Record<string, string> = {}, uid?: number) {
+  const { status, stdout, stderr } = spawnSync(PROGRAM, words.split(' '), {
+    env: { PATH: process.env['PATH'], PORT: '0', ADMIN_PORT: '0', DATA_DIR: dataDir, ...settings },
+    encoding: 'utf8',
+    timeout: 30_000,
+    ...(uid === undefined ? {} : { uid, gid: uid }),
+  });
+  return { status, stdout, stderr };
+}
+
+const SERVER = {
+  DATABASE_URL: 'postgresql://127.0.0.1:9/nowhere',
+  WEBHOOK_SECRET: 'a-secret-of-the-tests-0123456789',
+};
+
+describe('DATA_DIR that is a file', () => {
+  it.each([
+    ['serve --role forward', SERVER],
+    ['events search', {}],
+    ['restore /nowhere', {}],
+  ])('ends %s with one sentence and 2 (settings: %j)', (words, settings) => {
+    const dataDir = path.join(directory, 'file');
+    const { status, stdout, stderr } = runOn(dataDir, words, settings);
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+    expect(stderr).toMatch(/^xiq-sink: DATA_DIR .*\/file is not a directory\. .*set DATA_DIR .*\n$/);
+  });
+
+  it('is a wrong setting to doctor', () => {
+    const { status, stdout } = runOn(path.join(directory, 'file'), 'doctor');
+    expect(stdout).toMatch(/fail.*DATA_DIR .* is not a directory/);
+    expect(status).toBe(2);
+  });
+});
+
+it.runIf(process.platform === 'linux')('where the system creates no directory, ends at once', () => {
+  const { status, stderr } = runOn('/proc/xiq-sink/data', 'serve');
+  expect(status).toBe(2);
+  expect(stderr).toMatch(
+    /^xiq-sink: Can't create DATA_DIR \/proc\/xiq-sink\/data \(no such file or directory\)/,
+  );
+});
+
+describe.runIf(isRoot)('DATA_DIR that only another user can write to', () => {
+  it('says whose it is', () => {
+    const { stderr } = runOn(path.join(directory, 'private'), 'events search', {}, OTHER_USER);
+    expect(stderr).toContain(`it belongs to user 0, and xiq-sink runs as user ${OTHER_USER}`);
+  });
+
+  const refused = (what: string) =>
+    new RegExp(
+      `^xiq-sink: Can't ${what} \\(permission denied.*\\)\\. .* set DATA_DIR to another directory\\.\n$`,
+    );
+
+  it.each([
+    ['serve', SERVER, 'private', 'write to DATA_DIR .*/private'],
+    ['serve', {}, 'read-only', 'write to DATA_DIR .*/read-only'],
+    ['migrate', {}, 'read-only/new', 'create DATA_DIR .*/read-only/new'],
+  ])('ends %s with one sentence and 2 (settings: %j, %s)', (words, settings, name, what) => {
+    const { status, stderr } = runOn(path.join(directory, name), words, settings, OTHER_USER);
+    expect(stderr).toMatch(refused(what));
+    expect(status).toBe(2);
+  });
+});

@@ -1,0 +1,32 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect, it } from 'vitest';
+
+const run = promisify(execFile);
+
+const TEXT = 'of \u001B[2J\u009B31m\u202E and\nmore';
+
+/** What a process logs about an error with such a text, on a terminal or in a pipe. */
+async function logged(isTerminal: boolean): Promise<string> {
+  const script = `
+    process.stderr.isTTY = ${isTerminal};
+    const { createLogger } = await import('./src/lib/logger.ts');
+    const text = ${JSON.stringify(TEXT)};
+    createLogger('info').info({ name: text, err: new Error(text) }, text);`;
+  const { stderr } = await run(process.execPath, ['--input-type=module', '--eval', script], {
+    env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0' },
+  });
+  return stderr;
+}
+
+it('a log entry on a terminal shows hidden characters of its texts', async () => {
+  const entry = await logged(true);
+  expect(entry).toContain(String.raw`of \u001b[2J\u009b31m\u202e and`);
+  expect(entry.replaceAll('\n', '')).not.toMatch(/\p{Cc}|\u202E/u);
+});
+
+it('a log entry in a pipe is JSON without hidden characters, of the same text', async () => {
+  const entry = await logged(false);
+  expect(entry).toMatch(/^[ -~]+\n$/);
+  expect(JSON.parse(entry)).toMatchObject({ msg: TEXT, name: TEXT, err: { message: TEXT } });
+});

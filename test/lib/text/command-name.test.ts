@@ -1,0 +1,35 @@
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { commandName, LAUNCHER } from '../../../src/lib/text/command-name.ts';
+
+let installed: string;
+let other: string;
+beforeAll(async () => {
+  installed = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-path-'));
+  other = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-path-'));
+  await symlink(LAUNCHER, path.join(installed, 'xiq-sink'));
+  await writeFile(path.join(other, 'xiq-sink'), '#!/bin/sh');
+});
+afterAll(async () => {
+  for (const directory of [installed, other]) await rm(directory, { recursive: true });
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  vi.restoreAllMocks();
+});
+
+it('is the bare name where the PATH leads to this launcher', () => {
+  vi.stubEnv('PATH', `/nowhere:${installed}`);
+  expect(commandName()).toBe('xiq-sink');
+});
+
+it('is the path of the launcher where the PATH has none, or another program of this name', () => {
+  vi.stubEnv('PATH', other);
+  const cwd = vi.spyOn(process, 'cwd');
+  cwd.mockReturnValue(path.resolve(import.meta.dirname, '../../..'));
+  expect(commandName()).toBe('bin/xiq-sink');
+  cwd.mockReturnValue(import.meta.dirname);
+  expect(commandName()).toBe(LAUNCHER);
+});

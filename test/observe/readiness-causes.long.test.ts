@@ -1,0 +1,191 @@
+import { execFileSync } from 'node:child_process';
+import { mkdir, readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { Client } from 'pg';
+import { afterEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { isProblem } from '../../src/observe/readiness.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { auditRecord } from '../support/deliveries.ts';
+import { freePort } from '../support/free-port.ts';
+import { SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
+import { startRedis } from '../support/redis.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const cleanUps: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
+});
+
+/** The time within which a cause must be named. */
+const NAMED_WITHIN_MS = 10_000;
+
+async function connect(connectionString: string): Promise<Client> {
+  const client = new Client({ connectionString });
+  client.on('error', () => undefined);
+  await client.connect();
+  cleanUps.push(() => client.end().catch(() => undefined));
+  return client;
+}
+
+async function start(settings: Readonly<Record<string, string>>, ...args: string[]): Promise<Program> {
+  const program = await startProgram({ WEBHOOK_SECRET: SECRET, ...settings }, ...args);
+  cleanUps.push(() => program.end('SIGKILL'));
+  return program;
+}
+
+async function directoryOfTest(): Promise<string> {
+  const directory = await temporaryDirectory();
+  cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+async function database() {
+  const created = await createTestDatabase();
+  cleanUps.push(() => created.drop());
+  return created;
+}
+
+const post = async ({ url }: Pick<Program, 'url'>) => {
+  const response = await fetch(`${url}/ingest/default/AUDIT_LOG_ALL`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${SECRET}` },
+    body: JSON.stringify([auditRecord({ userId: 1 })]),
+  });
+  return response.status;
+};
+
+const Ready = z.object({ status: z.string(), checks: z.record(z.string(), z.string()) });
+
+const ready = async ({ url }: Pick<Program, 'url'>) => {
+  const response = await fetch(`${url}/readyz`);
+  return { code: response.status, ...Ready.parse(await response.json()) };
+};
+
+const Overview = z.object({
+  checks: z.array(z.object({ name: z.string(), state: z.string(), why: z.string() })),
+});
+
+/** What the console says is wrong, one line each. */
+const reasonsOf = async ({ adminUrl }: Pick<Program, 'adminUrl'>) =>
+  Overview.parse(await (await fetch(`${adminUrl}/api/v1/overview`)).json())
+    .checks.filter(isProblem)
+    .map(({ name, state, why }) => `${name}: ${state}: ${why}`)
+    .join('\n');
+
+/** Waits until the console says this, in the time that a person is promised. Resolves with the state of the part. */
+async function named(program: Program, part: string, reason: RegExp): Promise<string | undefined> {
+  let last = '';
+  await waitFor(async () => {
+    last = await reasonsOf(program);
+    return reason.test(last);
+  }, NAMED_WITHIN_MS).catch((error: unknown) => {
+    throw new Error(`the console says: ${last}`, { cause: error });
+  });
+  return (await ready(program)).checks[part];
+}
+
+describe('readiness names, within 10 s,', () => {
+  it('a synchronous standby that is away', async () => {
+    const directory = await directoryOfTest();
+    const program = await start({ DATA_DIR: directory });
+    const { port, bootstrapPassword } = z
+      .object({ port: z.number(), bootstrapPassword: z.string() })
+      .parse(JSON.parse(await readFile(path.join(directory, 'postgres', 'credentials.json'), 'utf8')));
+    const admin = await connect(`postgres://postgres:${bootstrapPassword}@127.0.0.1:${port}/postgres`);
+    const become = async (standby: string) => {
+      await admin.query(`alter system set synchronous_standby_names = '${standby}'`);
+      await admin.query('select pg_reload_conf()');
+    };
+    expect(await post(program)).toBe(200);
+    await become('gone');
+    expect(await post(program)).toBe(200);
+    // Whether the delivery reached the queue before that depends on the moment.
+    expect(await named(program, 'database', /(storing: stuck|queue: spooling): .*synchronous standby/)).toBe(
+      'ok',
+    );
+    expect((await ready(program)).code).toBe(200);
+    await become('');
+    await waitFor(async () => (await ready(program)).status === 'ok', 30_000);
+    expect(await program.end('SIGTERM')).toBe(0);
+  });
+
+  it('a session that locks a table', async () => {
+    const { databaseUrl, adminUrl } = await database();
+    const redis = await startRedis();
+    cleanUps.push(() => redis.stop());
+    const startRole = async (role: string) =>
+      start(
+        { DATA_DIR: await directoryOfTest(), DATABASE_URL: databaseUrl, REDIS_URL: redis.url },
+        '--role',
+        role,
+      );
+    const worker = await startRole('worker');
+    const ingest = await startRole('ingest');
+    const console = await startRole('console');
+    await waitFor(async () => (await ready(worker)).code === 200);
+    const blocker = await connect(adminUrl);
+    await blocker.query('begin; lock table audit_events in share mode');
+    expect(await post(ingest)).toBe(200);
+    await waitFor(async () => (await ready(worker)).checks['storing'] === 'stuck', NAMED_WITHIN_MS);
+    expect((await ready(worker)).code).toBe(503);
+    expect((await ready(ingest)).code).toBe(200);
+    // The worker reports every 10 s.
+    await waitFor(
+      async () =>
+        /storing \(worker on .*\): stuck: .*a lock is held by pid \d+/.test(await reasonsOf(console)),
+      2 * NAMED_WITHIN_MS,
+    );
+    await blocker.query('rollback');
+    await waitFor(async () => (await ready(worker)).code === 200, 30_000);
+    await waitFor(async () => (await reasonsOf(console)) === '', 30_000);
+    await worker.end('SIGTERM');
+    await waitFor(async () => (await reasonsOf(console)).includes('no process that stores'));
+  });
+
+  it('a start that waits for a lock', async () => {
+    const { databaseUrl, adminUrl } = await database();
+    const blocker = await connect(adminUrl);
+    await blocker.query('begin; lock table destinations in access exclusive mode');
+    const directory = await directoryOfTest();
+    const [port, adminPort] = [await freePort(), await freePort()];
+    const settings = {
+      DATABASE_URL: databaseUrl,
+      DATA_DIR: directory,
+      FORWARD_TO: `file://${directory}/events`,
+      PORT: String(port),
+      ADMIN_PORT: String(adminPort),
+    };
+    // It does not become ready before the lock is free.
+    const starting = start(settings);
+    starting.catch(() => undefined);
+    const program = { url: `http://127.0.0.1:${port}`, adminUrl: `http://127.0.0.1:${adminPort}` };
+    await waitFor(
+      async () => (await fetch(`${program.url}/readyz`).catch(() => undefined)) !== undefined,
+      40_000,
+    );
+    await waitFor(
+      async () => /start: starting: .* since .*: .*(lock|destinations)/.test(await reasonsOf(program)),
+      NAMED_WITHIN_MS,
+    );
+    expect((await ready(program)).checks['start']).toBe('starting');
+    await blocker.query('rollback');
+    await starting;
+    await waitFor(async () => (await ready(program)).checks['start'] === 'ok');
+  });
+
+  it('a disk that is nearly full', async () => {
+    const { databaseUrl } = await database();
+    const directory = path.join(await directoryOfTest(), 'small');
+    await mkdir(directory);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', directory]);
+    cleanUps.push(() => execFileSync('umount', ['-l', directory]));
+    const program = await start({
+      DATA_DIR: directory,
+      DATABASE_URL: databaseUrl,
+      SPOOL_MIN_FREE_BYTES: String(16 * 1024 ** 2),
+    });
+    expect(await named(program, 'spool', /spool: nearly full/)).toBe('nearly full');
+    expect((await ready(program)).code).toBe(200);
+  });
+});

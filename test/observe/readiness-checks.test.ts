@@ -1,0 +1,208 @@
+import { pino } from 'pino';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { checksOf, locksFinding, type CheckedParts } from '../../src/observe/readiness-checks.ts';
+import { StoringProgress } from '../../src/observe/storing-progress.ts';
+import { createStartSteps } from '../../src/observe/start-steps.ts';
+import { createReadiness } from '../../src/observe/readiness.ts';
+import type { Arrival } from '../../src/observe/worker-metrics.ts';
+import { OutageError } from '../../src/lib/errors.ts';
+import type { FairQueue } from '../../src/queue/fair-queue.ts';
+import type { SpoolRoom } from '../../src/queue/spool/spool.ts';
+import type { DestinationStatus } from '../../src/store/destinations/destinations.ts';
+import type { Session } from '../../src/store/server/server-sessions.ts';
+import { destinationStatus as destination } from './destination-status.ts';
+import { createTestDatabase } from '../support/database.ts';
+
+const MINUTE_MS = 60_000;
+
+/** A way into the queue that is as the test says. */
+function queueThat(is: {
+  works: boolean;
+  takes?: boolean;
+  room?: SpoolRoom;
+  bytes?: number;
+}): Pick<FairQueue, 'check' | 'state' | 'spoolRoom'> {
+  const { works, takes = true, room = { state: 'ok', bytesLeft: 1_000 }, bytes = 0 } = is;
+  return {
+    async check() {
+      if (!takes) throw new OutageError('the spool is full');
+      return works ? 'queued' : 'spooled';
+    },
+    state: () => ({
+      works,
+      failure: works ? undefined : 'connect ECONNREFUSED cache.internal:6379',
+      spool: { bytes, segments: bytes > 0 ? 1 : 0, oldestAt: undefined },
+    }),
+    spoolRoom: async () => room,
+  };
+}
+
+/** The readiness of a process that does everything, on these parts. */
+function readinessOf({
+  destinations = [],
+  arrivals = [],
+  pools = new Map(),
+  ...parts
+}: Partial<CheckedParts> & {
+  destinations?: DestinationStatus[];
+  arrivals?: Arrival[];
+  pools?: CheckedParts['observation']['pools'];
+}) {
+  const observation = {
+    askDestinations: async () => destinations,
+    arrivals: () => arrivals,
+    blockedChanges: () => [],
+    storing: new StoringProgress(),
+    startSteps: createStartSteps(false),
+    pools,
+  };
+  const none = { db: undefined, queue: undefined, measure: undefined };
+  const checks = checksOf({ role: 'all', ...none, observation, ...parts });
+  return createReadiness(checks, pino({ level: 'silent' }));
+}
+
+describe('the health of a process', () => {
+  it('is whole when all parts are', async () => {
+    const queue = queueThat({ works: true });
+    const readiness = readinessOf({ queue, destinations: [destination('siem')] });
+    expect(await readiness.ask()).toEqual({
+      status: 'ok',
+      checks: { queue: 'ok', spool: 'ok', forwarding: 'ok', silence: 'ok' },
+    });
+  });
+
+  it('tells everybody in a word, and operators why', async () => {
+    const queue = queueThat({ works: false, bytes: 900, room: { state: 'nearly full', bytesLeft: 100 } });
+    const readiness = readinessOf({ queue });
+    const answer = await readiness.ask();
+    expect(answer).toMatchObject({
+      status: 'degraded',
+      checks: { queue: 'spooling', spool: 'nearly full' },
+    });
+    expect(JSON.stringify(answer)).not.toContain('cache.internal');
+    const { status, checks } = await readiness.describe();
+    expect(status).toBe('degraded');
+    expect(checks).toEqual(
+      expect.arrayContaining([
+        { name: 'queue', state: 'spooling', why: 'connect ECONNREFUSED cache.internal:6379' },
+        { name: 'spool', state: 'nearly full', why: '900 bytes in 1 file, room for 100 bytes more' },
+      ]),
+    );
+  });
+
+  it('is unavailable when neither queue nor spool takes deliveries', async () => {
+    const queue = queueThat({ works: false, takes: false, room: { state: 'full', bytesLeft: 0 } });
+    expect(await readinessOf({ queue }).ask()).toMatchObject({
+      status: 'unavailable',
+      checks: { queue: 'away', spool: 'full' },
+    });
+  });
+
+  it.each([
+    ['ok', 'for an event of just now', { behind_since: new Date() }],
+    ['behind', 'for an event of six minutes ago', { behind_since: new Date(Date.now() - 6 * MINUTE_MS) }],
+    ['ok', 'paused by a person', { behind_since: new Date(0), state: 'paused' as const }],
+    ['refused', 'refused', { state: 'refused' as const, last_error: 'answered 401' }],
+  ])('says %s of a destination that is %s, and is never unavailable for it', async (state, _is, status) => {
+    const readiness = readinessOf({ destinations: [destination('a'), destination('siem', status)] });
+    const answer = await readiness.ask();
+    expect(answer.checks['forwarding']).toBe(state);
+    expect(answer.status).toBe(state === 'ok' ? 'ok' : 'degraded');
+    expect(JSON.stringify(answer)).not.toContain('siem');
+    const line = (await readiness.describe()).checks.find(({ name }) => name === 'forwarding: siem');
+    expect(line?.state).toBe(state);
+  });
+
+  it('tells operators what a destination answered', async () => {
+    const siem = destination('siem', { state: 'refused', last_error: 'answered 401' });
+    expect((await readinessOf({ destinations: [siem] }).describe()).checks).toContainEqual({
+      name: 'forwarding: siem',
+      state: 'refused',
+      why: 'refused, up to date: answered 401',
+    });
+  });
+
+  it('says when a message type is unusually quiet, and which to operators', async () => {
+    const lastReceivedAt = new Date('2026-01-31T08:00:00Z');
+    const arrivals: Arrival[] = [
+      { source: 'default', messageType: 'SMS_LOG_ALL', lastReceivedAt, state: 'unusual' },
+      { source: 'default', messageType: 'EMAIL_LOG_ALL', lastReceivedAt: undefined, state: 'never' },
+    ];
+    const readiness = readinessOf({ arrivals });
+    expect(await readiness.ask()).toMatchObject({
+      status: 'degraded',
+      checks: { silence: 'unusually quiet' },
+    });
+    expect((await readiness.describe()).checks).toContainEqual({
+      name: 'silence: default SMS_LOG_ALL',
+      state: 'unusually quiet',
+      why: 'last received 2026-01-31T08:00:00.000Z',
+    });
+  });
+
+  it('names the sessions that the service waits for, to operators alone', async () => {
+    const session: Session = {
+      pid: 4711,
+      application: 'psql',
+      user: 'xiq_reader',
+      seconds: 40,
+      state: 'active',
+      query: 'select pg_sleep(75)',
+    };
+    const change = {
+      action: 'drop',
+      table: 'audit_events',
+      partition: 'audit_events_2025_01',
+      by: [session],
+    };
+    const find = async () => [{ waiting: 'forwarding', session } as const];
+    const blockedChanges = () => [{ ...change, action: 'drop' } as const];
+    const locks = { ask: () => locksFinding(find, { blockedChanges }), isNeeded: false };
+    const readiness = createReadiness({ locks }, pino({ level: 'silent' }));
+    expect(await readiness.ask()).toEqual({ status: 'degraded', checks: { locks: 'waiting' } });
+    const { checks } = await readiness.describe();
+    expect(checks.slice(1)).toEqual([
+      {
+        name: 'locks: forwarding',
+        state: 'waiting',
+        why: 'pid 4711 (psql, user xiq_reader), in a transaction for 40 s; active: select pg_sleep(75)',
+      },
+      {
+        name: 'locks: maintenance',
+        state: 'waiting',
+        why: 'maintenance waits to drop audit_events_2025_01, because audit_events is in use: pid 4711 (psql, user xiq_reader), in a transaction for 40 s',
+      },
+    ]);
+  });
+
+  it('does not know of waits while the database is away, which is reported elsewhere', async () => {
+    const find = () => Promise.reject(new OutageError('connection refused'));
+    const locks = { ask: () => locksFinding(find, { blockedChanges: () => [] }), isNeeded: false };
+    const readiness = createReadiness({ locks }, pino({ level: 'silent' }));
+    expect(await readiness.ask()).toEqual({ status: 'ok', checks: { locks: 'unknown' } });
+  });
+
+  it('is unavailable if the connections that store are refused, though others work', async () => {
+    const database = await createTestDatabase();
+    onTestFinished(() => database.drop());
+    const pools = new Map([
+      ['log', async () => undefined],
+      ['storing', () => Promise.reject(new Error('the pooler is disabled'))],
+    ]);
+    const readiness = readinessOf({ role: 'worker', db: database.db, pools });
+    expect(await readiness.ask()).toMatchObject({ status: 'unavailable', checks: { database: 'away' } });
+    expect((await readiness.describe()).checks).toContainEqual({
+      name: 'database: storing',
+      state: 'away',
+      why: 'the pooler is disabled',
+    });
+  });
+
+  it('has of each role its own parts alone', async () => {
+    const names = async (role: CheckedParts['role']) =>
+      Object.keys((await readinessOf({ role }).ask()).checks);
+    expect(await names('worker')).toEqual(['silence']);
+    expect(await names('forward')).toEqual(['forwarding']);
+    expect(await names('console')).toEqual([]);
+  });
+});

@@ -1,0 +1,105 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { pino } from 'pino';
+import { afterEach, describe, expect, it } from 'vitest';
+import { inspectQueue } from '../../src/queue/batch-queue.ts';
+import { packBody } from '../../src/queue/delivery-batch.ts';
+import type { QueuedDelivery, ReadDelivery } from '../../src/queue/delivery-batch.ts';
+import { DeliveryWorker } from '../../src/handlers/delivery-worker.ts';
+import type { QueueLocation } from '../../src/queue/engine.ts';
+import { FairQueue } from '../../src/queue/fair-queue.ts';
+import type { Lane } from '../../src/queue/lanes.ts';
+import { BACKENDS, emptyRedis } from '../support/backends.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const MIB = 1024 * 1024;
+const logger = pino({ level: 'silent' });
+
+const cleanUps: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
+});
+
+async function locate(usesRedis: boolean): Promise<QueueLocation> {
+  if (usesRedis) return { kind: 'redis', url: await emptyRedis() };
+  const database = await createTestDatabase();
+  cleanUps.push(() => database.drop());
+  return { kind: 'postgres', databaseUrl: database.databaseUrl };
+}
+
+async function open(location: QueueLocation, { sources = 2 } = {}) {
+  const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-fair-'));
+  cleanUps.push(() => rm(directory, { recursive: true }));
+  const spool = { directory, maxBytes: 1024 * MIB, minFreeBytes: 0 };
+  const queue = new FairQueue({
+    location,
+    countSources: () => sources,
+    spool,
+    findStored: undefined,
+    logger,
+  });
+  cleanUps.push(() => queue.close());
+  return queue;
+}
+
+const from = (source: string, id: number, bytes = 0) =>
+  queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ id, description: 'x'.repeat(bytes) })], { source });
+
+/** Starts the worker of a lane. Returns the ids that it has been given, in order. */
+function work(location: QueueLocation, lane: Lane): string[] {
+  const ids: string[] = [];
+  const store = async ({ deliveries }: { readonly deliveries: readonly ReadDelivery[] }) => {
+    ids.push(...deliveries.map(({ deliveryId }) => deliveryId));
+    return { deliveries: deliveries.length, events: 0, duplicates: 0, quarantined: 0 };
+  };
+  const worker = new DeliveryWorker(location, { add: store }, logger, { lane });
+  cleanUps.push(() => worker.close());
+  return ids;
+}
+
+const idsOf = (deliveries: readonly QueuedDelivery[]) => deliveries.map(({ deliveryId }) => deliveryId);
+
+describe.each(BACKENDS)('two lanes, $backend', ({ available, usesRedis }) => {
+  it.skipIf(!available)(
+    'keep apart what is large or beyond a share, take turns, and are measured together',
+    async () => {
+      const location = await locate(usesRedis);
+      const queue = await open(location);
+      const quiet = [1, 2, 3].map((id) => from('quiet', id));
+      const noisy = [4, 5, 6, 7].map((id) => from('noisy', id, 5 * MIB));
+      const body = from('quiet', 8, 300_000);
+      const large = { ...body, ...packBody(body) };
+      for (const delivery of [...noisy, ...quiet, large]) {
+        expect(await queue.enqueue(delivery)).toBe('queued');
+      }
+      expect(await queue.measure()).toMatchObject({ waiting: 8, active: 0, delayed: 0, failed: 0 });
+      expect((await queue.measure()).oldestWaitingSeconds).toBeGreaterThan(0);
+      expect(await inspectQueue(location)).toMatchObject({ waiting: 8 });
+
+      const ordinary = work(location, 'ordinary');
+      await waitFor(() => ordinary.length === quiet.length);
+      expect(ordinary).toEqual(idsOf(quiet));
+      expect(await queue.measure()).toMatchObject({ waiting: 5 });
+      const bulk = work(location, 'bulk');
+      await waitFor(() => bulk.length === 5);
+      // The quiet source's large delivery came last and has its turn first.
+      expect(bulk[0]).toBe(large.deliveryId);
+      expect(bulk.toSorted()).toEqual(idsOf([...noisy, large]).toSorted());
+      await waitFor(async () => (await queue.measure()).active === 0);
+      expect(await queue.measure()).toMatchObject({ waiting: 0, oldestWaitingSeconds: undefined });
+    },
+  );
+
+  it.skipIf(!available)('leave a single source in the ordinary one', async () => {
+    const location = await locate(usesRedis);
+    const queue = await open(location, { sources: 1 });
+    const deliveries = [1, 2, 3].map((id) => from('default', id, 5 * MIB));
+    for (const delivery of deliveries) await queue.enqueue(delivery);
+    const ordinary = work(location, 'ordinary');
+    await waitFor(() => ordinary.length === 3);
+    expect(ordinary).toEqual(idsOf(deliveries));
+  });
+});

@@ -1,0 +1,176 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { sql } from 'kysely';
+import { pino } from 'pino';
+import { afterEach, expect, it } from 'vitest';
+import { UsageError } from '../../src/lib/errors.ts';
+import { InstallationMemory } from '../../src/queue/installation.ts';
+import { checkOwner } from '../../src/queue/redis-engine.ts';
+import { claimQueue } from '../../src/queue/claim-queue.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { openLoad } from '../support/redis-load.ts';
+import { startRedis } from '../support/redis.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const cleanUps: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
+});
+
+async function directory() {
+  const made = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-installation-'));
+  cleanUps.push(() => rm(made, { recursive: true, force: true }));
+  return made;
+}
+
+async function start() {
+  const redis = await startRedis();
+  cleanUps.push(() => redis.stop());
+  return redis;
+}
+
+/** A process of an installation, which has its database or only remembers. */
+async function processOf(
+  url: string,
+  database?: Awaited<ReturnType<typeof createTestDatabase>>,
+  prefix = 'bull',
+) {
+  const dataDir = await directory();
+  const installation = new InstallationMemory(dataDir, database !== undefined);
+  const location = { kind: 'redis', url, prefix, installation } as const;
+  const claim = async () => {
+    if (database === undefined) return checkOwner(location);
+    const { db, databaseUrl } = database;
+    return claimQueue({ db, databaseUrl, queueLocation: location, logger: pino({ level: 'silent' }) });
+  };
+  const open = async () => {
+    const load = await openLoad(location);
+    cleanUps.push(() => load.close());
+    return load;
+  };
+  return { installation, claim, open, dataDir };
+}
+
+async function newDatabase() {
+  const database = await createTestDatabase();
+  cleanUps.push(() => database.drop());
+  return database;
+}
+
+it('a second installation on the same Redis and prefix does not start, and both are named', async () => {
+  const { url } = await start();
+  const one = await processOf(url, await newDatabase());
+  await one.claim();
+  await one.claim();
+  const other = await processOf(url, await newDatabase());
+  const failure: unknown = await other.claim().catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(UsageError);
+  for (const part of [
+    one.installation.get()?.id,
+    other.installation.get()?.id,
+    'QUEUE_PREFIX',
+    'redis-cli DEL bull:installation',
+  ]) {
+    expect(String(failure)).toContain(part);
+  }
+  const elsewhere = await processOf(url, await newDatabase(), 'second');
+  await elsewhere.claim();
+});
+
+it('an ingest process without a database belongs to the installation that it saw first', async () => {
+  const redis = await start();
+  const one = await processOf(redis.url, await newDatabase());
+  await one.claim();
+  const ingest = await processOf(redis.url);
+  const load = await ingest.open();
+  await load.send();
+  expect(load.figures()).toMatchObject({ queued: 1 });
+  expect(await readFile(path.join(ingest.dataDir, 'installation.json'), 'utf8')).toContain(
+    one.installation.get()?.id,
+  );
+  // Emptied, and marked by another installation first.
+  await redis.command('FLUSHALL');
+  const other = await processOf(redis.url, await newDatabase());
+  await other.claim();
+  await waitFor(() => !load.queue.state().works);
+  await load.send();
+  expect(load.figures()).toMatchObject({ spooled: 1 });
+  expect(new InstallationMemory(ingest.dataDir, false).get()?.id).toBe(one.installation.get()?.id);
+});
+
+it('a running worker pauses when Redis was emptied and another installation uses it', async () => {
+  const redis = await start();
+  const one = await processOf(redis.url, await newDatabase());
+  await one.claim();
+  const load = await one.open();
+  load.startWorker();
+  await load.send();
+  await waitFor(() => load.missing() === 0);
+  await redis.command('FLUSHALL');
+  const other = await processOf(redis.url, await newDatabase());
+  // The first one marks the queue again within seconds, unless the other one is faster.
+  await redis.command('SET', 'bull:installation', JSON.stringify(await installationOf(other)));
+  await waitFor(() => load.log().includes('queue worker: The queue in Redis belongs to installation'));
+  const others = await other.open();
+  await others.send();
+  expect(others.figures()).toMatchObject({ queued: 1 });
+  others.startWorker();
+  await waitFor(() => others.missing() === 0);
+  expect(load.stored.size).toBe(1);
+});
+
+async function installationOf({ claim, installation }: Awaited<ReturnType<typeof processOf>>) {
+  await claim().catch(() => undefined);
+  return installation.get();
+}
+
+it('a job of another installation is never stored, whatever the mark says', async () => {
+  const redis = await start();
+  const one = await processOf(redis.url, await newDatabase());
+  await one.claim();
+  const load = await openLoad({ kind: 'redis', url: redis.url, installation: one.installation });
+  await load.send();
+  // A process that runs would mark the queue again.
+  await load.close();
+  await redis.command('DEL', 'bull:installation');
+  const other = await processOf(redis.url, await newDatabase());
+  await other.claim();
+  const others = await other.open();
+  others.startWorker();
+  await waitFor(() => others.log().includes(`batches of installation ${one.installation.get()?.id}`));
+  await others.send();
+  await waitFor(() => others.missing() === 0);
+  expect(others.stored.size).toBe(1);
+  expect((await others.queue.measure()).delayed).toBe(1);
+});
+
+it('a restored copy of the database has the same id, and is refused beside the original', async () => {
+  const redis = await start();
+  const database = await newDatabase();
+  const one = await processOf(redis.url, database);
+  await one.claim();
+  const copy = await newDatabase();
+  await sql`delete from installation`.execute(copy.db);
+  await sql`insert into installation (id) values (${one.installation.get()?.id})`.execute(copy.db);
+  const restored = await processOf(redis.url, copy);
+  await expect(restored.claim()).rejects.toThrow(/system \d+\/\d+.*system \d+\/\d+/);
+  // The same database, as after a failover to its physical replica, or with a new address.
+  await (await processOf(redis.url, database)).claim();
+  await redis.command('DEL', 'bull:installation');
+  await restored.claim();
+  // Processes without a database follow, since the id is the same.
+  await (await processOf(redis.url)).claim();
+});
+
+it('a process that has a database does not believe the queue before the database has answered', async () => {
+  const { url } = await start();
+  const waiting = await processOf(url, await newDatabase());
+  const load = await waiting.open();
+  await load.send();
+  expect(load.figures()).toMatchObject({ spooled: 1 });
+  await waiting.claim();
+  await load.settle();
+  await load.send();
+  expect(load.figures()).toMatchObject({ queued: 1 });
+});

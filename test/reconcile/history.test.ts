@@ -1,0 +1,36 @@
+import { sql } from 'kysely';
+import { expect, it } from 'vitest';
+import { useDatabase } from '../support/use-database.ts';
+import { SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { startScriptedCloud } from '../cloud/scripted-cloud.ts';
+
+const test = useDatabase();
+
+const RECORD = { id: 1, timestamp: Date.now() - 600_000, user_id: 7, code: 10_001, description: 'logged in' };
+
+it('serve fetches what no webhook brought, and reports what it may not read', async () => {
+  // It has one audit record of ten minutes ago, and refuses all other logs.
+  await using cloud = await startScriptedCloud(({ url }) =>
+    url.startsWith('/logs/audit?') ? { json: { page: 1, total_pages: 1, data: [RECORD] } } : { status: 403 },
+  );
+  const program = await startProgram({
+    DATABASE_URL: test.databaseUrl,
+    DATA_DIR: await temporaryDirectory(),
+    WEBHOOK_SECRET: SECRET,
+    CLOUD_API_URL: cloud.baseUrl,
+    CLOUD_API_TOKEN: 'a-token-of-the-tests',
+  });
+  try {
+    const events = () =>
+      sql<{ origin: string }>`select origin, description, record_id from audit_log`.execute(test.db);
+    await waitFor(async () => (await events()).rows.length > 0);
+    expect((await events()).rows).toEqual([{ origin: 'backfill', description: 'logged in', record_id: '1' }]);
+    const refused = () => program.output().split("can't compare with the history of the cloud").length - 1;
+    await waitFor(() => refused() === 6);
+  } finally {
+    await program.end('SIGTERM');
+  }
+  const { rows } = await sql`select from history_leases`.execute(test.db);
+  expect(rows).toEqual([]);
+});

@@ -1,0 +1,177 @@
+import { randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
+import { pino } from 'pino';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { createCallBudget, type CallBudget } from '../../src/reconcile/call-budget.ts';
+import { createSweep, type SweptSource } from '../../src/reconcile/sweep.ts';
+import { createMissingStore } from '../../src/reconcile/start-history-sweep.ts';
+import { emptyTables } from '../support/database.ts';
+import { writtenLog, type WrittenLog } from './stand-in.ts';
+import { useDatabase } from '../support/use-database.ts';
+
+const logger = pino({ level: 'silent' });
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+const test = useDatabase();
+let log: WrittenLog;
+let now: number;
+beforeEach(async () => {
+  await emptyTables(test.db);
+  await sql`truncate history_records, history_progress, history_leases`.execute(test.db);
+  log = writtenLog();
+  now = Date.parse('2026-11-20T12:07:00Z');
+});
+
+const clock = { now: () => now, sleep: async () => undefined };
+const plenty: CallBudget = { fetch, check: () => undefined, isAmple: () => true };
+
+/** A process that sweeps. */
+function startProcess(source: Partial<SweptSource> = {}) {
+  const storeMissing = createMissingStore(test.service, logger, new AbortController().signal);
+  const sweep = createSweep({
+    context: { db: test.service, clock, toleranceMs: 2_000, storeMissing },
+    holder: randomUUID(),
+    logger,
+  });
+  const swept: SweptSource = {
+    source: 'default',
+    messageTypes: ['CREDENTIAL_LOG_ALL'],
+    logs: log,
+    budget: plenty,
+    ...source,
+  };
+  return { round: () => sweep.round(swept), leave: () => sweep.leave(swept.source) };
+}
+
+const credential = (id: number, timestamp: number) => ({
+  id,
+  timestamp,
+  username: `user ${id}`,
+  vhm_id: '1',
+});
+
+async function fetched(): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`select record_id as id from credential_log order by 1`.execute(
+    test.db,
+  );
+  return rows.map(({ id }) => id);
+}
+
+describe('a sweep', () => {
+  it('fetches what is missing of the last day, and a late record within ten minutes', async () => {
+    log.records = [credential(1, now - 25 * HOUR), credential(2, now - 20 * HOUR), credential(3, now - HOUR)];
+    const { round } = startProcess();
+    await round();
+    expect(await fetched()).toEqual(['2', '3']);
+    log.records.push(credential(4, now - 5 * HOUR));
+    now += 10 * MINUTE;
+    await round();
+    expect(await fetched()).toEqual(['2', '3', '4']);
+  });
+
+  it('continues where it ended, when it was down for longer than a day', async () => {
+    const first = startProcess();
+    await first.round();
+    await first.leave();
+    log.records = [credential(1, now + HOUR), credential(2, now - 2 * DAY)];
+    now += 5 * DAY;
+    await startProcess().round();
+    expect(await fetched()).toEqual(['1']);
+  });
+
+  it('does not read what the log does not keep', async () => {
+    await startProcess({ messageTypes: ['AUTHENTICATION_LOG_ALL'] }).round();
+    now += 60 * DAY;
+    log.queries.length = 0;
+    await startProcess({ messageTypes: ['AUTHENTICATION_LOG_ALL'] }).round();
+    expect(log.queries).toEqual([]);
+    await sql`truncate history_leases`.execute(test.db);
+    await startProcess({ messageTypes: ['AUTHENTICATION_LOG_ALL'] }).round();
+    expect(Math.min(...log.queries.map(({ from }) => from))).toBeGreaterThan(now - 7 * DAY);
+  });
+
+  it('is done by one of several processes, until that one leaves', async () => {
+    const first = startProcess();
+    const second = startProcess();
+    await first.round();
+    log.queries.length = 0;
+    await second.round();
+    expect(log.queries).toEqual([]);
+    await first.leave();
+    await second.round();
+    expect(log.queries).not.toEqual([]);
+  });
+
+  it('waits when its calls are used up, and asks for a shorter range', async () => {
+    const budget = createCallBudget(clock);
+    const pages = 120;
+    const logs: SweptSource['logs'] = {
+      ...log,
+      async *read(query) {
+        log.queries.push(query);
+        // An hour has more pages than the budget has calls.
+        const calls = Math.ceil((pages * (query.to - query.from)) / HOUR);
+        for (let call = 0; call < calls; call += 1) {
+          await budget.fetch('data:,').catch(() => undefined);
+          yield credential(query.from + call, query.from + MINUTE);
+        }
+      },
+    };
+    const { round } = startProcess({ logs, budget });
+    await round();
+    expect(await fetched()).toEqual([]);
+    now += HOUR;
+    await round();
+    const lengths = log.queries.map(({ from, to }) => to - from);
+    expect(lengths[1]).toBeLessThan(lengths[0] ?? 0);
+    expect((await fetched()).length).toBeGreaterThan(0);
+  });
+
+  it('leaves half of its calls to the comparison: an audit event may keep its summary, but none waits', async () => {
+    const budget = createCallBudget(clock);
+    let described = 0;
+    const logs: SweptSource['logs'] = {
+      ...log,
+      read: (query) => log.read(query),
+      async fullDescription(id) {
+        await budget.fetch('data:,');
+        described += 1;
+        return `summary ${id}`;
+      },
+    };
+    log.records = Array.from({ length: 60 }, (_, id) => ({
+      id,
+      timestamp: now - HOUR + id * 10_000,
+      user_id: 1,
+      code: 2,
+      description: 'summary',
+      full_description_id: id + 1,
+    }));
+    await startProcess({ logs, budget, messageTypes: ['AUDIT_LOG_ALL'] }).round();
+    expect(described).toBeGreaterThan(30);
+    expect(described).toBeLessThan(45);
+    const { rows } = await sql<{ whole: boolean; count: number }>`
+      select description <> 'summary' as whole, count(*)::int as count from audit_log group by 1 order by 1`.execute(
+      test.db,
+    );
+    expect(rows).toEqual([
+      { whole: false, count: 60 - described },
+      { whole: true, count: described },
+    ]);
+  });
+
+  it('goes on with the next message type when one cannot be read', async () => {
+    const logs: SweptSource['logs'] = {
+      ...log,
+      async *read(query) {
+        if (query.kind === 'sms') throw new Error('no permission');
+        yield* log.read(query);
+      },
+    };
+    log.records = [credential(1, now - HOUR)];
+    await startProcess({ logs, messageTypes: ['SMS_LOG_ALL', 'CREDENTIAL_LOG_ALL'] }).round();
+    expect(await fetched()).toEqual(['1']);
+  });
+});

@@ -1,0 +1,304 @@
+import { readdir, readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { pino } from 'pino';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { sql } from 'kysely';
+import { parseDestinations } from '../../src/forward/parse-destinations.ts';
+import { parseSchedules } from '../../src/reports/parse-schedules.ts';
+import { REPORT_TYPES } from '../../src/forward/senders/sender-types.ts';
+import { sendDueReports } from '../../src/reports/send-due-reports.ts';
+import { openLimited } from '../../src/store/server/database.ts';
+import { readSchedules } from '../../src/store/reports/report-schedules.ts';
+import { storeDeliveries } from '../support/actions.ts';
+import { hasOpenssl, makeCertificate } from '../support/certificates.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { forwardingSettings } from '../support/forwarding-settings.ts';
+import { temporaryDirectory } from '../support/program.ts';
+import { mailServer } from '../forward/senders/mail-server.ts';
+import { startS3 } from '../forward/senders/s3-server.ts';
+import { inTurn, standIn } from '../forward/senders/stand-in.ts';
+
+const logger = pino({ level: 'silent' });
+
+let test: TestDatabase;
+let directory: string;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  const login = (userName: string, time: string) =>
+    auditRecord({ code: 10_001, userName, timeStamp: Date.parse(time) });
+  await storeDeliveries(
+    test.db,
+    queuedDelivery('AUDIT_LOG_ALL', [
+      // In Berlin, this is the first of March.
+      login('ann@example.com', '2026-02-28T23:30:00Z'),
+      login('ann@example.com', '2026-03-10T08:00:00Z'),
+      login('bob@example.com', '2026-04-02T08:00:00Z'),
+    ]),
+  );
+});
+beforeEach(async () => {
+  directory = await temporaryDirectory();
+  await sql`truncate report_schedules, reports_sent`.execute(test.db);
+});
+afterAll(() => test.drop());
+
+const CSV_OF_MARCH =
+  'Administrator,Logins,Off hours,First,Last\r\nann@example.com,2,1,2026-03-01 00:30:00,2026-03-10 09:00:00\r\n';
+
+/** A destination of the settings. */
+type Named = Readonly<Record<string, unknown>> & { readonly name: string };
+
+const settingsOf = (destinations: readonly Named[], reports: unknown) =>
+  forwardingSettings({ destinations: [...destinations], reports });
+
+function configOf(destinations: readonly Named[], reports: readonly object[]) {
+  const settings = settingsOf(destinations, reports);
+  const parsed = parseDestinations(settings);
+  return { destinations: parsed, schedules: parseSchedules(settings, parsed) };
+}
+
+const monthly = {
+  name: 'logins-monthly',
+  report: 'logins',
+  every: 'month',
+  time_zone: 'Europe/Berlin',
+  destination: 'archive',
+};
+
+const inFile = (folder = directory) =>
+  configOf([{ name: 'archive', type: 'file', path: path.join(folder, 'events.ndjson') }], [monthly]);
+
+const byMail = (port: number, reports: readonly object[]) => {
+  const addresses = { from: 'sink@example.com', to: 'audit@example.com' };
+  return configOf([{ name: 'archive', type: 'smtp', host: '127.0.0.1', port, ...addresses }], reports);
+};
+
+const sendAt = (time: string, config = inFile(), db = test.db) =>
+  sendDueReports({ db, config, logger, now: new Date(time) });
+
+const endPause = () => sql`update report_schedules set retry_at = now()`.execute(test.db);
+
+const files = async () => (await readdir(directory)).toSorted();
+
+const contentOf = (name: string) => readFile(path.join(directory, name), 'utf8');
+
+const sent = async () =>
+  (await sql<{ since: Date }>`select since from reports_sent order by since`.execute(test.db)).rows.length;
+
+const entries = async () => {
+  const { rows } = await sql<{ outcome: string }>`
+    select outcome from operator_log where action = 'report.send' order by id`.execute(test.db);
+  return rows.map(({ outcome }) => outcome);
+};
+
+describe('a scheduled report', () => {
+  it('is sent once after its period, with the events of the period in its time zone', async () => {
+    const before = (await entries()).length;
+    expect(await sendAt('2026-03-15T00:00:00Z')).toBe('done');
+    // Berlin has summer time by the end of March.
+    expect(await sendAt('2026-03-31T22:14:00Z')).toBe('done');
+    expect(await files()).toEqual([]);
+    expect(await sendAt('2026-03-31T22:16:00Z')).toBe('more');
+    expect(await files()).toEqual(['logins-monthly-2026-03.csv']);
+    expect(await contentOf('logins-monthly-2026-03.csv')).toBe(CSV_OF_MARCH);
+    await rm(path.join(directory, 'logins-monthly-2026-03.csv'));
+    expect(await sendAt('2026-03-31T22:17:00Z')).toBe('done');
+    expect(await files()).toEqual([]);
+    expect((await entries()).slice(before)).toEqual(['done']);
+  });
+
+  it('is made up for, one period after the other', async () => {
+    await sendAt('2026-02-15T00:00:00Z');
+    for (let n = 0; n < 5; n += 1) await sendAt('2026-05-02T00:00:00Z');
+    expect(await files()).toEqual(['02', '03', '04'].map((month) => `logins-monthly-2026-${month}.csv`));
+    expect(await contentOf('logins-monthly-2026-02.csv')).toBe('no rows\r\n');
+    expect(await contentOf('logins-monthly-2026-04.csv')).toContain('bob@example.com,1,0');
+  });
+
+  it('of each period is sent by one of several processes', async () => {
+    const { port, mails } = await mailServer();
+    const config = byMail(port, [{ ...monthly, every: 'day' }]);
+    const last = '2026-03-09T12:00:00Z';
+    const pools = [1, 2].map(() => openLimited('console', test.databaseUrl, () => undefined));
+    const sendAll = async (db: TestDatabase['db']) => {
+      while ((await sent()) < 8) await sendAt(last, config, db);
+    };
+    await sendAt('2026-03-01T12:00:00Z', config);
+    await Promise.all(pools.flatMap((db) => Array.from({ length: 4 }, () => sendAll(db))));
+    await Promise.all(pools.map((db) => db.destroy()));
+    expect(mails.map(({ headers }) => headers['message-id'])).toEqual(
+      Array.from({ length: 8 }, (_, day) => `<report_logins-monthly-2026-03-0${day + 1}@example.com>`),
+    );
+  });
+
+  it('is retried after a pause if the destination is down, and its error is told', async () => {
+    const before = (await entries()).length;
+    const missing = path.join(directory, 'not', 'there');
+    await sendAt('2026-03-15T00:00:00Z');
+    expect(await sendAt('2026-04-02T00:00:00Z', inFile(missing))).toBe('done');
+    const [failed] = await readSchedules(test.db, ['logins-monthly']);
+    expect(failed).toMatchObject({ attempts: 1, sentAt: null });
+    expect(failed?.lastError).toContain("can't write file");
+    // The pause is not over.
+    expect(await sendAt('2026-04-02T00:00:00Z')).toBe('done');
+    await endPause();
+    await sendAt('2026-04-02T00:00:00Z', inFile(missing));
+    await endPause();
+    expect(await sendAt('2026-04-02T00:00:00Z')).toBe('more');
+    expect(await files()).toEqual(['logins-monthly-2026-03.csv']);
+    const [done] = await readSchedules(test.db, ['logins-monthly']);
+    expect(done).toMatchObject({ attempts: 0, lastError: null });
+    expect(done?.sentAt).toBeInstanceOf(Date);
+    expect((await entries()).slice(before)).toEqual(['failed', 'done']);
+  });
+
+  it('reaches people by mail, with the table in the text and the CSV attached', async () => {
+    const { port, mails } = await mailServer();
+    const config = byMail(port, [monthly]);
+    await sendAt('2026-03-15T00:00:00Z', config);
+    expect(await sendAt('2026-04-02T00:00:00Z', config)).toBe('more');
+    const [received] = mails;
+    expect(received?.headers['subject']).toBe('Logins of administrators, 2026-03');
+    expect(received?.headers['message-id']).toBe('<report_logins-monthly-2026-03@example.com>');
+    expect(received?.body).toContain('logins-monthly-2026-03.csv');
+  });
+
+  it.skipIf(!hasOpenssl)(
+    'reaches a receiver over https signed, and again with the same id after a 503 (needs openssl on PATH)',
+    async () => {
+      using certificate = makeCertificate('IP:127.0.0.1');
+      const busy = { status: 503, headers: { 'retry-after': '600' } };
+      await using server = await standIn(inTurn({ status: 503 }, busy, {}), certificate);
+      const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+      const access = { allow_private: true, tls: { ca: certificate.cert }, signing_secret: secret };
+      const config = configOf([{ name: 'archive', type: 'https', url: server.url, ...access }], [monthly]);
+      const retryInS = async () => {
+        const { rows } = await sql<{ seconds: number }>`
+          select extract(epoch from retry_at - now())::float8 as seconds from report_schedules`.execute(
+          test.db,
+        );
+        return rows[0]?.seconds;
+      };
+
+      await sendAt('2026-03-15T00:00:00Z', config);
+      expect(await sendAt('2026-04-02T00:00:00Z', config)).toBe('done');
+      expect(await retryInS()).toBeLessThanOrEqual(30);
+      await endPause();
+      expect(await sendAt('2026-04-02T00:00:00Z', config)).toBe('done');
+      expect(await retryInS()).toBeGreaterThan(500);
+      await endPause();
+      expect(await sendAt('2026-04-02T00:00:00Z', config)).toBe('more');
+
+      expect(server.received).toHaveLength(3);
+      for (const { body, headers } of server.received) {
+        expect(headers).toMatchObject({
+          'content-type': 'application/json',
+          'webhook-id': 'report_logins-monthly-2026-03',
+        });
+        const signed = Object.fromEntries(
+          Object.entries(headers).map(([name, value]) => [name, String(value)]),
+        );
+        expect(new Webhook(secret).verify(body, signed)).toEqual({
+          type: 'xiq-sink.report',
+          id: 'logins-monthly-2026-03',
+          schedule: 'logins-monthly',
+          report: 'logins',
+          title: 'Logins of administrators',
+          period: '2026-03',
+          since: '2026-02-28T23:00:00.000Z',
+          until: '2026-03-31T22:00:00.000Z',
+          time_zone: 'Europe/Berlin',
+          is_cut: false,
+          rows: [
+            {
+              Administrator: 'ann@example.com',
+              Logins: '2',
+              'Off hours': '1',
+              First: '2026-03-01 00:30:00',
+              Last: '2026-03-10 09:00:00',
+            },
+          ],
+        });
+      }
+    },
+  );
+
+  it('is an object in a bucket, which the same report replaces (s3rver stands in for S3)', async () => {
+    await using server = await startS3();
+    const inBucket = (more: object = {}) =>
+      configOf(
+        [{ name: 'archive', type: 's3', ...server.options, prefix: 'audit/' }],
+        [{ ...monthly, ...more }],
+      );
+    const key = 'audit/reports/logins-monthly/logins-monthly-2026-03.csv';
+    await sendAt('2026-03-15T00:00:00Z', inBucket());
+    expect(await sendAt('2026-04-02T00:00:00Z', inBucket())).toBe('more');
+    expect(await server.keys()).toEqual([key]);
+    expect((await server.read(key)).toString()).toBe(CSV_OF_MARCH);
+
+    // As if the process had been killed before it noted the report.
+    await sql`truncate report_schedules, reports_sent`.execute(test.db);
+    await sendAt('2026-03-15T00:00:00Z', inBucket());
+    expect(await sendAt('2026-04-02T00:00:00Z', inBucket({ source: 'elsewhere' }))).toBe('more');
+    expect(await server.keys()).toEqual([key]);
+    expect((await server.read(key)).toString()).toBe('no rows\r\n');
+  });
+
+  it.each([
+    ['day', '2026-03-10T12:00:00Z', '2026-03-10'],
+    ['week', '2026-03-12T12:00:00Z', '2026-03-09'],
+  ])('can be about a %s', async (every, now, label) => {
+    const file = { name: 'archive', type: 'file', path: path.join(directory, 'events.ndjson') };
+    const config = configOf([file], [{ ...monthly, name: 'logins', every }]);
+    await sendAt(now, config);
+    expect(await sendAt('2026-03-17T12:00:00Z', config)).toBe('more');
+    expect(await files()).toEqual([`logins-${label}.csv`]);
+    expect(await contentOf(`logins-${label}.csv`)).toContain('ann@example.com,1,0');
+  });
+});
+
+describe('the settings of scheduled reports', () => {
+  const file = { name: 'archive', type: 'file', path: '/var/log/events.ndjson' };
+  const stdout = { name: 'out', type: 'stdout' };
+
+  it.each([
+    [
+      { ...monthly, destination: 'out' },
+      'logins-monthly: destination: out is of the type stdout, which carries events alone',
+    ],
+    [{ ...monthly, destination: 'nowhere' }, 'logins-monthly: destination: there is no destination nowhere'],
+    [{ ...monthly, report: 'access' }, 'logins-monthly: user: is required for the report access'],
+    [{ ...monthly, user: 'ann' }, 'logins-monthly: user: is not for the report logins'],
+    [
+      { ...monthly, report: 'disclosures', source: 'x' },
+      'logins-monthly: source: is not for the report disclosures',
+    ],
+    [{ ...monthly, every: 'year' }, 'reports.0.every: must be one of day, week, month'],
+    [{ ...monthly, time_zone: 'Mars' }, 'reports.0.time_zone: must be an IANA time zone'],
+  ])('name what is wrong with %j', (wrong, message) => {
+    expect(() => configOf([file, stdout], [wrong])).toThrow(message);
+  });
+
+  it('have each name once', () => {
+    expect(() => configOf([file], [monthly, monthly])).toThrow('another one has this name');
+  });
+
+  it('know which types of destinations carry reports', () => {
+    const url = 'https://receiver.example/';
+    const settings = [
+      file,
+      stdout,
+      { name: 'a', type: 'https', url },
+      { name: 'b', type: 's3', bucket: 'reports' },
+      { name: 'c', type: 'smtp', host: 'mail.example', from: 'a@example.com', to: 'b@example.com' },
+      { name: 'd', type: 'chat', service: 'slack', url },
+      { name: 'e', type: 'syslog', transport: 'tcp', host: 'siem.example', port: 514 },
+    ];
+    const carrying = parseDestinations(settingsOf(settings, undefined))
+      .filter((destination) => destination.createSender().sendReport !== undefined)
+      .map(({ type }) => type);
+    expect(carrying.toSorted()).toEqual([...REPORT_TYPES].toSorted());
+  });
+});

@@ -1,0 +1,226 @@
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import * as fc from 'fast-check';
+import { sql } from 'kysely';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { putCheckpoint, timestampAnchor } from '../../src/seal/anchors.ts';
+import { parseCheckpoints, type Checkpoint } from '../../src/seal/checkpoint.ts';
+import { exportProof } from '../../src/seal/export-proof.ts';
+import type { VerifyFinding } from '../../src/seal/verify/finding.ts';
+import { consistencyProof, hashAt, inclusionProof, nodesOfTiles } from '../../src/seal/merkle-tree.ts';
+import { parseManifest, tilePath } from '../../src/seal/proof-folder.ts';
+import { verifyFolder } from '../../src/seal/verify/verify-folder.ts';
+import { recordEnded } from '../../src/store/access/operator-log.ts';
+import { latestCheckpoint } from '../../src/store/seal/seal-log.ts';
+import { hasOpenssl } from '../support/certificates.ts';
+import { buildForeignCheck, hasGo } from '../support/foreign-log.ts';
+import { endOfProgram } from '../support/program.ts';
+import { freely } from '../support/tamper.ts';
+import { startTimestampAuthority } from '../support/time-stamp-authority.ts';
+import { STORED, storeVariedEvents } from '../store/events/varied-events.ts';
+import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
+import { useDatabase } from '../support/use-database.ts';
+
+const test = useDatabase();
+let log: SealedLog;
+/** The whole log: statements, events, statements, events that were stored later. */
+let whole: string;
+let middle: Date;
+beforeAll(async () => {
+  log = await openSealedLog(test.service);
+  await sealMore();
+  await storeVariedEvents(test.db);
+  await sealMore();
+  if (hasOpenssl) {
+    await using authority = await startTimestampAuthority();
+    await putCheckpoint(test.service, [timestampAnchor(test.service, authority.url)], (_, error) => {
+      if (error !== undefined) throw new Error('the authority did not stamp', { cause: error });
+    });
+  }
+  middle = new Date();
+  await storeOne();
+  await sealMore();
+  whole = path.join(log.directory, 'whole');
+  await exportProof(test.service, whole, {}, () => undefined);
+});
+
+/** Records two operations, and seals everything. */
+async function sealMore(): Promise<void> {
+  for (const name of ['jane', 'joe\u2028\\']) {
+    await recordEnded(test.service, { operator: { name, via: 'console' }, action: 'settings.reload' });
+  }
+  await log.seal();
+}
+
+async function storeOne(): Promise<void> {
+  await sql`
+    insert into audit_events (occurred_at, received_at, event_id, delivery_id, source, message_type, origin, payload)
+    select '2026-03-01T09:00:00Z', now(), gen_random_uuid(), gen_random_uuid(), 's', 'AUDIT_LOG_ALL', 'webhook',
+      jsonb_build_object('text', E'\u2028\r\n')`.execute(test.db);
+}
+
+async function verified(folder: string, anchors: readonly Checkpoint[] = []) {
+  const findings: VerifyFinding[] = [];
+  const summary = await verifyFolder(
+    folder,
+    anchors,
+    (finding) => findings.push(finding),
+    () => undefined,
+  );
+  return { summary, findings };
+}
+
+async function exported(range: { since?: Date; until?: Date }): Promise<string> {
+  const folder = await mkdtemp(path.join(log.directory, 'range-'));
+  await exportProof(test.service, folder, range, () => undefined);
+  return folder;
+}
+
+async function filesOf(folder: string): Promise<readonly string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => path.join(entry.parentPath, entry.name));
+}
+
+const STAMPS = hasOpenssl ? 1 : 0;
+
+describe('an exported proof', () => {
+  it('of everything is verified without the database, with the checkpoints and time-stamps', async () => {
+    const { note = '' } = (await latestCheckpoint(test.service)) ?? {};
+    const { summary, findings } = await verified(whole, parseCheckpoints(note));
+    expect(findings).toEqual([]);
+    expect(summary).toMatchObject({ absent: 0, checkpoints: 3, timestamps: STAMPS, anchors: 1 });
+    expect(summary.intact).toBe(summary.size);
+    expect(summary.intact).toBeGreaterThan(STORED + 6);
+    expect(summary.publicKeys).toEqual([log.key.publicText]);
+  });
+
+  it('of a time has the rows of that time, and the tiles that lead to its checkpoints', async () => {
+    const before = await exported({ until: middle });
+    const early = await verified(before);
+    expect(early.findings).toEqual([]);
+    expect(early.summary).toMatchObject({ intact: STORED, absent: 0, timestamps: STAMPS });
+    const after = await verified(await exported({ since: middle }));
+    expect(after.findings).toEqual([]);
+    expect(after.summary).toMatchObject({ intact: 1, checkpoints: 1, timestamps: 0 });
+    await expect(exported({ since: new Date(Date.now() + 60_000) })).rejects.toThrow('No event of that time');
+    await expect(exportProof(test.service, before, {}, () => undefined)).rejects.toThrow('is not empty');
+  });
+
+  it('counts rows that were gone', async () => {
+    const { rows } = await sql<{ event_id: string }>`select event_id from log_entries limit 3`.execute(
+      test.db,
+    );
+    const ids = rows.map((row) => row.event_id);
+    await sql`create table kept as select * from log_entries where event_id = any(${ids}::uuid[])`.execute(
+      test.db,
+    );
+    await freely(test.db, (trx) =>
+      sql`delete from log_entries where event_id = any(${ids}::uuid[])`.execute(trx),
+    );
+    const { summary, findings } = await verified(await exported({}));
+    await freely(test.db, (trx) => sql`insert into log_entries select * from kept`.execute(trx));
+    await sql`drop table kept`.execute(test.db);
+    expect(findings).toEqual([]);
+    expect(summary).toMatchObject({ absent: 3, intact: summary.size - 3 });
+  });
+
+  it('shows each altered byte of each of its files', async () => {
+    const folder = path.join(log.directory, 'altered');
+    await cp(whole, folder, { recursive: true });
+    const files = await filesOf(folder);
+    const contents = new Map(
+      await Promise.all(files.map(async (file) => [file, await readFile(file)] as const)),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...files),
+        fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+        fc.integer({ min: 1, max: 255 }),
+        async (file, place, mask) => {
+          const bytes = Buffer.from(contents.get(file) ?? '');
+          const at = Math.floor(place * bytes.length);
+          bytes.writeUInt8(bytes.readUInt8(at) ^ mask, at);
+          await writeFile(file, bytes);
+          const { findings } = await verified(folder);
+          await writeFile(file, contents.get(file) ?? '');
+          expect(findings).not.toEqual([]);
+        },
+      ),
+      { numRuns: 300 },
+    );
+    expect((await verified(folder)).findings).toEqual([]);
+  });
+
+  it('shows each missing file, and rows that were taken out with their hashes', async () => {
+    const folder = path.join(log.directory, 'missing');
+    await cp(whole, folder, { recursive: true });
+    for (const file of (await filesOf(folder)).filter((one) => !one.endsWith('manifest.json'))) {
+      const content = await readFile(file);
+      await rm(file);
+      expect([file, (await verified(folder)).findings]).not.toEqual([file, []]);
+      await writeFile(file, content);
+    }
+    // Whoever changes a row, and then its leaf and the manifest, does not have the tree.
+    const rows = path.join(folder, 'rows.txt');
+    const { summary } = await verified(folder);
+    const lines = (await readFile(rows, 'utf8')).split('\n');
+    await writeFile(rows, lines.toSpliced(5, 1).join('\n'));
+    const { findings } = await verified(folder);
+    expect(findings).toContainEqual(expect.objectContaining({ subject: 'leaves', leaves: [5, 6] }));
+    expect(findings).toContainEqual(
+      expect.objectContaining({ state: 'MISSING', leaves: [summary.size - 1, summary.size] }),
+    );
+  });
+
+  it('is two commands', async () => {
+    const folder = path.join(log.directory, 'by-command');
+    const settings = { DATABASE_URL: test.databaseUrl, DATA_DIR: log.directory };
+    const made = await endOfProgram(settings, 'export-proof', folder);
+    expect(made.code).toBe(0);
+    // Without a database.
+    const offline = { DATABASE_URL: 'postgresql://127.0.0.1:1/none' };
+    const good = await endOfProgram(offline, 'verify', folder);
+    expect(good.stdout.toString()).toContain(log.key.publicText);
+    expect(good.code).toBe(0);
+    const rows = path.join(folder, 'rows.txt');
+    await writeFile(rows, (await readFile(rows, 'utf8')).replace('"jane"', '"john"'));
+    const bad = await endOfProgram(offline, 'verify', folder);
+    expect(bad.stdout.toString()).toContain('ALTERED leaves, leaf 0: the row differs from its leaf');
+    expect(bad.code).toBe(1);
+    expect((await endOfProgram(offline, 'verify', folder, '--full')).code).toBe(2);
+    expect((await endOfProgram(offline, 'verify', path.join(log.directory, 'none'))).code).toBe(2);
+  });
+
+  it.skipIf(!hasGo())('leads to proofs that Go accepts (golang-go, golang-golang-x-mod-dev)', async () => {
+    const { size } = parseManifest(await readFile(path.join(whole, 'manifest.json'), 'utf8'));
+    const heads = parseCheckpoints(await readFile(path.join(whole, 'checkpoints.txt'), 'utf8'));
+    const tile = (level: number, number: number) => readFile(path.join(whole, tilePath(level, number, size)));
+    const nodes = nodesOfTiles(tile);
+    const text = (hash: Buffer) => hash.toString('base64');
+    const last = heads.at(-1);
+    const inclusion = await Promise.all(
+      Array.from({ length: size }, async (_, Index) => ({
+        Index,
+        Size: size,
+        Leaf: text(hashAt(await tile(0, Math.floor(Index / 256)), Index % 256)),
+        Root: last && text(last.root),
+        Path: (await inclusionProof(nodes, Index, size)).map(text),
+      })),
+    );
+    const consistency = await Promise.all(
+      heads.flatMap((earlier, index) =>
+        heads.slice(index).map(async (later) => ({
+          Earlier: earlier.size,
+          Later: later.size,
+          EarlierRoot: text(earlier.root),
+          LaterRoot: text(later.root),
+          Path: (await consistencyProof(nodes, earlier.size, later.size)).map(text),
+        })),
+      ),
+    );
+    const given = { PublicKey: log.key.publicText, Notes: heads.map(({ note }) => note) };
+    expect(buildForeignCheck()({ ...given, Inclusion: inclusion, Consistency: consistency })).toContain(
+      `3 notes, ${size} inclusion proofs, 6 consistency proofs`,
+    );
+  });
+});

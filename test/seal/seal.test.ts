@@ -1,0 +1,301 @@
+import { exactTerms } from '../../src/events/search-query.ts';
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { sql } from 'kysely';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { parseCheckpoints } from '../../src/seal/checkpoint.ts';
+import { proveEvent, sealOf } from '../../src/seal/prove-event.ts';
+import { isSignedBy, parseVerifier } from '../../src/seal/signed-note.ts';
+import { readLogKey } from '../../src/seal/log-key.ts';
+import { openDatabase } from '../../src/store/server/database.ts';
+import { readSealState } from '../../src/store/seal/seal-log.ts';
+import { ALL_SOURCES } from '../../src/store/server/scope.ts';
+import { searchEvents } from '../../src/store/events/search-events.ts';
+import { freely } from '../support/tamper.ts';
+import { buildForeignCheck, hasGo } from '../support/foreign-log.ts';
+import { endOfProgram } from '../support/program.ts';
+import { untilSeen } from '../support/until-seen.ts';
+import { STORED, storeVariedEvents } from '../store/events/varied-events.ts';
+import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
+import { useDatabase } from '../support/use-database.ts';
+import { insertAudits } from '../support/stored-rows.ts';
+
+const test = useDatabase();
+let log: SealedLog;
+let anchor: string;
+beforeAll(async () => {
+  log = await openSealedLog(test.service, () => parseCheckpoints(anchor));
+  await storeVariedEvents(test.db);
+  anchor = (await log.seal()).note;
+});
+
+/** Tables that the changes below are made in. */
+const CHANGED = [
+  'audit_events',
+  'deliveries',
+  'log_tiles',
+  'log_hashes',
+  'log_salts',
+  'log_checkpoints',
+  'log_seal_state',
+];
+
+/** Does what a superuser can do, looks, and undoes it. */
+async function tampered(change: ReturnType<typeof sql>, look: () => Promise<void>): Promise<void> {
+  await sql`create schema kept`.execute(test.db);
+  for (const table of CHANGED) await sql.raw(`create table kept.${table} as table ${table}`).execute(test.db);
+  try {
+    await freely(test.db, (trx) => change.execute(trx));
+    await look();
+  } finally {
+    await freely(test.db, async (trx) => {
+      for (const table of CHANGED) {
+        await sql.raw(`delete from ${table}`).execute(trx);
+        await sql.raw(`insert into ${table} select * from kept.${table}`).execute(trx);
+      }
+    });
+    await sql`drop schema kept cascade`.execute(test.db);
+  }
+}
+
+const oneAudit = sql`(select event_id from audit_events order by id limit 1 offset 7)`;
+
+describe('the seal', () => {
+  it('has a leaf for each event, and a signed checkpoint', async () => {
+    const { size, sealed, logged } = await readSealState(test.service);
+    expect(size).toBe(STORED);
+    expect(sealed).toEqual(logged);
+    expect(isSignedBy(anchor, parseVerifier(log.key.publicText))).toBe(true);
+    expect(parseCheckpoints(anchor)).toMatchObject([{ origin: log.key.name, size: STORED }]);
+  });
+
+  it('signs with a key that only its owner may read, and that stays', async () => {
+    expect((await stat(log.keyFile)).mode & 0o777).toBe(0o600);
+    expect((await readLogKey(log.keyFile))?.publicText).toBe(log.key.publicText);
+    await writeFile(path.join(log.directory, 'damaged'), 'PRIVATE+KEY+x');
+    await expect(readLogKey(path.join(log.directory, 'damaged'))).rejects.toThrow('LOG_KEY_FILE');
+  });
+
+  it('keeps salts from the role that may only read', async () => {
+    const reader = openDatabase(test.readerUrl, () => undefined);
+    await expect(sql`select from log_salts`.execute(reader)).rejects.toThrow('permission denied');
+    await sql`select from log_hashes, log_checkpoints, log_seals`.execute(reader);
+    await reader.destroy();
+  });
+
+  it('is the same whether the database or this program hashes', async () => {
+    for (const isFull of [false, true]) {
+      const { summary, findings } = await log.verify({ isFull });
+      expect(findings).toEqual([]);
+      expect(summary).toMatchObject({
+        intact: STORED,
+        size: STORED,
+        checkpoints: 1,
+        anchors: 1,
+        anchoredSize: STORED,
+      });
+    }
+  });
+
+  it('does not depend on the settings of a session', async () => {
+    const other = new URL(test.databaseUrl);
+    other.searchParams.set('options', '-c timezone=Asia/Tokyo -c datestyle=german -c extra_float_digits=-3');
+    const db = openDatabase(other.href, () => undefined);
+    const { summary, findings } = await (await openSealedLog(db)).verify();
+    expect(findings).toEqual([]);
+    expect(summary.intact).toBe(STORED);
+    await db.destroy();
+  });
+
+  it('is of one source, or of a time', async () => {
+    expect((await log.verify({ source: 'branch' })).summary).toMatchObject({
+      intact: STORED / 2,
+      missing: 0,
+    });
+    expect((await log.verify({ since: new Date(Date.now() + 60_000) })).summary).toMatchObject({
+      intact: 0,
+      altered: 0,
+    });
+  });
+});
+
+describe('verify', () => {
+  it('names a row whose column or payload was changed', async () => {
+    await tampered(
+      sql`update audit_events set user_name = 'nobody' where event_id = ${oneAudit}`,
+      async () => {
+        const { findings } = await log.verify();
+        expect(findings).toMatchObject([{ state: 'ALTERED', subject: 'event' }]);
+        const { rows } =
+          await sql`select from audit_events where event_id = ${findings[0]?.eventId} and user_name = 'nobody'`.execute(
+            test.db,
+          );
+        expect(rows.length).toBe(1);
+      },
+    );
+    await tampered(
+      sql`update audit_events set payload = payload || '{"x": 1}' where event_id = ${oneAudit}`,
+      async () => expect((await log.verify({ isFull: true })).findings).toMatchObject([{ state: 'ALTERED' }]),
+    );
+  });
+
+  it('names a row that was deleted, and the delivery that counts it', async () => {
+    await tampered(sql`delete from audit_events where event_id = ${oneAudit}`, async () => {
+      const { findings } = await log.verify();
+      expect(findings).toMatchObject([
+        { state: 'MISSING', subject: 'event' },
+        { state: 'ALTERED', subject: 'delivery' },
+      ]);
+    });
+  });
+
+  it('calls a row expired when retention dropped its month', async () => {
+    const month = sql`insert into gaps (message_type, began_at, ended_at, reason)
+      values ('AUDIT_LOG_ALL', '2000-01-01', '2100-01-01', 'retention')`;
+    await month.execute(test.db);
+    await tampered(sql`delete from audit_events where event_id = ${oneAudit}`, async () =>
+      expect((await log.verify()).findings).toMatchObject([{ state: 'EXPIRED', subject: 'event' }]),
+    );
+    await sql`delete from gaps where reason = 'retention'`.execute(test.db);
+  });
+
+  it('tells rows that were inserted from those that are not sealed yet', async () => {
+    const copy = (id: string, xid: string) => sql`
+      insert into audit_events (id, xid, event_id, delivery_id, occurred_at, received_at, source, message_type, origin, payload)
+      select ${sql.raw(id)}, ${sql.raw(xid)}, gen_random_uuid(), gen_random_uuid(), occurred_at, received_at, source, message_type, origin, payload
+      from audit_events limit 1`;
+    await tampered(copy('id', 'xid'), async () =>
+      expect((await log.verify()).findings).toMatchObject([{ state: 'INSERTED', subject: 'event' }]),
+    );
+    // An id of a transaction that has not begun yet.
+    await tampered(copy("nextval('events_id_seq')", "'4000000000'::xid8"), async () =>
+      expect((await log.verify()).findings).toMatchObject([{ state: 'INSERTED', subject: 'event' }]),
+    );
+    const before = (await log.verify()).summary.notSealedYet;
+    await tampered(copy("nextval('events_id_seq')", 'pg_current_xact_id()'), async () => {
+      const { summary, findings } = await log.verify();
+      expect(findings).toEqual([]);
+      expect(summary.notSealedYet).toBe(before + 1);
+    });
+  });
+
+  it('names the leaves when the tree was made anew, and refuses to sign it', async () => {
+    const forged = sql`update log_hashes set hashes = overlay(hashes placing '\\x00'::bytea from 5) where level = 0 and number = 1`;
+    await tampered(forged, async () => {
+      const { findings } = await log.verify();
+      expect(findings).toContainEqual(expect.objectContaining({ subject: 'leaves', leaves: [256, 512] }));
+      expect(findings).toContainEqual(expect.objectContaining({ subject: 'anchor', leaves: [0, STORED] }));
+      expect(findings).toContainEqual(
+        expect.objectContaining({ state: 'ALTERED', subject: 'event', leaves: [256, 257] }),
+      );
+    });
+    const cut = sql`update log_seal_state set size = 100`;
+    await tampered(cut, async () => {
+      expect((await log.verify()).findings).toContainEqual(
+        expect.objectContaining({ state: 'MISSING', subject: 'anchor', leaves: [100, STORED] }),
+      );
+      await expect(log.sealer().checkpoint()).rejects.toThrow('run verify');
+    });
+  });
+
+  it('names a forged checkpoint', async () => {
+    const forged = sql`update log_checkpoints set note = replace(note, 'time 2', 'time 3')`;
+    await tampered(forged, async () =>
+      expect((await log.verify()).findings).toMatchObject([{ state: 'ALTERED', subject: 'checkpoint' }]),
+    );
+  });
+
+  it('is a command', async () => {
+    const file = path.join(log.directory, 'anchor.txt');
+    await writeFile(file, anchor);
+    const run = (...args: string[]) =>
+      endOfProgram({ DATABASE_URL: test.databaseUrl, DATA_DIR: log.directory }, 'verify', ...args);
+    const good = await run('--against', file);
+    expect(good.stdout.toString()).toContain(`${STORED} intact, 0 expired, 0 erased, 0 ALTERED`);
+    expect(good.stdout.toString()).toContain('agrees with 1 of 1 anchor');
+    expect(good.code).toBe(0);
+    await tampered(sql`delete from audit_events where event_id = ${oneAudit}`, async () => {
+      const bad = await run('--json');
+      const [first, ...others] = bad.stdout.toString().trim().split('\n');
+      expect(JSON.parse(first ?? '')).toMatchObject({ state: 'MISSING', subject: 'event' });
+      expect(JSON.parse(others.at(-1) ?? '')).toMatchObject({ missing: 1, altered: 1 });
+      expect(bad.code).toBe(1);
+    });
+    await writeFile(file, anchor.replaceAll('xiq-sink/', 'other/'));
+    expect((await run('--against', file)).code).toBe(2);
+  });
+});
+
+describe('prove', () => {
+  it('proves an event, and says so of one that was changed', async () => {
+    const events = await searchEvents(test.service, ALL_SOURCES, {}, { limit: 30 });
+    for (const event of events) expect((await proveEvent(test.service, event)).size).toBe(STORED);
+    const [first] = events;
+    if (first === undefined) throw new Error('there is none');
+    expect(await sealOf(test.service, { ...first, receivedAt: '2000-01-01T00:00:00.000Z' })).toEqual({
+      state: 'waiting',
+    });
+    const { rows } = await sql<{ id: string }>`select ${oneAudit} as id`.execute(test.db);
+    const audit = await searchEvents(
+      test.service,
+      ALL_SOURCES,
+      { terms: exactTerms({ type: ['AUDIT_LOG_ALL'] }) },
+      { limit: 100 },
+    );
+    const changed = audit.find(({ eventId }) => eventId === rows[0]?.id) ?? audit[0];
+    await tampered(sql`update audit_events set code = 1 where event_id = ${oneAudit}`, async () => {
+      const proving = audit.map((event) => proveEvent(test.service, event).catch(String));
+      const refused = (await Promise.all(proving)).filter((result) => typeof result === 'string');
+      expect(refused).toEqual([expect.stringMatching(`${changed?.eventId} is not what was sealed`)]);
+    });
+  });
+
+  it.skipIf(!hasGo())('writes a file that Go accepts (golang-go, golang-golang-x-mod-dev)', async () => {
+    const events = await searchEvents(test.service, ALL_SOURCES, {}, { limit: 1 });
+    const output = path.join(log.directory, 'event.tlog-proof');
+    const { code } = await endOfProgram(
+      { DATABASE_URL: test.databaseUrl, DATA_DIR: log.directory },
+      'prove',
+      events[0]?.eventId ?? '',
+      '--output',
+      output,
+    );
+    expect(code).toBe(0);
+    const proof = await readFile(output, 'utf8');
+    expect(proof).toMatch(/^c2sp\.org\/tlog-proof@v1\nextra /);
+    const check = buildForeignCheck();
+    expect(check({ PublicKey: log.key.publicText, TlogProofs: [proof] })).toContain('1 files');
+    const [, extra = ''] = proof.split('\n');
+    const forged = proof.replace(extra, `${extra.slice(0, -4)}AAAA`);
+    expect(() => check({ PublicKey: log.key.publicText, TlogProofs: [forged] })).toThrow('tlog-proof');
+  });
+});
+
+describe('sealing', () => {
+  it('ends with an error where the log lacks an entry, and seals nothing', async () => {
+    await log.seal();
+    await insertAudits(test.db, { occurredAt: '2026-03-01T09:00:00Z', count: 3 });
+    await untilSeen(test.db);
+    const { size, logged } = await readSealState(test.service);
+    const cut = sql`update log_tiles set kinds = kinds[:cardinality(kinds) - 1],
+      occurred_at = occurred_at[:cardinality(kinds) - 1], event_ids = event_ids[:cardinality(kinds) - 1]
+      where first = (select max(first) from log_tiles)`;
+    await tampered(cut, async () => {
+      await expect(log.seal()).rejects.toThrow(`the log has no entry for some of the positions`);
+      expect(await readSealState(test.service)).toMatchObject({ size, logged });
+    });
+    expect(await log.seal()).toMatchObject({ size: size + 3 });
+  });
+
+  it('leaves the processor to a burst of events, and seals them when it is over', async () => {
+    const sealer = log.sealer();
+    while ((await sealer.seal()) === 'more');
+    const { size } = await readSealState(test.service);
+    await insertAudits(test.db, { occurredAt: '2026-03-01T09:00:00Z', count: 5_000 });
+    await untilSeen(test.db);
+    expect(await sealer.seal()).toBe('done');
+    expect((await readSealState(test.service)).size).toBe(size);
+    while ((await sealer.seal()) === 'more');
+    expect((await readSealState(test.service)).size).toBe(size + 5_000);
+  });
+});

@@ -1,0 +1,50 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { sql } from 'kysely';
+import { beforeAll, expect, it } from 'vitest';
+import { compareWithSeen, keepSeen } from '../../src/seal/seen-checkpoint.ts';
+import { recordEnded } from '../../src/store/access/operator-log.ts';
+import { unguarded } from '../support/database.ts';
+import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
+import { useDatabase } from '../support/use-database.ts';
+
+const test = useDatabase();
+let log: SealedLog;
+let seen: string;
+beforeAll(async () => {
+  log = await openSealedLog(test.service);
+  seen = path.join(log.directory, 'log-checkpoint');
+});
+
+async function seal(leaves: number): Promise<void> {
+  for (let n = 0; n < leaves; n += 1) {
+    await recordEnded(test.service, { operator: { name: 'test', via: 'system' }, action: 'settings.reload' });
+  }
+  await log.seal();
+}
+
+it('a log that is as it was seen, or has grown, is right; one that lacks leaves or has others is not', async () => {
+  await seal(3);
+  expect(await keepSeen(test.service, seen)).toBeUndefined();
+  expect(await compareWithSeen(test.service, seen)).toBeUndefined();
+  const three = await readFile(seen, 'utf8');
+
+  await seal(2);
+  expect(await compareWithSeen(test.service, seen)).toBeUndefined();
+  expect(await keepSeen(test.service, seen)).toBeUndefined();
+  const five = await readFile(seen, 'utf8');
+  expect(five).not.toBe(three);
+
+  await unguarded(test.db, (trx) =>
+    sql`update log_hashes set hashes = overlay(hashes placing '\\x00'::bytea from 5) where level = 0`.execute(
+      trx,
+    ),
+  );
+  expect(await compareWithSeen(test.service, seen)).toContain('its log is not the one that was sealed');
+  await writeFile(seen, five.replace(log.key.name, 'xiq-sink/of another'));
+  expect(await keepSeen(test.service, seen)).toContain('of another installation');
+  await writeFile(seen, five.replace(/\n\d+\n/, '\n6\n'));
+  expect(await compareWithSeen(test.service, seen)).toContain('its log has 5 of 6 leaves');
+  expect(await keepSeen(test.service, seen)).toContain('its log has 5 of 6 leaves');
+  expect(await readFile(seen, 'utf8')).toContain('\n6\n');
+});

@@ -1,0 +1,115 @@
+import { sql } from 'kysely';
+import { beforeAll, beforeEach, expect, it } from 'vitest';
+import { verifyNext } from '../../../src/seal/verify/verify-in-turn.ts';
+import { eraseRows, findEventsById, NO_TRACES } from '../../../src/store/seal/erase.ts';
+import { readConservation, sumArrivals } from '../../../src/store/counts/read-arrivals.ts';
+import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
+import { CHUNK_LEAVES, nextToVerify, readVerified } from '../../../src/store/seal/verifications.ts';
+import { countAll } from '../../support/arrivals.ts';
+import { emptyTables } from '../../support/database.ts';
+import { endOfProgram } from '../../support/program.ts';
+import { freely } from '../../support/tamper.ts';
+import { STORED, storeVariedEvents } from '../../store/events/varied-events.ts';
+import { openSealedLog, type SealedLog } from '../../support/sealed-log.ts';
+import { useDatabase } from '../../support/use-database.ts';
+
+/** At once, everything again. */
+const NOW = { intervalSeconds: 0, restSeconds: 0 };
+
+const test = useDatabase();
+let log: SealedLog;
+beforeAll(async () => {
+  log = await openSealedLog(test.service);
+});
+beforeEach(async () => {
+  await emptyTables(test.db);
+  await storeVariedEvents(test.db);
+  await countAll(test.service);
+  await log.seal();
+});
+
+const conservation = async () =>
+  (
+    await sql<Record<string, number | boolean>>`
+      select bool_and(adds_up) as adds_up, sum(verified_events)::int as verified, sum(erased_events)::int as erased,
+        sum(altered_events)::int as altered, sum(missing_events)::int as missing from conservation`.execute(
+      test.service,
+    )
+  ).rows[0];
+
+it('keeps what it finds, and says when', async () => {
+  const found = await verifyNext(test.service, NOW);
+  expect(found).toMatchObject({ chunk: 0, altered: 0, missing: 0 });
+  expect(await conservation()).toEqual({
+    adds_up: true,
+    verified: STORED,
+    erased: 0,
+    altered: 0,
+    missing: 0,
+  });
+  const { leaves, since } = await readVerified(test.service);
+  expect(leaves).toBe(found?.leaves);
+  expect(since?.getTime()).toBeGreaterThan(Date.now() - 60_000);
+  expect(await verifyNext(test.service, { intervalSeconds: 60, restSeconds: 0 })).toBeUndefined();
+  expect(await verifyNext(test.service, { intervalSeconds: 0, restSeconds: 60 })).toBeUndefined();
+});
+
+it('verifies leaves that it has not, and then those again that it has verified longest ago', async () => {
+  for (const [chunk, minutesAgo] of [5, 9, 7].entries()) {
+    await sql`insert into log_verifications (chunk, verified_at, leaves, altered, missing)
+      values (${chunk}, now() - make_interval(mins => ${minutesAgo}), 1, 0, 0)`.execute(test.db);
+  }
+  const next = (leaves: number, restSeconds = 0) =>
+    nextToVerify(test.service, leaves, { intervalSeconds: 0, restSeconds });
+  expect(await next(3 * CHUNK_LEAVES)).toBe(1);
+  expect(await next(3 * CHUNK_LEAVES + 1)).toBe(3);
+  expect(await next(3 * CHUNK_LEAVES, 8 * 60)).toBe(1);
+  expect(await next(3 * CHUNK_LEAVES, 10 * 60)).toBeUndefined();
+});
+
+it('finds rows that a superuser has deleted and changed, and so do view, overview and doctor', async () => {
+  await verifyNext(test.service, NOW);
+  const settings = { DATABASE_URL: test.databaseUrl, DATA_DIR: log.directory };
+  await freely(test.db, async (trx) => {
+    await sql`
+      delete from audit_events where event_id in (select event_id from audit_events order by event_id limit 41)`.execute(
+      trx,
+    );
+    await sql`
+      update log_entries set source = 'x' where event_id in (select event_id from log_entries order by event_id limit 1)`.execute(
+      trx,
+    );
+  });
+  expect(await conservation()).toMatchObject({ adds_up: true });
+  expect(await verifyNext(test.service, NOW)).toMatchObject({ altered: 1, missing: 41 });
+  expect(await conservation()).toMatchObject({
+    adds_up: false,
+    verified: STORED - 42,
+    altered: 1,
+    missing: 41,
+  });
+  const sums = await sumArrivals(test.service, ALL_SOURCES);
+  expect(sums.some(({ addsUp }) => !addsUp)).toBe(true);
+  expect(sums.reduce((all, { missing }) => all + missing, 0)).toBe(41);
+  expect((await readConservation(test.service, ALL_SOURCES)).unbalanced.join()).toContain('events missing');
+  const doctor = (await endOfProgram(settings, 'doctor')).stdout.toString();
+  expect(doctor).toMatch(/^fail +seal +41 rows missing and 1 altered/m);
+});
+
+it('takes an erasure for what it is', async () => {
+  const { rows } = await sql<{ id: string }>`
+    select event_id::text as id from audit_events order by event_id limit 3`.execute(test.service);
+  const events = await findEventsById(
+    test.service,
+    rows.map(({ id }) => id),
+  );
+  await eraseRows(test.service, { operator: 'jane', reason: 'x' }, { events, ...NO_TRACES });
+  await verifyNext(test.service, NOW);
+  expect(await conservation()).toEqual({
+    adds_up: true,
+    verified: STORED - events.length,
+    erased: events.length,
+    altered: 0,
+    missing: 0,
+  });
+});

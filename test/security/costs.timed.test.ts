@@ -1,0 +1,87 @@
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { canonicalJson, parseExactJson } from '../../src/events/exact-json.ts';
+import { chooseDecoder } from '../../src/ingest/read-body.ts';
+import { exceededLimit, scanBody } from '../../src/ingest/scan-body.ts';
+import { revealHidden } from '../../src/lib/text/hidden-characters.ts';
+import { matchRecords } from '../../src/reconcile/match-records.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { chunk, connectRaw, head, serve } from '../ingest/serve.ts';
+
+const MIB = 1024 * 1024;
+
+const list = (element: string, times: number) => `[${Array(times).fill(element).join(',')}]`;
+
+/** Milliseconds of this process's processor time. */
+function cpuMs(work: () => unknown): number {
+  const began = process.cpuUsage();
+  work();
+  const { user, system } = process.cpuUsage(began);
+  return (user + system) / 1_000;
+}
+
+describe('the processor time of what a sender chooses', () => {
+  it.each(['\u65E5\u672C', '\u202E', '\u{1F468}\u200D'])(
+    'a long text of %j is shown in milliseconds',
+    (text) => {
+      expect(cpuMs(() => revealHidden(text.repeat(100_000)))).toBeLessThan(500);
+    },
+  );
+
+  it.each(['1', '1.', ' ', ',0'])('a long run of %j inside a string is read in linear time', (text) => {
+    const run = text.repeat(1_000_000 / text.length);
+    expect(cpuMs(() => canonicalJson(parseExactJson(`[",${run}x"]`)))).toBeLessThan(1_000);
+  });
+
+  it.each([
+    ['brackets', Buffer.alloc(32 * MIB, '['), 'is nested deeper'],
+    ['numbers', Buffer.from(`{"a":${list('1e400', 1_700_000)}}`), 'digits'],
+    ['arrays of nothing', Buffer.from(`{"a":${list('[]', 3_000_000)}}`), 'structural characters'],
+    ['commas', Buffer.alloc(32 * MIB, ','), 'structural characters'],
+  ])('too many %s are refused before the rest of the body is looked at', (_, body, problem) => {
+    let found: string | undefined;
+    expect(cpuMs(() => (found = exceededLimit(scanBody(body))))).toBeLessThan(50);
+    expect(found).toContain(problem);
+  });
+
+  it('thousands of records of one millisecond are matched in many short turns', () => {
+    const many = (prefix: string) =>
+      Array.from({ length: 3_000 }, (_, index) => ({
+        id: `${prefix}${index}`,
+        at: 1,
+        text: `device ${index} changed`,
+      }));
+    const work = matchRecords(many('w'), many('l'), 2_000);
+    let longest = 0;
+    const turns: IteratorResult<unknown>[] = [];
+    while (turns.at(-1)?.done !== true)
+      longest = Math.max(
+        longest,
+        cpuMs(() => turns.push(work.next())),
+      );
+    expect(longest).toBeLessThan(200);
+  });
+});
+
+describe('the memory of what a sender chooses', () => {
+  it.each(
+    Object.entries({ gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync, zstd: zstdCompressSync }),
+  )('a bomb of 50 MB in %s is stopped at the limit', async (encoding, compress) => {
+    const bomb = compress(Buffer.alloc(50_000_000));
+    const before = process.memoryUsage().rss;
+    await expect(chooseDecoder(encoding)(bomb, 1_000)).rejects.toMatchObject({ status: 413 });
+    expect(process.memoryUsage().rss - before).toBeLessThan(30_000_000);
+  });
+
+  it('a body of pieces of one byte takes as much as may be in flight, and no more', async () => {
+    const serving = await serve({ maxBodyBytes: 2_000_000 });
+    const sender = connectRaw(serving.port, head('Transfer-Encoding: chunked'), chunk('{"a":"'));
+    const before = process.memoryUsage().rss;
+    const pieces = chunk('x').repeat(10_000);
+    for (let n = 0; n < 100 && sender.received() === ''; n += 1) {
+      await new Promise((resolve) => sender.socket.write(pieces, resolve));
+    }
+    await waitFor(() => sender.received().startsWith('HTTP/1.1 503 ') || sender.socket.destroyed);
+    expect(process.memoryUsage().rss - before).toBeLessThan(250_000_000);
+  });
+});

@@ -1,0 +1,79 @@
+import { rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { loadConfig } from '../../src/config/config.ts';
+import { readStoredSource, subjectOf } from '../../src/sources/stored-sources.ts';
+import type { SourceDefinition } from '../../src/sources/stored-sources.ts';
+import { sealSecret } from '../../src/config/sealed-secret.ts';
+import { temporaryDirectory } from '../support/program.ts';
+import { SECRETS_KEY } from '../support/sources.ts';
+
+const { secretsKeys, messageTypes } = loadConfig({ SECRETS_KEY });
+const variables = { NEW: 'new-secret-0123456789', OLD: 'old-secret-0123456789', SHORT: 'short' };
+
+const UNTIL = new Date(1_000_000);
+
+function read(definition: SourceDefinition, { keys = secretsKeys, now = 0 } = {}) {
+  const problems: string[] = [];
+  const stored = { name: 'east', definition, oldSecretsUntil: UNTIL, isDisabled: false };
+  const source = readStoredSource(stored, { variables, secretsKeys: keys, messageTypes }, now, problems);
+  return { source, problems };
+}
+
+const cloud = { api_url: 'https://api.example', api_token: { env: 'NEW' } };
+
+it('reads secrets from the environment, from a file, and from what is encrypted', async () => {
+  const directory = await temporaryDirectory();
+  const file = path.join(directory, 'secret');
+  await writeFile(file, 'secret-of-a-file-0123456789\n');
+  const [key] = secretsKeys;
+  const sealed = key === undefined ? '' : sealSecret('sealed-secret-0123456789', subjectOf('east'), key);
+  const definition = { webhook_secrets: [{ env: 'NEW' }, { file }, { sealed }], cloud };
+  expect(read(definition)).toEqual({
+    source: {
+      name: 'east',
+      secrets: ['new-secret-0123456789', 'secret-of-a-file-0123456789', 'sealed-secret-0123456789'],
+      cloud: { apiUrl: 'https://api.example', credentials: { apiToken: 'new-secret-0123456789' } },
+      messageTypes,
+    },
+    problems: [],
+  });
+  // Without the key the others are accepted, and no secret is registered in the cloud.
+  const keyless = read(definition, { keys: [] });
+  expect(keyless.source?.secrets).toEqual(['new-secret-0123456789', 'secret-of-a-file-0123456789']);
+  expect(keyless.source?.cloud).toBeUndefined();
+  expect(keyless.problems).toEqual([
+    'source "east": webhook_secrets.2: the secret is encrypted, and SECRETS_KEY is not set',
+  ]);
+  await rm(directory, { recursive: true });
+});
+
+it('ends all secrets but the first at their time', () => {
+  const definition = { webhook_secrets: [{ env: 'NEW' }, { env: 'OLD' }] };
+  expect(read(definition, { now: UNTIL.getTime() - 1 }).source?.secrets).toHaveLength(2);
+  expect(read(definition, { now: UNTIL.getTime() }).source?.secrets).toEqual([variables.NEW]);
+});
+
+it.each([
+  [
+    { webhook_secrets: [{ env: 'MISSING' }] },
+    /webhook_secrets\.0: the environment variable MISSING is not set/,
+  ],
+  [{ webhook_secrets: [{ env: 'SHORT' }] }, /webhook_secrets\.0: must be at least 16 characters/],
+  [{ webhook_secrets: [{ env: 'NEW' }], message_types: ['NONE'] }, /message_types\.0: must be message types/],
+  [{ webhook_secrets: [{ env: 'NEW' }], surprise: 1 }, /unknown setting "surprise"/],
+])('leaves out a source that is wrong: %j', (definition, message) => {
+  const { source, problems } = read(definition);
+  expect(source).toBeUndefined();
+  expect(problems.join()).toMatch(message);
+  expect(problems.join()).not.toContain(variables.SHORT);
+});
+
+it('does not manage the subscriptions of a source whose API is wrong', () => {
+  const { source, problems } = read({
+    webhook_secrets: [{ env: 'NEW' }],
+    cloud: { api_url: 'https://x.example' },
+  });
+  expect(source?.cloud).toBeUndefined();
+  expect(problems.join()).toMatch(/cloud\.api_url: needs/);
+});

@@ -1,0 +1,306 @@
+import * as fc from 'fast-check';
+import { sql } from 'kysely';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { QueuedDelivery } from '../../../src/queue/delivery-batch.ts';
+import { openDatabase } from '../../../src/store/server/database.ts';
+import { eraseRows, findEventsById, NO_TRACES } from '../../../src/store/seal/erase.ts';
+import { saveHistory } from '../../../src/store/reconcile/history.ts';
+import { pruneSeen, rollUpSeen, SEEN_DAYS } from '../../../src/store/counts/roll-up-seen.ts';
+import { storeEvents } from '../../console/seeded-events.ts';
+import { emptyTables } from '../../support/database.ts';
+import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
+import { untilSeen } from '../../support/until-seen.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { openSealedLog, type SealedLog } from '../../support/sealed-log.ts';
+import { useDatabase } from '../../support/use-database.ts';
+
+const DAY = 86_400_000;
+
+const test = useDatabase();
+let log: SealedLog;
+beforeAll(async () => {
+  log = await openSealedLog(test.service);
+});
+beforeEach(() => emptyTables(test.db));
+
+/** Counts all that the log has, `step` positions at a time. */
+async function countAll(step?: number): Promise<void> {
+  await untilSeen(test.db);
+  await waitFor(async () => {
+    const rolled = await rollUpSeen(test.service, step);
+    return rolled !== undefined && !rolled.isBehind;
+  });
+}
+
+/** What must be counted of the events in the tables, without the code under test. */
+async function recount() {
+  const { rows } = await sql`
+    with appearance as (
+      select 'administrator' as kind, lower(user_name) as key, source, occurred_at, 'audit' as family,
+        code = 10001 as login,
+        code not in (10001, 10002, 40001, 40003) and config is not null as change, code in (40001, 40003) as made
+      from audit_log where user_name <> ''
+      union all select 'administrator', lower(username), source, occurred_at, 'log', false, false, false from gdpr_log
+        where username <> ''
+      union all select 'user', lower(username), source, occurred_at, 'log', true, false, false from authentication_log
+        where username <> ''
+      union all select 'user', lower(username), source, occurred_at, 'log', false, false, false from accounting_log
+        where username <> ''
+      union all select 'client', client_mac::text, source, occurred_at, 'log', false, false, false from authentication_log
+        where client_mac is not null
+      union all select 'client', client_mac::text, source, occurred_at, 'log', false, false, false from accounting_log
+        where client_mac is not null
+      union all select 'access point', ap_mac::text, source, occurred_at, 'log', false, false, false from authentication_log
+        where ap_mac is not null
+      union all select 'access point', ap_mac::text, source, occurred_at, 'log', false, false, false from accounting_log
+        where ap_mac is not null
+      union all select 'client', client_mac::text, source, occurred_at, 'location', false, false, false from location_ap_centric
+      union all select 'access point', ap_mac::text, source, occurred_at, 'location', false, false, false from location_ap_centric
+    )
+    select kind, key, source, max(occurred_at) as last_seen, max(occurred_at) filter (where family = 'location') as location_at,
+      coalesce(sum(1) filter (where ${isCounted}), 0)::int as events,
+      coalesce(sum(1) filter (where login and ${isCounted}), 0)::int as logins,
+      coalesce(sum(1) filter (where change and ${isCounted}), 0)::int as changes,
+      coalesce(sum(1) filter (where made and ${isCounted}), 0)::int as keys
+    from appearance group by 1, 2, 3 order by kind, key collate "C", source`.execute(test.db);
+  return rows;
+}
+
+const isCounted = sql`occurred_at >= date_trunc('day', now() at time zone 'UTC') at time zone 'UTC' - interval '29 days'`;
+
+async function counted() {
+  const { rows } = await sql`
+    select seen.kind, seen.key, seen.source, last_seen, location_at, coalesce(sum(events), 0)::int as events,
+      coalesce(sum(logins), 0)::int as logins, coalesce(sum(changes), 0)::int as changes, coalesce(sum(keys), 0)::int as keys
+    from seen left join seen_days using (kind, key, source)
+    group by 1, 2, 3, 4, 5 order by 1, 2, 3`.execute(test.db);
+  return rows;
+}
+
+const PEOPLE = ['ann', 'Ann', 'bob', 'ÉVA', ''];
+const STATIONS = ['02:00:00:00:00:01', '02:00:00:00:00:02'];
+
+const TYPES = [
+  'AUDIT_LOG_ALL',
+  'GDPR_LOG_ALL',
+  'AUTHENTICATION_LOG_ALL',
+  'ACCOUNTING_LOG_ALL',
+  'LOCATION_AP_CENTRIC',
+] as const;
+
+/** An event of some days ago that names these. */
+interface Given {
+  readonly type: (typeof TYPES)[number];
+  readonly person: string;
+  readonly station: string;
+  readonly daysAgo: number;
+  readonly code: number;
+  readonly source: string;
+}
+
+const given: fc.Arbitrary<Given> = fc.record({
+  type: fc.constantFrom(...TYPES),
+  person: fc.constantFrom(...PEOPLE),
+  station: fc.constantFrom(...STATIONS),
+  daysAgo: fc.constantFrom(0, 1, 5, 29, 30, 45),
+  code: fc.constantFrom(10_001, 10_002, 40_001, 40_003, 7),
+  source: fc.constantFrom('default', 'branch'),
+});
+
+let number = 0;
+
+function deliveryOf({ type, person, station, daysAgo, code, source }: Given): QueuedDelivery {
+  number += 1;
+  const at = Date.now() - daysAgo * DAY - number;
+  const access = {
+    timestamp: at,
+    username: person,
+    calling_station_id: station,
+    called_station_id: `00:11:22:33:44:0${code % 3}:corp`,
+  };
+  const records = {
+    AUDIT_LOG_ALL: () =>
+      auditRecord({ timeStamp: at, userName: person, code, config: code === 7 ? { a: 1 } : null }),
+    GDPR_LOG_ALL: () => ({ timestamp: at, username: person, client_mac: station, category: 'delete' }),
+    AUTHENTICATION_LOG_ALL: () => ({ ...access, reply: 'Access-Accept' }),
+    ACCOUNTING_LOG_ALL: () => access,
+    LOCATION_AP_CENTRIC: () => ({
+      apMac: `00:11:22:33:44:0${code % 3}`,
+      observations: [{ clientMac: station, seenEpoch: at }],
+    }),
+  };
+  return queuedDelivery(type, [records[type]()], { source });
+}
+
+type Step =
+  | { readonly do: 'store'; readonly events: readonly Given[] }
+  | { readonly do: 'redeliver' | 'roll up' | 'count all' | 'roll up twice at once' | 'kill' | 'begin anew' }
+  | { readonly do: 'erase'; readonly oneIn: number };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({ do: fc.constant('store' as const), events: fc.array(given, { maxLength: 8 }) }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constantFrom(
+        'redeliver' as const,
+        'roll up',
+        'roll up',
+        'count all',
+        'roll up twice at once',
+        'kill',
+        'begin anew',
+      ),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant('erase' as const), oneIn: fc.constantFrom(1, 2, 3) }),
+  },
+);
+
+async function erase(isChosen: (user: string | null, index: number) => boolean): Promise<void> {
+  await log.seal();
+  const { rows } = await sql<{ id: string; user: string | null }>`
+    select event_id::text as id, user_name as user from events order by event_id`.execute(test.db);
+  const events = await findEventsById(
+    test.db,
+    rows.filter(({ user }, index) => isChosen(user, index)).map(({ id }) => id),
+  );
+  const erasure = await eraseRows(
+    test.service,
+    { operator: 'jane', reason: 'a test' },
+    { events, ...NO_TRACES },
+  );
+  expect(erasure).toBeDefined();
+}
+
+/** Ends the roll-up of another process at any moment. */
+async function kill(): Promise<void> {
+  const other = openDatabase(`${test.databaseUrl}?application_name=killed`, () => undefined);
+  const ended = rollUpSeen(other, 3).catch(() => undefined);
+  await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'killed'`.execute(
+    test.db,
+  );
+  await ended;
+  await other.destroy();
+}
+
+describe('the tables of people and devices', () => {
+  it('have what a count over the events has, after redeliveries, erasures, kills and restarts', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 10 }), async (steps) => {
+        await emptyTables(test.db);
+        const stored: QueuedDelivery[] = [];
+        for (const one of steps) {
+          if (one.do === 'store') {
+            const deliveries = one.events.map(deliveryOf);
+            stored.push(...deliveries);
+            await storeEvents(test.db, deliveries);
+          } else if (one.do === 'erase') await erase((_user, index) => index % one.oneIn === 0);
+          else if (one.do === 'redeliver') {
+            // With what was erased: nobody refuses it here, so it is stored and counted again.
+            await storeEvents(
+              test.db,
+              stored.map((delivery) => ({ ...delivery, deliveryId: crypto.randomUUID() })),
+            );
+          } else if (one.do === 'kill') await kill();
+          else if (one.do === 'count all') await countAll();
+          else if (one.do === 'begin anew') {
+            // As after an upgrade: all events are of before.
+            await untilSeen(test.db);
+            await sql`truncate seen, seen_days`.execute(test.db);
+            await sql`
+              update seen_progress set first_position = log_state.next_position, next_position = log_state.next_position
+              from log_state`.execute(test.db);
+          } else {
+            await untilSeen(test.db);
+            await Promise.all([
+              rollUpSeen(test.service, 3),
+              one.do === 'roll up' ? undefined : rollUpSeen(test.service, 3),
+            ]);
+          }
+        }
+        await countAll(5);
+        expect(await counted()).toEqual(await recount());
+      }),
+      { numRuns: 15 },
+    );
+  });
+
+  it('lose whom an erasure deletes, at once', async () => {
+    const one = { type: 'AUDIT_LOG_ALL', station: '', daysAgo: 0, code: 10_001, source: 'default' } as const;
+    await storeEvents(
+      test.db,
+      ['bob', 'ann', 'bob'].map((person) => deliveryOf({ ...one, person })),
+    );
+    await countAll();
+    expect(await counted()).toMatchObject([{ key: 'ann' }, { key: 'bob', events: 2 }]);
+    await erase((user) => user === 'bob');
+    expect(await counted()).toMatchObject([{ key: 'ann' }]);
+    const days = await sql`select from seen_days`.execute(test.db);
+    expect(days.rows).toHaveLength(1);
+  });
+
+  it('lose an event that its webhook supersedes', async () => {
+    const fetched = deliveryOf({
+      type: 'AUDIT_LOG_ALL',
+      person: 'ann',
+      station: '',
+      daysAgo: 0,
+      code: 10_001,
+      source: 'default',
+    });
+    await storeEvents(test.db, [{ ...fetched, origin: 'backfill' }]);
+    await countAll();
+    const { rows } = await sql<{ eventId: string; occurredAt: Date }>`
+      select event_id as "eventId", occurred_at as "occurredAt" from events`.execute(test.db);
+    expect(await counted()).toMatchObject([{ key: 'ann', events: 1, logins: 1 }]);
+    const superseded = rows.map((row) => ({ ...row, supersededBy: crypto.randomUUID() }));
+    await saveHistory(test.service, { source: 'default', messageType: 'AUDIT_LOG_ALL' }, [], superseded);
+    expect(await counted()).toEqual([]);
+  });
+
+  it('keep the latest spelling of a name, and the host name of an access point', async () => {
+    const record = (username: string, at: number, host?: string) => ({
+      timestamp: at,
+      username,
+      called_station_id: '00:11:22:33:44:55:corp',
+      nas_identifier: host,
+    });
+    const now = Date.now();
+    await storeEvents(test.db, [
+      queuedDelivery('AUTHENTICATION_LOG_ALL', [
+        record('Ann', now, undefined),
+        record('ANN', now - 10, 'ap-lobby'),
+      ]),
+    ]);
+    await countAll();
+    const { rows } = await sql`select kind, key, name, label from seen order by kind`.execute(test.db);
+    expect(rows).toEqual([
+      { kind: 'access point', key: '00:11:22:33:44:55', name: 'ap-lobby', label: 'ap-lobby' },
+      { kind: 'user', key: 'ann', name: 'Ann', label: 'ann' },
+    ]);
+  });
+
+  it('forget days that are too old, and whom no event names any more', async () => {
+    const one = { type: 'LOCATION_AP_CENTRIC', person: '', code: 7, source: 'default' } as const;
+    await storeEvents(
+      test.db,
+      STATIONS.map((station, index) => deliveryOf({ ...one, station, daysAgo: index })),
+    );
+    await countAll();
+    await pruneSeen(test.db, new Date(Date.now() + (SEEN_DAYS - 1) * DAY));
+    const { rows } = await sql`select distinct key, events::int from seen_days where kind = 'client'`.execute(
+      test.db,
+    );
+    expect(rows).toEqual([{ key: STATIONS[0], events: 1 }]);
+    await sql`update seen set location_at = '2001-01-01' where key = ${STATIONS[1]}`.execute(test.db);
+    await pruneSeen(test.db, new Date());
+    const left = await sql`select key from seen where kind = 'client'`.execute(test.db);
+    expect(left.rows).toEqual([{ key: STATIONS[0] }]);
+  });
+});

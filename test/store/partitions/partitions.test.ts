@@ -1,0 +1,114 @@
+import { sql } from 'kysely';
+import { describe, expect, it } from 'vitest';
+import { addDestination, setState } from '../../../src/store/destinations/destinations.ts';
+import { maintainPartitions } from '../../../src/store/partitions/partitions.ts';
+import { readRange } from '../../../src/store/log/read-log.ts';
+import { listActions } from '../../../src/store/access/operator-log.ts';
+import { useDatabase } from '../../support/use-database.ts';
+import { untilSeen } from '../../support/until-seen.ts';
+import { insertAudits } from '../../support/stored-rows.ts';
+
+const test = useDatabase();
+
+const insertAudit = (occurredAt: string) => insertAudits(test.db, { occurredAt });
+
+const partitionOf = async (occurredAt: string) => {
+  const { rows } = await sql<{ partition: string }>`
+    select tableoid::regclass::text as partition from audit_events where occurred_at = ${occurredAt}`.execute(
+    test.db,
+  );
+  return rows.map(({ partition }) => partition);
+};
+
+describe('partitions', () => {
+  it('exist from last month to three months ahead, across the end of a year, and are made once', async () => {
+    const now = new Date('2031-11-30T23:59:59Z');
+    const { created } = await maintainPartitions(test.db, now, {});
+    expect(created.filter((name) => name.startsWith('log_entries'))).toEqual(
+      ['2031_10', '2031_11', '2031_12', '2032_01', '2032_02'].map((month) => `log_entries_${month}`),
+    );
+    expect((await maintainPartitions(test.db, now, {})).created).toEqual([]);
+  });
+
+  it('split months at midnight UTC', async () => {
+    await insertAudit('2031-11-30T23:59:59.999Z');
+    await insertAudit('2031-12-01T00:00:00Z');
+    expect(await partitionOf('2031-11-30T23:59:59.999Z')).toEqual(['audit_events_2031_11']);
+    expect(await partitionOf('2031-12-01T00:00:00Z')).toEqual(['audit_events_2031_12']);
+  });
+
+  it('take over the rows of their month from the default partition, which is reported until then', async () => {
+    await insertAudit('2035-05-05T05:05:05Z');
+    const before = await maintainPartitions(test.db, new Date('2031-11-15T00:00:00Z'), {});
+    expect(before.inDefault).toEqual([{ partition: 'audit_events_default', rows: 1 }]);
+    const after = await maintainPartitions(test.db, new Date('2035-04-15T00:00:00Z'), {});
+    expect(after.inDefault).toEqual([]);
+    expect(await partitionOf('2035-05-05T05:05:05Z')).toEqual(['audit_events_2035_05']);
+  });
+
+  it('are dropped whole once retention has passed them, in their family only, and are named', async () => {
+    const now = new Date('2032-02-10T00:00:00Z');
+    await maintainPartitions(test.db, now, {});
+    const { dropped, created } = await maintainPartitions(test.db, now, { audit: 2 });
+    expect(dropped.filter((name) => name >= 'audit_events_2031')).toEqual([
+      'audit_events_2031_10',
+      'audit_events_2031_11',
+    ]);
+    expect(dropped.every((name) => name.startsWith('audit_events_'))).toBe(true);
+    const recorded = await listActions(test.db, { limit: dropped.length });
+    expect(recorded.map(({ subject }) => subject).toReversed()).toEqual(dropped);
+    expect(recorded[0]).toMatchObject({
+      operator: 'xiq-sink',
+      via: 'system',
+      action: 'retention.drop',
+      outcome: 'done',
+      details: { retention: 'audit' },
+    });
+    expect(created).toEqual([]);
+    expect(await partitionOf('2031-11-30T23:59:59.999Z')).toEqual([]);
+    expect(await partitionOf('2031-12-01T00:00:00Z')).toEqual(['audit_events_2031_12']);
+  });
+
+  it('wait for a destination that has not had all of their events, unless it is paused or not configured', async () => {
+    const now = new Date('2033-06-10T00:00:00Z');
+    await maintainPartitions(test.db, new Date('2033-02-10T00:00:00Z'), {});
+    await insertAudit('2033-01-05T05:05:05Z');
+    await addDestination(test.db, 'siem', 0);
+    const maintain = async (...configured: string[]) => {
+      const report = await maintainPartitions(test.db, now, { audit: 3 }, configured);
+      const ours = ({ partition }: { partition: string }) => partition === 'audit_events_2033_01';
+      return { held: report.held.filter(ours), missed: report.missed.filter(ours) };
+    };
+    const siem = { partition: 'audit_events_2033_01', destination: 'siem' };
+
+    expect(await maintain('siem', 'other')).toEqual({ held: [siem], missed: [] });
+    expect(await partitionOf('2033-01-05T05:05:05Z')).toEqual(['audit_events_2033_01']);
+    await setState(test.db, 'siem', 'paused');
+    expect(await maintain('siem')).toEqual({ held: [], missed: [siem] });
+    expect(await partitionOf('2033-01-05T05:05:05Z')).toEqual([]);
+  });
+
+  it('do not wait for a destination that has had their events, or is not in the settings', async () => {
+    const now = new Date('2034-06-10T00:00:00Z');
+    const keep = { audit: 3 };
+    await maintainPartitions(test.db, new Date('2034-02-10T00:00:00Z'), {});
+    await insertAudit('2034-01-05T05:05:05Z');
+    await addDestination(test.db, 'old', 0);
+    await untilSeen(test.db);
+    await addDestination(test.db, 'ahead', (await readRange(test.db)).next);
+    const { held, missed, dropped } = await maintainPartitions(test.db, now, keep, ['ahead']);
+    expect(held).toEqual([]);
+    expect(dropped).toContain('audit_events_2034_01');
+    expect(missed).toContainEqual({ partition: 'audit_events_2034_01', destination: 'old' });
+    expect(missed).not.toContainEqual({ partition: 'audit_events_2034_01', destination: 'ahead' });
+  });
+
+  it('are made once by programs that start at the same time', async () => {
+    const now = new Date('2040-01-01T00:00:00Z');
+    const reports = await Promise.all([1, 2, 3].map(() => maintainPartitions(test.db, now, {})));
+    const created = reports.flatMap((report) => report.created);
+    expect(created).toHaveLength(30);
+    expect(new Set(created).size).toBe(30);
+    expect(reports.flatMap(({ blocked }) => blocked)).toEqual([]);
+  });
+});

@@ -1,0 +1,126 @@
+import { sql } from 'kysely';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { saveInventory, namesAsOf, type InventoryRows } from '../../../src/store/reconcile/inventory.ts';
+import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
+import { emptyTables } from '../../support/database.ts';
+import { useDatabase } from '../../support/use-database.ts';
+
+const test = useDatabase();
+beforeEach(() => emptyTables(test.db));
+
+const MAC = '00:11:22:33:44:55';
+
+const device = (
+  id: number,
+  host_name: string,
+  more: Partial<InventoryRows['devices']> = {},
+): InventoryRows['devices'] => ({
+  device_id: String(id),
+  mac: MAC,
+  serial_number: null,
+  host_name,
+  function: 'AP',
+  location_id: null,
+  ...more,
+});
+
+const location = (id: number, place: string, parent: number | null = null) => ({
+  location_id: String(id),
+  parent_id: parent === null ? null : String(parent),
+  name: place.split(', ').at(-1) ?? place,
+  type: null,
+  place,
+});
+
+const day = (number: number) => new Date(Date.UTC(2026, 0, number));
+
+const save = (devices: readonly InventoryRows['devices'][], at: Date, source = 'default') =>
+  saveInventory(test.service, 'devices', source, devices, at);
+
+const nameAt = async (at: Date, asked: object = { mac: MAC }, scope = ALL_SOURCES) =>
+  (await namesAsOf(test.service, scope, [{ source: 'default', at, ...asked }]))[0];
+
+describe('the inventory', () => {
+  it('keeps the old name for the time in which it was valid', async () => {
+    expect(await save([device(1, 'AP-Lobby')], day(1))).toEqual({ begun: 1, ended: 0 });
+    expect(await save([device(1, 'AP-Lobby')], day(2))).toEqual({ begun: 0, ended: 0 });
+    expect(await save([device(1, 'AP-Entrance')], day(3))).toEqual({ begun: 1, ended: 1 });
+    expect((await nameAt(day(1)))?.accessPoint).toBe('AP-Lobby');
+    expect((await nameAt(new Date(day(3).getTime() - 1)))?.accessPoint).toBe('AP-Lobby');
+    expect((await nameAt(day(3)))?.accessPoint).toBe('AP-Entrance');
+    expect((await nameAt(day(300)))?.accessPoint).toBe('AP-Entrance');
+    expect(await nameAt(new Date(day(1).getTime() - 1))).toBeUndefined();
+  });
+
+  it('names the place of the access point, else the innermost location that is known', async () => {
+    await saveInventory(
+      test.service,
+      'locations',
+      'default',
+      [location(1, 'Campus'), location(2, 'Building 2', 1), location(3, 'Building 2, Floor 1', 2)],
+      day(1),
+    );
+    await save([device(1, 'AP-Lobby', { location_id: '3' })], day(1));
+    expect(await nameAt(day(2))).toEqual({
+      accessPoint: 'AP-Lobby',
+      place: 'Building 2, Floor 1',
+      person: null,
+      role: null,
+    });
+    for (const locationIds of [
+      ['1', '2', '3'],
+      ['3', '1', '2', '9223372036854775807'],
+    ]) {
+      expect((await nameAt(day(2), { locationIds }))?.place).toBe('Building 2, Floor 1');
+    }
+    expect((await nameAt(day(2), { locationIds: ['2', '1', '77'] }))?.place).toBe('Building 2');
+    expect(await nameAt(day(2), { locationIds: ['77'] })).toBeUndefined();
+  });
+
+  it('names the person behind a login, in any case, with the role of the time', async () => {
+    const ann = { person_id: '7', user_name: 'Ann@example.com', name: 'Ann Berg', role: 'Operator' };
+    await saveInventory(test.service, 'people', 'default', [ann], day(1));
+    await saveInventory(test.service, 'people', 'default', [{ ...ann, role: 'Administrator' }], day(2));
+    const asked = { user: 'ann@example.com' };
+    expect(await nameAt(day(1), asked)).toMatchObject({ person: 'Ann Berg', role: 'Operator' });
+    expect(await nameAt(day(2), asked)).toMatchObject({ person: 'Ann Berg', role: 'Administrator' });
+  });
+
+  it('keeps sources with the same ids and addresses apart, and tells a name only in its scope', async () => {
+    await save([device(1, 'AP-Lobby')], day(1));
+    await save([device(1, 'AP-Branch')], day(1), 'branch');
+    await save([device(1, 'AP-Branch-2')], day(2), 'branch');
+    const asked = ['default', 'branch', 'other'].map((source) => ({ source, at: day(2), mac: MAC }));
+    const names = async (scope: typeof ALL_SOURCES | readonly string[]) =>
+      (await namesAsOf(test.service, scope, asked)).map((one) => one?.accessPoint);
+    expect(await names(ALL_SOURCES)).toEqual(['AP-Lobby', 'AP-Branch-2', undefined]);
+    expect(await names(['branch'])).toEqual([undefined, 'AP-Branch-2', undefined]);
+    expect(await names([])).toEqual([undefined, undefined, undefined]);
+  });
+
+  it('ends nothing when the cloud lists nothing', async () => {
+    await save([device(1, 'AP-Lobby')], day(1));
+    expect(await save([], day(2))).toEqual({ begun: 0, ended: 0 });
+    expect((await nameAt(day(3)))?.accessPoint).toBe('AP-Lobby');
+  });
+
+  it('refuses two versions of one thing that overlap, whoever writes them', async () => {
+    await save([device(1, 'AP-Lobby')], day(1));
+    const overlapping = sql`
+      insert into devices (source, device_id, valid_from) values ('default', 1, ${day(5)})`.execute(
+      test.service,
+    );
+    await expect(overlapping).rejects.toThrow(/exclusion constraint/);
+    await expect(save([device(2, 'one'), device(2, 'two')], day(6))).rejects.toThrow('duplicate key');
+    expect((await nameAt(day(7)))?.accessPoint).toBe('AP-Lobby');
+  });
+
+  it('is not written by the reading role', async () => {
+    const reading = test.db.transaction().execute(async (trx) => {
+      await sql`set local role xiq_reader`.execute(trx);
+      await sql`select * from named_events, devices, locations, people limit 1`.execute(trx);
+      await sql`delete from people`.execute(trx);
+    });
+    await expect(reading).rejects.toThrow('permission denied for table people');
+  });
+});

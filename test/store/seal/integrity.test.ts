@@ -1,0 +1,160 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { migrateStore } from '../../../src/store/server/schema/migrate.ts';
+import { maintainPartitions } from '../../../src/store/partitions/partitions.ts';
+import { createOwnedDatabase } from '../../support/database.ts';
+import type { OwnedDatabase } from '../../support/database.ts';
+
+const NOW = new Date('2031-11-15T00:00:00Z');
+let test: OwnedDatabase;
+beforeAll(async () => {
+  test = await createOwnedDatabase();
+  await migrateStore(test.db);
+  await maintainPartitions(test.db, NOW, {});
+  for (const table of EVENT_TABLES) {
+    // A row in a month, and two in the default partition.
+    for (const occurredAt of ['2031-11-11', '1999-09-09', '1988-08-08']) {
+      await sql`
+        insert into ${sql.id(table)}
+          (occurred_at, received_at, event_id, delivery_id, source, message_type, origin, payload)
+        values (${occurredAt}, now(), gen_random_uuid(), gen_random_uuid(), 's', 'AUDIT_LOG_ALL', 'webhook', '{}')
+      `.execute(test.db);
+    }
+  }
+  for (const receivedAt of ['2031-11-11', '1999-09-09']) {
+    await sql`
+      insert into deliveries
+      values (gen_random_uuid(), ${receivedAt}, now(), 1, 1, 1, 1, 0, 0, 's', 'AUDIT_LOG_ALL', 'webhook')
+    `.execute(test.db);
+  }
+});
+afterAll(() => test.drop());
+
+const EVENT_TABLES = [
+  'audit_events',
+  'location_observations',
+  'log_entries',
+  'alerts_received',
+  'other_events',
+];
+
+const RELATIONS = [
+  ...EVENT_TABLES.flatMap((table) => [table, `${table}_2031_11`, `${table}_default`]),
+  'deliveries',
+  'deliveries_2031_11',
+  'deliveries_default',
+];
+
+const keyOf = (relation: string) =>
+  relation.startsWith('deliveries') ? 'delivery_id' : 'occurred_at, event_id';
+
+const FORBIDDEN: readonly [string, (relation: string) => string][] = [
+  ['update', (relation) => `update ${relation} set source = 'x'`],
+  ['update of the time', (relation) => `update ${relation} set received_at = now()`],
+  ['delete', (relation) => `delete from ${relation}`],
+  ['delete in a with clause', (relation) => `with gone as (delete from ${relation} returning *) table gone`],
+  ['truncate', (relation) => `truncate ${relation}`],
+  ['truncate cascade', (relation) => `truncate ${relation} restart identity cascade`],
+  [
+    'insert on conflict do update',
+    (relation) =>
+      `insert into ${relation} table ${relation} on conflict (${keyOf(relation)}) do update set source = 'x'`,
+  ],
+  [
+    'merge that updates',
+    (relation) =>
+      `merge into ${relation} using (values (1)) as other on true when matched then update set source = 'x'`,
+  ],
+  [
+    'merge that deletes',
+    (relation) => `merge into ${relation} using (values (1)) as other on true when matched then delete`,
+  ],
+];
+
+const CASES = RELATIONS.flatMap(
+  (relation) =>
+    FORBIDDEN.map(([what, statement]): [string, string, string] => [what, relation, statement(relation)]),
+  // The table as a whole has no key: its partitions have.
+).filter(([what, relation]) => what !== 'insert on conflict do update' || relation !== 'deliveries');
+
+const run = (statement: string) => sql.raw(statement).execute(test.db);
+
+describe('what is stored', () => {
+  it.each(CASES)('is safe from the owner: %s, %s', async (_what, _relation, statement) => {
+    await expect(run(statement)).rejects.toThrow(/permission denied/);
+  });
+
+  it.each(CASES)('is safe from a superuser, who is told why: %s, %s', async (_what, _relation, statement) => {
+    await expect(sql.raw(statement).execute(test.admin)).rejects.toThrow(/stays as it was written/);
+  });
+
+  it('is safe from an owner who takes the privileges back', async () => {
+    const attempt = test.db.transaction().execute(async (trx) => {
+      await sql`grant all on audit_events_2031_11 to current_user`.execute(trx);
+      await sql`delete from audit_events_2031_11`.execute(trx);
+    });
+    await expect(attempt).rejects.toThrow(/stays as it was written/);
+  });
+
+  it('can still be added to, where a key that is there already is passed over', async () => {
+    const again = await run('insert into audit_events table audit_events on conflict do nothing');
+    expect(again.numAffectedRows).toBe(0n);
+  });
+
+  it('can be dropped by retention, whole months only, by the owner', async () => {
+    const later = new Date('2032-01-15T00:00:00Z');
+    const { dropped } = await maintainPartitions(test.db, later, { location: 1 });
+    expect(dropped).toEqual(['location_observations_2031_10', 'location_observations_2031_11']);
+  });
+});
+
+describe('a partition that replaces another', () => {
+  it('is guarded as the first was, whose rows it keeps as they were', async () => {
+    const rows = async (table: string) =>
+      (
+        await sql<{ partition: string; occurred_at: Date }>`
+        select tableoid::regclass::text as partition, id, xid::text, event_id, delivery_id, received_at, occurred_at
+        from ${sql.id(table)} order by id`.execute(test.db)
+      ).rows;
+    const before = await rows('log_entries');
+    const partitions = ['log_entries_2031_11', 'log_entries_default', 'log_entries_default'];
+    expect(before.map(({ partition }) => partition)).toEqual(partitions);
+    await maintainPartitions(test.db, new Date('1999-09-01T00:00:00Z'), {});
+    const after = before.map((row) =>
+      String(row.occurred_at).includes('1999') ? { ...row, partition: 'log_entries_1999_09' } : row,
+    );
+    expect(await rows('log_entries')).toEqual(after);
+    expect(after).not.toEqual(before);
+    for (const relation of ['log_entries_1999_09', 'log_entries_default']) {
+      await expect(run(`truncate ${relation}`)).rejects.toThrow(/permission denied/);
+      await expect(run(`delete from ${relation}`)).rejects.toThrow(/permission denied/);
+      const truncate = sql.raw(`truncate ${relation}`).execute(test.admin);
+      await expect(truncate).rejects.toThrow(/stays as it was written/);
+    }
+  });
+});
+
+describe('the reading role', () => {
+  it.each([
+    ...['deliveries', ...EVENT_TABLES, 'log_entries_default'].flatMap((relation) => [
+      `insert into ${relation} table ${relation}`,
+      `update ${relation} set source = 'x'`,
+      `delete from ${relation}`,
+      `truncate ${relation}`,
+    ]),
+    'create table mine (id int)',
+    'create table mine as table deliveries',
+    'create view mine as table deliveries',
+    'create function mine() returns int language sql as $$ select 1 $$',
+    'create schema mine',
+    'drop table audit_events',
+    'alter table deliveries disable trigger all',
+    "select nextval('events_id_seq')",
+  ])('cannot: %s', async (statement) => {
+    const attempt = test.admin.transaction().execute(async (trx) => {
+      await sql`set local role xiq_reader`.execute(trx);
+      await sql.raw(statement).execute(trx);
+    });
+    await expect(attempt).rejects.toThrow(/permission denied|must be owner/);
+  });
+});

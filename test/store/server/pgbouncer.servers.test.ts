@@ -1,0 +1,222 @@
+import { readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { sql } from 'kysely';
+import { Client } from 'pg';
+import { afterEach, describe, expect, inject, it } from 'vitest';
+import { EMULATOR_LOGINS } from '../../../emulator/accounts.ts';
+import { createEmulator } from '../../../emulator/emulator.ts';
+import { isPooled } from '../../../src/store/server/postgres.ts';
+import { createRoles } from '../../../src/store/server/roles/create-roles.ts';
+import { openLimited } from '../../../src/store/server/database.ts';
+import { BACKENDS, emptyRedis } from '../../support/backends.ts';
+import { createOwnedDatabase, createTestDatabase } from '../../support/database.ts';
+import { auditRecord } from '../../support/deliveries.ts';
+import { freePort } from '../../support/free-port.ts';
+import { hasPgbouncer, startPgbouncer } from '../../support/pgbouncer.ts';
+import { endOfProgram, runProgram, SECRET, startProgram, temporaryDirectory } from '../../support/program.ts';
+import { READER_ROLE, SERVICE_ROLE, withRole } from '../../support/roles.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const { username, password } = EMULATOR_LOGINS.administrator;
+
+const cleanUps: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
+});
+
+/** A database with its roles, but without tables. */
+async function emptyDatabase() {
+  const owned = await createOwnedDatabase();
+  cleanUps.push(() => owned.drop());
+  const adminUrl = new URL(inject('adminUrl'));
+  adminUrl.pathname = new URL(owned.databaseUrl).pathname;
+  const databaseUrl = withRole(owned.databaseUrl, SERVICE_ROLE);
+  const readerUrl = withRole(owned.databaseUrl, READER_ROLE);
+  await createRoles(adminUrl.href, { databaseUrl, readerUrl });
+  return { databaseUrl, readerUrl, db: owned.admin };
+}
+
+/** The session of a new client has nothing that another client has set. */
+async function expectCleanSessions(databaseUrl: string, user: string) {
+  const clients = Array.from({ length: 8 }, () => new Client({ connectionString: databaseUrl }));
+  for (const client of clients) await client.connect();
+  try {
+    // In transactions at the same time, so that each has another session of the server.
+    for (const client of clients) {
+      await client.query('begin');
+      const { rows } = await client.query(`select current_user as user,
+        current_setting('statement_timeout') as statement, current_setting('search_path') as path,
+        current_setting('lock_timeout') as lock, current_setting('idle_in_transaction_session_timeout') as idle`);
+      expect(rows).toEqual([{ user, statement: '0', path: '"$user", public', lock: '0', idle: '0' }]);
+    }
+  } finally {
+    await Promise.all(clients.map((client) => client.end()));
+  }
+}
+
+const MODES = ['session', 'transaction'] as const;
+const VARIANTS = MODES.flatMap((mode) =>
+  BACKENDS.filter(({ available }) => available).flatMap((backend) => [
+    { mode, ...backend, hasDirect: false, with: 'without a direct address' },
+    ...(mode === 'transaction' ? [{ mode, ...backend, hasDirect: true, with: 'with a direct address' }] : []),
+  ]),
+);
+
+describe.skipIf(!hasPgbouncer())('pgbouncer (needs pgbouncer)', () => {
+  it.each(MODES)('is told from a server: %s mode', async (mode) => {
+    const { databaseUrl, readerUrl } = await emptyDatabase();
+    const pooler = await startPgbouncer({ mode, urls: [databaseUrl, readerUrl] });
+    cleanUps.push(() => pooler.stop());
+    expect(await isPooled(pooler.through(databaseUrl))).toBe(true);
+    expect(await isPooled(databaseUrl)).toBe(false);
+  });
+
+  it.each(VARIANTS)('$mode mode, $backend, $with', async ({ mode, usesRedis, hasDirect }) => {
+    const { databaseUrl, readerUrl, db } = await emptyDatabase();
+    const pooler = await startPgbouncer({
+      mode,
+      urls: [databaseUrl, readerUrl],
+      settings: { max_client_conn: '200', default_pool_size: mode === 'session' ? '40' : '9' },
+    });
+    cleanUps.push(() => pooler.stop());
+    const directory = await temporaryDirectory();
+    cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+    const emulator = createEmulator({ rate: 0 });
+    const cloudUrl = await emulator.listen(0);
+    cleanUps.push(() => emulator.close());
+    const port = String(await freePort());
+    const events = path.join(directory, 'events.jsonl');
+    const settings = {
+      DATABASE_URL: pooler.through(databaseUrl),
+      READER_DATABASE_URL: pooler.through(readerUrl),
+      ...(hasDirect ? { DATABASE_DIRECT_URL: databaseUrl } : {}),
+      ...(usesRedis ? { REDIS_URL: await emptyRedis() } : {}),
+      DATA_DIR: path.join(directory, 'data'),
+      WEBHOOK_SECRET: SECRET,
+      FORWARD_TO: `file:${events}`,
+      CLOUD_API_URL: cloudUrl,
+      CLOUD_USERNAME: username,
+      CLOUD_PASSWORD: password,
+      PUBLIC_URL: `http://127.0.0.1:${port}`,
+    };
+
+    await runProgram(settings, 'migrate');
+    const program = await startProgram({ ...settings, PORT: port, SUBSCRIBE: 'auto' });
+    cleanUps.push(() => program.end('SIGKILL'));
+    let sent = 0;
+    const send = async () => {
+      sent += 1;
+      const { status } = await fetch(`${program.url}/ingest/default/AUDIT_LOG_ALL`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${SECRET}` },
+        body: JSON.stringify([auditRecord({ userId: sent })]),
+      });
+      expect(status).toBe(200);
+    };
+    const stored = async () =>
+      Number((await sql<{ n: string }>`select count(*) as n from audit_log`.execute(db)).rows[0]?.n);
+    for (let round = 0; round < 40; round += 1) await Promise.all(Array.from({ length: 10 }, send));
+    await waitFor(async () => (await stored()) === sent);
+    // Beside an idle worker, too.
+    for (let round = 0; round < 3; round += 1) {
+      const began = performance.now();
+      await send();
+      await waitFor(async () => (await stored()) === sent);
+      expect(performance.now() - began).toBeLessThan(2_000);
+    }
+    const forwarded = () =>
+      readFile(events, 'utf8').then(
+        // Entries of the operator log and checkpoints are forwarded, too, and may name the type.
+        (text) => text.split('\n').filter((line) => line.includes('"message_type":"AUDIT_LOG_ALL"')).length,
+        () => 0,
+      );
+    await waitFor(async () => (await forwarded()) === sent);
+
+    for (const page of ['/', '/events', '/deliveries', '/destinations', '/quarantine', '/settings']) {
+      const response = await fetch(program.adminUrl + page);
+      expect([page, response.status]).toEqual([page, 200]);
+    }
+    await waitFor(() => program.output().includes('subscriptions repaired'));
+    const count = await runProgram(settings, 'sql', '--csv', 'select count(*) from audit_log');
+    expect(count).toBe(`count\r\n${sent}\r\n`);
+    const found = await runProgram(settings, 'events', 'search', '--json', '--limit', '5');
+    expect(found.trim().split('\n')).toHaveLength(5);
+    expect(await runProgram(settings, 'destinations', 'list', '--json')).toContain('"running"');
+    expect(await runProgram(settings, 'subscribe', 'plan')).toContain(', 10 unchanged');
+    const { stdout } = await endOfProgram(settings, 'doctor', '--json');
+    const failed = stdout
+      .toString()
+      .split('\n')
+      .filter((line) => /"status":"(?:warn|fail)"/.test(line));
+    expect(failed).toEqual([]);
+
+    await expectCleanSessions(settings.DATABASE_URL, SERVICE_ROLE);
+    expect(await program.end('SIGTERM')).toBe(0);
+    expect(program.output()).not.toContain('unsupported startup parameter');
+  });
+
+  it.each(MODES)('subscribes once for two commands at the same time, %s mode', async (mode) => {
+    const { databaseUrl, readerUrl } = await emptyDatabase();
+    // Whoever waits keeps a connection of the server: there are no more than these commands need.
+    const pooler = await startPgbouncer({
+      mode,
+      urls: [databaseUrl],
+      settings: { default_pool_size: mode === 'session' ? '8' : '4' },
+    });
+    cleanUps.push(() => pooler.stop());
+    const directory = await temporaryDirectory();
+    cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+    const emulator = createEmulator({ rate: 0 });
+    const cloudUrl = await emulator.listen(0);
+    cleanUps.push(() => emulator.close());
+    const settings = {
+      DATABASE_URL: pooler.through(databaseUrl),
+      READER_DATABASE_URL: readerUrl,
+      DATA_DIR: directory,
+      WEBHOOK_SECRET: SECRET,
+      CLOUD_API_URL: cloudUrl,
+      CLOUD_USERNAME: username,
+      CLOUD_PASSWORD: password,
+      PUBLIC_URL: 'https://sink.test',
+    };
+    await runProgram(settings, 'migrate');
+    const before = emulator.status().subscriptions.enabled;
+    const applied = await Promise.all([1, 2].map(() => runProgram(settings, 'subscribe', 'apply')));
+    expect(emulator.status().subscriptions.enabled).toBe(before + 10);
+    expect(applied.toSorted((one, other) => one.length - other.length)).toEqual([
+      'default: nothing to do\n',
+      expect.stringMatching(/default: 10 changes made/),
+    ]);
+    expect(await runProgram(settings, 'subscribe', 'plan')).toContain(', 10 unchanged');
+    await runProgram(settings, 'subscribe', 'remove', '--yes');
+    expect(emulator.status().subscriptions.enabled).toBe(before);
+  });
+
+  it.each(MODES)('keeps the limits of a transaction and of a single statement, %s mode', async (mode) => {
+    const database = await createTestDatabase();
+    cleanUps.push(() => database.drop());
+    const pooler = await startPgbouncer({ mode, urls: [database.databaseUrl] });
+    cleanUps.push(() => pooler.stop());
+    const url = pooler.through(database.databaseUrl);
+    const db = openLimited('storing', url, () => undefined, { statementMs: 300, silenceMs: 700 });
+    cleanUps.push(() => db.destroy());
+    const cancelled = { code: '57014' };
+    await expect(sql`select pg_sleep(5)`.execute(db)).rejects.toMatchObject(cancelled);
+    const slow = db.transaction().execute((trx) => sql`select pg_sleep(5)`.execute(trx));
+    await expect(slow).rejects.toMatchObject(cancelled);
+    // The connections go on.
+    const { rows } = await sql`select current_setting('statement_timeout') as timeout`.execute(db);
+    expect(rows).toEqual([{ timeout: '300ms' }]);
+    // A client that stays away in its transaction loses it, and the row that it has locked.
+    const idle = db.transaction().execute(async (trx) => {
+      await sql`select from locks for update`.execute(trx);
+      await waitFor(async () => {
+        const { rows: locks } = await sql`select from locks for update skip locked`.execute(database.db);
+        return locks.length > 0;
+      });
+      await sql`select 1`.execute(trx);
+    });
+    await expect(idle).rejects.toThrow(/connection|terminat/i);
+    await expectCleanSessions(url, SERVICE_ROLE);
+  });
+});

@@ -1,0 +1,42 @@
+import * as fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { CopyLines } from '../../../src/store/server/postgres-copy.ts';
+import type { CopyData } from '../../../src/store/server/postgres-copy.ts';
+
+const Lines = fc.array(fc.tuple(fc.uuid(), fc.string({ unit: 'grapheme', maxLength: 40 })), {
+  maxLength: 20,
+});
+
+/** Takes lines, and adds them again and again until they need a larger buffer than new lines have. */
+function take(lines: readonly (readonly [string, string])[], times: number): CopyData {
+  const copy = new CopyLines();
+  for (let time = 0; time < times; time += 1) {
+    for (const [key, line] of lines) copy.add(`${key}${String(time).padStart(6, '0')}`, `${line}\n`);
+  }
+  return copy.takeSorted();
+}
+
+const textOf = (lines: readonly (readonly [string, string])[], times: number) =>
+  lines
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, line]) => `${line}\n`.repeat(times))
+    .join('');
+
+it('keeps the lines of several transactions apart until they are released, in the order of their keys', () => {
+  const Step = fc.record({
+    lines: Lines,
+    times: fc.constantFrom(1, 2, 400),
+    releases: fc.option(fc.nat({ max: 4 })),
+  });
+  fc.assert(
+    fc.property(fc.array(Step, { maxLength: 8 }), (steps) => {
+      const held: { readonly data: CopyData; readonly text: string }[] = [];
+      for (const { lines, times, releases } of steps) {
+        held.push({ data: take(lines, times), text: textOf(lines, times) });
+        for (const { data, text } of held) expect(data.bytes.toString()).toBe(text);
+        if (releases !== null) for (const { data } of held.splice(releases, 1)) data.release();
+      }
+    }),
+    { numRuns: 60 },
+  );
+});

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createPool } from '../../../src/store/server/postgres.ts';
+import type { Pool } from '../../../src/store/server/postgres.ts';
+import { useDatabase } from '../../support/use-database.ts';
+
+const database = useDatabase();
+let pool: Pool;
+beforeAll(async () => {
+  const settings = { search_path: 'bullmq', statement_timeout: 200 };
+  pool = createPool({ connectionString: database.databaseUrl, max: 3, settings }, () => undefined);
+});
+afterAll(() => pool.end());
+
+const LOOK = `select current_setting('search_path') as path, current_setting('statement_timeout') as timeout`;
+const SET = { path: 'bullmq', timeout: '200ms' };
+
+describe('the settings of a pool', () => {
+  it('hold in every statement, also in the first of each connection, whatever else runs', async () => {
+    const good = Array.from({ length: 40 }, (_, index) => pool.query(`${LOOK} where ${index} = $1`, [index]));
+    const bad = Array.from({ length: 10 }, () => pool.query('select no_such_column'));
+    await Promise.allSettled(bad);
+    for (const { rows } of await Promise.all(good)) expect(rows).toEqual([SET]);
+    for (const failed of bad) await expect(failed).rejects.toMatchObject({ code: '42703' });
+    const after = await Promise.all(Array.from({ length: 6 }, () => pool.query(LOOK)));
+    for (const { rows } of after) expect(rows).toEqual([SET]);
+  });
+
+  it.each(['begin', 'BEGIN', 'start transaction read only'])('hold in a transaction: %s', async (begin) => {
+    const client = await pool.connect();
+    await client.query(begin);
+    expect((await client.query(LOOK)).rows).toEqual([SET]);
+    await expect(client.query('select pg_sleep(5)')).rejects.toMatchObject({ code: '57014' });
+    await client.query('rollback');
+    client.release();
+  });
+
+  it('are sent with the statement and end with it: no session keeps one', async () => {
+    const client = await pool.connect();
+    await client.query('begin');
+    await client.query('commit and chain');
+    expect((await client.query(LOOK)).rows).toEqual([{ path: '"$user", public', timeout: '0' }]);
+    await client.query('rollback');
+    client.release();
+  });
+
+  it('do not undo a statement that changes something, and undo one that fails', async () => {
+    await pool.query('create table changed (n int check (n > 0))');
+    await pool.query('insert into changed values ($1)', [1]);
+    await expect(pool.query('insert into changed values ($1)', [0])).rejects.toMatchObject({ code: '23514' });
+    expect((await pool.query('select n from changed')).rows).toEqual([{ n: 1 }]);
+  });
+
+  it('are given to a connection once if there is no pooler in between', async () => {
+    const direct = createPool(
+      { connectionString: database.databaseUrl, max: 1, settings: { search_path: 'bullmq' }, isDirect: true },
+      () => undefined,
+    );
+    const { rows } = await direct.query(`select current_setting('search_path') as path`);
+    expect(rows).toEqual([{ path: 'bullmq' }]);
+    const client = await direct.connect();
+    await client.query('begin');
+    await client.query('rollback');
+    expect((await client.query(`select current_setting('search_path') as path`)).rows).toEqual(rows);
+    client.release();
+    await direct.end();
+  });
+});

@@ -1,0 +1,260 @@
+import { sql } from 'kysely';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { waitFor } from '../../../support/wait-for.ts';
+import { buildIndexes } from '../../../../src/store/server/schema/build-indexes.ts';
+import { openDatabase } from '../../../../src/store/server/database.ts';
+import type { Db } from '../../../../src/store/server/database.ts';
+import { migrateStore, readMigrationState } from '../../../../src/store/server/schema/migrate.ts';
+import { loadMigrations } from '../../../../src/store/server/schema/migrations.ts';
+import type { KnownMigration, Migrations } from '../../../../src/store/server/schema/migrations.ts';
+import { maintainPartitions } from '../../../../src/store/partitions/partitions.ts';
+import { createTestDatabase } from '../../../support/database.ts';
+import type { TestDatabase } from '../../../support/database.ts';
+
+/** The migrations of the baseline say nothing: there is no older program that knows the tables. */
+const FIRST_TO_SAY = '0011';
+
+let test: TestDatabase;
+/** Connections of the service. */
+let db: Db;
+beforeEach(async () => {
+  test = await createTestDatabase();
+  db = openDatabase(test.databaseUrl, () => undefined);
+});
+afterEach(async () => {
+  await db.destroy();
+  await test.drop();
+});
+
+/** The migrations of a program that is newer by one. */
+const newer = async (migration: Partial<KnownMigration>): Promise<Migrations> => ({
+  ...(await loadMigrations()),
+  '9999_newer': { up: async () => undefined, ...migration },
+});
+
+/** A session of its own with an open transaction, which has done this. Resolves with what ends it. */
+async function openTransaction(url: string, ...statements: string[]): Promise<() => Promise<void>> {
+  const own = openDatabase(url, () => undefined);
+  const trx = await own.startTransaction().execute();
+  for (const statement of statements) await sql.raw(statement).execute(trx);
+  let ended: Promise<void> | undefined;
+  const end = () =>
+    (ended ??= (async () => {
+      await trx.rollback().execute();
+      await own.destroy();
+    })());
+  onTestFinished(end);
+  return end;
+}
+
+const insertInto = (
+  table: string,
+) => `insert into ${table} (occurred_at, received_at, event_id, delivery_id, source, message_type,
+    origin, user_name, payload)
+  select now(), now(), gen_random_uuid(), gen_random_uuid(), 'default', 'AUDIT_LOG_ALL', 'webhook', 'user ' || n, '{}'`;
+
+/** The partition that building has to wait for. */
+const THIS_MONTH = `audit_events_${new Date().toISOString().slice(0, 7).replace('-', '_')}`;
+
+const storeRows = (count: number) =>
+  db.transaction().execute(async (trx) => {
+    await sql`select begin_storing()`.execute(trx);
+    await sql`${sql.raw(insertInto('audit_events'))} from generate_series(1, ${count}::int) as n`.execute(
+      trx,
+    );
+  });
+
+describe('a program', () => {
+  it('runs beside a newer one whose migrations only add', async () => {
+    const migrations = await newer({
+      olderProgramsMayRun: true,
+      up: async (trx) => {
+        await sql`create table of_the_newer_program (id int)`.execute(trx);
+      },
+    });
+    expect(await migrateStore(db, undefined, migrations)).toEqual(['9999_newer']);
+    expect(await migrateStore(db)).toEqual([]);
+    expect(await readMigrationState(db)).toMatchObject({
+      pending: [],
+      unknown: ['9999_newer'],
+      incompatible: [],
+    });
+  });
+
+  it.each([{ olderProgramsMayRun: false }, {}])(
+    'refuses the tables of a newer one that says %j',
+    async (says) => {
+      await migrateStore(db, undefined, await newer(says));
+      await expect(migrateStore(db)).rejects.toThrow(/newer version of xiq-sink, which applied 9999_newer/);
+      expect(await readMigrationState(db)).toMatchObject({ incompatible: ['9999_newer'] });
+    },
+  );
+
+  it('refuses tables that lack some of its migrations and have others', async () => {
+    await migrateStore(db, undefined, await newer({ olderProgramsMayRun: true }));
+    const other = { ...(await loadMigrations()), '9998_mine': { up: async () => undefined } };
+    await expect(migrateStore(db, undefined, other)).rejects.toThrow(/9999_newer\), but not 9998_mine/);
+  });
+});
+
+it('every migration says whether older programs may run', async () => {
+  const migrations = Object.entries(await loadMigrations()).filter(([name]) => name >= FIRST_TO_SAY);
+  expect(migrations.filter(([, { olderProgramsMayRun }]) => olderProgramsMayRun === undefined)).toEqual([]);
+  const { rows } = await sql<{
+    migration: string;
+  }>`select migration from schema_compatibility order by 1`.execute(db);
+  expect(rows.map(({ migration }) => migration)).toEqual(Object.keys(await loadMigrations()).toSorted());
+});
+
+describe('migrating', () => {
+  it('is cancelled by a signal, at once, while it waits for a lock, and leaves no session behind', async () => {
+    const end = await openTransaction(test.adminUrl, 'select from kysely_migration_lock for update');
+    const stopping = new AbortController();
+    const migrating = migrateStore(db, stopping.signal);
+    await waitFor(async () => (await waitingSessions()) === 1);
+    const began = performance.now();
+    stopping.abort();
+    await expect(migrating).rejects.toBe(stopping.signal.reason);
+    expect(performance.now() - began).toBeLessThan(1_000);
+    expect(await waitingSessions()).toBe(0);
+    await end();
+    expect(await migrateStore(db)).toEqual([]);
+  });
+
+  it('changes nothing when it is cancelled in the middle', async () => {
+    const stopping = new AbortController();
+    const migrations = await newer({
+      up: async (trx) => {
+        await sql`create table half_done (id int)`.execute(trx);
+        await sql`select pg_sleep(600)`.execute(trx);
+      },
+    });
+    const migrating = migrateStore(db, stopping.signal, migrations);
+    await waitFor(async () => {
+      const { rows } = await sql`
+        select from pg_stat_activity where datname = current_database() and query like '%pg_sleep(600)%'
+          and pid <> pg_backend_pid()`.execute(test.db);
+      return rows.length > 0;
+    });
+    stopping.abort();
+    await expect(migrating).rejects.toBe(stopping.signal.reason);
+    expect(await readMigrationState(db)).toMatchObject({ unknown: [] });
+    const { rows } = await sql`select to_regclass('half_done') as found`.execute(db);
+    expect(rows).toEqual([{ found: null }]);
+  });
+});
+
+const waitingSessions = async () =>
+  (
+    await sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(
+      test.db,
+    )
+  ).rows.length;
+
+describe('indexes on large tables', () => {
+  const PLAIN = { table: 'quarantine', suffix: 'test', definition: 'btree (reason)' };
+  const PARTITIONED = {
+    table: 'audit_events',
+    suffix: 'test',
+    definition: 'btree (user_name, code) where user_name is not null',
+  };
+
+  const isValid = async (index: string) =>
+    (
+      await sql<{ valid: boolean }>`select indisvalid as valid from pg_index
+        where indexrelid = to_regclass(${index})`.execute(test.db)
+    ).rows[0]?.valid;
+
+  const partitionsOf = async (relation: string) =>
+    Number(
+      (
+        await sql<{
+          count: string;
+        }>`select count(*) from pg_inherits where inhparent = to_regclass(${relation})`.execute(test.db)
+      ).rows[0]?.count,
+    );
+
+  /** The session that builds the index of this month and waits for a transaction that stores there. */
+  const heldUp = async () =>
+    (
+      await sql<{ pid: number }>`select pid from pg_stat_progress_create_index
+        where relid = ${THIS_MONTH}::regclass and phase like 'waiting for writers%'`.execute(test.db)
+    ).rows[0]?.pid;
+
+  it('are built once, by the owner, on every partition, and on those that come later', async () => {
+    const migrations = await newer({ indexes: [PLAIN, PARTITIONED] });
+    await migrateStore(db, undefined, migrations);
+    expect(await buildIndexes(db, { migrations })).toEqual(['quarantine_test', 'audit_events_test']);
+    expect(await isValid('quarantine_test')).toBe(true);
+    expect(await isValid('audit_events_test')).toBe(true);
+    const count = await partitionsOf('audit_events');
+    expect(await partitionsOf('audit_events_test')).toBe(count);
+    expect(await buildIndexes(db, { migrations })).toEqual([]);
+
+    await maintainPartitions(db, new Date(Date.now() + 40 * 86_400_000), {});
+    expect(await partitionsOf('audit_events')).toBeGreaterThan(count);
+    expect(await partitionsOf('audit_events_test')).toBe(await partitionsOf('audit_events'));
+    expect(await buildIndexes(db, { migrations })).toEqual([]);
+    expect(
+      (
+        await sql`select distinct tableowner from pg_indexes join pg_tables using (tablename)
+          where indexname = 'quarantine_test'`.execute(test.db)
+      ).rows,
+    ).toEqual([{ tableowner: 'xiq_owner' }]);
+  });
+
+  it('let others store while they are built, even if a transaction holds the building up', async () => {
+    await storeRows(20_000);
+    const end = await openTransaction(
+      test.databaseUrl,
+      'select begin_storing()',
+      `${insertInto(THIS_MONTH)} from generate_series(1, 1) as n`,
+    );
+    const migrations = await newer({ indexes: [PARTITIONED] });
+    let isBuilt = false;
+    const building = buildIndexes(db, { migrations }).finally(() => {
+      isBuilt = true;
+    });
+    await waitFor(heldUp);
+    const began = performance.now();
+    for (let n = 0; n < 20; n += 1) await storeRows(10);
+    expect(performance.now() - began).toBeLessThan(2_000);
+    expect(isBuilt).toBe(false);
+    // Another process does not interfere.
+    const other = openDatabase(test.databaseUrl, () => undefined);
+    expect(await buildIndexes(other, { migrations })).toBe('busy');
+    await other.destroy();
+    await end();
+    expect(await building).toEqual(['audit_events_test']);
+    expect(await isValid('audit_events_test')).toBe(true);
+    const { rows } = await sql`select count(*)::int as stored from audit_events`.execute(db);
+    expect(rows).toEqual([{ stored: 20_200 }]);
+  });
+
+  it.each(['the signal', 'the death of its session'])('go on after %s', async (how) => {
+    await storeRows(1_000);
+    const end = await openTransaction(
+      test.databaseUrl,
+      'select begin_storing()',
+      `${insertInto(THIS_MONTH)} from generate_series(1, 1) as n`,
+    );
+    const migrations = await newer({ indexes: [PARTITIONED] });
+    const stopping = new AbortController();
+    const building = buildIndexes(db, { migrations, signal: stopping.signal });
+    building.catch(() => undefined);
+    const pid = await waitFor(heldUp);
+    if (how === 'the signal') stopping.abort();
+    else await sql`select pg_terminate_backend(${pid})`.execute(test.db);
+    await expect(building).rejects.toThrow(/abort|terminat|connection|queryable/i);
+    await waitFor(async () => (await heldUp()) === undefined);
+    const { rows } = await sql<{ index: string }>`
+      select indexrelid::regclass::text as index from pg_index
+      where not indisvalid and indexrelid::regclass::text like 'audit_events_2%_test' and
+        indrelid = ${THIS_MONTH}::regclass`.execute(test.db);
+    expect(rows).toHaveLength(1);
+    await end();
+    expect(await buildIndexes(db, { migrations })).toEqual(['audit_events_test']);
+    expect(await isValid('audit_events_test')).toBe(true);
+    expect(await isValid(rows[0]?.index ?? '')).toBe(true);
+  });
+});

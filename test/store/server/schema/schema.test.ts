@@ -1,0 +1,139 @@
+import { sql } from 'kysely';
+import { describe, expect, it } from 'vitest';
+import { FAMILY_OF, MESSAGE_TYPES } from '../../../../src/events/domain.ts';
+import { FIELDS, tableOf } from '../../../../src/events/message-types.ts';
+import { migrateStore } from '../../../../src/store/server/schema/migrate.ts';
+import { readOnlyQuery } from '../../../../src/store/server/read-only-query.ts';
+import { useDatabase } from '../../../support/use-database.ts';
+
+const test = useDatabase();
+
+const VIEWS = {
+  AUDIT_LOG_ALL: 'audit_log',
+  LOCATION_AP_CENTRIC: 'location_ap_centric',
+  LOCATION_CLIENT_CENTRIC: 'location_client_centric',
+  GDPR_LOG_ALL: 'gdpr_log',
+  CREDENTIAL_LOG_ALL: 'credential_log',
+  ACCOUNTING_LOG_ALL: 'accounting_log',
+  AUTHENTICATION_LOG_ALL: 'authentication_log',
+  EMAIL_LOG_ALL: 'email_log',
+  SMS_LOG_ALL: 'sms_log',
+  ALERT: 'alert_log',
+  OTHER: 'other_log',
+} as const;
+
+async function columnsOf(relation: string): Promise<Record<string, string>> {
+  const { rows } = await sql<{ name: string; type: string }>`
+    select attname as name, format_type(atttypid, null) as type from pg_attribute
+    where attrelid = ${relation}::regclass and attnum > 0 and not attisdropped`.execute(test.db);
+  return Object.fromEntries(
+    rows.map(({ name, type }) => [name, type.replace('timestamp with time zone', 'timestamptz')]),
+  );
+}
+
+describe('the tables', () => {
+  it.each(MESSAGE_TYPES)(
+    'have a column of the right type for each field of %s, and its view shows them',
+    async (type) => {
+      const fields = Object.fromEntries(
+        FIELDS[type].map(({ column, kind }) => [column, kind.replace('key', 'text')]),
+      );
+      expect(await columnsOf(tableOf(type))).toMatchObject(fields);
+      const view = await columnsOf(VIEWS[type]);
+      expect(view).toMatchObject(fields);
+      expect(view).toMatchObject({
+        event_id: 'uuid',
+        delivery_id: 'uuid',
+        occurred_at: 'timestamptz',
+        received_at: 'timestamptz',
+        payload: 'jsonb',
+      });
+    },
+  );
+
+  it('share one sequence of ids', async () => {
+    const { rows } = await sql<{ default: string }>`
+      select distinct pg_get_expr(adbin, adrelid) as default from pg_attrdef join pg_attribute
+        on adrelid = attrelid and adnum = attnum where attname = 'id' and adrelid::regclass::text = any(${[
+          ...new Set(MESSAGE_TYPES.map(tableOf)),
+        ]})`.execute(test.db);
+    expect(rows).toEqual([{ default: "nextval('events_id_seq'::regclass)" }]);
+    expect(new Set(Object.values(FAMILY_OF)).size).toBe(5);
+  });
+
+  it('come with the rights of the service in the same transaction, so that no reader is refused', async () => {
+    // Making the table and granting on it both write its row of the catalog.
+    const { rows } = await sql`
+      select has_table_privilege('sources', 'select') as readable, catalog.xmin = applied.xmin as at_once
+      from pg_class catalog, kysely_migration applied
+      where catalog.oid = 'sources'::regclass and applied.name = '0007_cloud'`.execute(test.db);
+    expect(rows).toEqual([{ readable: true, at_once: true }]);
+  });
+
+  it('are migrated once', async () => {
+    expect(await migrateStore(test.db)).toEqual([]);
+  });
+
+  it.each([
+    ['user', `select * from audit_events where user_name = 'x' and occurred_at > now() - interval '1 hour'`],
+    ['code', `select * from audit_events where code = 10001 and occurred_at > now() - interval '1 hour'`],
+    ['device', `select * from audit_events where device_ids @> array[1::bigint]`],
+    ['host', `select * from audit_events where host_names @> array['x']`],
+    ['client', `select * from location_observations where client_mac = '00:00:00:00:00:01'`],
+    ['access point', `select * from location_observations where ap_mac = '00:00:00:00:00:01'`],
+    ['client in logs', `select * from log_entries where client_mac = '00:00:00:00:00:01'`],
+    ['user in logs', `select * from log_entries where username = 'x'`],
+    ['device in logs', `select * from log_entries where device_serial_number = 'x'`],
+    ['source of alerts', `select * from alerts_received where alert_source_name = 'x'`],
+    ['source id of alerts', `select * from alerts_received where alert_source_id = 'x'`],
+    [
+      'time',
+      `select * from events where occurred_at < now() order by occurred_at desc, event_id desc limit 5`,
+    ],
+  ])('answer the question by %s from an index', async (_question, statement) => {
+    const plan = await test.db.transaction().execute(async (trx) => {
+      // An empty table is read whole whatever indexes it has.
+      await sql`set local enable_seqscan = off`.execute(trx);
+      const { rows } = await sql<{ 'QUERY PLAN': string }>`${sql.raw(`explain ${statement}`)}`.execute(trx);
+      return rows.map((row) => row['QUERY PLAN']).join('\n');
+    });
+    expect(plan).not.toMatch(/Seq Scan/);
+    expect(plan).toMatch(/Index/);
+  });
+});
+
+describe('the reading role', () => {
+  it('reads tables and views', async () => {
+    expect((await readOnlyQuery(test.readerUrl, 'select count(*) as n from events')).rows).toEqual([['0']]);
+    expect((await readOnlyQuery(test.readerUrl, 'select current_user')).rows).toEqual([['xiq_reader']]);
+  });
+
+  it.each([
+    'delete from deliveries',
+    'update audit_events set user_name = null',
+    'insert into quarantine select * from quarantine',
+    'drop table audit_events',
+    'truncate deliveries',
+    'create table mine (id int)',
+    "select pg_read_file('/etc/passwd')",
+    'select * from bullmq.job',
+    "copy deliveries to program 'cat'",
+  ])('is refused: %s', async (statement) => {
+    await expect(readOnlyQuery(test.readerUrl, statement)).rejects.toThrow(
+      /permission denied|read-only|must be/,
+    );
+  });
+
+  it('cannot smuggle a second statement behind a harmless one', async () => {
+    const attempt = readOnlyQuery(test.readerUrl, 'select 1; reset role; delete from deliveries');
+    await expect(attempt).rejects.toThrow(/multiple commands/);
+  });
+
+  it('may not write even outside a read-only transaction', async () => {
+    const attempt = test.db.transaction().execute(async (trx) => {
+      await sql`set local role xiq_reader`.execute(trx);
+      await sql`delete from deliveries`.execute(trx);
+    });
+    await expect(attempt).rejects.toThrow(/permission denied/);
+  });
+});

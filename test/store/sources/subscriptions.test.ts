@@ -1,0 +1,140 @@
+import { sql } from 'kysely';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { readOnlyQuery } from '../../../src/store/server/read-only-query.ts';
+import {
+  findSubscriptions,
+  forgetSubscription,
+  recordSubscription,
+  replaceSubscriptions,
+  whileSubscribing,
+} from '../../../src/store/sources/subscriptions.ts';
+import type { RecordedSubscription } from '../../../src/store/sources/subscriptions.ts';
+import { useDatabase } from '../../support/use-database.ts';
+
+const test = useDatabase();
+beforeEach(async () => {
+  await test.db.deleteFrom('subscriptions').execute();
+});
+
+/** Beyond what a JavaScript number holds. */
+const LARGE_ID = '9223372036854775807';
+
+const subscription = (overrides: Partial<RecordedSubscription> = {}): RecordedSubscription => ({
+  subscription_id: '1',
+  source: 'default',
+  message_type: 'AUDIT_LOG_ALL',
+  url: 'https://sink.test/ingest/default/AUDIT_LOG_ALL',
+  application: 'xiq-sink',
+  status: 'ENABLED',
+  secret_digest: 'ab'.repeat(32),
+  ...overrides,
+});
+
+const find = () => findSubscriptions(test.db, 'default');
+
+async function times(): Promise<{ created_at: Date; updated_at: Date } | undefined> {
+  return test.db.selectFrom('subscriptions').select(['created_at', 'updated_at']).executeTakeFirst();
+}
+
+describe('a subscription', () => {
+  it('is found by its source as it was written down, its id exactly', async () => {
+    const large = subscription({ subscription_id: LARGE_ID, secret_digest: null });
+    await recordSubscription(test.db, large);
+    await recordSubscription(test.db, subscription({ source: 'other' }));
+    expect(await find()).toEqual([large]);
+  });
+
+  it('is changed in its place, and keeps the time of its creation', async () => {
+    await recordSubscription(test.db, subscription());
+    const before = await times();
+    await recordSubscription(test.db, subscription({ status: 'DISABLED' }));
+    const after = await times();
+    expect(await find()).toEqual([subscription({ status: 'DISABLED' })]);
+    expect(after?.created_at).toEqual(before?.created_at);
+    expect(after?.updated_at.getTime()).toBeGreaterThan(before?.updated_at.getTime() ?? 0);
+  });
+
+  it('keeps its times when nothing has changed, members without a value included', async () => {
+    await recordSubscription(test.db, subscription({ secret_digest: null }));
+    const before = await times();
+    await recordSubscription(test.db, subscription({ secret_digest: null }));
+    expect(await times()).toEqual(before);
+  });
+
+  it('is changed by a value where there was none', async () => {
+    await recordSubscription(test.db, subscription({ secret_digest: null }));
+    await recordSubscription(test.db, subscription());
+    expect(await find()).toEqual([subscription()]);
+  });
+
+  it('is forgotten by its id, or by type and url while the id is not known', async () => {
+    const noId = subscription({ subscription_id: null });
+    const others = [
+      subscription({ subscription_id: '2' }),
+      subscription({ subscription_id: null, message_type: 'SMS_LOG_ALL' }),
+      subscription({ subscription_id: null, url: 'https://elsewhere.test/' }),
+    ];
+    for (const one of [subscription(), noId, ...others]) await recordSubscription(test.db, one);
+    await forgetSubscription(test.db, noId);
+    await forgetSubscription(test.db, subscription());
+    expect(await find()).toEqual(others);
+  });
+});
+
+describe('what is written down of a source', () => {
+  it('is replaced as a whole, and no other source with it', async () => {
+    const kept = subscription({ subscription_id: '2' });
+    const other = subscription({ source: 'other' });
+    for (const one of [subscription(), subscription({ subscription_id: null }), other])
+      await recordSubscription(test.db, one);
+    await replaceSubscriptions(test.db, 'default', [kept, subscription({ subscription_id: LARGE_ID })]);
+    expect(await find()).toEqual([kept, subscription({ subscription_id: LARGE_ID })]);
+    await replaceSubscriptions(test.db, 'default', []);
+    expect(await find()).toEqual([]);
+    expect(await findSubscriptions(test.db, 'other')).toEqual([other]);
+  });
+
+  it('can be read by the reading role, and only read', async () => {
+    await recordSubscription(test.db, subscription());
+    const { rows } = await readOnlyQuery(test.readerUrl, 'select subscription_id from subscriptions');
+    expect(rows).toEqual([['1']]);
+    const attempt = readOnlyQuery(test.readerUrl, 'delete from subscriptions');
+    await expect(attempt).rejects.toThrow(/permission denied|read-only/);
+  });
+});
+
+describe('while somebody changes the subscriptions of a source', () => {
+  it('the next waits for the end, also of a failure; another source is not kept waiting', async () => {
+    const events: string[] = [];
+    const { promise: firstMayEnd, resolve: endFirst } = Promise.withResolvers<void>();
+    const { promise: firstHasBegun, resolve: beginFirst } = Promise.withResolvers<void>();
+    const first = whileSubscribing(test.db, 'default', async () => {
+      beginFirst();
+      await firstMayEnd;
+      events.push('first ends');
+      throw new Error('broken');
+    });
+    await firstHasBegun;
+    const second = whileSubscribing(test.db, 'default', async () => events.push('second'));
+    await whileSubscribing(test.db, 'other', async () => events.push('other source'));
+    await expect
+      .poll(async () => {
+        const { rows } =
+          await sql`select from pg_locks where not granted and locktype = 'transactionid'`.execute(test.db);
+        return rows.length;
+      })
+      .toBe(1);
+    endFirst();
+    await expect(first).rejects.toThrow('broken');
+    await second;
+    expect(events).toEqual(['other source', 'first ends', 'second']);
+  });
+
+  it('a role that may only select cannot keep anybody waiting', async () => {
+    const reading = test.db.transaction().execute(async (trx) => {
+      await sql`set local role xiq_reader`.execute(trx);
+      await sql`select from locks for update`.execute(trx);
+    });
+    await expect(reading).rejects.toThrow('permission denied for table locks');
+  });
+});
