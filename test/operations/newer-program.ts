@@ -17,7 +17,6 @@ export async function up(db) {
 const CHANGES: readonly (readonly [file: string, from: string, to: string])[] = [
   ['src/queue/delivery-batch.ts', 'z.literal([1, 2, 3])', 'z.literal([1, 2, 3, 4])'],
   ['src/queue/delivery-batch.ts', 'return { version,', 'return { version: 4,'],
-  ['src/queue/read-batch.ts', '.min(4)', '.min(5)'],
 ];
 
 /**
