@@ -92,7 +92,7 @@ function cut({ leaf, count, of }: Chunk, { from, to }: Positions): readonly Chun
   if (typeof of !== 'object') return count > 0 ? [{ leaf, count, of }] : [];
   const [start, end] = [Math.max(of.position, from), Math.min(of.position + count, to)];
   if (start >= end) return [];
-  return [{ leaf: leaf + start - of.position, count: end - start, of: { position: start } }];
+  return [{ leaf: leaf + start - of.position, count: end - start, of: { ...of, position: start } }];
 }
 
 function rangesOf(chunks: readonly Chunk[]): Manifest['leaves'] {
@@ -171,8 +171,9 @@ async function readRecords(
     const statements = await readStatements(db, leaf, leaf + count);
     return new Map(statements.map((statement) => [statement.leaf, statement.record]));
   }
-  const from = of.position + leaf - start;
-  const events = await readingSealed(db, (trx) => readSealedEvents(trx, { from, to: from + count }));
+  const { position: first, version } = of;
+  const from = first + leaf - start;
+  const events = await readingSealed(db, (trx) => readSealedEvents(trx, { from, to: from + count, version }));
   return new Map(
     events.flatMap(({ position, record }) => (record === null ? [] : [[leaf + position - from, record]])),
   );

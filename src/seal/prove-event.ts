@@ -2,7 +2,7 @@ import type { Db } from '../store/server/database.ts';
 import { positionOf } from '../store/log/read-log.ts';
 import { leafOf, readSalts } from '../store/seal/read-seals.ts';
 import { latestCheckpoint } from '../store/seal/seal-log.ts';
-import { readingSealed, readSealedEvents } from '../store/seal/sealed-rows.ts';
+import { readingSealed, readSealedEvents, type SealedEvents } from '../store/seal/sealed-rows.ts';
 import type { StoredEvent } from '../events/stored-event.ts';
 import { parseCheckpoints } from './checkpoint.ts';
 import { inclusionProof, leafHash, rootOfPath } from './merkle-tree.ts';
@@ -52,15 +52,16 @@ export async function proveEvent(db: Db, event: EventToProve): Promise<EventProo
 /** Compares the row of an event with the tree of the latest checkpoint. */
 export async function sealOf(db: Db, event: EventToProve): Promise<Seal> {
   const position = await positionOf(db, event);
-  const leaf = position === undefined ? undefined : await leafOf(db, position);
+  const sealed = position === undefined ? undefined : await leafOf(db, position);
   const latest = await latestCheckpoint(db);
   const [checkpoint] = latest === undefined ? [] : parseCheckpoints(latest.note);
-  if (position === undefined || leaf === undefined || latest === undefined || checkpoint === undefined) {
+  if (position === undefined || sealed === undefined || latest === undefined || checkpoint === undefined) {
     return { state: 'waiting' };
   }
+  const { leaf, version } = sealed;
   const { size, root, note } = checkpoint;
   if (leaf >= size) return { state: 'waiting' };
-  const entry = await readEntry(db, position, leaf);
+  const entry = await readEntry(db, leaf, { from: position, to: position + 1, version });
   const path = await inclusionProof(nodesIn(db), leaf, size);
   if (!rootOfPath(leafHash(entry), leaf, size, path).equals(root)) return { state: 'altered', leaf };
   const hashes = path.map((hash) => `${hash.toString('base64')}\n`).join('');
@@ -69,8 +70,8 @@ export async function sealOf(db: Db, event: EventToProve): Promise<Seal> {
 }
 
 /** The entry of the tree: the salt, then the row's sealed form. */
-async function readEntry(db: Db, position: number, leaf: number): Promise<Buffer> {
+async function readEntry(db: Db, leaf: number, event: SealedEvents): Promise<Buffer> {
   const salt = await readSalts(db, leaf, leaf + 1);
-  const rows = await readingSealed(db, (trx) => readSealedEvents(trx, { from: position, to: position + 1 }));
+  const rows = await readingSealed(db, (trx) => readSealedEvents(trx, event));
   return entryAt(salt, 0, rows[0]?.record ?? null);
 }

@@ -159,7 +159,7 @@ function createHasher(db: Db) {
     const salts = randomBytes((positions.to - positions.from) * SALT_BYTES);
     const hashes = db.transaction().execute(async (trx) => {
       await printAsSealed(trx);
-      return (await hashEvents(trx, positions, salts)).hashes;
+      return (await hashEvents(trx, { ...positions, version: SEALED_VERSION }, salts)).hashes;
     });
     // A failure is reported when the step is sealed. It is hashed again then.
     hashes.catch(() => {

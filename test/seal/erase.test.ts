@@ -17,7 +17,7 @@ import { saveInventory } from '../../src/store/reconcile/inventory.ts';
 import { insertQuarantine } from '../../src/store/quarantine/quarantine.ts';
 import { openLog } from '../../src/store/log/read-log.ts';
 import { readSlice } from '../../src/store/events/read-events.ts';
-import { readingSealed, readSealedEvents } from '../../src/store/seal/sealed-rows.ts';
+import { readingSealed, readSealedEvents, SEALED_VERSION } from '../../src/store/seal/sealed-rows.ts';
 import { listSavedSearches, saveSearch } from '../../src/store/alerts/saved-searches.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { freely } from '../support/tamper.ts';
@@ -43,7 +43,7 @@ const eraseOnly = (events: readonly ErasableEvent[]) =>
 async function eventsAt(places: readonly number[]) {
   const { first } = await openLog(test.service).range();
   const all = await readingSealed(test.service, (trx) =>
-    readSealedEvents(trx, { from: first, to: first + STORED }),
+    readSealedEvents(trx, { from: first, to: first + STORED, version: SEALED_VERSION }),
   );
   return places.flatMap((place) => all[place] ?? []);
 }

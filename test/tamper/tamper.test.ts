@@ -7,7 +7,7 @@ import { openDatabase, type Db } from '../../src/store/server/database.ts';
 import { eraseRows, findEventsById, NO_TRACES } from '../../src/store/seal/erase.ts';
 import { leafOf, readLeafHashes, readSalts } from '../../src/store/seal/read-seals.ts';
 import { checkpointsAfter, readSealState } from '../../src/store/seal/seal-log.ts';
-import { readingSealed, readSealedEvents } from '../../src/store/seal/sealed-rows.ts';
+import { readingSealed, readSealedEvents, SEALED_VERSION } from '../../src/store/seal/sealed-rows.ts';
 import { countAll } from '../support/arrivals.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
@@ -146,7 +146,7 @@ async function forgetSalt(db: Db, row: Row): Promise<{ readonly position: number
     select (first + array_position(event_ids, ${row.event_id}::uuid) - 1)::float8 as position from log_tiles
     where event_ids @> array[${row.event_id}::uuid]`.execute(db);
   const position = rows[0]?.position ?? 0;
-  const leaf = (await leafOf(db, position)) ?? 0;
+  const leaf = (await leafOf(db, position))?.leaf ?? 0;
   await sql`update log_salts set salts[${(leaf % 256) + 1}::int] = null
     where number = ${Math.floor(leaf / 256)}`.execute(db);
   return { position, leaf };
@@ -297,7 +297,7 @@ async function forge(leaves: readonly number[]): Promise<void> {
     const position = sealed.from + leaf;
     const salt = await readSalts(service, leaf, leaf + 1);
     const [row] = await readingSealed(service, (trx) =>
-      readSealedEvents(trx, { from: position, to: position + 1 }),
+      readSealedEvents(trx, { from: position, to: position + 1, version: SEALED_VERSION }),
     );
     leafHash(Buffer.concat([salt, Buffer.from(row?.record ?? 'null')])).copy(hashes, leaf * 32);
   }
@@ -331,7 +331,7 @@ describe('a superuser who also has the signing key', () => {
     const { sealed } = await readSealState(service);
     const position = sealed.from + leaf;
     const [row] = await readingSealed(service, (trx) =>
-      readSealedEvents(trx, { from: position, to: position + 1 }),
+      readSealedEvents(trx, { from: position, to: position + 1, version: SEALED_VERSION }),
     );
     await freely(test.db, (trx) =>
       sql`update audit_events set user_name = 'nobody' where event_id = ${row?.eventId}`.execute(trx),

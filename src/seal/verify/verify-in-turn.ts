@@ -53,8 +53,12 @@ async function compareChunk(db: Db, chunk: number, size: number) {
   const findings: VerifyFinding[] = [];
   const entries: CountedEvents[] = [];
   let known = 0;
-  for (const { firstLeaf: leaf, leaves: count, firstPosition } of await readRunsBetween(db, from, to)) {
-    const of = firstPosition === null ? 'statements' : { position: firstPosition };
+  for (const { firstLeaf: leaf, leaves: count, firstPosition, version } of await readRunsBetween(
+    db,
+    from,
+    to,
+  )) {
+    const of = firstPosition === null ? 'statements' : { position: firstPosition, version };
     findings.push(...(await checkChunk(db, { leaf, count, of }, EVERYTHING, reasons)).findings);
     if (firstPosition !== null) {
       entries.push(...(await countEntries(db, { from: firstPosition, to: firstPosition + count })));

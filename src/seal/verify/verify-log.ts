@@ -120,7 +120,7 @@ export async function positionsOf(db: Db, { since, until }: RowFilter): Promise<
 
 /** Consecutive leaves, and what they are of; undefined if that is not known. */
 export interface Chunk extends Leaves {
-  readonly of: 'statements' | { readonly position: number } | undefined;
+  readonly of: 'statements' | { readonly position: number; readonly version: number } | undefined;
 }
 
 /** Compares leaves with what they are of. */
@@ -150,12 +150,13 @@ export async function* chunksOf(
     yield* pieces({ leaf: next, count: leaf - next, of: undefined });
     next = leaf;
   }
-  for await (const { firstLeaf, leaves, firstPosition } of runs) {
+  for await (const { firstLeaf, leaves, firstPosition, version } of runs) {
     if (firstLeaf >= size) break;
     yield* unknownUpTo(firstLeaf);
     const end = Math.min(firstLeaf + leaves, size);
     const leaf = Math.max(next, firstLeaf);
-    const of = firstPosition === null ? 'statements' : { position: firstPosition + leaf - firstLeaf };
+    const of =
+      firstPosition === null ? 'statements' : { position: firstPosition + leaf - firstLeaf, version };
     yield* pieces({ leaf, count: end - leaf, of });
     next = Math.max(next, end);
   }
@@ -165,7 +166,7 @@ export async function* chunksOf(
 function* pieces({ leaf, count, of }: Chunk): Generator<Chunk> {
   const most = of === 'statements' ? STATEMENTS_CHUNK : CHUNK;
   for (let done = 0; done < count; done += most) {
-    const part = typeof of === 'object' ? { position: of.position + done } : of;
+    const part = typeof of === 'object' ? { ...of, position: of.position + done } : of;
     yield { leaf: leaf + done, count: Math.min(most, count - done), of: part };
   }
 }

@@ -7,7 +7,7 @@ import {
 } from '../../store/seal/read-seals.ts';
 import type { DroppedMonth, ErasedLeaves } from '../../store/seal/read-seals.ts';
 import { hashEvents, readingSealed, readSealedEvents } from '../../store/seal/sealed-rows.ts';
-import type { EventHashes, Positions, SealedEvent } from '../../store/seal/sealed-rows.ts';
+import type { EventHashes, Positions, SealedEvent, SealedEvents } from '../../store/seal/sealed-rows.ts';
 import type { VerifyFinding } from './finding.ts';
 import { hashAt, HASH_BYTES, leafHash } from '../merkle-tree.ts';
 import { entryAt, saltAt } from '../stored-tree.ts';
@@ -17,9 +17,10 @@ export interface Leaves {
   readonly count: number;
 }
 
-/** Leaves of consecutive events, and the position of the first one. */
+/** Leaves of consecutive events, the position of the first one, and the version of their sealed form. */
 export interface EventLeaves extends Leaves {
   readonly position: number;
+  readonly version: number;
 }
 
 /** How rows compare with their leaves. */
@@ -65,7 +66,7 @@ export const erasedBy = (erasure: string) => `erased lawfully: erasure ${erasure
 /** Compares events with their leaves. Retention and erasures explain missing rows. */
 export async function checkEvents(
   db: Db,
-  { leaf, count, position }: EventLeaves,
+  { leaf, count, position, version }: EventLeaves,
   choice: RowChoice,
   reasons: GoneReasons,
 ): Promise<RowResult> {
@@ -79,13 +80,14 @@ export async function checkEvents(
     const skipped = from - position;
     const salts = await readSalts(trx, leaf + skipped, leaf + skipped + to - from);
     const hash = choice.isFull === true ? hashHere : hashEvents;
-    const found = await hash(trx, { from, to }, salts, choice.source);
+    const sealed = { version, source: choice.source };
+    const found = await hash(trx, { from, to, ...sealed }, salts);
     const isDifferent = (at: number, index: number) =>
       !hashAt(found.hashes, index).equals(hashAt(leaves, at - position));
     const different = new Set(found.positions.filter(isDifferent));
     const lost = choice.source === undefined ? without(from, to, found.positions) : [];
     const leafOf = (at: number) => leaf + at - position;
-    const rows = await readDifferent(trx, different, choice.source);
+    const rows = await readDifferent(trx, different, sealed);
     const findings = [
       ...lost.map((at) => lostEntry(at, leafOf(at))),
       ...rows.map((row) => explain(row, leafOf(row.position), saltAt(salts, row.position - from), reasons)),
@@ -95,8 +97,8 @@ export async function checkEvents(
 }
 
 /** Hashes rows in this program: the database only has to send them. */
-async function hashHere(trx: Trx, range: Positions, salts: Buffer, source?: string): Promise<EventHashes> {
-  const events = await readSealedEvents(trx, range, source);
+async function hashHere(trx: Trx, range: SealedEvents, salts: Buffer): Promise<EventHashes> {
+  const events = await readSealedEvents(trx, range);
   const hashes = events.map(({ position, record }) =>
     leafHash(entryAt(salts, position - range.from, record)),
   );
@@ -107,13 +109,13 @@ async function hashHere(trx: Trx, range: Positions, salts: Buffer, source?: stri
 async function readDifferent(
   trx: Trx,
   different: ReadonlySet<number>,
-  source: string | undefined,
+  sealed: Omit<SealedEvents, keyof Positions>,
 ): Promise<readonly SealedEvent[]> {
   const rows: SealedEvent[] = [];
   let range: Positions | undefined;
   for (const position of [...different, Infinity]) {
     if (range !== undefined && position > range.to + HASH_BYTES) {
-      rows.push(...(await readSealedEvents(trx, range, source)));
+      rows.push(...(await readSealedEvents(trx, { ...range, ...sealed })));
       range = undefined;
     }
     range = { from: range?.from ?? position, to: position + 1 };

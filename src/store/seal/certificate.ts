@@ -43,7 +43,7 @@ export async function readCertificate(
   const sum = (count: (day: (typeof coverage)[number]) => number) =>
     coverage.reduce((all, day) => all + count(day), 0);
   const end = await positionSince(db, until);
-  const leaf = end === 0 ? undefined : await leafOf(db, end - 1);
+  const leaf = end === 0 ? undefined : (await leafOf(db, end - 1))?.leaf;
   const [covering] = leaf === undefined ? [] : await checkpointsAfter(db, leaf, 1);
   const checkpoint = covering ?? (await latestCheckpoint(db));
   const size = checkpoint?.size ?? Infinity;

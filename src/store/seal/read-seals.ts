@@ -12,6 +12,8 @@ export interface SealRun {
   readonly leaves: number;
   /** Null: they are of statements. */
   readonly firstPosition: number | null;
+  /** Version of the sealed form of the rows. */
+  readonly version: number;
 }
 
 /** Runs that are read at once: statements between events make about two a minute. */
@@ -26,6 +28,7 @@ export async function* readRuns(db: Db): AsyncGenerator<SealRun> {
         eb.cast<number>('first_leaf', 'float8').as('firstLeaf'),
         eb.cast<number>('leaves', 'float8').as('leaves'),
         eb.cast<number | null>('first_position', 'float8').as('firstPosition'),
+        'version',
       ])
       .where('first_leaf', '>', String(above))
       .orderBy('first_leaf')
@@ -42,19 +45,21 @@ export async function readRunsBetween(db: Db, from: number, to: number): Promise
   return allRows<SealRun>(db)`
     select greatest(first_leaf, ${from}::bigint)::float8 as "firstLeaf",
       (least(first_leaf + leaves, ${to}::bigint) - greatest(first_leaf, ${from}::bigint))::float8 as leaves,
-      (first_position + greatest(0, ${from}::bigint - first_leaf))::float8 as "firstPosition"
+      (first_position + greatest(0, ${from}::bigint - first_leaf))::float8 as "firstPosition", version
     from log_seals
     where first_leaf >= coalesce((select max(first_leaf) from log_seals where first_leaf <= ${from}::bigint), 0)
       and first_leaf < ${to}::bigint and first_leaf + leaves > ${from}::bigint
     order by log_seals.first_leaf`;
 }
 
-/** Reads the leaf of the event at a position; undefined while it is not sealed. */
-export async function leafOf(db: Db, position: number): Promise<number | undefined> {
-  const row = await firstRow<{ leaf: number }>(db)`
-    select (first_leaf + ${position}::bigint - first_position)::float8 as leaf from log_seals
+/** Reads the leaf of the event at a position, and the version of its sealed form; undefined while it is not sealed. */
+export async function leafOf(
+  db: Db,
+  position: number,
+): Promise<{ readonly leaf: number; readonly version: number } | undefined> {
+  return firstRow<{ leaf: number; version: number }>(db)`
+    select (first_leaf + ${position}::bigint - first_position)::float8 as leaf, version from log_seals
     where first_position <= ${position}::bigint and first_position + leaves > ${position}::bigint`;
-  return row?.leaf;
 }
 
 const TILE_LEAVES = 256;
@@ -202,7 +207,8 @@ export interface MiscountedDelivery {
 }
 
 /**
- * Compares the counts of deliveries with each other and with the rows of their events, erased ones included. Fewer rows than
+ * Compares the counts of deliveries with each other and with the rows of their events, erased ones included. What erasures
+ * say may have been changed to anything, which is found by itself. Fewer rows than
  * counted are no difference where retention has dropped events of the type since.
  */
 export async function findMiscounted(
@@ -219,9 +225,10 @@ export async function findMiscounted(
       select delivery_id, count(*) as found from (${unionAll(events)}) as events group by delivery_id
     ) as counted using (delivery_id)
     left join (
-      select key::uuid as delivery_id, sum(value::int) as erased
-      from erasures, jsonb_each_text(erasures.deliveries) group by key
-    ) as erasures using (delivery_id)
+      select key, sum(case jsonb_typeof(value) when 'number' then value::numeric end) as erased
+      from erasures, jsonb_each(
+        case jsonb_typeof(erasures.deliveries) when 'object' then erasures.deliveries else '{}' end) group by key
+    ) as erasures on erasures.key = delivery_id::text
     where ${received(filter)} and ${inScope(scope)} and (
       expected_count <> event_count + duplicate_count + quarantined_count
       or coalesce(found, 0) + coalesce(erased, 0) > event_count

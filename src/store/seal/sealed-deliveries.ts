@@ -7,18 +7,32 @@ import { rowByKey } from '../server/condition.ts';
 import { inScope, type Scope } from '../server/scope.ts';
 import { allRows, firstRow } from '../server/statement.ts';
 
-/** Version of the list of columns below. Another list gets another version, and this one remains readable. */
-const DELIVERIES_VERSION = 1;
-
-/** Not among them: `xid` and `era`, which belong to the server. */
-const COLUMNS =
+/**
+ * The columns of the sealed form: those of version 1, then what each later version added. A list that was released never
+ * changes. Not among them: `xid` and `era`, which belong to the server.
+ */
+const COLUMNS = [
   `delivery_id source message_type sent_type received_at origin secret_form body_bytes record_count
-  expected_count event_count duplicate_count quarantined_count refused_count`.split(/\s+/);
+  expected_count event_count duplicate_count quarantined_count refused_count`.split(/\s+/),
+  ['stored_at'],
+];
 
-/** The hash of a delivery: SHA-256 of its columns as a JSON array. Null if the row is gone. */
-const HASH: RawBuilder<string | null> = sql<string | null>`
-  case when row.delivery_id is not null then encode(sha256(convert_to(
-    json_build_array(${sql.join(COLUMNS.map((column) => sql.ref(`row.${column}`)))})::text, 'UTF8')), 'hex') end`;
+/** The version by which deliveries are sealed from now on. Those of before are compared by theirs. */
+const DELIVERIES_VERSION = COLUMNS.length;
+
+/** The hash of a delivery by a version: SHA-256 of its columns as a JSON array. Null if the row is gone. */
+const hashOf = (version: number): RawBuilder<string | null> => sql<string | null>`
+  case when row.delivery_id is not null then encode(sha256(convert_to(json_build_array(${sql.join(
+    COLUMNS.slice(0, version)
+      .flat()
+      .map((column) => sql.ref(`row.${column}`)),
+  )})::text, 'UTF8')), 'hex') end`;
+
+/** The hash by the version of a row `one`. */
+const HASH_BY_VERSION = sql`case one.version ${sql.join(
+  COLUMNS.map((_, index) => sql`when ${sql.lit(index + 1)} then ${hashOf(index + 1)}`),
+  sql` `,
+)} end`;
 
 /** The delivery of a row `one`. */
 const OF_ONE = rowByKey('deliveries', sql`delivery_id = one.delivery_id and received_at = one.received_at`);
@@ -47,7 +61,7 @@ export async function takeDeliveries(trx: Trx, limit: number): Promise<readonly 
     select 'deliveries' as kind, min(id)::text as key,
       json_build_array('deliveries'::text, ${sql.lit(DELIVERIES_VERSION)}::int, min(id),
         json_agg(one.delivery_id order by id, number), json_agg(one.received_at order by id, number),
-        json_agg(${HASH} order by id, number))::text as record
+        json_agg(${hashOf(DELIVERIES_VERSION)} order by id, number))::text as record
     from placed as one
       left join ${OF_ONE} as row on true
     group by tile order by tile`;
@@ -55,7 +69,7 @@ export async function takeDeliveries(trx: Trx, limit: number): Promise<readonly 
 
 const Tile = z.tuple([
   z.literal('deliveries'),
-  z.literal(DELIVERIES_VERSION),
+  z.int().min(1).max(DELIVERIES_VERSION),
   z.number(),
   z.array(z.uuid()),
   z.array(z.string()),
@@ -86,10 +100,11 @@ export async function compareDeliveries(
   const tiles = records.map((record) => Tile.parse(JSON.parse(record)));
   const rows = await allRows<DifferentDelivery & { compared: number }>(trx)`
     with compared as materialized (
-      select one.tile, one.delivery_id, one.received_at, row.source, one.hash, ${HASH} as found
+      select one.tile, one.delivery_id, one.received_at, row.source, one.hash, ${HASH_BY_VERSION} as found
       from unnest(${tiles.flatMap(([, , , ids], tile) => ids.map(() => tile))}::int[],
+          ${tiles.flatMap(([, version, , ids]) => ids.map(() => version))}::int[],
           ${tiles.flatMap(([, , , ids]) => ids)}::uuid[], ${tiles.flatMap(([, , , , times]) => times)}::timestamptz[],
-          ${tiles.flatMap(([, , , , , hashes]) => hashes)}::text[]) as one (tile, delivery_id, received_at, hash)
+          ${tiles.flatMap(([, , , , , hashes]) => hashes)}::text[]) as one (tile, version, delivery_id, received_at, hash)
         left join ${OF_ONE} as row on true
       where one.received_at >= ${since ?? '-infinity'}::timestamptz and one.received_at < ${until ?? 'infinity'}::timestamptz
         and (${source === undefined ? sql`true` : sql`row.source is null or row.source = ${source}`})

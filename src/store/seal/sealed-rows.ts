@@ -7,37 +7,46 @@ import { TILE_ENTRIES } from '../log/extend-log.ts';
 import { isSource } from '../server/scope.ts';
 import { allRows, firstRow, onlyRow, run } from '../server/statement.ts';
 
-/** Version of the lists of columns below. Another list gets another version, and this one remains readable. */
-export const SEALED_VERSION = 1;
-
 /**
- * The columns of the sealed form of each family, in their order, after the envelope and before the payload. `xid` is not
- * among them: it belongs to the server, and a move to another one changes it.
+ * The columns of the sealed form of each family, in their order, after the envelope and before the payload: those of
+ * version 1, then what each later version added. A list that was released never changes; a column that a later release
+ * brings stands in a list of the next version. `xid` is not among them: it belongs to the server, and a move to another one
+ * changes it.
  */
-const SEALED_COLUMNS: Readonly<Record<Family, string>> = {
-  audit: `user_id code category device_count device_ids host_names record_id user_name vhm_name org_name description
-    config`,
-  location: `rssi lat lng unc x y client_mac ap_mac ipv4 ipv6 ssid manufacturer os location_id_hierarchy`,
-  log: `user_id start_time end_time event_time auth_date acct_start_time acct_stop_time acct_session_time
+const SEALED_COLUMNS: Readonly<Record<Family, readonly string[]>> = {
+  audit: [
+    `user_id code category device_count device_ids host_names record_id user_name vhm_name org_name description config`,
+  ],
+  location: [`rssi lat lng unc x y client_mac ap_mac ipv4 ipv6 ssid manufacturer os location_id_hierarchy`],
+  log: [
+    `user_id start_time end_time event_time auth_date acct_start_time acct_stop_time acct_session_time
     acct_input_octets acct_output_octets acct_start_delay acct_stop_delay attribute_num client_mac ap_mac
     mgmt_mac_address nas_ip_address framed_ip_address record_id username status category description vhm_id customer_id
     device_serial_number ssid identity called_station_id calling_station_id nas_identifier nas_port nas_port_type
     group_name acct_session_id acct_multi_id acct_authentic acct_terminate_cause connect_info service_type auth_type
     reply reject_reason approver_email tel profile_name message_id status_from_provider provider_type`,
-  alerts: `severity_id category_id message_metadata_id site_id alert_policy_id alert_rule_id acknowledged record_id
+  ],
+  alerts: [
+    `severity_id category_id message_metadata_id site_id alert_policy_id alert_rule_id acknowledged record_id
     summary severity_name category_name message_metadata_type alert_source_id alert_source_name alert_source_type
     alert_source_type_id site_name alert_policy_name acknowledged_username tags`,
-  other: 'sent_type',
+  ],
+  other: ['sent_type'],
 };
+
+/** The version by which rows are sealed from now on. Those of before are compared by theirs. */
+export const SEALED_VERSION = Math.max(...Object.values(SEALED_COLUMNS).map(({ length }) => length));
 
 const ENVELOPE =
   'id event_id delivery_id place source message_type origin occurred_at received_at owner_id org_id';
 
 /** The sealed form of a row of a family: a JSON array of the table, the version and the columns. */
-const sealedForm = (family: Family): RawBuilder<unknown> =>
-  sql`json_build_array(${sql.lit(TABLE_OF[family])}::text, ${sql.lit(SEALED_VERSION)}::int, ${sql.join(
-    `${ENVELOPE} ${SEALED_COLUMNS[family]} payload`.split(/\s+/).map((column) => sql.ref(`row.${column}`)),
+const sealedForm = (family: Family, version: number): RawBuilder<unknown> => {
+  const columns = [ENVELOPE, ...SEALED_COLUMNS[family].slice(0, version), 'payload'].join(' ').split(/\s+/);
+  return sql`json_build_array(${sql.lit(TABLE_OF[family])}::text, ${sql.lit(version)}::int, ${sql.join(
+    columns.map((column) => sql.ref(`row.${column}`)),
   )})::text`;
+};
 
 /** Lets the rest of a transaction print values as the sealed form has them, and find rows by their keys. */
 export async function printAsSealed(trx: Trx): Promise<void> {
@@ -53,14 +62,20 @@ export interface Positions {
   readonly to: number;
 }
 
+/** Which events to print in their sealed form, and by which version of it. */
+export interface SealedEvents extends Positions {
+  readonly version: number;
+  /** Only those of this source. */
+  readonly source?: string | undefined;
+}
+
 /**
  * The entries of the log and the sealed form of their rows, as a subquery of `position`, `event_id`, `occurred_at`,
  * `source`, `message_type` and `record`; `record` is null where the row is gone.
  */
 async function sealedRows(
   trx: Trx,
-  { from, to }: Positions,
-  source: string | undefined,
+  { from, to, version, source }: SealedEvents,
 ): Promise<RawBuilder<unknown>> {
   const pieces = sql`log_tiles where first >= ${Math.floor(from / TILE_ENTRIES) * TILE_ENTRIES}::bigint
     and first < ${to}::bigint`;
@@ -78,7 +93,7 @@ async function sealedRows(
   const ofFamily = (family: Family) => {
     return sql`
       select position, entries.event_id, entries.occurred_at, entries.source, entries.message_type,
-        case when row.event_id is not null then ${sealedForm(family)} end as record
+        case when row.event_id is not null then ${sealedForm(family, version)} end as record
       from entries left join ${rowByKey(TABLE_OF[family], isEntry)} as row on true
       where entries.message_type = any(${typesOfFamily(family)}::text[])`;
   };
@@ -105,13 +120,8 @@ export interface EventHashes {
  * Computes the leaf hashes of consecutive events, as SHA-256 over a zero byte, 16 bytes of salt and the sealed form. The
  * salts lie one after another; with a source, only its events are hashed. The rows do not leave the server. Call `printAsSealed` before.
  */
-export async function hashEvents(
-  trx: Trx,
-  range: Positions,
-  salts: Buffer,
-  source?: string,
-): Promise<EventHashes> {
-  const rows = await sealedRows(trx, range, source);
+export async function hashEvents(trx: Trx, range: SealedEvents, salts: Buffer): Promise<EventHashes> {
+  const rows = await sealedRows(trx, range);
   const salt = sql`substring(${salts}::bytea from ((position - ${range.from}::bigint) * 16 + 1)::int for 16)`;
   const { hashes, positions } = await onlyRow<{ hashes: Buffer | null; positions: string[] | null }>(trx)`
     select string_agg(hash, ''::bytea order by position) as hashes,
@@ -141,12 +151,8 @@ export interface SealedEvent {
 }
 
 /** Reads consecutive events of the log in their sealed form. Call `printAsSealed` before. */
-export async function readSealedEvents(
-  trx: Trx,
-  range: Positions,
-  source?: string,
-): Promise<readonly SealedEvent[]> {
-  const rows = await sealedRows(trx, range, source);
+export async function readSealedEvents(trx: Trx, range: SealedEvents): Promise<readonly SealedEvent[]> {
+  const rows = await sealedRows(trx, range);
   return allRows<SealedEvent>(trx)`
     select position::float8, event_id as "eventId", occurred_at as "occurredAt", source,
       message_type as "messageType", record

@@ -4,7 +4,7 @@ import { maintainPartitions } from '../../../src/store/partitions/partitions.ts'
 import { readSlice } from '../../../src/store/events/read-events.ts';
 import { openLog } from '../../../src/store/log/read-log.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
-import { hashEvents, readingSealed } from '../../../src/store/seal/sealed-rows.ts';
+import { hashEvents, readingSealed, SEALED_VERSION } from '../../../src/store/seal/sealed-rows.ts';
 import { useDatabase } from '../../support/use-database.ts';
 import { untilSeen } from '../../support/until-seen.ts';
 
@@ -35,7 +35,7 @@ const insert = (rows: number, at: RawBuilder<unknown>) =>
 
 async function hash(from: number): Promise<void> {
   const { hashes } = await readingSealed(test.db, async (trx) =>
-    hashEvents(trx, { from, to: from + MANY }, Buffer.alloc(16 * MANY)),
+    hashEvents(trx, { from, to: from + MANY, version: SEALED_VERSION }, Buffer.alloc(16 * MANY)),
   );
   expect(hashes.length).toBe(32 * MANY);
 }
