@@ -7,6 +7,7 @@ import { readInstallation } from '../src/store/server/installation.ts';
 import { recountDue } from '../src/store/deliveries/recount-deliveries.ts';
 import { compactArrivals, rollUpArrivals } from '../src/store/counts/roll-up-arrivals.ts';
 import { pruneSeen, rollUpSeen } from '../src/store/counts/roll-up-seen.ts';
+import { knowing } from '../test/support/trust.ts';
 
 /** So often the progress of long work is reported. */
 const REPORT_MS = 10_000;
@@ -35,8 +36,8 @@ export async function finishWork(db: Db, dataDir: string, signal: AbortSignal): 
 }
 
 async function seal(db: Db, dataDir: string, signal: AbortSignal): Promise<void> {
-  const key = await keepLogKey(path.join(dataDir, 'log-key'), (await readInstallation(db)).id);
-  const sealer = createSealer(db, key);
+  const key = await keepLogKey(path.join(dataDir, 'log-key'), (await readInstallation(db)).id, undefined);
+  const sealer = createSealer(db, key, async () => knowing(key));
   // With nothing to wait for, it is done when it says so.
   await repeatWork('steps are sealed', signal, async () => ({
     done: 1,

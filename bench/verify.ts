@@ -19,6 +19,7 @@ import { maintainPartitions } from '../src/store/partitions/partitions.ts';
 import { rollUpArrivals } from '../src/store/counts/roll-up-arrivals.ts';
 import { watchMemory } from './memory.ts';
 import { fill, WORKLOADS } from './workloads.ts';
+import { knowing } from '../test/support/trust.ts';
 
 /*
  * What the log costs when there is much of it: events a second that get their positions and their seal after an outage of
@@ -91,8 +92,8 @@ async function enterLog(db: Db): Promise<void> {
 }
 
 async function seal(db: Db): Promise<void> {
-  const key = await keepLogKey(path.join(dataDir, 'log-key'), (await readInstallation(db)).id);
-  const sealer = createSealer(db, key);
+  const key = await keepLogKey(path.join(dataDir, 'log-key'), (await readInstallation(db)).id, undefined);
+  const sealer = createSealer(db, key, async () => knowing(key));
   // With nothing to wait for, it is done when it says so.
   while ((await sealer.seal()) === 'more');
   await sealer.checkpoint();

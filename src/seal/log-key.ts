@@ -1,33 +1,69 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { isMissingFile } from '../lib/files/durable-file.ts';
+import type { Config } from '../config/config.ts';
+import { unlessMissing } from '../lib/files/durable-file.ts';
 import { UsageError } from '../lib/errors.ts';
-import { generateLogKey, parseLogKey, type LogKey } from './signed-note.ts';
+import { generateLogKey, parseLogKey, parseVerifier, type LogKey, type NoteVerifier } from './signed-note.ts';
 import { makePrivateDirectory } from '../lib/files/private-directory.ts';
 
-/** Reads the key that signs the checkpoints. Undefined if there is none yet. Throws a UsageError if it is damaged. */
-export async function readLogKey(file: string): Promise<LogKey | undefined> {
+/** The file with the keys of the log. */
+export const logKeyFileOf = ({ dataDir, logKeyFile }: Pick<Config, 'dataDir' | 'logKeyFile'>) =>
+  logKeyFile ?? path.join(dataDir, 'log-key');
+
+/** The keys of a log, as its file has them, a line each. */
+export interface LogKeys {
+  /** Signs the checkpoints; undefined on a machine that only verifies. */
+  readonly signing: LogKey | undefined;
+  /** Keys whose signatures count: that of `signing`, and those of before, or of another machine. */
+  readonly verifiers: readonly NoteVerifier[];
+}
+
+/** Reads the keys of the log; none if there is no file. Throws a UsageError if it is damaged. */
+export async function readLogKeys(file: string): Promise<LogKeys> {
   try {
-    return parseLogKey(await readFile(file, 'utf8'));
+    const text = await unlessMissing(readFile(file, 'utf8'), '');
+    const lines = text.split(/\s+/).filter((line) => line !== '');
+    const isPrivate = (line: string) => line.startsWith('PRIVATE+');
+    const [signing, ...others] = lines.filter(isPrivate).map(parseLogKey);
+    if (others.length > 0) throw new TypeError('it has two private keys, and one signs');
+    const publicKeys = lines.filter((line) => !isPrivate(line));
+    const texts = signing === undefined ? publicKeys : [signing.publicText, ...publicKeys];
+    return { signing, verifiers: texts.map((key) => parseVerifier(key)) };
   } catch (error) {
-    if (isMissingFile(error)) return undefined;
-    throw new UsageError(`the key of the log cannot be read from ${file}: see LOG_KEY_FILE`, {
+    throw new UsageError(`the keys of the log cannot be read from ${file}: see LOG_KEY_FILE`, {
       cause: error,
     });
   }
 }
 
-/** Reads the key that signs the checkpoints; the first call makes it, in a file that only its owner may read. */
-export async function keepLogKey(file: string, installation: string): Promise<LogKey> {
-  const kept = await readLogKey(file);
-  if (kept !== undefined) return kept;
+/**
+ * Reads the key that signs the checkpoints. If there is none, this makes it, in a file that only its owner may read, and
+ * keeps the public keys that the file has. `signedWith` is the public key of the latest checkpoint: without a file that
+ * names it, another key is not made, because its signatures would count as those of a stranger.
+ */
+export async function keepLogKey(
+  file: string,
+  installation: string,
+  signedWith: string | undefined,
+): Promise<LogKey> {
+  const { signing, verifiers } = await readLogKeys(file);
+  if (signing !== undefined) return signing;
+  if (signedWith !== undefined && verifiers.length === 0) {
+    throw new UsageError(
+      `The log is signed with a key that is not in ${file}. Copy the file of the machine that has it, or set LOG_KEY_FILE. If the key is lost, write its public key into ${file}, and a new one is made: ${signedWith}`,
+    );
+  }
   await makePrivateDirectory(path.dirname(file));
   const text = generateLogKey(`xiq-sink/${installation}`);
+  const earlier = await unlessMissing(readFile(file, 'utf8'), undefined);
   try {
-    await writeFile(file, `${text}\n`, { mode: 0o600, flag: 'wx' });
+    await writeFile(file, `${text}\n${earlier ?? ''}`, {
+      mode: 0o600,
+      flag: earlier === undefined ? 'wx' : 'w',
+    });
   } catch (error) {
     // Another process has made it meanwhile.
-    const made = await readLogKey(file);
+    const made = (await readLogKeys(file)).signing;
     if (made === undefined) throw error;
     return made;
   }

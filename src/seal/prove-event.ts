@@ -6,6 +6,8 @@ import { readingSealed, readSealedEvents, type SealedEvents } from '../store/sea
 import type { StoredEvent } from '../events/stored-event.ts';
 import { parseCheckpoints } from './checkpoint.ts';
 import { inclusionProof, leafHash, rootOfPath } from './merkle-tree.ts';
+import { compareWithSeen } from './seen-checkpoint.ts';
+import { signerOf, type Trust } from './trust.ts';
 import { entryAt, nodesIn } from './stored-tree.ts';
 
 /** An event, as far as it is needed to find it in the log. */
@@ -33,8 +35,8 @@ class NotProvableError extends Error {
 }
 
 /** Proves that an event is in the tree of the latest checkpoint. Throws a NotProvableError with the reason if it is not. */
-export async function proveEvent(db: Db, event: EventToProve): Promise<EventProof> {
-  const seal = await sealOf(db, event);
+export async function proveEvent(db: Db, event: EventToProve, trust: Trust): Promise<EventProof> {
+  const seal = await sealOf(db, event, trust);
   switch (seal.state) {
     case 'proven':
       return seal.proof;
@@ -49,8 +51,11 @@ export async function proveEvent(db: Db, event: EventToProve): Promise<EventProo
   }
 }
 
-/** Compares the row of an event with the tree of the latest checkpoint. */
-export async function sealOf(db: Db, event: EventToProve): Promise<Seal> {
+/**
+ * Compares the row of an event with the tree of the latest checkpoint, and that with what this machine knows: a tree that is
+ * signed with a key that does not count, or that lacks what was seen here, proves nothing.
+ */
+export async function sealOf(db: Db, event: EventToProve, trust: Trust): Promise<Seal> {
   const position = await positionOf(db, event);
   const sealed = position === undefined ? undefined : await leafOf(db, position);
   const latest = await latestCheckpoint(db);
@@ -64,6 +69,8 @@ export async function sealOf(db: Db, event: EventToProve): Promise<Seal> {
   const entry = await readEntry(db, leaf, { from: position, to: position + 1, version });
   const path = await inclusionProof(nodesIn(db), leaf, size);
   if (!rootOfPath(leafHash(entry), leaf, size, path).equals(root)) return { state: 'altered', leaf };
+  const isForeign = trust.keys.length > 0 && signerOf(note, trust) === undefined;
+  if (isForeign || (await compareWithSeen(db, trust)) !== undefined) return { state: 'altered', leaf };
   const hashes = path.map((hash) => `${hash.toString('base64')}\n`).join('');
   const text = `c2sp.org/tlog-proof@v1\nextra ${entry.toString('base64')}\nindex ${leaf}\n${hashes}\n${note}`;
   return { state: 'proven', proof: { leaf, size, signedAt: latest.madeAt, text } };

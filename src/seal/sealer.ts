@@ -29,6 +29,7 @@ import {
   TILE_WIDTH,
 } from './merkle-tree.ts';
 import type { LogKey } from './signed-note.ts';
+import { signerOf, type Trust } from './trust.ts';
 import { entryAt, nodesIn, SALT_BYTES } from './stored-tree.ts';
 
 /** Events, and changed rows, that one transaction seals. */
@@ -71,10 +72,12 @@ export interface Sealer {
 
 /**
  * Creates a sealer. Any number of processes may have one: one at a time seals. It needs three connections, two of them to
- * hash rows while the third one holds the lock.
+ * hash rows while the third one holds the lock. `trust` is read before each signature: a tree that lacks what this machine
+ * has seen, or whose latest checkpoint is a stranger's, is not signed.
  */
-export function createSealer(db: Db, key: LogKey): Sealer {
+export function createSealer(db: Db, key: LogKey, trust: () => Promise<Trust>): Sealer {
   let lastLogged = Infinity;
+  let signedAt = -Infinity;
   let waitsSince: number | undefined;
   let deliveriesDue = 0;
   const hasher = createHasher(db);
@@ -89,13 +92,18 @@ export function createSealer(db: Db, key: LogKey): Sealer {
   }
 
   const checkpoint = async () => {
-    await whileSealing(db, (trx, { size }) => signHead(trx, size, key));
+    const known = await trust();
+    await whileSealing(db, (trx, { size }) => signHead(trx, size, key, known));
+    signedAt = performance.now();
   };
+  /** A clock that was set back must not keep this process from signing, nor a checkpoint of the future. */
+  const isDue = async (state: SealState) =>
+    performance.now() - signedAt >= CHECKPOINT_MS && isCheckpointDue(db, state);
   return {
     checkpoint,
     async seal() {
       const state = await readSealState(db);
-      if (await isCheckpointDue(db, state)) await checkpoint();
+      if (await isDue(state)) await checkpoint();
       if (state.queued && (await whileSealing(db, sealChanges)) === true) return 'more';
       if (mustWait(state)) return 'done';
       if (performance.now() >= deliveriesDue) {
@@ -110,14 +118,21 @@ export function createSealer(db: Db, key: LogKey): Sealer {
 }
 
 /** Signs the head of the tree. A tree that no longer contains what was signed before is not signed again. */
-async function signHead(trx: Trx, size: number, key: LogKey): Promise<void> {
+async function signHead(trx: Trx, size: number, key: LogKey, trust: Trust): Promise<void> {
   const latest = await latestCheckpoint(trx);
   if (size === (latest?.size ?? 0)) return;
+  if (latest !== undefined && signerOf(latest.note, trust) === undefined) {
+    throw new Error(
+      `the log is not signed: its latest checkpoint is signed with ${latest.publicKey}, a key that LOG_KEY_FILE does not have. If it is one of yours, add it there as a line; if not, the database was changed`,
+    );
+  }
   const nodes = nodesIn(trx);
-  for (const earlier of latest === undefined ? [] : parseCheckpoints(latest.note)) {
+  const stored = latest === undefined ? [] : parseCheckpoints(latest.note);
+  for (const earlier of trust.seen === undefined ? stored : [...stored, trust.seen]) {
     if (size < earlier.size || !(await rootAt(nodes, earlier.size)).equals(earlier.root)) {
+      const where = earlier === trust.seen ? ', which this machine has seen' : '';
       throw new Error(
-        `the seal of the log differs from the checkpoint of ${latest?.madeAt.toISOString()}: run verify to see what was changed`,
+        `the log is not signed: it differs from the checkpoint of ${earlier.time?.toISOString() ?? 'an unknown time'}${where}: run verify to see what was changed`,
       );
     }
   }
@@ -128,7 +143,8 @@ async function signHead(trx: Trx, size: number, key: LogKey): Promise<void> {
 
 async function isCheckpointDue(db: Db, { size }: SealState): Promise<boolean> {
   const latest = await latestCheckpoint(db);
-  return size > (latest?.size ?? 0) && Date.now() - (latest?.madeAt.getTime() ?? 0) >= CHECKPOINT_MS;
+  const age = Date.now() - (latest?.madeAt.getTime() ?? 0);
+  return size > (latest?.size ?? 0) && (age >= CHECKPOINT_MS || age < 0);
 }
 
 /** The events to seal next: new ones, then those of before the log, which enter it from the latest to the earliest. */

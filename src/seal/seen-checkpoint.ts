@@ -1,57 +1,101 @@
-import { readFile, rename, writeFile } from 'node:fs/promises';
-import { isMissingFile } from '../lib/files/durable-file.ts';
+import { rename, writeFile } from 'node:fs/promises';
+import { recordAction, type Operator } from '../store/access/operator-log.ts';
 import type { Db } from '../store/server/database.ts';
 import { readInstallation } from '../store/server/installation.ts';
 import { latestCheckpoint, readSealState } from '../store/seal/seal-log.ts';
 import { countOf, formatCount } from '../lib/text/units.ts';
+import { UsageError } from '../lib/errors.ts';
 import { parseCheckpoints, type Checkpoint } from './checkpoint.ts';
 import { rootAt } from './merkle-tree.ts';
 import { nodesIn } from './stored-tree.ts';
-
-/** The file of the data directory with the latest checkpoint that this installation has seen. */
-export const SEEN_FILE = 'log-checkpoint';
+import { readSeen, signerOf, type Trust } from './trust.ts';
 
 /**
- * Compares the log of the database with the checkpoint in a file, which a restored backup does not change. Resolves with
- * what is wrong, as a sentence; undefined if the log contains what was seen, or if nothing was.
+ * Compares the log of the database with the checkpoint that this machine has seen, which neither a restored backup nor the
+ * owner of the database changes. Resolves with what is wrong, as a sentence; undefined if the log contains what was seen, or
+ * if nothing was.
  */
-export async function compareWithSeen(db: Db, file: string): Promise<string | undefined> {
-  const seen = await readSeen(file);
+export async function compareWithSeen(db: Db, trust: Trust): Promise<string | undefined> {
+  const { seen } = trust;
   if (seen === undefined) return undefined;
   const origin = `xiq-sink/${(await readInstallation(db)).id}`;
-  if (seen.origin !== origin) return `The database is of another installation than ${file}: ${seen.origin}.`;
+  if (seen.origin !== origin)
+    return `The database is of another installation than this machine has seen: ${seen.origin}.`;
   const { size } = await readSealState(db);
-  const until = seen.time?.toISOString() ?? 'an unknown time';
-  if (size < seen.size) {
-    return `The database is older than what this installation has seen: its log has ${formatCount(size)} of ${countOf(seen.size, 'leaf', 'leaves')} that were sealed until ${until}. What was stored in between is missing.`;
+  if (size >= seen.size && (await rootAt(nodesIn(db), seen.size)).equals(seen.root)) return undefined;
+  const until = `that were sealed until ${seen.time?.toISOString() ?? 'an unknown time'}`;
+  if (!(await isAsSigned(db, trust))) {
+    return `The log was made anew: it does not have the ${countOf(seen.size, 'leaf', 'leaves')} ${until}, and no key of this machine has signed what it has instead. The database was changed.`;
   }
-  const root = await rootAt(nodesIn(db), seen.size);
-  if (root.equals(seen.root)) return undefined;
-  return `The database was older than what this installation had seen, and went on: its log is not the one that was sealed until ${until}. What was stored before that time is missing in part.`;
+  if (size < seen.size) {
+    return `The database is older than what this machine has seen: its log has ${formatCount(size)} of ${countOf(seen.size, 'leaf', 'leaves')} ${until}. What was stored in between is missing.`;
+  }
+  return `The database was older than what this machine had seen, and went on: its log does not have the ${countOf(seen.size, 'leaf', 'leaves')} ${until}. What was stored before that time is missing in part.`;
+}
+
+/** Whether the tree is the one of its latest checkpoint, and a key that counts has signed that. */
+async function isAsSigned(db: Db, trust: Trust): Promise<boolean> {
+  const latest = await latestCheckpoint(db);
+  if (latest === undefined) return (await readSealState(db)).size === 0;
+  if (signerOf(latest.note, trust) === undefined) return false;
+  const [checkpoint] = parseCheckpoints(latest.note);
+  const { size } = await readSealState(db);
+  return (
+    checkpoint !== undefined &&
+    checkpoint.size <= size &&
+    (await rootAt(nodesIn(db), checkpoint.size)).equals(checkpoint.root)
+  );
 }
 
 /**
  * Keeps the latest checkpoint in a file, unless the log lacks what is in there: then the file stays, and this resolves with
  * what is wrong.
  */
-export async function keepSeen(db: Db, file: string): Promise<string | undefined> {
+export async function keepSeen(db: Db, file: string, trust: Trust): Promise<string | undefined> {
   const latest = await latestCheckpoint(db);
-  const seen = await readSeen(file);
-  if (latest === undefined && seen === undefined) return undefined;
-  if (latest !== undefined && latest.note === seen?.note) return undefined;
-  const wrong = await compareWithSeen(db, file);
-  if (wrong === undefined && latest !== undefined) {
-    await writeFile(`${file}.new`, latest.note, { mode: 0o600 });
-    await rename(`${file}.new`, file);
+  if (latest === undefined && trust.seen === undefined) return undefined;
+  if (latest !== undefined && latest.note === trust.seen?.note) return undefined;
+  const wrong = await compareWithSeen(db, trust);
+  if (wrong === undefined && latest !== undefined && signerOf(latest.note, trust) !== undefined) {
+    await writeSeen(file, latest.note);
   }
   return wrong;
 }
 
-async function readSeen(file: string): Promise<Checkpoint | undefined> {
-  try {
-    return parseCheckpoints(await readFile(file, 'utf8'))[0];
-  } catch (error) {
-    if (isMissingFile(error)) return undefined;
-    throw new Error(`${file} cannot be read`, { cause: error });
-  }
+async function writeSeen(file: string, note: string): Promise<void> {
+  await writeFile(`${file}.new`, note, { mode: 0o600 });
+  await rename(`${file}.new`, file);
 }
+
+/**
+ * Goes on from a database that lacks what this machine has seen, because a person says why: the checkpoint that was seen stays
+ * beside the file, and the operator log has both. Resolves with the name of the file that was kept. Throws a UsageError if
+ * the database lacks nothing.
+ */
+export async function acceptDatabase(
+  db: Db,
+  file: string,
+  trust: Trust,
+  { operator, reason }: { readonly operator: Operator; readonly reason: string },
+): Promise<string> {
+  const seen = await readSeen(file);
+  const wrong = await compareWithSeen(db, trust);
+  if (seen === undefined || wrong === undefined) {
+    throw new UsageError('There is nothing to accept: the database has all that this machine has seen.');
+  }
+  const latest = await latestCheckpoint(db);
+  const kept = `${file}.${new Date().toISOString().replaceAll(':', '')}`;
+  const details = {
+    reason,
+    wrong,
+    seen: summaryOf(seen),
+    now: latest?.note.split('\n').slice(1, 3).join(' ') ?? '0',
+  };
+  await recordAction(db, { operator, action: 'integrity.accept', subject: undefined, details }, async () => {
+    await rename(file, kept);
+    if (latest !== undefined) await writeSeen(file, latest.note);
+  });
+  return kept;
+}
+
+const summaryOf = ({ size, root }: Checkpoint) => `${size} ${root.toString('base64')}`;

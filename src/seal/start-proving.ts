@@ -1,4 +1,3 @@
-import path from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { OWN_TYPES } from '../events/domain.ts';
@@ -14,12 +13,14 @@ import {
   type Anchor,
 } from './anchors.ts';
 import { createSealer, type Sealer } from './sealer.ts';
-import { keepSeen, SEEN_FILE } from './seen-checkpoint.ts';
+import { keepSeen } from './seen-checkpoint.ts';
+import { readTrust, seenFileOf } from './trust.ts';
 import { verifyNext } from './verify/verify-in-turn.ts';
 import type { Db } from '../store/server/database.ts';
 import { readInstallation } from '../store/server/installation.ts';
 import { repeatInBackground } from '../lib/repeat.ts';
-import { keepLogKey } from './log-key.ts';
+import { keepLogKey, logKeyFileOf } from './log-key.ts';
+import { latestCheckpoint } from '../store/seal/seal-log.ts';
 import { createRecordStore } from '../handlers/store-batch.ts';
 
 interface Proving {
@@ -43,13 +44,13 @@ export function startProving(proving: Proving, started: AsyncDisposableStack): v
 const SEAL_INTERVAL_MS = 2_000;
 
 function startSealing({ db, config, logger }: Proving, started: AsyncDisposableStack): void {
-  const file = config.logKeyFile ?? path.join(config.dataDir, 'log-key');
   let sealer: Sealer | undefined;
   // Storing does not wait for the key, and goes on without one.
   const open = async () => {
-    const key = await keepLogKey(file, (await readInstallation(db)).id);
+    const { id } = await readInstallation(db);
+    const key = await keepLogKey(logKeyFileOf(config), id, (await latestCheckpoint(db))?.publicKey);
     logger.debug({ key: key.publicText }, 'checkpoints of the log are signed with this key');
-    return createSealer(db, key);
+    return createSealer(db, key, () => readTrust(config));
   };
   const work = async () => {
     sealer ??= await open();
@@ -95,10 +96,9 @@ function startAnchoring({ db, config, logger }: Proving, started: AsyncDisposabl
   const events = createEventAnchor(db, logger, config);
   const onFailure = (anchor: string, error: unknown) =>
     logger.warn({ anchor }, `the checkpoint was not kept elsewhere: ${describeError(error)}`);
-  const file = path.join(config.dataDir, SEEN_FILE);
   let told = 0;
   const work = async () => {
-    const wrong = await keepSeen(db, file);
+    const wrong = await keepSeen(db, seenFileOf(config.dataDir), await readTrust(config));
     if (wrong !== undefined && Date.now() - told > REPEAT_MS) {
       told = Date.now();
       logger.error(`${wrong} ${WHAT_TO_DO}`);

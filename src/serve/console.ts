@@ -24,6 +24,7 @@ import { closeLogged } from '../lib/close-logged.ts';
 import { filteredBy, subscriptionsOf } from '../console/console-actions.ts';
 import { overviewOptions, systemOptions, type OverviewParts } from '../console/console-overview.ts';
 import type { LiveSettings } from './live-settings.ts';
+import { readTrust } from '../seal/trust.ts';
 import { VerifyJob } from '../seal/verify/verify-job.ts';
 
 export interface ConsoleNeeds extends OverviewParts {
@@ -42,14 +43,15 @@ export function createConsole(
   const destinations = () => config.destinations;
   const sources = () => config.sources;
   const db = openPartDatabase('the console', 'console', { databaseUrl, logger }, opened);
-  const verifying = new VerifyJob(db, databaseUrl);
+  const trust = () => readTrust(config);
+  const verifying = new VerifyJob(db, databaseUrl, trust);
   opened.defer(closeLogged(logger, 'verification', () => verifying.stop()));
   return {
     db,
     openId: config.openId,
     areas: [
       overviewArea(overviewOptions(config, db, destinations, parts)),
-      eventsArea({ db, isFiltered: filteredBy(destinations) }),
+      eventsArea({ db, trust, isFiltered: filteredBy(destinations) }),
       peopleArea({ db }),
       reportsArea({ db, schedules: () => config.schedules }),
       liveArea({ db }),

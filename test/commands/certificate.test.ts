@@ -19,6 +19,7 @@ import { endOfProgram } from '../support/program.ts';
 import { freely } from '../support/tamper.ts';
 import { untilSeen } from '../support/until-seen.ts';
 import { storeVariedEvents } from '../store/events/varied-events.ts';
+import { knowing } from '../support/trust.ts';
 
 const MONTH = new Date().toISOString().slice(0, 'YYYY-MM'.length);
 
@@ -30,8 +31,12 @@ beforeAll(async () => {
   await storeVariedEvents(test.db);
   await countAll(service);
   await untilSeen(test.db);
-  const key = await keepLogKey(path.join(directory, 'log-key'), (await readInstallation(service)).id);
-  const sealer = createSealer(service, key);
+  const key = await keepLogKey(
+    path.join(directory, 'log-key'),
+    (await readInstallation(service)).id,
+    undefined,
+  );
+  const sealer = createSealer(service, key, async () => knowing(key));
   while ((await sealer.seal()) === 'more');
   await sealer.checkpoint();
 });

@@ -16,16 +16,21 @@ import { endOfProgram, SECRET, startProgram } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { untilSeen } from '../support/until-seen.ts';
 import { storeVariedEvents } from '../store/events/varied-events.ts';
+import { knowing } from '../support/trust.ts';
 
 const test = useDatabase();
 let service: Db;
 const directory = useDirectory();
 beforeAll(async () => {
   service = openDatabase(test.databaseUrl, () => undefined);
-  const key = await keepLogKey(path.join(directory, 'log-key'), (await readInstallation(service)).id);
+  const key = await keepLogKey(
+    path.join(directory, 'log-key'),
+    (await readInstallation(service)).id,
+    undefined,
+  );
   await storeVariedEvents(test.db);
   await untilSeen(test.db);
-  const sealer = createSealer(service, key);
+  const sealer = createSealer(service, key, async () => knowing(key));
   while ((await sealer.seal()) === 'more');
 });
 afterAll(() => service.destroy());

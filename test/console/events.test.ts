@@ -19,16 +19,20 @@ import {
   storeEvents,
 } from './seeded-events.ts';
 import { useConsole } from '../support/use-console.ts';
+import { nothingKnown } from '../support/trust.ts';
 
 const BULK = 10_000;
 
-const admin = useConsole((db) => [eventsArea({ db, isFiltered: (name) => name === 'choosy' })], {
-  logs: true,
-  seed: async (db) => {
-    await seedEvents(db);
-    await seedBulk(db, BULK);
+const admin = useConsole(
+  (db) => [eventsArea({ db, trust: nothingKnown, isFiltered: (name) => name === 'choosy' })],
+  {
+    logs: true,
+    seed: async (db) => {
+      await seedEvents(db);
+      await seedBulk(db, BULK);
+    },
   },
-});
+);
 
 const range = `since=${RANGE.since}&until=${RANGE.until}`;
 

@@ -19,6 +19,7 @@ import { useDirectory } from '../support/use-directory.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { STORED, storeVariedEvents } from '../store/events/varied-events.ts';
 import { integrityForTests } from './integrity/integrity-for-tests.ts';
+import { knowing } from '../support/trust.ts';
 
 /** At once, everything again. */
 const NOW = { intervalSeconds: 0, restSeconds: 0 };
@@ -58,8 +59,12 @@ afterAll(async () => {
 
 async function seal(): Promise<void> {
   await untilSeen(test.db);
-  const key = await keepLogKey(path.join(directory, 'log-key'), (await readInstallation(service)).id);
-  const sealer = createSealer(service, key);
+  const key = await keepLogKey(
+    path.join(directory, 'log-key'),
+    (await readInstallation(service)).id,
+    undefined,
+  );
+  const sealer = createSealer(service, key, async () => knowing(key));
   while ((await sealer.seal()) === 'more');
   await sealer.checkpoint();
 }

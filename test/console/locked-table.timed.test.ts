@@ -8,6 +8,7 @@ import { startAdmin } from '../support/admin.ts';
 import type { RunningAdmin } from '../support/admin.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
+import { nothingKnown } from '../support/trust.ts';
 
 let test: TestDatabase;
 let db: Db;
@@ -16,7 +17,10 @@ let person: Client;
 beforeAll(async () => {
   test = await createTestDatabase();
   db = openLimited('console', test.databaseUrl, () => undefined);
-  admin = await startAdmin([eventsArea({ db, isFiltered: () => false }), operatorLogArea({ db })], db);
+  admin = await startAdmin(
+    [eventsArea({ db, trust: nothingKnown, isFiltered: () => false }), operatorLogArea({ db })],
+    db,
+  );
   person = new Client({ connectionString: test.adminUrl, application_name: 'psql' });
   await person.connect();
 });

@@ -15,6 +15,7 @@ import { readOnlyQuery } from '../../src/store/server/read-only-query.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { useConsole } from '../support/use-console.ts';
 import { storeEvents } from './seeded-events.ts';
+import { nothingKnown } from '../support/trust.ts';
 
 const HOUR = 3_600_000;
 const START = Date.UTC(2026, 0, 20, 8);
@@ -88,7 +89,10 @@ async function seed(db: Db): Promise<void> {
   ]);
 }
 
-const areas = (db: Db) => [eventsArea({ db, isFiltered: () => false }), peopleArea({ db })];
+const areas = (db: Db) => [
+  eventsArea({ db, trust: nothingKnown, isFiltered: () => false }),
+  peopleArea({ db }),
+];
 const admin = useConsole(areas, { logs: true, seed });
 
 const names = z.object({

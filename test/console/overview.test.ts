@@ -20,6 +20,7 @@ import { useConsole } from '../support/use-console.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { untilSeen } from '../support/until-seen.ts';
 import { overviewForTests, systemForTests } from './overview/overview-for-tests.ts';
+import { nothingKnown } from '../support/trust.ts';
 
 const processes = z.object({ items: z.array(processSchema) });
 const found = z.object({ items: z.array(z.unknown()) });
@@ -300,7 +301,10 @@ test('each figure is what the search behind it finds', async () => {
     ...(ann === undefined ? [] : [ann.logins, ann.changes, ann.keys_created, ann.keys_deleted]),
   ];
   expect(figures.length).toBeGreaterThan(10);
-  const searching = await startAdmin([eventsArea({ db: admin.db, isFiltered: () => false })], admin.db);
+  const searching = await startAdmin(
+    [eventsArea({ db: admin.db, trust: nothingKnown, isFiltered: () => false })],
+    admin.db,
+  );
   for (const { q, count } of figures) {
     const query = new URLSearchParams({ ...range, q, limit: '1000' });
     const { items } = found.parse(await searching.get(`/events?${query}`));

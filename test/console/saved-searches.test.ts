@@ -4,11 +4,12 @@ import { z } from 'zod';
 import { eventsArea } from '../../src/console/events/events-area.ts';
 import { addWithToken } from '../support/accounts.ts';
 import { useConsole } from '../support/use-console.ts';
+import { nothingKnown } from '../support/trust.ts';
 
 type Person = 'ada' | 'bea' | 'amy' | 'tom';
 
 const tokens = new Map<Person, string>();
-const admin = useConsole((db) => [eventsArea({ db, isFiltered: () => false })], {
+const admin = useConsole((db) => [eventsArea({ db, trust: nothingKnown, isFiltered: () => false })], {
   token: 'the-admin-token-0123456789',
   seed: async (db) => {
     const scopes = { ada: undefined, bea: undefined, amy: ['amber'], tom: ['amber', 'birch'] } as const;

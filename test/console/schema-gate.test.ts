@@ -9,6 +9,7 @@ import { ask, formOf } from '../support/ask.ts';
 import { createOwnedDatabase } from '../support/database.ts';
 import type { OwnedDatabase } from '../support/database.ts';
 import { overviewForTests } from './overview/overview-for-tests.ts';
+import { nothingKnown } from '../support/trust.ts';
 
 const TOKEN = 'admin-token-of-the-schema-test';
 const Authorization = `Bearer ${TOKEN}`;
@@ -18,7 +19,10 @@ describe('the console on a database without tables', () => {
   let admin: RunningAdmin;
   beforeAll(async () => {
     database = await createOwnedDatabase();
-    const areas = [overviewForTests(database.db), eventsArea({ db: database.db, isFiltered: () => false })];
+    const areas = [
+      overviewForTests(database.db),
+      eventsArea({ db: database.db, trust: nothingKnown, isFiltered: () => false }),
+    ];
     admin = await startAdmin(areas, database.db, { token: TOKEN });
   });
   afterAll(async () => {

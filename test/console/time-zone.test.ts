@@ -6,6 +6,7 @@ import { eventsArea } from '../../src/console/events/events-area.ts';
 import { isoIn, parseTime } from '../../src/lib/text/parse-time.ts';
 import { useConsole } from '../support/use-console.ts';
 import { RANGE, seedEvents } from './seeded-events.ts';
+import { nothingKnown } from '../support/trust.ts';
 
 const ZONES = [
   'UTC',
@@ -83,7 +84,9 @@ function isFarFromChange(instant: Date, zone: string): boolean {
 }
 
 describe('pages in the time zone of the reader', () => {
-  const admin = useConsole((db) => [eventsArea({ db, isFiltered: () => false })], { seed: seedEvents });
+  const admin = useConsole((db) => [eventsArea({ db, trust: nothingKnown, isFiltered: () => false })], {
+    seed: seedEvents,
+  });
 
   const pageIn = (zone: string, path: string) =>
     fetch(`${admin.url}${path}`, {

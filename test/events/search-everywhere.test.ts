@@ -15,6 +15,7 @@ import { isRuleAlert, type StoredEvent } from '../../src/events/stored-event.ts'
 import { startAdmin, type RunningAdmin } from '../support/admin.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { POOL, STORED, storeVariedEvents } from '../store/events/varied-events.ts';
+import { nothingKnown } from '../support/trust.ts';
 
 /** One of each key and form. Each finds some events, and not all. */
 const LINES = [
@@ -57,7 +58,10 @@ beforeAll(async () => {
   test = await createTestDatabase();
   await storeVariedEvents(test.db);
   all = await searchEvents(test.db, ALL_SOURCES, {}, { limit: STORED });
-  admin = await startAdmin([eventsArea({ db: test.db, isFiltered: () => false })], test.db);
+  admin = await startAdmin(
+    [eventsArea({ db: test.db, trust: nothingKnown, isFiltered: () => false })],
+    test.db,
+  );
 });
 afterEach(() => vi.restoreAllMocks());
 afterAll(async () => {

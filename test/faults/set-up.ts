@@ -81,6 +81,7 @@ export async function openSetUp(name: SetUpName, needs: Needs, signal: AbortSign
     DATABASE_URL: postgres.url(postgresProxy?.port),
     ...(redis && { REDIS_URL: `redis://127.0.0.1:${redisProxy?.port ?? redis.port}` }),
     WEBHOOK_SECRET: SECRET,
+    LOG_KEY_FILE: path.join(directory, 'log-key'),
     ...(needs.fakeClock === undefined ? {} : fakeClockSettings(needs.fakeClock, clockFile)),
     ...needs.settings,
   };

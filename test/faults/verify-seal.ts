@@ -4,6 +4,7 @@ import type { VerifyFinding } from '../../src/seal/verify/finding.ts';
 import { verifyLog } from '../../src/seal/verify/verify-log.ts';
 import { openDatabase, type Db } from '../../src/store/server/database.ts';
 import { readSealState } from '../../src/store/seal/seal-log.ts';
+import { nothingKnown } from '../support/trust.ts';
 
 /** What verifying the log came to. */
 export interface SealVerdict {
@@ -33,7 +34,12 @@ export async function verifySeal(
     }
     const findings: string[] = [];
     const onFinding = ({ state, subject }: VerifyFinding) => findings.push(`${state} ${subject}`);
-    const { intact } = await verifyLog(db, { anchors: [] }, onFinding, () => undefined);
+    const { intact } = await verifyLog(
+      db,
+      { anchors: [], trust: await nothingKnown() },
+      onFinding,
+      () => undefined,
+    );
     return { intact, unsealed, findings };
   } finally {
     await db.destroy();

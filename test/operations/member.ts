@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { freePort } from '../support/free-port.ts';
 import { PROGRAM, startProgramAt } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
@@ -46,7 +47,13 @@ export async function createMember(
     async start(program = PROGRAM) {
       running = await startProgramAt(
         program,
-        { ...settings, DATA_DIR: dataDir, PORT: String(port) },
+        // Processes that store in one database sign with one key.
+        {
+          ...settings,
+          DATA_DIR: dataDir,
+          LOG_KEY_FILE: path.join(dataDir, '..', 'log-key'),
+          PORT: String(port),
+        },
         '--role',
         role,
       );

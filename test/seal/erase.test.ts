@@ -24,6 +24,7 @@ import { freely } from '../support/tamper.ts';
 import { STORED, storeVariedEvents } from '../store/events/varied-events.ts';
 import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
 import { useDatabase } from '../support/use-database.ts';
+import { nothingKnown } from '../support/trust.ts';
 
 const grounds = { operator: 'jane', reason: 'request 17 of the data protection officer' };
 
@@ -117,9 +118,10 @@ describe('an erasure', () => {
       createHash('sha256').update(withZero(salt)).update(known).digest('hex'),
     );
     expect(hashes.some((hash) => after.includes(hash))).toBe(true);
-    expect((await proveEvent(test.service, await eventToProve(neighbour?.eventId ?? ''))).text).toContain(
-      'tlog-proof',
-    );
+    expect(
+      (await proveEvent(test.service, await eventToProve(neighbour?.eventId ?? ''), await nothingKnown()))
+        .text,
+    ).toContain('tlog-proof');
   });
 
   it('deletes what quarantine and the operator log have of a person, with what was sealed of it', async () => {

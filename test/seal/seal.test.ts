@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { parseCheckpoints } from '../../src/seal/checkpoint.ts';
 import { proveEvent, sealOf } from '../../src/seal/prove-event.ts';
 import { isSignedBy, parseVerifier } from '../../src/seal/signed-note.ts';
-import { readLogKey } from '../../src/seal/log-key.ts';
+import { readLogKeys } from '../../src/seal/log-key.ts';
 import { openDatabase } from '../../src/store/server/database.ts';
 import { readSealState } from '../../src/store/seal/seal-log.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
@@ -19,6 +19,7 @@ import { STORED, storeVariedEvents } from '../store/events/varied-events.ts';
 import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { insertAudits } from '../support/stored-rows.ts';
+import { knowing } from '../support/trust.ts';
 
 const test = useDatabase();
 let log: SealedLog;
@@ -71,9 +72,9 @@ describe('the seal', () => {
 
   it('signs with a key that only its owner may read, and that stays', async () => {
     expect((await stat(log.keyFile)).mode & 0o777).toBe(0o600);
-    expect((await readLogKey(log.keyFile))?.publicText).toBe(log.key.publicText);
+    expect((await readLogKeys(log.keyFile)).signing?.publicText).toBe(log.key.publicText);
     await writeFile(path.join(log.directory, 'damaged'), 'PRIVATE+KEY+x');
-    await expect(readLogKey(path.join(log.directory, 'damaged'))).rejects.toThrow('LOG_KEY_FILE');
+    await expect(readLogKeys(path.join(log.directory, 'damaged'))).rejects.toThrow('LOG_KEY_FILE');
   });
 
   it('keeps salts from the role that may only read', async () => {
@@ -101,7 +102,11 @@ describe('the seal', () => {
     const other = new URL(test.databaseUrl);
     other.searchParams.set('options', '-c timezone=Asia/Tokyo -c datestyle=german -c extra_float_digits=-3');
     const db = openDatabase(other.href, () => undefined);
-    const { summary, findings } = await (await openSealedLog(db)).verify();
+    const { summary, findings } = await (
+      await openSealedLog(db)
+    ).verify({
+      trust: knowing(log.key),
+    });
     expect(findings).toEqual([]);
     expect(summary.intact).toBe(STORED);
     await db.destroy();
@@ -229,10 +234,13 @@ describe('verify', () => {
 describe('prove', () => {
   it('proves an event, and says so of one that was changed', async () => {
     const events = await searchEvents(test.service, ALL_SOURCES, {}, { limit: 30 });
-    for (const event of events) expect((await proveEvent(test.service, event)).size).toBe(STORED);
+    for (const event of events)
+      expect((await proveEvent(test.service, event, knowing(log.key))).size).toBe(STORED);
     const [first] = events;
     if (first === undefined) throw new Error('there is none');
-    expect(await sealOf(test.service, { ...first, receivedAt: '2000-01-01T00:00:00.000Z' })).toEqual({
+    expect(
+      await sealOf(test.service, { ...first, receivedAt: '2000-01-01T00:00:00.000Z' }, knowing(log.key)),
+    ).toEqual({
       state: 'waiting',
     });
     const { rows } = await sql<{ id: string }>`select ${oneAudit} as id`.execute(test.db);
@@ -244,7 +252,7 @@ describe('prove', () => {
     );
     const changed = audit.find(({ eventId }) => eventId === rows[0]?.id) ?? audit[0];
     await tampered(sql`update audit_events set code = 1 where event_id = ${oneAudit}`, async () => {
-      const proving = audit.map((event) => proveEvent(test.service, event).catch(String));
+      const proving = audit.map((event) => proveEvent(test.service, event, knowing(log.key)).catch(String));
       const refused = (await Promise.all(proving)).filter((result) => typeof result === 'string');
       expect(refused).toEqual([expect.stringMatching(`${changed?.eventId} is not what was sealed`)]);
     });

@@ -7,6 +7,8 @@ import { recordEnded } from '../../src/store/access/operator-log.ts';
 import { unguarded } from '../support/database.ts';
 import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
 import { useDatabase } from '../support/use-database.ts';
+import { knowing } from '../support/trust.ts';
+import { readSeen } from '../../src/seal/trust.ts';
 
 const test = useDatabase();
 let log: SealedLog;
@@ -15,6 +17,8 @@ beforeAll(async () => {
   log = await openSealedLog(test.service);
   seen = path.join(log.directory, 'log-checkpoint');
 });
+
+const trust = async () => ({ ...knowing(log.key), seen: await readSeen(seen) });
 
 async function seal(leaves: number): Promise<void> {
   for (let n = 0; n < leaves; n += 1) {
@@ -25,26 +29,30 @@ async function seal(leaves: number): Promise<void> {
 
 it('a log that is as it was seen, or has grown, is right; one that lacks leaves or has others is not', async () => {
   await seal(3);
-  expect(await keepSeen(test.service, seen)).toBeUndefined();
-  expect(await compareWithSeen(test.service, seen)).toBeUndefined();
+  expect(await keepSeen(test.service, seen, await trust())).toBeUndefined();
+  expect(await compareWithSeen(test.service, await trust())).toBeUndefined();
   const three = await readFile(seen, 'utf8');
 
   await seal(2);
-  expect(await compareWithSeen(test.service, seen)).toBeUndefined();
-  expect(await keepSeen(test.service, seen)).toBeUndefined();
+  expect(await compareWithSeen(test.service, await trust())).toBeUndefined();
+  expect(await keepSeen(test.service, seen, await trust())).toBeUndefined();
   const five = await readFile(seen, 'utf8');
   expect(five).not.toBe(three);
 
+  await writeFile(seen, five.replace(log.key.name, 'xiq-sink/of another'));
+  expect(await keepSeen(test.service, seen, await trust())).toContain('of another installation');
+  await writeFile(seen, five.replace(/\n\d+\n/, '\n6\n'));
+  expect(await compareWithSeen(test.service, await trust())).toContain('its log has 5 of 6 leaves');
+  expect(await keepSeen(test.service, seen, await trust())).toContain('its log has 5 of 6 leaves');
+  expect(await readFile(seen, 'utf8')).toContain('\n6\n');
+  await writeFile(seen, five.replace(/\n5\n..../, '\n5\nAAAA'));
+  expect(await compareWithSeen(test.service, await trust())).toContain('The database was older');
+
+  await writeFile(seen, five);
   await unguarded(test.db, (trx) =>
     sql`update log_hashes set hashes = overlay(hashes placing '\\x00'::bytea from 5) where level = 0`.execute(
       trx,
     ),
   );
-  expect(await compareWithSeen(test.service, seen)).toContain('its log is not the one that was sealed');
-  await writeFile(seen, five.replace(log.key.name, 'xiq-sink/of another'));
-  expect(await keepSeen(test.service, seen)).toContain('of another installation');
-  await writeFile(seen, five.replace(/\n\d+\n/, '\n6\n'));
-  expect(await compareWithSeen(test.service, seen)).toContain('its log has 5 of 6 leaves');
-  expect(await keepSeen(test.service, seen)).toContain('its log has 5 of 6 leaves');
-  expect(await readFile(seen, 'utf8')).toContain('\n6\n');
+  expect(await compareWithSeen(test.service, await trust())).toContain('The log was made anew');
 });

@@ -10,6 +10,7 @@ import type { Db } from '../../src/store/server/database.ts';
 import { readInstallation } from '../../src/store/server/installation.ts';
 import { temporaryDirectory } from './program.ts';
 import { untilSeen } from './until-seen.ts';
+import { knowing } from './trust.ts';
 
 /** The log of a database, with a key in a directory of its own. */
 export interface SealedLog {
@@ -34,8 +35,9 @@ export async function openSealedLog(
 ): Promise<SealedLog> {
   const directory = await temporaryDirectory();
   const keyFile = path.join(directory, 'log-key');
-  const key = await keepLogKey(keyFile, (await readInstallation(service)).id);
-  const sealer = () => createSealer(service, key);
+  const key = await keepLogKey(keyFile, (await readInstallation(service)).id, undefined);
+  const trust = knowing(key);
+  const sealer = () => createSealer(service, key, async () => trust);
   return {
     directory,
     keyFile,
@@ -52,7 +54,7 @@ export async function openSealedLog(
       const findings: VerifyFinding[] = [];
       const summary = await verifyLog(
         service,
-        { anchors: anchors(), ...options },
+        { anchors: anchors(), trust, ...options },
         (finding) => findings.push(finding),
         () => undefined,
       );

@@ -1,7 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { certificateDocument } from '../../console/certificate/certificate-page.ts';
 import { readCertificate, type CertificateRange } from '../../store/seal/certificate.ts';
-import { verifyLog } from '../../seal/verify/verify-log.ts';
+import { isProven, verifyLog } from '../../seal/verify/verify-log.ts';
+import type { Trust } from '../../seal/trust.ts';
 import type { Db } from '../../store/server/database.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
 import { readSealState } from '../../store/seal/seal-log.ts';
@@ -12,6 +13,7 @@ import { recordCommand } from '../shared/record.ts';
 /** `certificate`: compares the rows of a month, and writes what is proven of them. Resolves with whether all are as sealed. */
 export async function makeCertificate(
   db: Db,
+  trust: Trust,
   range: CertificateRange,
   file: string | undefined,
   asJson: boolean,
@@ -24,11 +26,11 @@ export async function makeCertificate(
     () =>
       verifyLog(
         db,
-        { ...range, anchors: [] },
+        { ...range, anchors: [], trust },
         () => undefined,
         (done) => progress.show(done),
       ),
-    ({ altered, missing, inserted }) => ({ altered, missing, inserted }),
+    ({ altered, missing, inserted, doubts }) => ({ altered, missing, inserted, doubts }),
   );
   progress.clear();
   const scope = source === undefined ? ALL_SOURCES : [source];
@@ -37,5 +39,6 @@ export async function makeCertificate(
   if (file === undefined) print(text);
   else await writeFile(file, `${text}\n`);
   if (file !== undefined) note(`${file} written. A browser prints it, or makes a PDF of it.`);
-  return summary.altered + summary.missing + summary.inserted === 0;
+  for (const doubt of summary.doubts) note(doubt);
+  return isProven(summary);
 }

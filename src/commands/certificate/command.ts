@@ -24,8 +24,15 @@ export function defineCertificate(program: Command, settings: Settings): void {
     )
     .action(async ({ month: range, source, out, json }) => {
       const { makeCertificate } = await import('./certificate.ts');
-      await runOnStore(settings, async ({ db }) => {
-        const isIntact = await makeCertificate(db, { ...range, source }, out, json === true);
+      const { readTrust } = await import('../../seal/trust.ts');
+      await runOnStore(settings, async ({ db }, config) => {
+        const isIntact = await makeCertificate(
+          db,
+          await readTrust(config),
+          { ...range, source },
+          out,
+          json === true,
+        );
         if (!isIntact) process.exitCode = FAILED;
       });
     });

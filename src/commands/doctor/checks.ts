@@ -73,7 +73,7 @@ export function checksOf(config: ServiceConfig, access: DatabaseAccess, isFull: 
       whenLate: conservationLate(),
       run: () => checkConservation(access, isFull),
     },
-    { name: 'seal', needs: ['migrations'], run: () => checkSeal(access, config.dataDir) },
+    { name: 'seal', needs: ['migrations'], run: () => checkSeal(access, config) },
     { name: 'partitions', needs: ['migrations'], run: () => checkPartitions(access, config) },
     { name: 'locks', needs: ['migrations'], run: () => checkLocks(access, config) },
     { name: 'retention', needs: ['migrations'], run: () => checkRetention(access, config) },

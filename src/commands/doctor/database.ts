@@ -14,8 +14,8 @@ import { countOf, formatBytes } from '../../lib/text/units.ts';
 import { fail, ok, warn, type Finding, LIMIT_MS } from './check.ts';
 import { hasCluster, openCluster } from '../../embedded/cluster.ts';
 import { locateDatabase } from '../../serve/open-store.ts';
-import path from 'node:path';
-import { compareWithSeen, SEEN_FILE } from '../../seal/seen-checkpoint.ts';
+import { compareWithSeen } from '../../seal/seen-checkpoint.ts';
+import { readTrust, signerOf } from '../../seal/trust.ts';
 import { statusOfSeal, type SealWord } from '../../observe/status.ts';
 import { readSealFacts } from '../../store/seal/verifications.ts';
 
@@ -217,11 +217,26 @@ export function createDatabaseAccess(config: Config, limitMs = LIMIT_MS) {
 }
 
 /** Checks that the log is sealed, and that it contains what was seen, and that the places outside of the database have its checkpoints. */
-export async function checkSeal(access: DatabaseAccess, dataDir: string): Promise<Finding> {
+export async function checkSeal(
+  access: DatabaseAccess,
+  config: Pick<Config, 'dataDir' | 'logKeyFile'>,
+): Promise<Finding> {
   const { db } = access.opened();
-  const wrong = await compareWithSeen(db, path.join(dataDir, SEEN_FILE));
-  if (wrong !== undefined) return fail(wrong, 'see "An older database" in docs/backup.md');
+  const trust = await readTrust(config);
+  const wrong = await compareWithSeen(db, trust);
+  if (wrong !== undefined)
+    return fail(wrong, 'see "A database that lacks what was seen" in docs/integrity.md');
   const facts = await readSealFacts(db);
+  if (
+    facts.checkpoint !== undefined &&
+    trust.keys.length > 0 &&
+    signerOf(facts.checkpoint.note, trust) === undefined
+  ) {
+    return fail(
+      `the latest checkpoint is signed with a key that LOG_KEY_FILE does not have: ${facts.checkpoint.publicKey}`,
+      'see "Another key" in docs/integrity.md',
+    );
+  }
   const { level, word, what } = statusOfSeal(facts, new Date());
   const { checkpoint } = facts;
   const told =

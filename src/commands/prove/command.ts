@@ -15,6 +15,7 @@ export function defineProve(program: Command, settings: Settings): void {
     )
     .action(async (id, { output = `${id}.tlog-proof` }) => {
       const { prove } = await import('./prove.ts');
-      await runOnStore(settings, ({ db }) => prove(db, id, output));
+      const { readTrust } = await import('../../seal/trust.ts');
+      await runOnStore(settings, async ({ db }, config) => prove(db, await readTrust(config), id, output));
     });
 }

@@ -21,25 +21,34 @@ export function defineVerify(program: Command, settings: Settings): void {
       'files or https addresses with checkpoints that were kept elsewhere',
     )
     .option('--full', 'compute the hashes in this program, not in the database')
+    .option(
+      '--accept <reason>',
+      'go on from a database that lacks what this machine has seen, such as an older backup; recorded in the operator log',
+    )
     .option('--json', 'print one JSON object per finding, then one with the counts')
     .addHelpText(
       'after',
-      '\nExits with 1 if a row, a count, or the tree was altered, or if something is missing or was inserted.',
+      '\nExits with 1 if a row, a count, or the tree was altered, if something is missing or was inserted, or if something is not proven.',
     )
-    .action(async (directory, { json, full, against = [], ...options }) => {
+    .action(async (directory, { json, full, accept, against = [], ...options }) => {
       const range = withRange(options);
-      const { verify, verifyExported } = await import('./verify.ts');
+      const { acceptSeen, verify, verifyExported } = await import('./verify.ts');
+      const { readTrust } = await import('../../seal/trust.ts');
       if (directory !== undefined) {
-        if (full === true || [range.since, range.until, range.source].some((value) => value !== undefined)) {
+        if (
+          full === true ||
+          [range.since, range.until, range.source, accept].some((value) => value !== undefined)
+        ) {
           throw new UsageError(
-            'A directory is verified whole. Leave out --since, --until, --source and --full.',
+            'A directory is verified whole. Leave out --since, --until, --source, --full and --accept.',
           );
         }
         if (!(await verifyExported(directory, against, json === true))) process.exitCode = FAILED;
         return;
       }
-      await runOnStore(settings, async ({ db }) => {
-        const chosen = { ...range, isFull: full === true, against };
+      await runOnStore(settings, async ({ db }, config) => {
+        if (accept !== undefined) await acceptSeen(db, config, accept);
+        const chosen = { ...range, isFull: full === true, against, trust: await readTrust(config) };
         if (!(await verify(db, chosen, json === true))) process.exitCode = FAILED;
       });
     });

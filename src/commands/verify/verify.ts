@@ -4,12 +4,16 @@ import { revealOnLine } from '../../lib/text/hidden-characters.ts';
 import { findCheckpoints, parseCheckpoints, type Checkpoint } from '../../seal/checkpoint.ts';
 import type { VerifyFinding } from '../../seal/verify/finding.ts';
 import { verifyFolder, type FolderSummary } from '../../seal/verify/verify-folder.ts';
-import { verifyLog, type VerifyOptions, type VerifySummary } from '../../seal/verify/verify-log.ts';
+import { isProven, verifyLog, type VerifyOptions, type VerifySummary } from '../../seal/verify/verify-log.ts';
 import type { Db } from '../../store/server/database.ts';
 import { readInstallation } from '../../store/server/installation.ts';
 import { readSealState } from '../../store/seal/seal-log.ts';
 import { countOf, formatCount } from '../../lib/text/units.ts';
-import { print, printJsonLine } from '../shared/output.ts';
+import { commandOperator } from '../shared/process.ts';
+import { note, print, printJsonLine } from '../shared/output.ts';
+import type { Config } from '../../config/config.ts';
+import { acceptDatabase } from '../../seal/seen-checkpoint.ts';
+import { readTrust, seenFileOf } from '../../seal/trust.ts';
 import { createProgress, type Progress } from '../shared/progress.ts';
 
 /** What to verify, and the files or addresses of checkpoints that were kept elsewhere. */
@@ -30,7 +34,21 @@ export async function verify(db: Db, { against, ...options }: Chosen, asJson: bo
   progress.clear();
   if (asJson) printJsonLine(summary);
   else printSummary(summary, anchors.length);
-  return summary.altered + summary.missing + summary.inserted === 0;
+  return isProven(summary);
+}
+
+/** `verify --accept`: goes on from a database that lacks what this machine has seen. */
+export async function acceptSeen(
+  db: Db,
+  config: Pick<Config, 'dataDir' | 'logKeyFile'>,
+  reason: string,
+): Promise<void> {
+  const operator = commandOperator();
+  const kept = await acceptDatabase(db, seenFileOf(config.dataDir), await readTrust(config), {
+    operator,
+    reason,
+  });
+  note(`Accepted: the operator log has the reason. The checkpoint that was seen before stays in ${kept}.`);
 }
 
 /** `verify DIRECTORY`: the same of an exported proof, without a database. */
@@ -123,6 +141,13 @@ function printSummary(summary: VerifySummary, anchors: number): void {
   print(
     `The tree has ${countOf(size, 'leaf', 'leaves')} and agrees with ${countOf(summary.checkpoints, 'checkpoint')}${since}.`,
   );
+  const [first, ...changes] = summary.signedWith;
+  if (first !== undefined) print(`They are signed with ${revealOnLine(first.publicKey)}.`);
+  for (const { publicKey, since: from } of changes) {
+    print(
+      `Since ${from?.toISOString() ?? 'an unknown time'}, they are signed with ${revealOnLine(publicKey)}.`,
+    );
+  }
   if (summary.timestamps > 0) {
     print(`It agrees with ${countOf(summary.timestamps, 'time-stamp')}, whose signatures openssl checks.`);
   }
@@ -135,4 +160,5 @@ function printSummary(summary: VerifySummary, anchors: number): void {
       'No checkpoint that was kept elsewhere was given (--against): whoever has the signing key could have made it all anew.',
     );
   }
+  for (const doubt of summary.doubts) print(`NOT PROVEN: ${doubt}`);
 }

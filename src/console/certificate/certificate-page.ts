@@ -107,11 +107,12 @@ function verifiedOf({ leaves, altered, missing, since }: NonNullable<Certificate
 }
 
 function verificationOf(summary: NonNullable<Certificate['verification']>): Content {
-  const { intact, expired, erased, altered, missing, inserted, notSealedYet } = summary;
-  return html`${altered + missing + inserted > 0 ? badge('bad', 'changed') : badge('good', 'as sealed')}${' '}
+  const { intact, expired, erased, altered, missing, inserted, notSealedYet, doubts } = summary;
+  const sealed = doubts.length > 0 ? badge('bad', 'not proven') : badge('good', 'as sealed');
+  return html`${altered + missing + inserted > 0 ? badge('bad', 'changed') : sealed}${' '}
   ${formatCount(intact)} intact, ${formatCount(expired)} expired, ${formatCount(erased)} erased lawfully,
   ${formatCount(altered)} altered, ${formatCount(missing)} missing, ${formatCount(inserted)} inserted,
-  ${formatCount(notSealedYet)} not sealed yet`;
+  ${formatCount(notSealedYet)} not sealed yet. ${doubts.join(' ')}`;
 }
 
 function checkpointOf({ checkpoint, isWhole, anchors, stampedAt }: Certificate): Content {

@@ -7,6 +7,7 @@ import { deliverySchema } from '../deliveries/read-deliveries.ts';
 import { HttpError } from '../../lib/errors.ts';
 import { sentenceOfEvent, titleOfEvent } from '../../events/event-words.ts';
 import { sealOf, type Seal } from '../../seal/prove-event.ts';
+import type { Trust } from '../../seal/trust.ts';
 import type { Db } from '../../store/server/database.ts';
 import { withNames } from '../../store/reconcile/inventory.ts';
 import { forwardingOf, type EventForwarding } from '../../store/destinations/rejected-events.ts';
@@ -143,16 +144,23 @@ export const exportSchema = z
 /** Whether the filter of a configured destination leaves an event out. */
 export type IsFiltered = (destination: string, event: StoredEvent) => boolean;
 
+/** What the page of an event needs. */
+export interface EventDetailNeeds {
+  readonly db: Db;
+  readonly isFiltered: IsFiltered;
+  /** What this machine knows of the log. */
+  readonly trust: () => Promise<Trust>;
+}
+
 /**
  * Reads one event with the names of its time, its delivery and its forwarding, for the API. Throws HttpError 404 if it is
  * not stored.
  */
 export async function describeEvent(
-  db: Db,
+  { db, isFiltered, trust }: EventDetailNeeds,
   scope: Scope,
   eventId: string,
   occurredAt: Date | undefined,
-  isFiltered: IsFiltered,
 ): Promise<z.input<typeof eventDetailSchema>> {
   const event = await findEvent(db, scope, eventId, occurredAt);
   if (event === undefined) {
@@ -165,7 +173,7 @@ export async function describeEvent(
   const [delivery, forwarding, seal, [named = event]] = await Promise.all([
     findDelivery(db, scope, event.deliveryId),
     forwardingOf(db, event),
-    sealOf(db, event),
+    trust().then((known) => sealOf(db, event, known)),
     withNames(db, scope, [event]),
   ]);
   return {

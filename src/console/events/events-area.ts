@@ -19,7 +19,7 @@ import {
 } from './conditions.ts';
 import {
   describeEvent,
-  type IsFiltered,
+  type EventDetailNeeds,
   eventDetailSchema,
   eventSchema,
   facetSchema,
@@ -31,7 +31,7 @@ import { exportRoutes } from './exports.ts';
 import { savedSearchRoutes } from './saved-searches.ts';
 import { renderSearch } from './search-page.ts';
 
-export function eventsArea({ db, isFiltered }: { readonly db: Db; readonly isFiltered: IsFiltered }): Area {
+export function eventsArea({ db, isFiltered, trust }: EventDetailNeeds): Area {
   return {
     tag: 'events',
     routes: [
@@ -40,7 +40,7 @@ export function eventsArea({ db, isFiltered }: { readonly db: Db; readonly isFil
       facetsRoute(db),
       ...exportRoutes(db),
       ...savedSearchRoutes(db),
-      oneEventRoute(db, isFiltered),
+      oneEventRoute({ db, isFiltered, trust }),
     ],
     pages: [
       {
@@ -58,7 +58,7 @@ export function eventsArea({ db, isFiltered }: { readonly db: Db; readonly isFil
         ...VIEW,
         async render(request, { scope }) {
           const { path, query } = parseInput(shownEvent, request);
-          const detail = await describeEvent(db, scope, path.event_id, query.at, isFiltered);
+          const detail = await describeEvent({ db, isFiltered, trust }, scope, path.event_id, query.at);
           return {
             title: `Event of ${detail.event.occurred_at.slice(0, 19).replace('T', ' ')}`,
             kind: 'dense',
@@ -144,12 +144,12 @@ function rangeFilterOf(conditions: Conditions): RangeFilter {
   return { ...filterOf(conditions), since, until };
 }
 
-const oneEventRoute = (db: Db, isFiltered: IsFiltered) =>
+const oneEventRoute = (needs: EventDetailNeeds) =>
   jsonRoute({
     route: 'GET /events/{event_id}',
     summary: 'get one event with its delivery and its forwarding',
     ...VIEW,
     input: oneEvent,
     answer: eventDetailSchema,
-    work: ({ path, query }, { scope }) => describeEvent(db, scope, path.event_id, query.at, isFiltered),
+    work: ({ path, query }, { scope }) => describeEvent(needs, scope, path.event_id, query.at),
   });

@@ -57,6 +57,7 @@ const WORDS: Readonly<Record<OperatorActionName, string>> = {
   'events.backfill': 'fetched missing events from the cloud',
   'events.erase': 'erased events',
   'certificate.make': 'made a certificate',
+  'integrity.accept': 'went on from a database that lacks what was seen',
   'integrity.verify': 'verified the stored rows',
   'sql.query': 'ran an SQL statement',
   'report.send': 'sent a scheduled report',

@@ -12,6 +12,7 @@ export interface VerifyFinding {
     | StatementKind
     | 'leaves'
     | 'checkpoint'
+    | 'seen checkpoint'
     | 'time-stamp'
     | 'anchor'
     | 'file';

@@ -3,6 +3,7 @@ import { recordAction, type Operator } from '../../store/access/operator-log.ts'
 import { readSealState } from '../../store/seal/seal-log.ts';
 import { withDatabase, type Db } from '../../store/server/database.ts';
 import { isDifference, type VerifyFinding } from './finding.ts';
+import type { Trust } from '../trust.ts';
 import { verifyLog, type VerifySummary } from './verify-log.ts';
 
 /** The events and deliveries to verify: the rest is always verified whole. */
@@ -33,13 +34,15 @@ const FINDINGS = 100;
 export class VerifyJob {
   readonly #db: Db;
   readonly #databaseUrl: string;
+  readonly #trust: () => Promise<Trust>;
   #run: VerificationRun | undefined;
   #running: Promise<unknown> = Promise.resolve();
   #isStopping = false;
 
-  constructor(db: Db, databaseUrl: string) {
+  constructor(db: Db, databaseUrl: string, trust: () => Promise<Trust>) {
     this.#db = db;
     this.#databaseUrl = databaseUrl;
+    this.#trust = trust;
   }
 
   /** The one that runs, or the last one; undefined if none was started in this process. */
@@ -92,8 +95,8 @@ export class VerifyJob {
       if (this.#isStopping) throw new Error('the process stopped');
       this.#update({ leavesDone });
     };
-    return withDatabase(this.#databaseUrl, (own) =>
-      verifyLog(own, { ...range, anchors: [] }, onFinding, onLeaves),
+    return withDatabase(this.#databaseUrl, async (own) =>
+      verifyLog(own, { ...range, anchors: [], trust: await this.#trust() }, onFinding, onLeaves),
     );
   }
 
@@ -112,6 +115,8 @@ export function countsOf({
   inserted,
   checkpoints,
   notSealedYet,
+  doubts,
 }: VerifySummary) {
-  return { intact, expired, erased, altered, missing, inserted, checkpoints, not_sealed_yet: notSealedYet };
+  const counts = { intact, expired, erased, altered, missing, inserted, checkpoints };
+  return { ...counts, not_sealed_yet: notSealedYet, doubts };
 }

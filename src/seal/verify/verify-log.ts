@@ -4,6 +4,7 @@ import { ALL_SOURCES } from '../../store/server/scope.ts';
 import { readSealState } from '../../store/seal/seal-log.ts';
 import {
   countWaiting,
+  firstUnsignedAt,
   findMiscounted,
   findStrayEvents,
   readLeafHashes,
@@ -14,28 +15,33 @@ import {
 import { positionSince } from '../../store/log/read-log.ts';
 import { findStrayDeliveries, type DeliveryFilter } from '../../store/seal/sealed-deliveries.ts';
 import type { Positions } from '../../store/seal/sealed-rows.ts';
-import type { Checkpoint } from '../checkpoint.ts';
 import type { VerifyFinding } from './finding.ts';
 import { TILE_WIDTH } from '../merkle-tree.ts';
 import { checkEvents, readGoneReasons } from './verify-rows.ts';
 import type { GoneReasons, Leaves, RowChoice, RowResult } from './verify-rows.ts';
 import { checkStatements, compareStated } from './verify-statements.ts';
-import { createTreeCheck, type TreeResult } from './verify-tree.ts';
+import { createTreeCheck, type Outside, type TreeResult } from './verify-tree.ts';
 
 /**
- * What to verify, and against which checkpoints that were kept elsewhere. The range and the source choose rows; the tree is
- * always verified whole.
+ * What to verify, and what lies outside of the database. The range and the source choose rows; the tree is always verified
+ * whole.
  */
-export interface VerifyOptions extends DeliveryFilter {
+export interface VerifyOptions extends DeliveryFilter, Outside {
   /** Hashes rows in this program, not in the database. */
   readonly isFull?: boolean;
-  readonly anchors: readonly Checkpoint[];
 }
 
 export interface VerifySummary extends RowCounts, TreeResult {
   /** Leaves of the tree. */
   readonly size: number;
 }
+
+/** Whether every row is what was sealed, and there is no doubt about the seal. */
+export const isProven = ({ altered, missing, inserted, doubts }: VerifySummary) =>
+  altered + missing + inserted + doubts.length === 0;
+
+/** What is stored is sealed and signed within two minutes; within 40 s more under full load. */
+const UNSIGNED_LIMIT_MS = 10 * 60 * 1000;
 
 /** Leaves that are compared at once, and how many such chunks the database works on at a time. */
 const CHUNK = 32 * TILE_WIDTH;
@@ -54,13 +60,13 @@ export async function verifyLog(
   onFinding: (finding: VerifyFinding) => void,
   onLeaves: (done: number) => void,
 ): Promise<VerifySummary> {
-  const { size, sealed, logged } = await readSealState(db);
+  const { size, signed, sealed, logged } = await readSealState(db);
   const counts = { intact: 0, EXPIRED: 0, ERASED: 0, ALTERED: 0, MISSING: 0, INSERTED: 0 };
   const report = (finding: VerifyFinding) => {
     counts[finding.state] += 1;
     onFinding(finding);
   };
-  const tree = createTreeCheck(db, size, options.anchors, report);
+  const tree = createTreeCheck(db, { size, lastSigned: Math.max(size, signed) }, options, report);
   const choice = { ...options, positions: await positionsOf(db, options) };
   const reasons = await readGoneReasons(db);
   for await (const { chunk, rows } of ahead(chunksOf(readRuns(db), size, report), (chunk) =>
@@ -83,8 +89,29 @@ export async function verifyLog(
     missing: counts.MISSING,
     inserted: counts.INSERTED,
     notSealedYet: Math.max(0, unsealed) + waiting,
+    doubts: await doubtsOf(db, head, options),
     ...head,
   };
+}
+
+async function doubtsOf(
+  db: Db,
+  { checkpoints, signedSize }: TreeResult,
+  { trust }: VerifyOptions,
+): Promise<readonly string[]> {
+  const doubts: string[] = [];
+  if (checkpoints > 0 && trust.keys.length === 0) {
+    doubts.push(
+      'No key of this log is known on this machine: the signatures were compared with the keys that the database itself names. Put the public key into LOG_KEY_FILE.',
+    );
+  }
+  const since = await firstUnsignedAt(db, signedSize);
+  if (since !== undefined && Date.now() - since.getTime() > UNSIGNED_LIMIT_MS) {
+    doubts.push(
+      `No checkpoint has what was stored since ${since.toISOString()}: nothing shows whether it was changed. A running service signs within two minutes; its log says why it does not.`,
+    );
+  }
+  return doubts;
 }
 
 /** Rows that no leaf leads to. Returns how many the sequencer will still take. */

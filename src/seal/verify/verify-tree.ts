@@ -6,12 +6,17 @@ import { parseCheckpoints, type Checkpoint } from '../checkpoint.ts';
 import type { VerifyFinding } from './finding.ts';
 import { createFrontier, hashAt, HASH_BYTES, TILE_WIDTH } from '../merkle-tree.ts';
 import { isSignedBy, parseVerifier } from '../signed-note.ts';
+import { signerOf, type Trust } from '../trust.ts';
 import { timeOfAnswer } from '../time-stamp.ts';
 
 type Report = (finding: VerifyFinding) => void;
 
 export interface TreeResult {
   readonly checkpoints: number;
+  /** Leaves below this size are in a checkpoint that the tree agrees with, signed with a key that counts. */
+  readonly signedSize: number;
+  /** The keys that have signed, in their order, and from which checkpoint on: more than one if the key was changed. */
+  readonly signedWith: readonly { readonly publicKey: string; readonly since: Date | undefined }[];
   /** Time of the first checkpoint that the tree agrees with. */
   readonly sealedSince: Date | undefined;
   /** Time-stamps of an authority that the tree agrees with. */
@@ -21,22 +26,40 @@ export interface TreeResult {
   readonly anchoredSize: number;
 }
 
-/** Starts to compute a tree of `size` leaves from them, and to compare it with the stored tiles, the checkpoints and the anchors. */
-export function createTreeCheck(db: Db, size: number, anchors: readonly Checkpoint[], report: Report) {
+/** What the tree is compared with, besides what the database has. */
+export interface Outside {
+  readonly anchors: readonly Checkpoint[];
+  readonly trust: Trust;
+}
+
+/** The leaves of a tree, and those of the latest checkpoint, as one snapshot has them. */
+export interface TreeExtent {
+  readonly size: number;
+  readonly lastSigned: number;
+}
+
+/** Starts to compute a tree from its leaves, and to compare it with the stored tiles, the checkpoints and what lies outside. */
+export function createTreeCheck(db: Db, { size, lastSigned }: TreeExtent, outside: Outside, report: Report) {
   const nodes: { readonly level: number; readonly index: number; readonly node: Buffer }[] = [];
   const frontier = createFrontier((level, index, node) => {
     if (level > 0) nodes.push({ level, index, node });
   });
   const readNode = storedNodes(db);
-  const heads = createHeads(db, anchors, report);
-  const agreed = { checkpoint: 0, 'time-stamp': 0, anchor: 0 };
+  const heads = createHeads(db, lastSigned, outside, report);
+  const agreed = { checkpoint: 0, 'seen checkpoint': 0, 'time-stamp': 0, anchor: 0 };
+  const signedWith: { publicKey: string; since: Date | undefined }[] = [];
+  let signedSize = 0;
   let [agreedSize, anchoredSize, differs] = [0, 0, false];
   let sealedSince: Date | undefined;
 
-  function compare({ checkpoint, subject }: Head): void {
+  function compare({ checkpoint, subject, publicKey }: Head): void {
     if (frontier.root().equals(checkpoint.root)) {
       agreed[subject] += 1;
       agreedSize = checkpoint.size;
+      if (subject === 'checkpoint') signedSize = checkpoint.size;
+      if (publicKey !== undefined && signedWith.at(-1)?.publicKey !== publicKey) {
+        signedWith.push({ publicKey, since: checkpoint.time });
+      }
       if (subject === 'anchor') anchoredSize = checkpoint.size;
       sealedSince ??= checkpoint.time;
       return;
@@ -75,7 +98,15 @@ export function createTreeCheck(db: Db, size: number, anchors: readonly Checkpoi
         report({ state: 'MISSING', subject, detail, leaves: [size, checkpoint.size] });
       }
       const { checkpoint: checkpoints, 'time-stamp': timestamps, anchor: anchored } = agreed;
-      return { checkpoints, sealedSince, timestamps, anchors: anchored, anchoredSize };
+      return {
+        checkpoints,
+        signedSize,
+        signedWith,
+        sealedSince,
+        timestamps,
+        anchors: anchored,
+        anchoredSize,
+      };
     },
   };
 }
@@ -85,16 +116,20 @@ const timeOf = ({ time }: Checkpoint) => (time === undefined ? '' : ` of ${time.
 /** A signed head to compare the tree with. */
 interface Head {
   readonly checkpoint: Checkpoint;
-  readonly subject: 'checkpoint' | 'time-stamp' | 'anchor';
+  readonly subject: 'checkpoint' | 'seen checkpoint' | 'time-stamp' | 'anchor';
+  /** Of a stored checkpoint: the key that has signed it. */
+  readonly publicKey?: string;
 }
 
 const PAGE = 1_000;
 
-/** All heads by size: the stored checkpoints and time-stamps, a page at a time, and the anchors. */
-function createHeads(db: Db, anchors: readonly Checkpoint[], report: Report) {
-  const kept = anchors
-    .filter(({ size }) => size > 0)
-    .map((checkpoint): Head => ({ checkpoint, subject: 'anchor' }));
+/** All heads by size: the stored checkpoints and time-stamps, a page at a time, and those from outside. */
+function createHeads(db: Db, lastSigned: number, { anchors, trust }: Outside, report: Report) {
+  const seen = trust.seen === undefined ? [] : [trust.seen];
+  const kept = [
+    ...anchors.map((checkpoint): Head => ({ checkpoint, subject: 'anchor' })),
+    ...seen.map((checkpoint): Head => ({ checkpoint, subject: 'seen checkpoint' })),
+  ].filter(({ checkpoint }) => checkpoint.size > 0);
   let heads = kept.toSorted(bySize);
   let [readTo, isRead] = [0, false];
   async function readPage(): Promise<void> {
@@ -102,9 +137,11 @@ function createHeads(db: Db, anchors: readonly Checkpoint[], report: Report) {
     const from = readTo;
     isRead = page.length < PAGE;
     readTo = page.at(-1)?.size ?? readTo;
-    const stamps = await timestampsBetween(db, from, isRead ? Number.MAX_SAFE_INTEGER : readTo);
+    const stamps = await timestampsBetween(db, from, isRead ? lastSigned : readTo);
+    // One that was signed meanwhile is of a larger tree than the one that is compared.
+    const before = page.filter(({ size }) => size <= lastSigned);
     const valid = [
-      ...page.flatMap((stored) => readStored(stored, report)),
+      ...before.flatMap((stored) => readStored(stored, trust, report)),
       ...stamps.flatMap((stamp) => readStamp(stamp, report)),
     ];
     heads = [...heads, ...valid].toSorted(bySize);
@@ -125,12 +162,21 @@ function createHeads(db: Db, anchors: readonly Checkpoint[], report: Report) {
 
 const bySize = (a: Head, b: Head) => a.checkpoint.size - b.checkpoint.size;
 
-/** The head of a stored checkpoint, unless it is damaged. */
-function readStored({ size, madeAt, note, publicKey }: StoredCheckpoint, report: Report): readonly Head[] {
+/** The head of a stored checkpoint, unless it is damaged, or signed with a key that does not count. */
+function readStored(
+  { size, madeAt, note, publicKey }: StoredCheckpoint,
+  trust: Trust,
+  report: Report,
+): readonly Head[] {
   try {
     const [checkpoint] = parseCheckpoints(note);
     if (checkpoint?.size === size && isSignedBy(note, parseVerifier(publicKey))) {
-      return [{ checkpoint, subject: 'checkpoint' }];
+      if (trust.keys.length === 0 || signerOf(note, trust) !== undefined) {
+        return [{ checkpoint, subject: 'checkpoint', publicKey }];
+      }
+      const foreign = `the checkpoint${timeOf(checkpoint)} at size ${size} is signed with a key that LOG_KEY_FILE does not have: ${publicKey}`;
+      report({ state: 'ALTERED', subject: 'checkpoint', detail: foreign });
+      return [];
     }
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;

@@ -14,7 +14,8 @@ export interface AnchorClaim {
 
 /**
  * Takes the right to hand a checkpoint to an anchor, for one attempt. Resolves with the size that the anchor has; undefined
- * if it has this one, if its time has not come, or while another process tries.
+ * if it has this one, if its time has not come, or while another process tries. A time in the future, of a clock that ran
+ * ahead, keeps nothing waiting.
  */
 export async function claimAnchor(db: Db, claim: AnchorClaim): Promise<number | undefined> {
   const { anchor, size, everySeconds, retrySeconds } = claim;
@@ -23,8 +24,9 @@ export async function claimAnchor(db: Db, claim: AnchorClaim): Promise<number | 
     on conflict (anchor) do update set tried_at = now()
       where log_anchors.size < ${size}::bigint
         and (log_anchors.error is null and log_anchors.anchored_at = log_anchors.tried_at
-          or log_anchors.tried_at <= now() - make_interval(secs => ${retrySeconds}))
-        and coalesce(log_anchors.anchored_at <= now() - make_interval(secs => ${everySeconds}), true)
+          or log_anchors.tried_at not between now() - make_interval(secs => ${retrySeconds}) and now())
+        and coalesce(
+          log_anchors.anchored_at not between now() - make_interval(secs => ${everySeconds}) and now(), true)
     returning size::float8`;
   return row?.size;
 }

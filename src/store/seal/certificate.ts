@@ -21,6 +21,8 @@ export interface RowCounts {
   readonly missing: number;
   readonly inserted: number;
   readonly notSealedYet: number;
+  /** Why nobody can rely on it although no row differs, as sentences. */
+  readonly doubts: readonly string[];
 }
 
 export interface CertificateRange extends MonthRange {

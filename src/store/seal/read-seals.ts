@@ -62,6 +62,26 @@ export async function leafOf(
     where first_position <= ${position}::bigint and first_position + leaves > ${position}::bigint`;
 }
 
+/**
+ * When the first event was stored that is not in the first `signed` leaves of the tree, sealed or not; undefined if all are,
+ * or if it was erased.
+ */
+export async function firstUnsignedAt(db: Db, signed: number): Promise<Date | undefined> {
+  const event = await firstRow<{ id: string | null; at: string | null }>(db)`
+    with next as (
+      select coalesce(
+        (select min(first_position + greatest(0, ${signed}::bigint - first_leaf)) from log_seals
+          where first_position is not null and first_leaf + leaves > ${signed}::bigint),
+        (select next_position from log_seal_state)) as position)
+    select event_ids[position - first + 1] as id, occurred_at[position - first + 1]::text as at
+    from next join log_tiles on first = (select max(first) from log_tiles where first <= position)`;
+  if (event === undefined || event.id === null) return undefined;
+  const stored = await firstRow<{ epoch: number }>(db)`
+    select extract(epoch from stored_at)::float8 as epoch from deliveries join events using (delivery_id, received_at)
+    where event_id = ${event.id}::uuid and occurred_at = ${event.at}::timestamptz`;
+  return stored && new Date(stored.epoch * 1_000);
+}
+
 const TILE_LEAVES = 256;
 const HASH_BYTES = 32;
 const SALT_BYTES = 16;

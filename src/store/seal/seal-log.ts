@@ -6,8 +6,9 @@ import { onlyRow, run } from '../server/statement.ts';
 
 /** How much is sealed, and how much the log has. */
 export interface SealState {
-  /** Leaves of the tree. */
+  /** Leaves of the tree, and those of the latest checkpoint. */
   readonly size: number;
+  readonly signed: number;
   /** The sealed events: from this position on, up to and without the next one. */
   readonly sealed: Positions;
   /** The events in the log. */
@@ -21,7 +22,8 @@ export interface SealState {
 /** Reads how much is sealed. */
 export async function readSealState(db: Db): Promise<SealState> {
   return onlyRow<SealState>(db)`
-    select size::float8, json_build_object('from', seal.first_position, 'to', seal.next_position) as sealed,
+    select size::float8, coalesce((select max(size) from log_checkpoints), 0)::float8 as signed,
+      json_build_object('from', seal.first_position, 'to', seal.next_position) as sealed,
       json_build_object('from', log.first_position, 'to', log.next_position) as logged,
       exists (select from log_queue) as queued, exists (select from log_delivery_queue) as "deliveriesQueued"
     from log_seal_state as seal cross join log_state as log`;

@@ -54,9 +54,10 @@ export async function nextToVerify(
   const due = await onlyRow<{ next: number; oldest: number | null; isEarly: boolean }>(db)`
     select coalesce(max(chunk) + 1, 0)::float8 as next, (
         select chunk from log_verifications
-        where verified_at <= now() - make_interval(secs => ${restSeconds}::float8)
+        where verified_at not between now() - make_interval(secs => ${restSeconds}::float8) and now()
         order by verified_at limit 1)::float8 as oldest,
-      coalesce(max(verified_at) > now() - make_interval(secs => ${intervalSeconds}::float8), false) as "isEarly"
+      coalesce(bool_or(verified_at > now() - make_interval(secs => ${intervalSeconds}::float8)
+        and verified_at <= now()), false) as "isEarly"
     from log_verifications`;
   if (due.isEarly) return undefined;
   return due.next * CHUNK_LEAVES < size ? due.next : (due.oldest ?? undefined);

@@ -11,20 +11,24 @@ import { problemsOf } from '../../support/page-checks.ts';
 import { RANGE, ROAMING_CLIENT, seedBulk, seedEvents, storeEvents } from '../seeded-events.ts';
 import { useConsole } from '../../support/use-console.ts';
 import { useBrowser } from '../../support/use-browser.ts';
+import { nothingKnown } from '../../support/trust.ts';
 
 const BULK = 3_000;
 
 const range = `since=${RANGE.since}&until=${RANGE.until}`;
 
 describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
-  const admin = useConsole((db) => [eventsArea({ db, isFiltered: () => false }), peopleArea({ db })], {
-    seed: async (db) => {
-      await seedEvents(db);
-      await seedBulk(db, BULK);
-      const ann = { person_id: '1', user_name: 'ann', name: 'Ann Berg', role: 'Operator' };
-      await saveInventory(db, 'people', 'default', [ann], new Date('2026-01-01'));
+  const admin = useConsole(
+    (db) => [eventsArea({ db, trust: nothingKnown, isFiltered: () => false }), peopleArea({ db })],
+    {
+      seed: async (db) => {
+        await seedEvents(db);
+        await seedBulk(db, BULK);
+        const ann = { person_id: '1', user_name: 'ann', name: 'Ann Berg', role: 'Operator' };
+        await saveInventory(db, 'people', 'default', [ann], new Date('2026-01-01'));
+      },
     },
-  });
+  );
   const browser = useBrowser(() => admin.url, { hasTouch: true });
 
   const rows = () => browser.page.locator('tbody tr');

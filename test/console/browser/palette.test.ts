@@ -9,10 +9,15 @@ import { storeEvents } from '../seeded-events.ts';
 import { countPeople } from '../seeded-people.ts';
 import { useConsole } from '../../support/use-console.ts';
 import { useBrowser } from '../../support/use-browser.ts';
+import { nothingKnown } from '../../support/trust.ts';
 
 describe.skipIf(!hasChromium())('the command palette (needs Chromium)', () => {
   const admin = useConsole(
-    (db) => [eventsArea({ db, isFiltered: () => false }), peopleArea({ db }), operatorLogArea({ db })],
+    (db) => [
+      eventsArea({ db, trust: nothingKnown, isFiltered: () => false }),
+      peopleArea({ db }),
+      operatorLogArea({ db }),
+    ],
     {
       seed: async (db) => {
         const record = auditRecord({ timeStamp: Date.now() - 60_000, userName: 'Dina@example.com' });

@@ -7,9 +7,13 @@ import { problemsOf } from '../../support/page-checks.ts';
 import { DINAS_CLIENT, LOBBY, seedPeople } from '../seeded-people.ts';
 import { useConsole } from '../../support/use-console.ts';
 import { useBrowser } from '../../support/use-browser.ts';
+import { nothingKnown } from '../../support/trust.ts';
 
 describe.skipIf(!hasChromium())('people and devices in a browser (needs Chromium)', () => {
-  const areas = (db: Db) => [eventsArea({ db, isFiltered: () => false }), peopleArea({ db })];
+  const areas = (db: Db) => [
+    eventsArea({ db, trust: nothingKnown, isFiltered: () => false }),
+    peopleArea({ db }),
+  ];
   const admin = useConsole(areas, { seed: seedPeople });
   const browser = useBrowser(() => admin.url);
 

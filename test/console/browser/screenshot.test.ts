@@ -21,6 +21,7 @@ import { integrityForTests } from '../integrity/integrity-for-tests.ts';
 import { overviewForTests, systemForTests } from '../overview/overview-for-tests.ts';
 import { useConsole } from '../../support/use-console.ts';
 import { useBrowser } from '../../support/use-browser.ts';
+import { nothingKnown } from '../../support/trust.ts';
 
 /** Kept in the repository, for README.md. */
 const FILE = path.resolve(import.meta.dirname, '../../../docs/console.png');
@@ -97,7 +98,7 @@ function areasOf(db: Db) {
   return [
     overviewForTests(db),
     systemForTests(db, { queue: async () => settled }),
-    eventsArea({ db, isFiltered: () => false }),
+    eventsArea({ db, trust: nothingKnown, isFiltered: () => false }),
     peopleArea({ db }),
     liveArea({ db }),
     deliveriesArea({ db }),

@@ -10,6 +10,7 @@ import { overviewForTests } from '../overview/overview-for-tests.ts';
 import { storeEvents } from '../seeded-events.ts';
 import { useConsole } from '../../support/use-console.ts';
 import { useBrowser } from '../../support/use-browser.ts';
+import { nothingKnown } from '../../support/trust.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -81,7 +82,7 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
   const admin = useConsole(
     (db) => [
       overviewForTests(db),
-      eventsArea({ db, isFiltered: () => false }),
+      eventsArea({ db, trust: nothingKnown, isFiltered: () => false }),
       peopleArea({ db }),
       certificateArea({ db }),
     ],

@@ -4,9 +4,12 @@ import { hasChromium } from '../../support/browser.ts';
 import { RANGE, seedEvents } from '../seeded-events.ts';
 import { useConsole } from '../../support/use-console.ts';
 import { useBrowser } from '../../support/use-browser.ts';
+import { nothingKnown } from '../../support/trust.ts';
 
 describe.skipIf(!hasChromium())('time zones in a browser (needs Chromium)', () => {
-  const admin = useConsole((db) => [eventsArea({ db, isFiltered: () => false })], { seed: seedEvents });
+  const admin = useConsole((db) => [eventsArea({ db, trust: nothingKnown, isFiltered: () => false })], {
+    seed: seedEvents,
+  });
   const browser = useBrowser(() => admin.url, { timezoneId: 'Asia/Tokyo' });
 
   const address = () => `${admin.url}/events?since=${RANGE.since}&until=${RANGE.until}`;

@@ -36,6 +36,7 @@ import { SECRETS_KEY, settingsForTests, sourcesForTests } from '../../support/so
 import { integrityForTests } from '../integrity/integrity-for-tests.ts';
 import { countPeople } from '../seeded-people.ts';
 import { overviewForTests, systemForTests } from '../overview/overview-for-tests.ts';
+import { nothingKnown } from '../../support/trust.ts';
 
 const logger = pino({ level: 'silent' });
 const never = new AbortController().signal;
@@ -199,7 +200,7 @@ export function areasOf(db: Db, directory: string, sources: readonly Names[]): A
       }),
       firstDelivery: `send to ${sources.at(-1)?.source ?? ''} ${WHOLE}`,
     }),
-    eventsArea({ db, isFiltered: () => false }),
+    eventsArea({ db, trust: nothingKnown, isFiltered: () => false }),
     peopleArea({ db }),
     liveArea({ db, hub: createEventHub(db, { intervalMs: 50 }) }),
     deliveriesArea({ db }),

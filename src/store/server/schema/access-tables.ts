@@ -11,6 +11,7 @@ export const OPERATOR_ACTIONS = [
   'events.backfill',
   'events.erase',
   'certificate.make',
+  'integrity.accept',
   'integrity.verify',
   'sql.query',
   'report.send',

@@ -1,0 +1,237 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { sql } from 'kysely';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { keepLogKey } from '../../src/seal/log-key.ts';
+import { proveEvent } from '../../src/seal/prove-event.ts';
+import { createSealer } from '../../src/seal/sealer.ts';
+import { acceptDatabase, compareWithSeen, keepSeen } from '../../src/seal/seen-checkpoint.ts';
+import { generateLogKey, parseLogKey, parseVerifier, type LogKey } from '../../src/seal/signed-note.ts';
+import { readTrust, seenFileOf, type Trust } from '../../src/seal/trust.ts';
+import { createTreeCheck } from '../../src/seal/verify/verify-tree.ts';
+import type { VerifyFinding } from '../../src/seal/verify/finding.ts';
+import { isProven } from '../../src/seal/verify/verify-log.ts';
+import { findEvent } from '../../src/store/events/search-events.ts';
+import { readLeafHashes } from '../../src/store/seal/read-seals.ts';
+import { latestCheckpoint, readSealState } from '../../src/store/seal/seal-log.ts';
+import { openDatabase, type Db } from '../../src/store/server/database.ts';
+import { ALL_SOURCES } from '../../src/store/server/scope.ts';
+import { storeDeliveries } from '../support/actions.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
+import { freely } from '../support/tamper.ts';
+import { knowing, nothingKnown } from '../support/trust.ts';
+import { untilSeen } from '../support/until-seen.ts';
+
+/** How much the first checkpoint has, which this machine has seen. */
+const EVENTS = 300;
+
+let test: TestDatabase & { readonly service: Db };
+let log: SealedLog;
+let trust: () => Promise<Trust>;
+
+beforeEach(async () => {
+  const made = await createTestDatabase();
+  test = { ...made, service: openDatabase(made.databaseUrl, () => undefined) };
+  log = await openSealedLog(test.service);
+  trust = () => readTrust({ dataDir: log.directory, logKeyFile: undefined });
+  await store(EVENTS);
+  await log.seal();
+  await keepSeen(test.service, seenFileOf(log.directory), await trust());
+});
+
+afterEach(async () => {
+  await test.service.destroy();
+  await test.drop();
+});
+
+async function store(count: number): Promise<void> {
+  const records = Array.from({ length: count }, (_, code) => auditRecord({ code }));
+  await storeDeliveries(test.service, queuedDelivery('AUDIT_LOG_ALL', records));
+}
+
+/** Changes an event and makes the whole tree anew, so that nothing in the database shows it; signs it, if with a key. */
+async function rewrite(key: LogKey | undefined): Promise<void> {
+  await freely(test.db, async (trx) => {
+    await sql`update audit_events set user_name = 'nobody' where code = 7`.execute(trx);
+    await sql`delete from log_checkpoints`.execute(trx);
+    await sql`delete from log_hashes`.execute(trx);
+    await sql`delete from log_salts`.execute(trx);
+    await sql`delete from log_seals`.execute(trx);
+    await sql`update log_seal_state set size = 0, first_position = 0, next_position = 0`.execute(trx);
+  });
+  await untilSeen(test.db);
+  const stranger = key ?? parseLogKey(generateLogKey(log.key.name));
+  const sealer = createSealer(test.db, stranger, async () => knowing(stranger));
+  while ((await sealer.seal()) === 'more');
+  await sealer.checkpoint();
+  if (key === undefined) await sql`delete from log_checkpoints`.execute(test.db);
+}
+
+async function eventOf(code: number) {
+  const { rows } = await sql<{
+    id: string;
+  }>`select event_id as id from audit_events where code = ${code}`.execute(test.db);
+  const event = await findEvent(test.service, ALL_SOURCES, rows[0]?.id ?? '');
+  if (event === undefined) throw new Error('there is no such event');
+  return event;
+}
+
+const ownSealer = () => createSealer(test.service, log.key, trust);
+
+describe('history that was made anew', () => {
+  it('and signed with another key: verify names the checkpoint, prove and the sealer refuse', async () => {
+    await rewrite(parseLogKey(generateLogKey(log.key.name)));
+    const { findings, summary } = await log.verify({ trust: await trust() });
+    expect(findings).toContainEqual(
+      expect.objectContaining({ state: 'ALTERED', subject: 'seen checkpoint' }),
+    );
+    const named = findings.find(({ subject }) => subject === 'checkpoint');
+    expect(named?.detail).toContain('a key that LOG_KEY_FILE does not have');
+    expect(isProven(summary)).toBe(false);
+    await expect(proveEvent(test.service, await eventOf(8), await trust())).rejects.toThrow(
+      'is not what was sealed',
+    );
+    await store(1);
+    await untilSeen(test.service);
+    const sealer = ownSealer();
+    while ((await sealer.seal()) === 'more');
+    await expect(sealer.checkpoint()).rejects.toThrow('a key that LOG_KEY_FILE does not have');
+    expect(await compareWithSeen(test.service, await trust())).toContain('The log was made anew');
+  });
+
+  it('without a signature: the sealer does not sign it with the real key', async () => {
+    await rewrite(undefined);
+    const { findings } = await log.verify({ trust: await trust() });
+    expect(findings).toMatchObject([{ state: 'ALTERED', subject: 'seen checkpoint', leaves: [0, EVENTS] }]);
+    await expect(ownSealer().checkpoint()).rejects.toThrow('which this machine has seen: run verify');
+    expect(await latestCheckpoint(test.service)).toBeUndefined();
+    expect(await keepSeen(test.service, seenFileOf(log.directory), await trust())).toContain('was made anew');
+  });
+
+  it('and signed with the real key: what this machine has seen tells, nothing else can', async () => {
+    await rewrite(log.key);
+    expect((await log.verify({ trust: await trust() })).findings).toMatchObject([
+      { state: 'ALTERED', subject: 'seen checkpoint' },
+    ]);
+    expect((await log.verify()).findings).toEqual([]);
+  });
+});
+
+describe('verify', () => {
+  it('is green for what a known key has signed, and says with which', async () => {
+    const { findings, summary } = await log.verify({ trust: await trust() });
+    expect(findings).toEqual([]);
+    expect(isProven(summary)).toBe(true);
+    expect(summary.signedWith).toMatchObject([{ publicKey: log.key.publicText }]);
+    expect(summary.signedSize).toBe(summary.size);
+  });
+
+  it('is not green without a key to compare the signatures with', async () => {
+    const { findings, summary } = await log.verify({ trust: await nothingKnown() });
+    expect(findings).toEqual([]);
+    expect(isProven(summary)).toBe(false);
+    expect(summary.doubts).toEqual([expect.stringContaining('No key of this log is known on this machine')]);
+  });
+
+  it('is not green for what no checkpoint has for longer than ten minutes', async () => {
+    await store(5);
+    await untilSeen(test.service);
+    expect((await log.verify()).summary).toMatchObject({ doubts: [] });
+    await freely(test.db, (trx) =>
+      sql`update deliveries set stored_at = stored_at - interval '11 minutes' where event_count = 5`.execute(
+        trx,
+      ),
+    );
+    await untilSeen(test.service);
+    const { summary } = await log.verify();
+    expect(summary.doubts).toEqual([expect.stringContaining('No checkpoint has what was stored since')]);
+    expect(isProven(summary)).toBe(false);
+  });
+
+  it('does not take a checkpoint that is signed while it runs for a tree that was cut', async () => {
+    const { size, signed } = await readSealState(test.service);
+    const found: VerifyFinding[] = [];
+    const outside = { anchors: [], trust: await trust() };
+    const tree = createTreeCheck(test.service, { size, lastSigned: signed }, outside, (one) =>
+      found.push(one),
+    );
+    await store(40);
+    await log.seal();
+    await tree.append(await readLeafHashes(test.service, 0, size));
+    expect(await tree.end()).toMatchObject({ checkpoints: 1, signedSize: size });
+    expect(found).toEqual([]);
+  });
+});
+
+describe('the key of the log', () => {
+  it('may be changed by who keeps the earlier public key: verify says since when', async () => {
+    const file = path.join(log.directory, 'log-key');
+    await writeFile(file, log.key.publicText);
+    const next = await keepLogKey(file, log.key.name.slice('xiq-sink/'.length), log.key.publicText);
+    expect((await readFile(file, 'utf8')).trim().split('\n')).toHaveLength(2);
+    await store(5);
+    await untilSeen(test.service);
+    const sealer = createSealer(test.service, next, trust);
+    while ((await sealer.seal()) === 'more');
+    await sealer.checkpoint();
+    const { findings, summary } = await log.verify({ trust: await trust() });
+    expect(findings).toEqual([]);
+    expect(isProven(summary)).toBe(true);
+    expect(summary.signedWith.map(({ publicKey }) => publicKey)).toEqual([
+      log.key.publicText,
+      next.publicText,
+    ]);
+    // Who knows the first key alone sees a stranger.
+    const first = { keys: [parseVerifier(log.key.publicText)], seen: undefined };
+    expect((await log.verify({ trust: first })).findings).toMatchObject([
+      { state: 'ALTERED', subject: 'checkpoint' },
+    ]);
+  });
+
+  it('is not made anew beside a log that another one has signed', async () => {
+    const file = path.join(log.directory, 'elsewhere', 'log-key');
+    await expect(
+      keepLogKey(file, log.key.name.slice('xiq-sink/'.length), log.key.publicText),
+    ).rejects.toThrow(log.key.publicText);
+    await expect(readdir(path.dirname(file))).rejects.toThrow('ENOENT');
+  });
+});
+
+it('a clock that ran ahead does not stop signing when it is right again', async () => {
+  await freely(test.db, (trx) =>
+    sql`update log_checkpoints set made_at = now() + interval '2 months'`.execute(trx),
+  );
+  await store(5);
+  await untilSeen(test.service);
+  const sealer = ownSealer();
+  while ((await sealer.seal()) === 'more');
+  await sealer.seal();
+  expect((await latestCheckpoint(test.service))?.size).toBeGreaterThan(EVENTS);
+});
+
+it('a database that lacks what was seen is gone on from only after a person says why', async () => {
+  const seen = seenFileOf(log.directory);
+  const grounds = { operator: { name: 'jane', via: 'command' }, reason: 'restored of Monday' } as const;
+  await expect(acceptDatabase(test.service, seen, await trust(), grounds)).rejects.toThrow(
+    'nothing to accept',
+  );
+  const { note, size } = (await latestCheckpoint(test.service)) ?? { note: '', size: 0 };
+  await writeFile(seen, note.replace(`\n${size}\n`, `\n${size + 7}\n`));
+  expect(await compareWithSeen(test.service, await trust())).toContain('The database is older');
+  await store(5);
+  await untilSeen(test.service);
+  const sealer = ownSealer();
+  while ((await sealer.seal()) === 'more');
+  await expect(sealer.checkpoint()).rejects.toThrow('which this machine has seen');
+
+  const kept = await acceptDatabase(test.service, seen, await trust(), grounds);
+  expect(await readFile(kept, 'utf8')).toContain(`\n${size + 7}\n`);
+  expect(await compareWithSeen(test.service, await trust())).toBeUndefined();
+  await sealer.checkpoint();
+  expect((await log.verify({ trust: await trust() })).findings).toEqual([]);
+  const { rows } = await sql`select operator, outcome, details ->> 'reason' as reason from operator_log
+    where action = 'integrity.accept'`.execute(test.db);
+  expect(rows).toEqual([{ operator: 'jane', outcome: 'done', reason: 'restored of Monday' }]);
+});
