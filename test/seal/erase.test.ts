@@ -5,7 +5,6 @@ import { parseCheckpoints } from '../../src/seal/checkpoint.ts';
 import { proveEvent } from '../../src/seal/prove-event.ts';
 import { openDatabase } from '../../src/store/server/database.ts';
 import {
-  eraseRows,
   findEventsById,
   findOtherTraces,
   NO_TRACES,
@@ -25,6 +24,7 @@ import { STORED, storeVariedEvents } from '../store/events/varied-events.ts';
 import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { nothingKnown } from '../support/trust.ts';
+import { eraseOnRecord } from '../support/actions.ts';
 
 const grounds = { operator: 'jane', reason: 'request 17 of the data protection officer' };
 
@@ -38,7 +38,7 @@ beforeAll(async () => {
 });
 
 const eraseOnly = (events: readonly ErasableEvent[]) =>
-  eraseRows(test.service, grounds, { events, ...NO_TRACES });
+  eraseOnRecord(test.service, grounds, { events, ...NO_TRACES });
 
 /** The events at some places of the log, with the sealed form of their rows. */
 async function eventsAt(places: readonly number[]) {
@@ -92,17 +92,17 @@ describe('an erasure', () => {
     const erasure = await eraseOnly(await findEventsById(test.service, ids));
     const waiting = await log.verify();
     expect(waiting.findings.filter(({ state }) => state !== 'ERASED')).toEqual([]);
-    expect(waiting.summary).toMatchObject({ erased: 5, notSealedYet: notSealedYet + 1 });
+    expect(waiting.summary).toMatchObject({ erased: 5, notSealedYet: notSealedYet + 2 });
     await log.seal();
     const { summary, findings } = await log.verify();
     expect(findings.map(({ state, detail }) => ({ state, detail }))).toEqual(
-      ids.map(() => ({ state: 'ERASED', detail: `erased lawfully: erasure ${erasure}` })),
+      ids.map(() => ({ state: 'ERASED', detail: `erased on request ${erasure} by ${grounds.operator}` })),
     );
-    expect(summary).toMatchObject({ erased: 5, intact: STORED - 5 + 1, anchors: 1, missing: 0, altered: 0 });
+    expect(summary).toMatchObject({ erased: 5, intact: STORED - 5 + 2, anchors: 1, missing: 0, altered: 0 });
 
     const after = await dump();
     const salts = await allSalts();
-    expect(salts).toHaveLength(STORED - 5 + 1);
+    expect(salts).toHaveLength(STORED - 5 + 2);
     for (const { eventId, record } of erased) {
       const guess = Buffer.from(record ?? '');
       expect(after).not.toContain(eventId);
@@ -173,7 +173,7 @@ describe('an erasure', () => {
       searches: [expect.any(String)],
       inventory: { devices: [], locations: [], people: [expect.any(String), expect.any(String)] },
     });
-    const erasure = await eraseRows(test.service, grounds, { events: [], ...traces });
+    const erasure = await eraseOnRecord(test.service, grounds, { events: [], ...traces });
     await log.seal();
     const after = await dump();
     expect(after).not.toContain('zoe@');
@@ -184,13 +184,13 @@ describe('an erasure', () => {
     // Also not as the hash that was sealed of the content.
     expect(after).not.toContain(createHash('sha256').update('["zoe@example.com"]').digest('hex'));
     const { summary, findings } = await log.verify();
-    const detail = `erased lawfully: erasure ${erasure}`;
+    const detail = `erased on request ${erasure} by ${grounds.operator}`;
     expect(findings.filter((finding) => finding.detail === detail)).toMatchObject([
       { state: 'ERASED', subject: 'leaves', leaves: [size - 2, size - 1] },
       { state: 'ERASED', subject: 'leaves', leaves: [size - 1, size] },
     ]);
-    // The new states of both, and the erasure.
-    expect(summary).toMatchObject({ size: size + 3, missing: 0, altered: 0, inserted: 0 });
+    // The new states of both, the erasure, and the request for it.
+    expect(summary).toMatchObject({ size: size + 4, missing: 0, altered: 0, inserted: 0 });
     const { rows } = await sql<object>`
       select action, operator, subject, details from operator_log where id = any(${traces.operations}::bigint[])`.execute(
       test.service,

@@ -13,7 +13,8 @@ import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
 import type { Db } from '../../src/store/server/database.ts';
 import { addDestination, checkpoint } from '../../src/store/destinations/destinations.ts';
 import { takeLease } from './lease.ts';
-import { listActions } from '../../src/store/access/operator-log.ts';
+import { listActions, recordAction } from '../../src/store/access/operator-log.ts';
+import { eraseRows, type Erasable, type ErasureGrounds } from '../../src/store/seal/erase.ts';
 import { startAdmin } from './admin.ts';
 import type { RunningAdmin } from './admin.ts';
 import { queuedDelivery } from './deliveries.ts';
@@ -95,3 +96,12 @@ export async function lastAction(db: Db): Promise<unknown> {
   const [entry] = await listActions(db, { limit: 1 });
   return entry;
 }
+
+/** Erases as the command does: the operator log has the request. Returns the id of the erasure. */
+export const eraseOnRecord = (db: Db, grounds: ErasureGrounds, erasable: Erasable) =>
+  recordAction(
+    db,
+    { operator: { name: grounds.operator, via: 'command' }, action: 'events.erase' },
+    () => eraseRows(db, grounds, erasable),
+    (erasure) => ({ erasure }),
+  );

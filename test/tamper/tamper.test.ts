@@ -4,7 +4,7 @@ import { parseCheckpoints, writeCheckpoint, type Checkpoint } from '../../src/se
 import type { VerifyFinding } from '../../src/seal/verify/finding.ts';
 import { createFrontier, hashAt, leafHash } from '../../src/seal/merkle-tree.ts';
 import { openDatabase, type Db } from '../../src/store/server/database.ts';
-import { eraseRows, findEventsById, NO_TRACES } from '../../src/store/seal/erase.ts';
+import { findEventsById, NO_TRACES } from '../../src/store/seal/erase.ts';
 import { leafOf, readLeafHashes, readSalts } from '../../src/store/seal/read-seals.ts';
 import { checkpointsAfter, readSealState } from '../../src/store/seal/seal-log.ts';
 import { readingSealed, readSealedEvents, SEALED_VERSION } from '../../src/store/seal/sealed-rows.ts';
@@ -14,12 +14,12 @@ import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { freely } from '../support/tamper.ts';
 import { untilSeen } from '../support/until-seen.ts';
 import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
-import { storeDeliveries } from '../support/actions.ts';
+import { storeDeliveries, eraseOnRecord } from '../support/actions.ts';
 
 /** Sealed rows, and how many of them are changed. */
 const EVENTS = Number(process.env['TAMPER_EVENTS'] ?? 10_000);
 const CHANGES = EVENTS / 100;
-/** Events that are erased lawfully, one at a time. */
+/** Events that are erased on request, one at a time. */
 const ERASURES = EVENTS / 1_000;
 const SEED = Number(process.env['TAMPER_SEED'] ?? Date.now() % 1_000_000);
 
@@ -252,7 +252,7 @@ describe('a superuser who switches all triggers off', () => {
     const rows = await drawRows(CHANGES * 2 + ERASURES);
     for (const { event_id: id } of rows.splice(0, ERASURES)) {
       const erasable = { events: await findEventsById(service, [id]), ...NO_TRACES };
-      expect(await eraseRows(service, { operator: 'jane', reason: 'request' }, erasable)).toBeDefined();
+      expect(await eraseOnRecord(service, { operator: 'jane', reason: 'request' }, erasable)).toBeDefined();
     }
     await log.seal();
     await freely(test.db, async (trx) => {

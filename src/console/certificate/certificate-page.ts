@@ -110,7 +110,7 @@ function verificationOf(summary: NonNullable<Certificate['verification']>): Cont
   const { intact, expired, erased, altered, missing, inserted, notSealedYet, doubts } = summary;
   const sealed = doubts.length > 0 ? badge('bad', 'not proven') : badge('good', 'as sealed');
   return html`${altered + missing + inserted > 0 ? badge('bad', 'changed') : sealed}${' '}
-  ${formatCount(intact)} intact, ${formatCount(expired)} expired, ${formatCount(erased)} erased lawfully,
+  ${formatCount(intact)} intact, ${formatCount(expired)} expired, ${formatCount(erased)} erased on request,
   ${formatCount(altered)} altered, ${formatCount(missing)} missing, ${formatCount(inserted)} inserted,
   ${formatCount(notSealedYet)} not sealed yet. ${doubts.join(' ')}`;
 }

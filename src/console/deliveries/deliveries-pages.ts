@@ -179,7 +179,7 @@ function lossOf({ event_count: stored }: Delivery, loss: RecordedLoss | undefine
   }
   const { erased, droppedMonths } = loss;
   return [
-    erased > 0 && `${formatCount(erased)} of ${formatCount(stored)} were erased lawfully. `,
+    erased > 0 && `${formatCount(erased)} of ${formatCount(stored)} were erased on request. `,
     droppedMonths.length > 0 &&
       `Retention has dropped these months of the type: ${droppedMonths.join(', ')}.`,
   ];

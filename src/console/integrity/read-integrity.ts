@@ -4,7 +4,7 @@ import type { Db } from '../../store/server/database.ts';
 import { OWN_TYPES } from '../../events/domain.ts';
 import { readArrivals, type Arrival } from '../../store/counts/read-arrivals.ts';
 import { positionSince } from '../../store/log/read-log.ts';
-import { readDroppedMonths, type DroppedMonth } from '../../store/seal/read-seals.ts';
+import { readDroppedMonths, type DroppedEvents } from '../../store/seal/excuses.ts';
 import { forwardingOf } from '../../store/destinations/rejected-events.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
 import { searchEvents } from '../../store/events/search-events.ts';
@@ -88,12 +88,14 @@ async function readDays(
 }
 
 /** Events of a day whose month retention has dropped, by the counts of arrivals. */
-function expiredOn(day: Date, arrived: readonly Arrival[], dropped: readonly DroppedMonth[]): number {
+function expiredOn(day: Date, arrived: readonly Arrival[], dropped: readonly DroppedEvents[]): number {
   return arrived
     .filter(
       ({ bucket, messageType }) =>
         bucket.getTime() === day.getTime() &&
-        dropped.some((one) => one.messageType === messageType && one.from <= day && day < one.to),
+        dropped.some(
+          (one) => !one.isThere && one.messageType === messageType && one.from <= day && day < one.to,
+        ),
     )
     .reduce((sum, { events }) => sum + events, 0);
 }

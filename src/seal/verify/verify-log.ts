@@ -157,7 +157,7 @@ export async function checkChunk(
   choice: RowChoice & DeliveryFilter,
   reasons: GoneReasons,
 ): Promise<RowResult> {
-  if (of === 'statements') return checkStatements(db, leaves, choice, reasons.erased);
+  if (of === 'statements') return checkStatements(db, leaves, choice, reasons);
   if (of !== undefined) return checkEvents(db, { ...leaves, ...of }, choice, reasons);
   const { leaf, count } = leaves;
   return { leaves: await readLeafHashes(db, leaf, leaf + count), intact: 0, findings: [] };

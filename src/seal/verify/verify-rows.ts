@@ -1,11 +1,7 @@
 import type { Db, Trx } from '../../store/server/database.ts';
-import {
-  readDroppedMonths,
-  readErasedLeaves,
-  readLeafHashes,
-  readSalts,
-} from '../../store/seal/read-seals.ts';
-import type { DroppedMonth, ErasedLeaves } from '../../store/seal/read-seals.ts';
+import { readDroppedDeliveries, readDroppedMonths, readErasedLeaves } from '../../store/seal/excuses.ts';
+import type { DroppedEvents, DroppedMonth, ErasedLeaves } from '../../store/seal/excuses.ts';
+import { readLeafHashes, readSalts } from '../../store/seal/read-seals.ts';
 import { hashEvents, readingSealed, readSealedEvents } from '../../store/seal/sealed-rows.ts';
 import type { EventHashes, Positions, SealedEvent, SealedEvents } from '../../store/seal/sealed-rows.ts';
 import type { VerifyFinding } from './finding.ts';
@@ -41,27 +37,39 @@ export interface RowChoice {
 
 /** What explains that rows are gone. */
 export interface GoneReasons {
-  readonly dropped: readonly DroppedMonth[];
+  readonly dropped: readonly DroppedEvents[];
+  readonly droppedDeliveries: readonly DroppedMonth[];
   readonly erased: readonly ErasedLeaves[];
 }
 
 /** Reads what explains that rows are gone. */
 export const readGoneReasons = async (db: Db): Promise<GoneReasons> => ({
   dropped: await readDroppedMonths(db),
+  droppedDeliveries: await readDroppedDeliveries(db),
   erased: await readErasedLeaves(db),
 });
 
 /**
- * The id of the erasure that deleted a row; undefined if none did. Who only claims an erasure has not deleted the salt, with which
+ * The erasure that deleted a row; undefined if none did. Who only claims an erasure has not deleted the salt, with which
  * a guess of the row could be confirmed.
  */
-export function erasureOf(leaf: number, salt: Buffer, erased: readonly ErasedLeaves[]): string | undefined {
+export function erasureOf(
+  leaf: number,
+  salt: Buffer,
+  erased: readonly ErasedLeaves[],
+): ErasedLeaves | undefined {
   if (!salt.every((byte) => byte === 0)) return undefined;
-  return erased.find(({ from, to }) => from <= leaf && leaf < to)?.erasure;
+  return erased.find(({ from, to }) => from <= leaf && leaf < to);
 }
 
-/** The detail of a finding. */
-export const erasedBy = (erasure: string) => `erased lawfully: erasure ${erasure}`;
+/** What an erasure says about a row that it deleted. */
+export const explainErasure = ({ erasure, operator, isOnRecord }: ErasedLeaves) =>
+  isOnRecord
+    ? ({ state: 'ERASED', detail: `erased on request ${erasure} by ${operator}` } as const)
+    : ({
+        state: 'MISSING',
+        detail: `erasure ${erasure} deleted it, and the operator log has no request for that`,
+      } as const);
 
 /** Compares events with their leaves. Retention and erasures explain missing rows. */
 export async function checkEvents(
@@ -155,12 +163,18 @@ function explain(
   } as const;
   if (record !== null) return { state: 'ALTERED', detail: 'the row differs from its leaf', ...event };
   const erasure = eventId === null ? erasureOf(leaf, salt, erased) : undefined;
-  if (erasure !== undefined) return { state: 'ERASED', detail: erasedBy(erasure), ...event };
+  if (erasure !== undefined) return { ...explainErasure(erasure), ...event };
   const month = dropped.find(
     (one) =>
       one.messageType === messageType && occurredAt !== null && one.from <= occurredAt && occurredAt < one.to,
   );
-  return month === undefined
-    ? { state: 'MISSING', detail: 'the row is gone', ...event }
-    : { state: 'EXPIRED', detail: `retention dropped the month: gap ${month.record}`, ...event };
+  if (month === undefined) return { state: 'MISSING', detail: 'the row is gone', ...event };
+  const reason = `retention dropped the month: gap ${month.record}`;
+  return month.isThere
+    ? {
+        state: 'MISSING',
+        detail: `the row is gone; not because ${reason}, since the month is there`,
+        ...event,
+      }
+    : { state: 'EXPIRED', detail: reason, ...event };
 }

@@ -1,5 +1,6 @@
 import type { Db } from '../../store/server/database.ts';
-import { readLeafHashes, readSalts, type ErasedLeaves } from '../../store/seal/read-seals.ts';
+import { readLeafHashes, readSalts } from '../../store/seal/read-seals.ts';
+import type { DroppedMonth } from '../../store/seal/excuses.ts';
 import { readingSealed } from '../../store/seal/sealed-rows.ts';
 import { compareDeliveries, countUnsealedDeliveries } from '../../store/seal/sealed-deliveries.ts';
 import type { DeliveryFilter, DifferentDelivery } from '../../store/seal/sealed-deliveries.ts';
@@ -14,14 +15,14 @@ import { STATEMENT_KINDS } from '../../store/server/schema/seal-tables.ts';
 import type { VerifyFinding } from './finding.ts';
 import { hashAt, leafHash } from '../merkle-tree.ts';
 import { entryAt, saltAt } from '../stored-tree.ts';
-import { erasedBy, erasureOf, type Leaves, type RowResult } from './verify-rows.ts';
+import { erasureOf, explainErasure, type GoneReasons, type Leaves, type RowResult } from './verify-rows.ts';
 
 /** Compares statements with their leaves, and the deliveries of such as are tiles of them with their hashes. */
 export async function checkStatements(
   db: Db,
   { leaf, count }: Leaves,
   filter: DeliveryFilter,
-  erased: readonly ErasedLeaves[],
+  reasons: GoneReasons,
 ): Promise<RowResult> {
   const leaves = await readLeafHashes(db, leaf, leaf + count);
   const salts = await readSalts(db, leaf, leaf + count);
@@ -32,9 +33,9 @@ export async function checkStatements(
   for (let index = 0; index < count; index += 1) {
     const at = leaf + index;
     const statement = found.get(at);
-    const erasure = statement === undefined ? erasureOf(at, saltAt(salts, index), erased) : undefined;
+    const erasure = statement === undefined ? erasureOf(at, saltAt(salts, index), reasons.erased) : undefined;
     if (erasure !== undefined) {
-      findings.push({ state: 'ERASED', subject: 'leaves', detail: erasedBy(erasure), leaves: [at, at + 1] });
+      findings.push({ ...explainErasure(erasure), subject: 'leaves', leaves: [at, at + 1] });
     } else if (statement === undefined) {
       const detail = 'its leaf has no statement in the table log_statements';
       findings.push({ state: 'MISSING', subject: 'leaves', detail, leaves: [at, at + 1] });
@@ -48,14 +49,19 @@ export async function checkStatements(
     } else if (statement.kind === 'deliveries') tiles.push(statement);
     else intact += 1;
   }
-  const deliveries = await checkDeliveries(db, tiles, filter);
+  const deliveries = await checkDeliveries(db, tiles, filter, reasons.droppedDeliveries);
   return { leaves, intact: intact + deliveries.intact, findings: [...findings, ...deliveries.findings] };
 }
 
 /** Tiles of deliveries that are compared by one statement. */
 const TILES_AT_ONCE = 32;
 
-async function checkDeliveries(db: Db, tiles: readonly SealedStatement[], filter: DeliveryFilter) {
+async function checkDeliveries(
+  db: Db,
+  tiles: readonly SealedStatement[],
+  filter: DeliveryFilter,
+  dropped: readonly DroppedMonth[],
+) {
   const findings: VerifyFinding[] = [];
   let intact = 0;
   for (let done = 0; done < tiles.length; done += TILES_AT_ONCE) {
@@ -63,17 +69,22 @@ async function checkDeliveries(db: Db, tiles: readonly SealedStatement[], filter
     const records = some.map(({ record }) => record);
     const { compared, different } = await readingSealed(db, (trx) => compareDeliveries(trx, records, filter));
     intact += compared - different.length;
-    findings.push(...different.map((one) => describeDelivery(one, some[one.tile]?.leaf ?? 0)));
+    findings.push(...different.map((one) => describeDelivery(one, some[one.tile]?.leaf ?? 0, dropped)));
   }
   return { intact, findings };
 }
 
-function describeDelivery({ deliveryId, source, dropped }: DifferentDelivery, leaf: number): VerifyFinding {
+function describeDelivery(
+  { deliveryId, receivedAt, source }: DifferentDelivery,
+  leaf: number,
+  dropped: readonly DroppedMonth[],
+): VerifyFinding {
   const about = { subject: 'delivery', deliveryId, leaves: [leaf, leaf + 1] } as const;
   if (source !== null) return { state: 'ALTERED', detail: 'the row differs from its leaf', source, ...about };
-  return dropped === null
+  const month = dropped.find(({ from, to }) => (from === null || from <= receivedAt) && receivedAt < to);
+  return month === undefined
     ? { state: 'MISSING', detail: 'the row is gone', ...about }
-    : { state: 'EXPIRED', detail: `retention dropped the month: operation ${dropped}`, ...about };
+    : { state: 'EXPIRED', detail: `retention dropped the month: operation ${month.record}`, ...about };
 }
 
 /** The columns of kind and key only lead to the statement: what counts is what the leaf has. */

@@ -170,7 +170,7 @@ export async function eventsOfDelivery(
 
 /** What is on record about events of a delivery that are not stored any more. */
 export interface RecordedLoss {
-  /** Events of the delivery that were erased lawfully. */
+  /** Events of the delivery that were erased on request. */
   readonly erased: number;
   /** Months of the message type that retention has dropped, as YYYY-MM. */
   readonly droppedMonths: readonly string[];

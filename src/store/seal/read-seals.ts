@@ -1,4 +1,4 @@
-import { sql, type NotNull } from 'kysely';
+import { sql } from 'kysely';
 import { FAMILIES } from '../../events/domain.ts';
 import { TABLE_OF } from '../../events/message-types.ts';
 import { unionAll } from '../server/condition.ts';
@@ -122,37 +122,6 @@ export async function readSalts(db: Db, from: number, to: number): Promise<Buffe
     select number::float8, string_agg(coalesce(salt, decode(repeat('00', ${SALT_BYTES}::int), 'hex')), ''::bytea order by place) as bytes
     from log_salts, unnest(salts) with ordinality as one (salt, place) where ${isOfTiles(from, to)} group by number`;
   return joined(rows, from, to, SALT_BYTES);
-}
-
-/** A month that retention dropped. */
-export type DroppedMonth = Awaited<ReturnType<typeof readDroppedMonths>>[number];
-
-/** Reads the months of events that retention has dropped. `record` is the id of the month's row in `gaps`. */
-export async function readDroppedMonths(db: Db) {
-  return db
-    .selectFrom('gaps')
-    .select(['id as record', 'message_type as messageType', 'began_at as from', 'ended_at as to'])
-    .where('reason', '=', 'retention')
-    .orderBy('id')
-    .$narrowType<{ messageType: NotNull; to: NotNull }>()
-    .execute();
-}
-
-/** Consecutive leaves whose rows and salts were deleted lawfully. */
-export interface ErasedLeaves {
-  readonly erasure: string;
-  readonly from: number;
-  readonly to: number;
-}
-
-/** Reads which leaves were erased, in their order. Erasures that nobody queued to be sealed count for nothing. */
-export async function readErasedLeaves(db: Db): Promise<readonly ErasedLeaves[]> {
-  return allRows<ErasedLeaves>(db)`
-    select id::text as erasure, lower(range)::float8 as from, upper(range)::float8 as to
-    from erasures, unnest(leaves) as range
-    where exists (select from log_statements where kind = 'erasure' and key = erasures.id::text)
-      or exists (select from log_queue where kind = 'erasure' and key = erasures.id::text)
-    order by range`;
 }
 
 /** Which rows to look at: those received in a time range, of the sources in the scope. */

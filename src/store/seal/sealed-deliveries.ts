@@ -83,8 +83,6 @@ export interface DifferentDelivery {
   readonly receivedAt: Date;
   /** Null: the row is gone. */
   readonly source: string | null;
-  /** The row is gone, and retention has dropped the months up to its own: the entry of the operator log. */
-  readonly dropped: string | null;
 }
 
 export interface DeliveryFilter extends RowFilter {
@@ -110,11 +108,7 @@ export async function compareDeliveries(
         and (${source === undefined ? sql`true` : sql`row.source is null or row.source = ${source}`})
     )
     select (select count(*)::int from compared) as compared, tile, delivery_id as "deliveryId",
-      received_at as "receivedAt", source, case when found is null then (
-        select id::text from operator_log
-        where action = 'retention.drop' and subject ~ '^deliveries_.*\\d{4}_\\d\\d$'
-          and received_at < to_date(right(subject, 7), 'YYYY_MM') + interval '1 month'
-        order by id limit 1) end as dropped
+      received_at as "receivedAt", source
     from compared right join (values (1)) as always (x) on found is null or found is distinct from hash`;
   const different = rows.filter(({ deliveryId }) => deliveryId !== null);
   return { compared: rows[0]?.compared ?? 0, different };

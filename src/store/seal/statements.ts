@@ -158,21 +158,28 @@ export async function findStatedDifferences(
     order by leaf`;
 }
 
-/** Finds statements that say what no lawful change does: another value of a column that keeps its value. */
+/**
+ * Finds statements that say what this program never does: another value of a column that keeps its value, or content that was
+ * replaced by other content than none.
+ */
 export async function findForbiddenChanges(
   db: Db,
   kind: StatementKind,
 ): Promise<readonly StatedDifference[]> {
-  const { lasting, once } = TABLES[kind];
+  const { lasting, once, changing } = TABLES[kind];
   // Before the columns, a state has its kind and version.
   const firstOnce = lasting.length + 2;
+  const firstChanging = firstOnce + once.length;
+  const content = changing.includes('content') ? firstChanging + changing.indexOf('content') : -1;
   return allRows<StatedDifference>(db)`
     select key, leaf::float8, false as "isGone" from (
       select key, leaf, record::jsonb as record, lag(record::jsonb) over (partition by key order by leaf) as earlier
       from log_statements where kind = ${kind}
-    ) as stated, generate_series(0, ${firstOnce + once.length - 1}::int) as place
+    ) as stated, generate_series(0, ${firstChanging + changing.length - 1}::int) as place
     where earlier is not null and record -> place <> earlier -> place
-      and (place < ${firstOnce}::int or earlier ->> place is not null)
+      and (place < ${firstOnce}::int
+        or place < ${firstChanging}::int and earlier ->> place is not null
+        or place = ${content}::int and record ->> place <> encode(sha256(''), 'hex'))
     group by key, leaf order by leaf`;
 }
 

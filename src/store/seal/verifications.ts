@@ -122,7 +122,7 @@ export async function readSealFacts(db: Db) {
 
 /** How the events of one range of positions compare with the seal. */
 export interface SealedRange extends Positions {
-  /** Events with a leaf, and those of them that were erased lawfully. */
+  /** Events with a leaf, and those of them that were erased on request. */
   readonly sealed: number;
   readonly erased: number;
   /** Sealed events whose leaves were compared with the rows, and since when all of them were. */

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { verifyNext } from '../../../src/seal/verify/verify-in-turn.ts';
-import { eraseRows, findEventsById, NO_TRACES } from '../../../src/store/seal/erase.ts';
+import { findEventsById, NO_TRACES } from '../../../src/store/seal/erase.ts';
 import { readConservation, sumArrivals } from '../../../src/store/counts/read-arrivals.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { CHUNK_LEAVES, nextToVerify, readVerified } from '../../../src/store/seal/verifications.ts';
@@ -12,6 +12,7 @@ import { freely } from '../../support/tamper.ts';
 import { STORED, storeVariedEvents } from '../../store/events/varied-events.ts';
 import { openSealedLog, type SealedLog } from '../../support/sealed-log.ts';
 import { useDatabase } from '../../support/use-database.ts';
+import { eraseOnRecord } from '../../support/actions.ts';
 
 /** At once, everything again. */
 const NOW = { intervalSeconds: 0, restSeconds: 0 };
@@ -103,7 +104,7 @@ it('takes an erasure for what it is', async () => {
     test.service,
     rows.map(({ id }) => id),
   );
-  await eraseRows(test.service, { operator: 'jane', reason: 'x' }, { events, ...NO_TRACES });
+  await eraseOnRecord(test.service, { operator: 'jane', reason: 'x' }, { events, ...NO_TRACES });
   await verifyNext(test.service, NOW);
   expect(await conservation()).toEqual({
     adds_up: true,

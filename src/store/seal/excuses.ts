@@ -1,0 +1,103 @@
+import { sql, type NotNull } from 'kysely';
+import type { MessageType } from '../../events/domain.ts';
+import { tableOf } from '../../events/message-types.ts';
+import type { Db } from '../server/database.ts';
+import type { StatementKind } from '../server/schema/seal-tables.ts';
+import { allRows, firstRow } from '../server/statement.ts';
+
+/*
+ * Why rows are gone, as the database says. Whoever deletes a row can write that down, too, so each reason counts only with what
+ * goes along with it: it is sealed itself, and what it says to be gone is gone as a whole.
+ */
+
+/** A state of the row is sealed, or will be. */
+const isSealed = (kind: StatementKind, key: ReturnType<typeof sql>) => sql<boolean>`
+  (exists (select from log_statements where kind = ${kind} and key = ${key}::text)
+    or exists (select from log_queue where kind = ${kind} and key = ${key}::text))`;
+
+/** A month that retention dropped. */
+export interface DroppedMonth {
+  /** The id of its row in `gaps` (events), or of the entry of the operator log (deliveries). */
+  readonly record: string;
+  /** Null: all that is before the end. */
+  readonly from: Date | null;
+  readonly to: Date;
+}
+
+/** A month of events that retention dropped. */
+export interface DroppedEvents extends DroppedMonth {
+  readonly from: Date;
+  readonly messageType: MessageType;
+  /** Other events of the month are there, so that it was not dropped. */
+  readonly isThere: boolean;
+}
+
+/** An event may be delivered this long after it was received, so that it comes into a month that was dropped meanwhile. */
+const LATE = sql`interval '1 day'`;
+
+/** Reads the months of events that retention has dropped. */
+export async function readDroppedMonths(db: Db): Promise<readonly DroppedEvents[]> {
+  const months = await db
+    .selectFrom('gaps')
+    .select(['id as record', 'message_type as messageType', 'began_at as from', 'ended_at as to'])
+    .select('recorded_at as recordedAt')
+    .where('reason', '=', 'retention')
+    .where('message_type', 'is not', null)
+    .where('ended_at', 'is not', null)
+    .where(isSealed('gap', sql`gaps.id`))
+    .orderBy('id')
+    .$narrowType<{ messageType: MessageType; to: NotNull }>()
+    .execute();
+  return Promise.all(
+    months.map(async ({ recordedAt, ...month }) => {
+      const rest = await firstRow(db)`
+        select from ${sql.table(tableOf(month.messageType))}
+        where occurred_at >= ${month.from} and occurred_at < ${month.to}
+          and received_at < ${recordedAt}::timestamptz - ${LATE} limit 1`;
+      return { ...month, isThere: rest !== undefined };
+    }),
+  );
+}
+
+/** Reads the months of deliveries that retention has dropped, and of which nothing is there. */
+export async function readDroppedDeliveries(db: Db): Promise<readonly DroppedMonth[]> {
+  // The last partition of an adopted database may have all months up to its own.
+  return allRows<DroppedMonth>(db)`
+    select record, "from", "to" from (
+      select id::text as record, began_at as dropped,
+        case when subject ~ '^deliveries_\\d{4}_\\d\\d$' then month end as "from", month + interval '1 month' as "to"
+      from operator_log, lateral (
+        select (replace(right(subject, 7), '_', '-') || '-01T00:00:00Z')::timestamptz as month) as named
+      where action = 'retention.drop' and outcome = 'done' and subject ~ '^deliveries_.*\\d{4}_(0[1-9]|1[0-2])$'
+        and ${isSealed('operation', sql`operator_log.id`)}
+    ) as months
+    where not exists (
+      select from deliveries
+      where received_at >= coalesce("from", '-infinity') and received_at < "to" and stored_at < dropped)
+    order by "to"`;
+}
+
+/** Consecutive leaves whose rows and salts an erasure deleted. */
+export interface ErasedLeaves {
+  readonly erasure: string;
+  readonly operator: string;
+  /** The operator log has the request. If not, somebody called the function of the database by hand. */
+  readonly isOnRecord: boolean;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Reads which leaves were erased, in their order. Erasures that nobody queued to be sealed count for nothing. */
+export async function readErasedLeaves(db: Db): Promise<readonly ErasedLeaves[]> {
+  return allRows<ErasedLeaves>(db)`
+    select id::text as erasure, operator, lower(range)::float8 as from, upper(range)::float8 as to,
+      exists (
+        select from operator_log as request
+        where action = 'events.erase' and began_at <= erased_at and coalesce(ended_at >= erased_at, true)
+          and coalesce(request.result ->> 'erasure' = erasures.id::text, true)
+          and ${isSealed('operation', sql`request.id`)}
+      ) as "isOnRecord"
+    from erasures, unnest(leaves) as range
+    where ${isSealed('erasure', sql`erasures.id`)}
+    order by range`;
+}

@@ -1,0 +1,120 @@
+import { sql } from 'kysely';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { recordEnded } from '../../src/store/access/operator-log.ts';
+import { recordDropped } from '../../src/store/reconcile/gaps.ts';
+import { PARTITIONED } from '../../src/store/partitions/partitioned-tables.ts';
+import { eraseRows, NO_TRACES } from '../../src/store/seal/erase.ts';
+import { openDatabase, type Db } from '../../src/store/server/database.ts';
+import { storeDeliveries, unreadableDelivery } from '../support/actions.ts';
+import { countAll } from '../support/arrivals.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
+import { freely } from '../support/tamper.ts';
+
+const MARCH = Date.UTC(2026, 2, 10);
+
+let test: TestDatabase & { readonly service: Db };
+let log: SealedLog;
+
+beforeEach(async () => {
+  const made = await createTestDatabase();
+  test = { ...made, service: openDatabase(made.databaseUrl, () => undefined) };
+  log = await openSealedLog(test.service);
+  const records = Array.from({ length: 5 }, (_, code) => auditRecord({ code, timeStamp: MARCH + code }));
+  const old = { receivedAt: MARCH };
+  await storeDeliveries(
+    test.service,
+    queuedDelivery('AUDIT_LOG_ALL', records, old),
+    unreadableDelivery('bytes', old),
+  );
+  await countAll(test.service);
+  await log.seal();
+});
+afterEach(async () => {
+  await test.service.destroy();
+  await test.drop();
+});
+
+const byAttacker = (statement: ReturnType<typeof sql>) => freely(test.db, (trx) => statement.execute(trx));
+
+async function findings() {
+  await log.seal();
+  return (await log.verify()).findings;
+}
+
+async function recordRetention(): Promise<void> {
+  const [table] = PARTITIONED;
+  if (table === undefined) throw new Error('there are no tables');
+  await test.service.transaction().execute((trx) => recordDropped(trx, table, 'audit_events_2026_03'));
+}
+
+describe('a record of retention', () => {
+  it('does not excuse one event of a month that is there', async () => {
+    await byAttacker(sql`delete from audit_events where code = 3`);
+    await recordRetention();
+    const found = await findings();
+    expect(found.map(({ state, subject }) => [state, subject])).toContainEqual(['MISSING', 'event']);
+    expect(found.find(({ subject }) => subject === 'event')?.detail).toContain('since the month is there');
+    expect(found.map(({ state }) => state)).not.toContain('EXPIRED');
+  });
+
+  it('excuses the events of a month that is gone as a whole', async () => {
+    await byAttacker(sql`delete from audit_events`);
+    await recordRetention();
+    const found = await findings();
+    expect(found.filter(({ subject }) => subject === 'event').map(({ state }) => state)).toEqual(
+      Array.from({ length: 5 }, () => 'EXPIRED'),
+    );
+  });
+
+  it('does not excuse one delivery of a month that is there, nor those of other months', async () => {
+    await byAttacker(sql`delete from deliveries where quarantined_count = 1`);
+    const drop = (subject: string) =>
+      recordEnded(test.service, {
+        operator: { name: 'xiq-sink', via: 'system' },
+        action: 'retention.drop',
+        subject,
+      });
+    await drop('deliveries_2026_03');
+    await drop('deliveries_2026_04');
+    await drop('deliveries_before_2099_01');
+    const about = (found: Awaited<ReturnType<typeof findings>>) =>
+      found
+        .filter(({ subject, detail }) => subject === 'delivery' && detail !== undefined)
+        .map(({ state }) => state);
+    expect(about(await findings())).toEqual(['MISSING']);
+    await byAttacker(sql`delete from deliveries`);
+    expect(about(await findings())).toEqual(['EXPIRED', 'EXPIRED']);
+  });
+});
+
+describe('an erasure', () => {
+  it('without a request in the operator log leaves rows missing', async () => {
+    const { rows } = await sql<{ eventId: string; occurredAt: string; receivedAt: Date }>`
+      select event_id as "eventId", occurred_at::text as "occurredAt", received_at as "receivedAt" from audit_events
+      where code = 2`.execute(test.db);
+    const events = rows.map((row) => ({ ...row, table: 'audit_events' }));
+    const grounds = { operator: 'mallory', reason: 'none' };
+    expect(await eraseRows(test.service, grounds, { events, ...NO_TRACES })).toBeDefined();
+    const found = await findings();
+    expect(found).toMatchObject([{ state: 'MISSING', subject: 'event' }]);
+    expect(found[0]?.detail).toContain('has no request');
+  });
+});
+
+describe('the content of a quarantined item', () => {
+  it('may become empty when it is resolved, and nothing else', async () => {
+    await byAttacker(sql`update quarantine set content = 'other bytes'`);
+    await sql`insert into log_queue (kind, key) select 'quarantined item', quarantine_id::text from quarantine`.execute(
+      test.db,
+    );
+    expect(await findings()).toMatchObject([{ state: 'ALTERED', subject: 'quarantined item' }]);
+  });
+
+  it('is empty for good once it was discarded', async () => {
+    await sql`update quarantine set resolution = 'discarded', resolved_at = now(),
+      discarded_bytes = octet_length(content), content = ''`.execute(test.service);
+    expect(await findings()).toEqual([]);
+  });
+});
