@@ -16,6 +16,7 @@ import { createSealer, type Sealer } from './sealer.ts';
 import { keepSeen } from './seen-checkpoint.ts';
 import { readTrust, seenFileOf } from './trust.ts';
 import { verifyNext } from './verify/verify-in-turn.ts';
+import { compareSchema } from '../store/server/schema/compare-schema.ts';
 import type { Db } from '../store/server/database.ts';
 import { readInstallation } from '../store/server/installation.ts';
 import { repeatInBackground } from '../lib/repeat.ts';
@@ -111,8 +112,21 @@ function startAnchoring({ db, config, logger }: Proving, started: AsyncDisposabl
 
 const VERIFY_INTERVAL_MS = 5_000;
 
-/** Verifies stored rows, some at a time. */
+const SCHEMA_INTERVAL_MS = 60 * 60 * 1000;
+
+/** Verifies stored rows, some at a time, and each hour what decides about rows. */
 function startVerifying({ db, logger }: Proving, started: AsyncDisposableStack): void {
+  const compare = async () => {
+    const differences = await compareSchema(db);
+    if (differences.length > 0) {
+      logger.error({ differences }, 'the schema is not as this program made it: run verify');
+    }
+  };
+  repeatInBackground(
+    { part: 'schema', failure: 'the schema was not compared', pauseMs: SCHEMA_INTERVAL_MS, work: compare },
+    logger,
+    started,
+  );
   const work = async () => {
     const { altered, missing } = (await verifyNext(db)) ?? { altered: 0, missing: 0 };
     if (altered + missing > 0) {

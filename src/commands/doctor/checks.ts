@@ -4,7 +4,7 @@ import type { Config, SourceConfig } from '../../config/config.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
 import { FULL_LIMIT_MS, LIMIT_MS, ok, type Check } from './check.ts';
 import { checkApi, checkSubscriptions } from './cloud.ts';
-import { checkSeal, type DatabaseAccess } from './database.ts';
+import { checkSchema, checkSeal, type DatabaseAccess } from './database.ts';
 import {
   checkConservation,
   checkDatabase,
@@ -73,6 +73,7 @@ export function checksOf(config: ServiceConfig, access: DatabaseAccess, isFull: 
       whenLate: conservationLate(),
       run: () => checkConservation(access, isFull),
     },
+    { name: 'schema', needs: ['migrations'], run: () => checkSchema(access) },
     { name: 'seal', needs: ['migrations'], run: () => checkSeal(access, config) },
     { name: 'partitions', needs: ['migrations'], run: () => checkPartitions(access, config) },
     { name: 'locks', needs: ['migrations'], run: () => checkLocks(access, config) },

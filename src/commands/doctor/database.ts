@@ -6,6 +6,7 @@ import { readMigrationState } from '../../store/server/schema/migrate.ts';
 import { readPartitionState } from '../../store/partitions/partitions.ts';
 import { readConservation } from '../../store/counts/read-arrivals.ts';
 import { allPartitions, changedPartitions, recount } from '../../store/deliveries/recount-deliveries.ts';
+import { compareSchema } from '../../store/server/schema/compare-schema.ts';
 import { readRoleState } from '../../store/server/roles/roles.ts';
 import { describeWork } from '../../store/server/server-sessions.ts';
 import { findTableUsers, findWaits } from '../../store/server/waits.ts';
@@ -214,6 +215,17 @@ export function createDatabaseAccess(config: Config, limitMs = LIMIT_MS) {
       await (await location?.catch(() => undefined))?.close();
     },
   };
+}
+
+/** Checks that triggers, functions, rules and settings of roles are as this program made them. */
+export async function checkSchema(access: DatabaseAccess): Promise<Finding> {
+  const [first, ...others] = await compareSchema(access.opened().db);
+  if (first === undefined) return ok('triggers, functions and settings are as this program made them');
+  const more = others.length === 0 ? '' : `, and ${countOf(others.length, 'other difference')}`;
+  return fail(
+    `${first.name}: ${first.detail}${more}`,
+    `find out who did that; ${commandName()} verify names them all`,
+  );
 }
 
 /** Checks that the log is sealed, and that it contains what was seen, and that the places outside of the database have its checkpoints. */

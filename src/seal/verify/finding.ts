@@ -15,7 +15,8 @@ export interface VerifyFinding {
     | 'seen checkpoint'
     | 'time-stamp'
     | 'anchor'
-    | 'file';
+    | 'file'
+    | 'schema';
   readonly detail: string;
   readonly eventId?: string;
   readonly deliveryId?: string;

@@ -12,6 +12,7 @@ import {
   type RowFilter,
   type SealRun,
 } from '../../store/seal/read-seals.ts';
+import { compareSchema } from '../../store/server/schema/compare-schema.ts';
 import { positionSince } from '../../store/log/read-log.ts';
 import { findStrayDeliveries, type DeliveryFilter } from '../../store/seal/sealed-deliveries.ts';
 import type { Positions } from '../../store/seal/sealed-rows.ts';
@@ -128,6 +129,9 @@ async function verifyOthers(
   for (const { receivedAt, ...delivery } of await findStrayDeliveries(db, scope, { since, until })) {
     const detail = `no leaf has it; its time of arrival is ${receivedAt.toISOString()}`;
     report({ state: 'INSERTED', subject: 'delivery', detail, ...delivery });
+  }
+  for (const { name, detail } of await compareSchema(db)) {
+    report({ state: 'ALTERED', subject: 'schema', key: name, detail });
   }
   for (const one of await findMiscounted(db, scope, { since, until })) {
     const { deliveryId, expected, events, duplicates, quarantined, found } = one;

@@ -36,14 +36,22 @@ export const FIRST_MIGRATION = '0001_server';
 
 const DIRECTORY = path.resolve(import.meta.dirname, '../../../../migrations');
 
+/** The files of SQL among them, in their order. */
+const scriptFiles = async () =>
+  (await fs.readdir(DIRECTORY)).filter((file) => file.endsWith('.sql')).toSorted();
+
+const readScript = (file: string) => fs.readFile(path.join(DIRECTORY, file), 'utf8');
+
+/** The text of the migrations that are files of SQL, in their order. */
+export const readScripts = async (): Promise<readonly string[]> =>
+  Promise.all((await scriptFiles()).map(readScript));
+
 /** The migrations of this program: files of SQL, and modules where SQL alone is not enough. */
 export async function loadMigrations(): Promise<Migrations> {
   const modules = await new FileMigrationProvider({ fs, path, migrationFolder: DIRECTORY }).getMigrations();
-  const scripts = (await fs.readdir(DIRECTORY)).filter((file) => file.endsWith('.sql'));
-  const migrations = scripts.map(async (file) => {
-    const script = await fs.readFile(path.join(DIRECTORY, file), 'utf8');
-    return [path.basename(file, '.sql'), sqlMigration(script)] as const;
-  });
+  const migrations = (await scriptFiles()).map(
+    async (file) => [path.basename(file, '.sql'), sqlMigration(await readScript(file))] as const,
+  );
   return { ...Object.fromEntries(await Promise.all(migrations)), ...modules };
 }
 

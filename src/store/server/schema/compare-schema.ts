@@ -1,0 +1,160 @@
+import { FAMILIES } from '../../../events/domain.ts';
+import { TABLE_OF } from '../../../events/message-types.ts';
+import type { Db } from '../database.ts';
+import { allRows } from '../statement.ts';
+import { readScripts } from './migrations.ts';
+
+/** Something of the schema that this program has not made, or that is not as it made it. */
+export interface SchemaDifference {
+  /** What it is: `trigger drop_some on audit_events`. */
+  readonly name: string;
+  readonly detail: string;
+}
+
+/** What the migrations of this program create. */
+interface Created {
+  /** The body of each function. */
+  readonly functions: ReadonlyMap<string, string>;
+  /** The function that each trigger calls, by the name of the trigger. */
+  readonly triggers: ReadonlyMap<string, ReadonlySet<string>>;
+  /** The triggers that a table must have, by its name. */
+  readonly required: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+const FUNCTION = /create (?:or replace )?function (?<name>\w+)\s*\([^;]*?\bas \$\$(?<body>[^]*?)\$\$/g;
+
+const TRIGGER =
+  /create (?:or replace )?trigger (?<name>\w+) (?:before|after) [^;']*? on (?<table>\w+|%I|%s)\b[^;']*?execute function (?:public\.)?(?<calls>\w+)\(/g;
+
+const GUARDED = /select guard_table\('(?<table>\w+)'\)/g;
+
+/** The tables that are partitioned by month. */
+const MONTHLY = ['deliveries', ...FAMILIES.map((family) => TABLE_OF[family])];
+
+/** Triggers of all of them, and of each of their partitions. */
+const OF_MONTHLY = ['refuse_change', 'refuse_truncate', 'store_in_order'];
+
+const added = (sets: Map<string, Set<string>>, key: string, value: string) =>
+  sets.set(key, (sets.get(key) ?? new Set()).add(value));
+
+/** Reads from the migrations what they create, so that nobody keeps a second list of it. */
+async function readCreated(): Promise<Created> {
+  const functions = new Map<string, string>();
+  const triggers = new Map<string, Set<string>>();
+  const required = new Map(MONTHLY.map((table) => [table, new Set(OF_MONTHLY)]));
+  for (const script of await readScripts()) {
+    for (const { groups = {} } of script.matchAll(FUNCTION)) {
+      functions.set(groups['name'] ?? '', groups['body'] ?? '');
+    }
+    for (const { groups = {} } of script.matchAll(TRIGGER)) {
+      const { name = '', table = '', calls = '' } = groups;
+      added(triggers, name, calls);
+      if (!table.startsWith('%')) added(required, table, name);
+    }
+    for (const { groups = {} } of script.matchAll(GUARDED)) {
+      added(required, groups['table'] ?? '', 'refuse_truncate');
+    }
+  }
+  return { functions, triggers, required };
+}
+
+/**
+ * Compares triggers, functions, rules, row security and the settings of roles with what this program makes. Whoever may
+ * change them decides what is stored and what others read, and changes no row for it. Views are not compared.
+ */
+export async function compareSchema(db: Db): Promise<readonly SchemaDifference[]> {
+  const created = await readCreated();
+  return [
+    ...(await findFunctions(db, created)),
+    ...(await findTriggers(db, created)),
+    ...(await findRules(db)),
+    ...(await findSettings(db)),
+  ];
+}
+
+async function findFunctions(db: Db, { functions }: Created): Promise<readonly SchemaDifference[]> {
+  const found = await allRows<{ name: string; body: string }>(db)`
+    select proname as name, prosrc as body from pg_proc
+    where pronamespace = 'public'::regnamespace and proname = any(${[...functions.keys()]}::text[])`;
+  const names = new Set(found.map(({ name }) => name));
+  const missing = [...functions.keys()].filter((name) => !names.has(name));
+  return [
+    ...missing.map((name) => ({ name: `function ${name}`, detail: 'it is gone' })),
+    ...found
+      .filter(({ name, body }) => functions.get(name) !== body)
+      .map(({ name }) => ({
+        name: `function ${name}`,
+        detail: 'it does something else than this program made it for',
+      })),
+  ];
+}
+
+interface FoundTrigger {
+  readonly table: string;
+  /** The partitioned table, or the table itself. */
+  readonly root: string;
+  /** Null: the table has none. */
+  readonly trigger: string | null;
+  readonly calls: string | null;
+  readonly enabled: string | null;
+}
+
+/** Guards work also for whoever switches off the others; a trigger that queues does in the usual way. */
+const isOff = ({ trigger, enabled }: FoundTrigger) =>
+  enabled !== 'A' && !(enabled === 'O' && trigger?.startsWith('queue_statement') === true);
+
+async function findTriggers(db: Db, { triggers, required }: Created): Promise<readonly SchemaDifference[]> {
+  const found = await allRows<FoundTrigger>(db)`
+    select pg_class.relname as table, coalesce(parent.relname, pg_class.relname) as root, tgname as trigger,
+      proname as calls, tgenabled as enabled
+    from pg_class left join pg_inherits on inhrelid = pg_class.oid left join pg_class as parent on parent.oid = inhparent
+      left join pg_trigger on tgrelid = pg_class.oid and not tgisinternal left join pg_proc on pg_proc.oid = tgfoid
+    where pg_class.relnamespace = 'public'::regnamespace and pg_class.relkind in ('r', 'p')
+      and not coalesce(pg_class.relname like '%\\_detached', false)
+    order by 1, 3`;
+  const differences: SchemaDifference[] = [];
+  const ofTable = new Map<string, Set<string>>();
+  for (const one of found) {
+    const { table, trigger, calls } = one;
+    if (trigger === null) continue;
+    const name = `trigger ${trigger} on ${table}`;
+    if (triggers.get(trigger)?.has(calls ?? '') !== true) {
+      differences.push({ name, detail: `this program has not made it; it calls ${calls}` });
+    } else if (isOff(one)) differences.push({ name, detail: 'it is switched off' });
+    added(ofTable, table, trigger);
+  }
+  for (const [table, root] of new Map(found.map((one) => [one.table, one.root]))) {
+    for (const name of required.get(root) ?? []) {
+      if (ofTable.get(table)?.has(name) === true) continue;
+      differences.push({ name: `trigger ${name} on ${table}`, detail: 'it is gone' });
+    }
+  }
+  return differences;
+}
+
+async function findRules(db: Db): Promise<readonly SchemaDifference[]> {
+  return allRows<SchemaDifference>(db)`
+    select format('rule %s on %s', rulename, tablename) as name, 'this program makes no rules' as detail
+    from pg_rules where schemaname = 'public'
+    union all
+    select format('policy %s on %s', policyname, tablename), 'this program makes no policies'
+    from pg_policies where schemaname = 'public'
+    union all
+    select format('row security of %s', relname), 'it hides rows from those who read'
+    from pg_class where relnamespace = 'public'::regnamespace and relrowsecurity
+    order by 1`;
+}
+
+/** Settings that decide which objects a name means, and which rows and triggers count. */
+const DECIDING = ['search_path', 'row_security', 'session_replication_role'];
+
+async function findSettings(db: Db): Promise<readonly SchemaDifference[]> {
+  return allRows<SchemaDifference>(db)`
+    select format('setting %s', setting) as name,
+      format('it holds for %s', coalesce('the role ' || rolname, 'every role of the database')) as detail
+    from pg_db_role_setting left join pg_roles on pg_roles.oid = setrole, unnest(setconfig) as setting
+    where setdatabase in (0, (select oid from pg_database where datname = current_database()))
+      and lower(split_part(setting, '=', 1)) = any(${DECIDING}::text[])
+      and (setrole = 0 or pg_has_role(session_user, setrole, 'member') or rolname = 'xiq_reader')
+    order by 1`;
+}

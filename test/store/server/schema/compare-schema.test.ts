@@ -1,0 +1,112 @@
+import { sql } from 'kysely';
+import { afterEach, describe, expect, it } from 'vitest';
+import { compareSchema } from '../../../../src/store/server/schema/compare-schema.ts';
+import { maintainPartitions } from '../../../../src/store/partitions/partitions.ts';
+import { useDatabase } from '../../../support/use-database.ts';
+
+const test = useDatabase();
+
+const run = (statement: string) => sql.raw(statement).execute(test.db);
+
+/** What an attacker with the rights of the owner does, how to undo it, and what is named. */
+const CASES: readonly (readonly [
+  what: string,
+  attack: string,
+  undo: string,
+  name: string,
+  detail: string,
+])[] = [
+  [
+    'a trigger that drops what arrives',
+    `create function swallow() returns trigger language plpgsql as $$ begin return null; end $$;
+      create trigger swallow before insert on audit_events for each row execute function swallow()`,
+    'drop function swallow cascade',
+    'trigger swallow on audit_events',
+    'it calls swallow',
+  ],
+  [
+    'a trigger that rewrites, with the name of a guard',
+    `create function rewrite() returns trigger language plpgsql as $$ begin new.user_name := 'x'; return new; end $$;
+      create trigger keep_sent_type before insert on audit_events for each row execute function rewrite()`,
+    'drop function rewrite cascade',
+    'trigger keep_sent_type on audit_events',
+    'it calls rewrite',
+  ],
+  [
+    'a guard that is switched off',
+    'alter table quarantine disable trigger refuse_change',
+    'alter table quarantine enable always trigger refuse_change',
+    'trigger refuse_change on quarantine',
+    'it is switched off',
+  ],
+  [
+    'a guard of a partition that is gone',
+    'drop trigger refuse_truncate on audit_events_default',
+    `select guard_table('audit_events_default')`,
+    'trigger refuse_truncate on audit_events_default',
+    'it is gone',
+  ],
+  [
+    'a guard that is gone',
+    'drop trigger refuse_change on erasures',
+    `create trigger refuse_change before update or delete on erasures for each row execute function refuse_change();
+      select guard_table('erasures')`,
+    'trigger refuse_change on erasures',
+    'it is gone',
+  ],
+  [
+    'a rule',
+    'create rule quiet as on insert to gaps do instead nothing',
+    'drop rule quiet on gaps',
+    'rule quiet on gaps',
+    'no rules',
+  ],
+  [
+    'row security',
+    'alter table operator_log enable row level security',
+    'alter table operator_log disable row level security',
+    'row security of operator_log',
+    'hides rows',
+  ],
+  [
+    'the search path of the readers',
+    'alter role xiq_reader in database DATABASE set search_path = elsewhere, public',
+    'alter role xiq_reader in database DATABASE reset search_path',
+    'setting search_path=elsewhere, public',
+    'the role xiq_reader',
+  ],
+];
+
+describe('the schema', () => {
+  it('is as this program made it, also with partitions of later months', async () => {
+    expect(await compareSchema(test.service)).toEqual([]);
+    await maintainPartitions(test.service, new Date('2031-11-15T00:00:00Z'), {});
+    expect(await compareSchema(test.service)).toEqual([]);
+  });
+
+  it.each(CASES)('is not with %s', async (_, attack, undo, name, detail) => {
+    const database = new URL(test.databaseUrl).pathname.slice(1);
+    await run(attack.replace('DATABASE', database));
+    const found = await compareSchema(test.service);
+    await run(undo.replace('DATABASE', database));
+    // A trigger of a partitioned table is on each of its partitions.
+    expect(found[0]?.name).toBe(name);
+    expect(found[0]?.detail).toContain(detail);
+    expect(await compareSchema(test.service)).toEqual([]);
+  });
+
+  describe('of a function', () => {
+    let definition = '';
+    afterEach(() => run(definition));
+
+    it('is not with another body', async () => {
+      const { rows } = await sql<{ text: string }>`
+        select pg_get_functiondef('refuse_change'::regproc) as text`.execute(test.db);
+      definition = rows[0]?.text ?? '';
+      await run(
+        'create or replace function refuse_change() returns trigger language plpgsql as $$ begin return new; end $$',
+      );
+      expect(await compareSchema(test.service)).toMatchObject([{ name: 'function refuse_change' }]);
+    });
+  });
+});
