@@ -59,6 +59,17 @@ describe('a person', () => {
     expect(await isFound(patternOf({ users: ['ann'] }), text)).toBe(found);
   });
 
+  it.each([
+    ['jane.doe', 'janeXdoe'],
+    ['a+b', 'aab'],
+    ['a?b', 'b'],
+    ['a|b', 'a'],
+    ['a*b', 'b'],
+    ['^a$', 'a'],
+  ])('is not found by a name that reads as a pattern: %j in %j', async (name, text) => {
+    expect(await isFound(patternOf({ users: [name] }), text)).toBe(false);
+  });
+
   it.each(['=cmd|calc', 'a"b', String.raw`a\b`, 'jane+x@example.com', '(x)[y]{z}'])(
     'is found by a name of any characters: %j',
     async (name) => {

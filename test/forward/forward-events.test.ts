@@ -131,8 +131,10 @@ describe('forwarding', () => {
     await running.at(-1)?.stop();
     await storeEvents(11);
     await untilSeen(test.db);
-    forward(sender, {}, { events: 10, seconds: 0.3 });
+    const began = performance.now();
+    forward(sender, {}, { events: 10, seconds: 1 });
     await waitFor(() => taken.length >= 11);
+    expect(performance.now() - began).toBeGreaterThanOrEqual(1_000);
     expect(batches).toEqual([10, 1]);
     expect(taken).toEqual(range(11));
   });
@@ -387,6 +389,16 @@ describe('forwarding', () => {
     welcome = true;
     await setState(test.db, 'siem', 'running');
     await waitFor(() => taken.length >= 5);
+  });
+
+  it('knows at once of a refusal that it has recorded itself', async () => {
+    const source = openForwardingSource(test.db);
+    const holder = { name: 'siem', holder: randomUUID() };
+    await source.lease(holder);
+    expect(await source.cursor('siem')).toMatchObject({ state: 'running' });
+    await source.recordFailure(holder, '401', 'refused');
+    expect(await source.cursor('siem')).not.toMatchObject({ state: 'running' });
+    expect(await source.lease(holder)).toMatchObject({ state: 'refused' });
   });
 
   it('can be paused, resumed and rewound while it runs', async () => {

@@ -62,9 +62,12 @@ describe('the log of refusals', () => {
 
   it('has a bounded number of lines, however many addresses come and however long their paths are', () => {
     const { refuse, flush, lines, text } = create();
-    for (let n = 0; n < 10_000; n += 1) refuse(`2001:db8:0:${n.toString(16)}::1`, 404, 'x'.repeat(16_000));
+    for (let n = 0; n < 10_000; n += 1) {
+      refuse(`2001:db8:0:${n.toString(16)}::1`, 404, `/begin/${'x'.repeat(16_000)}`);
+    }
     flush();
     expect(lines()).toHaveLength(101);
+    expect(lines()[0]?.['path']).toMatch(/^\/begin\/x+$/);
     expect(lines().at(-1)).toMatchObject({ remote: 'other addresses', refused: 9_900 });
     expect(text().length).toBeLessThan(60_000);
   });

@@ -34,6 +34,7 @@ beforeAll(async () => {
 const CHANGED = [
   'audit_events',
   'deliveries',
+  'log_state',
   'log_tiles',
   'log_hashes',
   'log_salts',
@@ -182,6 +183,10 @@ describe('verify', () => {
       expect(findings).toEqual([]);
       expect(summary.notSealedYet).toBe(before + 1);
     });
+    // Those before the first sealed one are sealed last.
+    await tampered(sql`update log_state set first_position = first_position - 7`, async () =>
+      expect((await log.verify()).summary.notSealedYet).toBe(before + 7),
+    );
   });
 
   it('names the leaves when the tree was made anew, and refuses to sign it', async () => {

@@ -1,6 +1,7 @@
 import { appendFile, cp, mkdir, mkdtemp, readdir, readFile } from 'node:fs/promises';
 import { rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { readFileSync } from 'node:fs';
+import { freeBytes } from '../../../src/lib/files/free-bytes.ts';
 import os from 'node:os';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -121,6 +122,12 @@ describe('the spool', () => {
     const { spool } = open(await newDirectory(), { minFreeBytes: 2 ** 50 });
     await expect(spool.append(Buffer.from('x'))).rejects.toThrow(/SPOOL_MIN_FREE_BYTES/);
     await expect(spool.check()).rejects.toBeInstanceOf(OutageError);
+  });
+
+  it('leaves so much free after a batch, too', async () => {
+    const directory = await newDirectory();
+    const { spool } = open(directory, { minFreeBytes: (await freeBytes(directory)) - 30 * MIB });
+    await expect(spool.append(Buffer.alloc(95 * MIB))).rejects.toThrow(/SPOOL_MIN_FREE_BYTES/);
   });
 
   it('refuses where something else is in its place, and takes payloads when that is gone', async () => {

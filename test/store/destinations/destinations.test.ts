@@ -20,6 +20,9 @@ import {
   openRejected,
 } from '../../../src/store/destinations/rejected-events.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
+import { readRange } from '../../../src/store/log/read-log.ts';
+import { insertAudits } from '../../support/stored-rows.ts';
+import { untilSeen } from '../../support/until-seen.ts';
 import { useDatabase } from '../../support/use-database.ts';
 
 const test = useDatabase();
@@ -142,6 +145,20 @@ describe('a failure', () => {
       expect(await siem()).toMatchObject({ state: 'paused' });
     }
   });
+});
+
+it('since when a destination is behind is known at each end of a tile', async () => {
+  const receivedAt = new Date('2026-03-01T10:00:00Z');
+  await insertAudits(test.db, { receivedAt, count: 600 });
+  await untilSeen(test.db);
+  const { first, next } = await readRange(test.service);
+  for (let position = first; position < next; position += 1) {
+    if (position % 256 > 0 && position % 256 < 255) continue;
+    await moveCursor(test.service, 'siem', position);
+    expect(await siem()).toMatchObject({ behind_count: next - position, behind_since: receivedAt });
+  }
+  await moveCursor(test.service, 'siem', next);
+  expect(await siem()).toMatchObject({ behind_count: 0, behind_since: null });
 });
 
 describe('rejected events', () => {

@@ -79,6 +79,25 @@ it('finds what was fetched, but not what a webhook brought or what supersedes it
   expect((await readHistoryLinks(test.service, 'default', 'SMS_LOG_ALL', ['r1'])).size).toBe(0);
 });
 
+it('knows since when a record has its status', async () => {
+  const save = (status: string | null) =>
+    saveHistory(test.service, RANGE, [{ logId: 'r1', at: RANGE.from, event: null, status }], []);
+  const changedAt = async () =>
+    (await test.db.selectFrom('history_records').select('status_changed_at').executeTakeFirstOrThrow())
+      .status_changed_at;
+  await save(null);
+  const longAgo = new Date('2026-01-01');
+  const setBack = () => test.db.updateTable('history_records').set({ status_changed_at: longAgo }).execute();
+  for (const status of ['SENT', 'DELIVERED', null]) {
+    await setBack();
+    await save(status);
+    expect(await changedAt()).not.toEqual(longAgo);
+    await setBack();
+    await save(status);
+    expect(await changedAt()).toEqual(longAgo);
+  }
+});
+
 it('forgets links of long ago, but none that has a status', async () => {
   const days = (count: number) => new Date(Date.now() - count * 86_400_000);
   const links = [
