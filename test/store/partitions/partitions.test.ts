@@ -114,11 +114,11 @@ describe('partitions', () => {
 
   it('lose no row that is stored while they take over those of the default partition', async () => {
     await insertAudits(test.db, { occurredAt: '2042-05-05T05:05:05Z', count: 20_000 });
-    let isDone = false;
+    const ended = new AbortController();
     const maintaining = maintainPartitions(test.db, new Date('2042-04-15T00:00:00Z'), {});
-    const done = maintaining.finally(() => (isDone = true));
+    const done = maintaining.finally(() => ended.abort());
     let stored = 0;
-    for (let second = 0; !isDone; second += 1) {
+    for (let second = 0; !ended.signal.aborted; second += 1) {
       // Of a month without a partition; refused for as long as the rows are copied.
       await insertAudit(new Date(Date.UTC(2050, 0, 1, 0, 0, second)).toISOString()).then(
         () => (stored += 1),
