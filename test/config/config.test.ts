@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { loadConfig, maskConfig } from '../../src/config/config.ts';
+import { resolveReferences } from '../../src/config/references.ts';
 import { CLOUD_TYPES } from '../../src/events/domain.ts';
 import { useDirectory } from '../support/use-directory.ts';
 import { problemsOf } from './problems-of.ts';
@@ -476,6 +477,19 @@ describe('references in the file', () => {
       username: 'user',
       password: 'pass',
     });
+  });
+
+  it.each([
+    ['\n', ' pass word '],
+    ['\r\n', ' pass word '],
+    ['\n\n', ' pass word \n'],
+  ])('to a file leave out its last line break (%j) alone', (end, password) => {
+    const file = path.join(directory, 'password');
+    writeFileSync(file, ` pass word ${end}`);
+    const resolved = resolveReferences({ inner: [{ file }] }, {}, (_path, reason) => {
+      throw new Error(reason);
+    });
+    expect(resolved).toEqual({ inner: [password] });
   });
 
   it('that lead nowhere are reported once, where they stand', () => {
