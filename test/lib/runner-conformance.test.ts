@@ -85,7 +85,7 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
       startMaintenance({ ...needs, destinations: () => [], onBlocked: ignore }, started),
     parts: 1,
   },
-  startProving: { start: startProving, parts: 3 },
+  startProving: { start: startProving, parts: 4 },
   startQuarantineLimits: {
     start: (needs, started) => startQuarantineLimits({ ...needs, onDropped: ignore }, started),
     parts: 1,

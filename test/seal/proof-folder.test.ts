@@ -1,4 +1,4 @@
-import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import * as fc from 'fast-check';
 import { sql } from 'kysely';
@@ -169,6 +169,25 @@ describe('an exported proof', () => {
     expect(findings).toContainEqual(expect.objectContaining({ subject: 'leaves', leaves: [5, 6] }));
     expect(findings).toContainEqual(
       expect.objectContaining({ state: 'MISSING', leaves: [summary.size - 1, summary.size] }),
+    );
+  });
+
+  it('shows each file that is no part of it', async () => {
+    const folder = path.join(log.directory, 'with-more');
+    await cp(whole, folder, { recursive: true });
+    const more = [
+      'more.txt',
+      'rows.txt.old',
+      path.join('tile', '0', 'x999'),
+      path.join('time-stamps', '7.txt'),
+    ];
+    for (const name of more) {
+      await mkdir(path.dirname(path.join(folder, name)), { recursive: true });
+      await writeFile(path.join(folder, name), 'x');
+    }
+    const { findings } = await verified(folder);
+    expect(findings.map(({ state, key }) => [state, key]).toSorted()).toEqual(
+      more.map((name) => ['INSERTED', name]).toSorted(),
     );
   });
 

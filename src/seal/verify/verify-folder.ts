@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { LRUCache } from 'lru-cache';
@@ -44,7 +44,7 @@ export interface FolderSummary {
 
 /**
  * Verifies an exported proof without a database: rows against leaves, leaves against the tree, the tree against checkpoints,
- * time-stamps and anchors, and each file against the manifest. Calls back for each finding. Memory does not grow with the
+ * time-stamps and anchors, and each file against the manifest, which has to name all of them. Calls back for each finding. Memory does not grow with the
  * number of rows. Throws a UsageError if there is no manifest.
  */
 export async function verifyFolder(
@@ -61,6 +61,7 @@ export async function verifyFolder(
   await checkFiles(folder);
   const { sizes, ...heads } = await checkHeads(folder, anchors);
   await checkTiles(folder, sizes);
+  await findUnknownFiles(folder, sizes);
   return { publicKeys, size, ...(await checkRows(folder, onLeaves)), ...heads };
 }
 
@@ -230,6 +231,25 @@ async function checkTiles({ manifest, tile, report }: Folder, sizes: readonly nu
   };
   for (const number of leafTiles(leaves, sizes)) await check(0, number);
   for (const [level, number] of upperTiles(size)) await check(level, number);
+}
+
+/** Finds files that are no part of the proof: who gets the folder may take them for a part of it. */
+async function findUnknownFiles(
+  { directory, manifest, report }: Folder,
+  sizes: readonly number[],
+): Promise<void> {
+  const { size, leaves, files } = manifest;
+  const known = new Set([
+    MANIFEST,
+    ...files.map(({ path: name }) => name),
+    ...[...leafTiles(leaves, sizes)].map((number) => tilePath(0, number, size)),
+    ...[...upperTiles(size)].map(([level, number]) => tilePath(level, number, size)),
+  ]);
+  for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
+    const name = path.relative(directory, path.join(entry.parentPath, entry.name));
+    if (entry.isDirectory() || known.has(name.split(path.sep).join('/'))) continue;
+    report({ state: 'INSERTED', subject: 'file', key: name, detail: 'it is no part of the proof' });
+  }
 }
 
 /** Compares rows with their leaves: there must be a line for each leaf, in their order. */
