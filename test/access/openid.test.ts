@@ -306,8 +306,11 @@ describe('with a provider that works', () => {
 
     const seconds = () => Math.floor(Date.now() / 1000);
 
+    // Made before a log-in begins: it may take longer than the 0.3 s that the provider has here.
+    const stranger = otherKey();
+
     it.each<[string, RegExp, (token: string) => string | undefined]>([
-      ['signed by another key', /signature/, (token) => signToken(claimsOf(token), otherKey())],
+      ['signed by another key', /signature/, (token) => signToken(claimsOf(token), stranger)],
       ['without a signature (alg: none)', /alg/, (token) => unsignedToken(claimsOf(token))],
       [
         'with the signature of other claims',
