@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Config } from '../config/config.ts';
 import { unlessMissing } from '../lib/files/durable-file.ts';
@@ -55,17 +55,22 @@ export async function keepLogKey(
   }
   await makePrivateDirectory(path.dirname(file));
   const text = generateLogKey(`xiq-sink/${installation}`);
-  const earlier = await unlessMissing(readFile(file, 'utf8'), undefined);
   try {
-    await writeFile(file, `${text}\n${earlier ?? ''}`, {
-      mode: 0o600,
-      flag: earlier === undefined ? 'wx' : 'w',
-    });
+    // Never over a file that another process has made since it was looked for.
+    if (verifiers.length === 0) await writeFile(file, `${text}\n`, { mode: 0o600, flag: 'wx' });
+    else await prepend(file, text);
   } catch (error) {
-    // Another process has made it meanwhile.
     const made = (await readLogKeys(file)).signing;
     if (made === undefined) throw error;
     return made;
   }
   return parseLogKey(text);
+}
+
+/** Writes the key that signs in front of the public ones. Throws if another process has done so meanwhile. */
+async function prepend(file: string, key: string): Promise<void> {
+  const text = await readFile(file, 'utf8');
+  if (/^PRIVATE\+/m.test(text)) throw new Error(`${file} has a key already`);
+  await writeFile(`${file}.new`, `${key}\n${text}`, { mode: 0o600 });
+  await rename(`${file}.new`, file);
 }

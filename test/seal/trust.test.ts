@@ -190,6 +190,20 @@ describe('the key of the log', () => {
     ]);
   });
 
+  it('is made once by processes that start at the same time', async () => {
+    const directory = path.join(log.directory, 'together');
+    for (let round = 0; round < 20; round += 1) {
+      const file = path.join(directory, `log-key-${round}`);
+      const kept = await Promise.all(
+        Array.from({ length: 4 }, () => keepLogKey(file, 'one', undefined).catch(String)),
+      );
+      // One that reads while another writes fails, and is tried again.
+      const again = await Promise.all(kept.map(() => keepLogKey(file, 'one', undefined)));
+      const made = kept.flatMap((key) => (typeof key === 'string' ? [] : [key.publicText]));
+      expect(new Set([...made, ...again.map(({ publicText }) => publicText)]).size).toBe(1);
+    }
+  });
+
   it('is not made anew beside a log that another one has signed', async () => {
     const file = path.join(log.directory, 'elsewhere', 'log-key');
     await expect(
