@@ -72,6 +72,13 @@ export async function compareSchema(db: Db): Promise<readonly SchemaDifference[]
   ];
 }
 
+/** An adopted database has the same functions with other line breaks, comments and quoted names. */
+const meaningOf = (body: string) =>
+  body
+    .replaceAll(/--.*$|"/gm, '')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+
 async function findFunctions(db: Db, { functions }: Created): Promise<readonly SchemaDifference[]> {
   const found = await allRows<{ name: string; body: string }>(db)`
     select proname as name, prosrc as body from pg_proc
@@ -81,7 +88,7 @@ async function findFunctions(db: Db, { functions }: Created): Promise<readonly S
   return [
     ...missing.map((name) => ({ name: `function ${name}`, detail: 'it is gone' })),
     ...found
-      .filter(({ name, body }) => functions.get(name) !== body)
+      .filter(({ name, body }) => meaningOf(functions.get(name) ?? '') !== meaningOf(body))
       .map(({ name }) => ({
         name: `function ${name}`,
         detail: 'it does something else than this program made it for',
