@@ -7,7 +7,7 @@ import type { StoredEvent } from '../events/stored-event.ts';
 import { parseCheckpoints } from './checkpoint.ts';
 import { inclusionProof, leafHash, rootOfPath } from './merkle-tree.ts';
 import { compareWithSeen } from './seen-checkpoint.ts';
-import { signerOf, type Trust } from './trust.ts';
+import { isForeign, type Trust } from './trust.ts';
 import { entryAt, nodesIn } from './stored-tree.ts';
 
 /** An event, as far as it is needed to find it in the log. */
@@ -69,8 +69,8 @@ export async function sealOf(db: Db, event: EventToProve, trust: Trust): Promise
   const entry = await readEntry(db, leaf, { from: position, to: position + 1, version });
   const path = await inclusionProof(nodesIn(db), leaf, size);
   if (!rootOfPath(leafHash(entry), leaf, size, path).equals(root)) return { state: 'altered', leaf };
-  const isForeign = trust.keys.length > 0 && signerOf(note, trust) === undefined;
-  if (isForeign || (await compareWithSeen(db, trust)) !== undefined) return { state: 'altered', leaf };
+  if (isForeign(note, trust) || (await compareWithSeen(db, trust)) !== undefined)
+    return { state: 'altered', leaf };
   const hashes = path.map((hash) => `${hash.toString('base64')}\n`).join('');
   const text = `c2sp.org/tlog-proof@v1\nextra ${entry.toString('base64')}\nindex ${leaf}\n${hashes}\n${note}`;
   return { state: 'proven', proof: { leaf, size, signedAt: latest.madeAt, text } };

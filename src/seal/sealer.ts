@@ -29,7 +29,7 @@ import {
   TILE_WIDTH,
 } from './merkle-tree.ts';
 import type { LogKey } from './signed-note.ts';
-import { signerOf, type Trust } from './trust.ts';
+import { isSignedByKnown, type Trust } from './trust.ts';
 import { entryAt, nodesIn, SALT_BYTES } from './stored-tree.ts';
 
 /** Events, and changed rows, that one transaction seals. */
@@ -121,7 +121,7 @@ export function createSealer(db: Db, key: LogKey, trust: () => Promise<Trust>): 
 async function signHead(trx: Trx, size: number, key: LogKey, trust: Trust): Promise<void> {
   const latest = await latestCheckpoint(trx);
   if (size === (latest?.size ?? 0)) return;
-  if (latest !== undefined && signerOf(latest.note, trust) === undefined) {
+  if (latest !== undefined && !isSignedByKnown(latest.note, trust)) {
     throw new Error(
       `the log is not signed: its latest checkpoint is signed with ${latest.publicKey}, a key that LOG_KEY_FILE does not have. If it is one of yours, add it there as a line; if not, the database was changed`,
     );

@@ -8,7 +8,7 @@ import { UsageError } from '../lib/errors.ts';
 import { parseCheckpoints, type Checkpoint } from './checkpoint.ts';
 import { rootAt } from './merkle-tree.ts';
 import { nodesIn } from './stored-tree.ts';
-import { readSeen, signerOf, type Trust } from './trust.ts';
+import { isSignedByKnown, readSeen, type Trust } from './trust.ts';
 
 /**
  * Compares the log of the database with the checkpoint that this machine has seen, which neither a restored backup nor the
@@ -37,7 +37,7 @@ export async function compareWithSeen(db: Db, trust: Trust): Promise<string | un
 async function isAsSigned(db: Db, trust: Trust): Promise<boolean> {
   const latest = await latestCheckpoint(db);
   if (latest === undefined) return (await readSealState(db)).size === 0;
-  if (signerOf(latest.note, trust) === undefined) return false;
+  if (!isSignedByKnown(latest.note, trust)) return false;
   const [checkpoint] = parseCheckpoints(latest.note);
   const { size } = await readSealState(db);
   return (
@@ -56,7 +56,7 @@ export async function keepSeen(db: Db, file: string, trust: Trust): Promise<stri
   if (latest === undefined && trust.seen === undefined) return undefined;
   if (latest !== undefined && latest.note === trust.seen?.note) return undefined;
   const wrong = await compareWithSeen(db, trust);
-  if (wrong === undefined && latest !== undefined && signerOf(latest.note, trust) !== undefined) {
+  if (wrong === undefined && latest !== undefined && isSignedByKnown(latest.note, trust)) {
     await writeSeen(file, latest.note);
   }
   return wrong;

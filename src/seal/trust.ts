@@ -34,6 +34,10 @@ export async function readSeen(file: string): Promise<Checkpoint | undefined> {
   }
 }
 
-/** The key that has signed a note, of those that count. */
-export const signerOf = (note: string, { keys }: Trust): NoteVerifier | undefined =>
-  keys.find((key) => isSignedBy(note, key));
+/** Whether a key that counts has signed a note. */
+export const isSignedByKnown = (note: string, { keys }: Trust): boolean =>
+  keys.some((key) => isSignedBy(note, key));
+
+/** Whether keys are known, and none of them has signed a note. */
+export const isForeign = (note: string, trust: Trust): boolean =>
+  trust.keys.length > 0 && !isSignedByKnown(note, trust);

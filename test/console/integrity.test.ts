@@ -161,6 +161,8 @@ it('verifies now, with its progress, and names what differs', async () => {
   );
   expect(logged.rows).toEqual([{ action: 'integrity.verify', outcome: 'done' }]);
   expect(await admin.page('/integrity')).toMatch(/1 altered,\s+0 missing/);
+  // The console of this test knows no key.
+  expect(await admin.page('/integrity')).toContain('No key of this log is known on this machine');
 });
 
 it('gives a day the worst of its states, with its number', () => {

@@ -16,7 +16,7 @@ import { fail, ok, warn, type Finding, LIMIT_MS } from './check.ts';
 import { hasCluster, openCluster } from '../../embedded/cluster.ts';
 import { locateDatabase } from '../../serve/open-store.ts';
 import { compareWithSeen } from '../../seal/seen-checkpoint.ts';
-import { readTrust, signerOf } from '../../seal/trust.ts';
+import { isForeign, readTrust } from '../../seal/trust.ts';
 import { statusOfSeal, type SealWord } from '../../observe/status.ts';
 import { readSealFacts } from '../../store/seal/verifications.ts';
 
@@ -239,11 +239,7 @@ export async function checkSeal(
   if (wrong !== undefined)
     return fail(wrong, 'see "A database that lacks what was seen" in docs/integrity.md');
   const facts = await readSealFacts(db);
-  if (
-    facts.checkpoint !== undefined &&
-    trust.keys.length > 0 &&
-    signerOf(facts.checkpoint.note, trust) === undefined
-  ) {
+  if (facts.checkpoint !== undefined && isForeign(facts.checkpoint.note, trust)) {
     return fail(
       `the latest checkpoint is signed with a key that LOG_KEY_FILE does not have: ${facts.checkpoint.publicKey}`,
       'see "Another key" in docs/integrity.md',

@@ -153,11 +153,13 @@ function runOf(run: DescribedRun): Content {
       html`
         <p>
           ${
-            result.altered + result.missing + result.inserted === 0
-              ? badge('good', 'as it was stored')
-              : badge('bad', 'differs')
+            result.altered + result.missing + result.inserted > 0
+              ? badge('bad', 'differs')
+              : result.doubts.length > 0
+                ? badge('bad', 'not proven')
+                : badge('good', 'as it was stored')
           }
-          ${' '}${resultOf(result)}
+          ${' '}${resultOf(result)} ${result.doubts.join(' ')}
         </p>
       `
     }

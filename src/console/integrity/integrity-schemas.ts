@@ -42,6 +42,9 @@ export const verificationSchema = z
         inserted: number,
         not_sealed_yet: number,
         checkpoints: number,
+        doubts: z
+          .array(text)
+          .describe('why nobody can rely on it although no row differs; empty if nothing is in doubt'),
       })
       .nullable(),
     error: text.nullable(),

@@ -118,5 +118,5 @@ export function countsOf({
   doubts,
 }: VerifySummary) {
   const counts = { intact, expired, erased, altered, missing, inserted, checkpoints };
-  return { ...counts, not_sealed_yet: notSealedYet, doubts };
+  return { ...counts, not_sealed_yet: notSealedYet, doubts: [...doubts] };
 }

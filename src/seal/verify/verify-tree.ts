@@ -6,7 +6,7 @@ import { parseCheckpoints, type Checkpoint } from '../checkpoint.ts';
 import type { VerifyFinding } from './finding.ts';
 import { createFrontier, hashAt, HASH_BYTES, TILE_WIDTH } from '../merkle-tree.ts';
 import { isSignedBy, parseVerifier } from '../signed-note.ts';
-import { signerOf, type Trust } from '../trust.ts';
+import { isForeign, type Trust } from '../trust.ts';
 import { timeOfAnswer } from '../time-stamp.ts';
 
 type Report = (finding: VerifyFinding) => void;
@@ -171,7 +171,7 @@ function readStored(
   try {
     const [checkpoint] = parseCheckpoints(note);
     if (checkpoint?.size === size && isSignedBy(note, parseVerifier(publicKey))) {
-      if (trust.keys.length === 0 || signerOf(note, trust) !== undefined) {
+      if (!isForeign(note, trust)) {
         return [{ checkpoint, subject: 'checkpoint', publicKey }];
       }
       const foreign = `the checkpoint${timeOf(checkpoint)} at size ${size} is signed with a key that LOG_KEY_FILE does not have: ${publicKey}`;
