@@ -158,14 +158,18 @@ describe('a stop', () => {
     await expectNoPostgres(dataDir);
   });
 
-  it('by a second signal is at once and leaves no Postgres behind', async () => {
-    const dataDir = path.join(directory, 'impatient');
-    const service = await startProgram({ DATA_DIR: dataDir, LOG_LEVEL: 'debug' });
-    service.signal('SIGINT');
-    await waitFor(() => service.output().includes('stopping'));
-    expect(await service.end('SIGINT')).not.toBeNull();
-    await expectNoPostgres(dataDir);
-  });
+  it.each(['SIGINT', 'SIGTERM'] as const)(
+    'by SIGINT and %s at the next moment is at once and leaves no Postgres behind',
+    async (second) => {
+      const dataDir = path.join(directory, `impatient-${second}`);
+      const service = await startProgram({ DATA_DIR: dataDir, LOG_LEVEL: 'debug' });
+      service.signal('SIGINT');
+      // Two equal signals that both wait are one.
+      if (second === 'SIGINT') await waitFor(() => service.output().includes('stopping'));
+      expect(await service.end(second)).toBe(1);
+      await expectNoPostgres(dataDir);
+    },
+  );
 
   /** Whatever runs on the directory would have its process id there, and the directory in its command line. */
   async function expectNoPostgres(dataDir: string): Promise<void> {

@@ -40,12 +40,15 @@ export async function serveUntilSignal(
   };
   const stopping = new AbortController();
   let service: Service | undefined;
-  const signalled = nextSignal().then((signal) => {
-    logger.info({ signal }, 'stopping: finishing accepted deliveries');
-    void nextSignal().then((second) => leave(`${second} again: exiting at once`));
-    if (service === undefined) limitStop();
-    stopping.abort();
-    return signal;
+  const signalled = new Promise<NodeJS.Signals>((resolve) => {
+    onSignals((signal, count) => {
+      if (count === 2) leave(`${signal} again: exiting at once`);
+      if (count > 1) return;
+      logger.info({ signal }, 'stopping: finishing accepted deliveries');
+      if (service === undefined) limitStop();
+      stopping.abort();
+      resolve(signal);
+    });
   });
   const started = performance.now();
   const reloads = reloadOnSignal();
@@ -121,8 +124,16 @@ function reloadOnSignal(): { begin(service: Service): void } {
   };
 }
 
-function nextSignal(): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    for (const signal of SIGNALS) process.once(signal, resolve);
-  });
+/**
+ * The listeners stay: in the moment between two that listen once, a second signal would end the process by itself, and
+ * leave the embedded database running.
+ */
+function onSignals(handle: (signal: NodeJS.Signals, count: number) => void): void {
+  let count = 0;
+  for (const name of SIGNALS) {
+    process.on(name, (signal) => {
+      count += 1;
+      handle(signal, count);
+    });
+  }
 }
