@@ -33,6 +33,7 @@ export const FLOORS: readonly (readonly string[])[] = [
 export const NEIGHBOURS: Readonly<Record<string, readonly string[]>> = {
   access: ['ingest'],
   alerts: ['forward', 'handlers'],
+  erasure: ['ingest'],
   handlers: ['erasure', 'observe'],
   inventory: ['sources'],
   reconcile: ['handlers', 'sources'],

@@ -102,6 +102,9 @@ export async function createDataDirectory(
       '--auth=scram-sha-256',
       '--encoding=UTF8',
       '--locale=C',
+      // Letters beyond ASCII have a case, and rows still sort by code point.
+      '--locale-provider=builtin',
+      '--builtin-locale=C.UTF-8',
     ];
     await runAsServer(cluster.user, cluster.binaries.initdb, options, signal);
   } finally {

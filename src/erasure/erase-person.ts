@@ -4,23 +4,24 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config/config.ts';
 import { isMissingFile } from '../lib/files/durable-file.ts';
-import { UsageError } from '../lib/errors.ts';
+import { HttpError, UsageError } from '../lib/errors.ts';
 import { makePrivateDirectory } from '../lib/files/private-directory.ts';
 import type { Db } from '../store/server/database.ts';
 import {
   eraseRows,
   findEventsById,
-  findEventsByPattern,
-  findOtherTraces,
-  NO_TRACES,
   suggestErasures,
   addFingerprints,
   readFingerprints,
+  renewStatistics,
   type Erasable,
   type ErasureGrounds,
 } from '../store/seal/erase.ts';
+import { findEventsOf, findOtherTraces, NO_TRACES } from '../store/seal/person-traces.ts';
+import { chooseDecoder } from '../ingest/read-body.ts';
+import { UnreadableError } from '../ingest/normalize.ts';
+import { searchOf } from './find-person.ts';
 import { parseKey, SETTLED_MS, toRefused, type Person } from './refusals.ts';
-import { macDigits, writeMac } from '../events/mac-address.ts';
 import type { Logger } from 'pino';
 import { recordAction } from '../store/access/operator-log.ts';
 import { repeatInBackground } from '../lib/repeat.ts';
@@ -30,16 +31,35 @@ export interface Chosen {
   readonly eventIds: readonly string[];
 }
 
+/** What can be erased, and what perhaps names the person, which is not. */
+export interface FoundPerson extends Erasable {
+  readonly possible: readonly string[];
+}
+
 /** Finds all of a person that can be erased. Throws a UsageError if one of the named events does not exist. */
-export async function findErasable(db: Db, { person, eventIds }: Chosen): Promise<Erasable> {
-  const pattern = personPattern(person);
-  const named = pattern === undefined ? [] : await findEventsByPattern(db, pattern);
+export async function findErasable(db: Db, { person, eventIds }: Chosen): Promise<FoundPerson> {
+  const search = searchOf(person);
+  const named = search && (await findEventsOf(db, search));
+  const others = search && (await findOtherTraces(db, search, decodeContent));
+  const ids = named?.named.map(({ eventId }) => eventId) ?? [];
   // With those that they supersede or that supersede them.
-  const events = await findEventsById(db, [...eventIds, ...named.map(({ eventId }) => eventId)]);
+  const events = await findEventsById(db, [...eventIds, ...ids]);
   const missing = eventIds.find((id) => !events.some(({ eventId }) => eventId === id));
   if (missing !== undefined) throw new UsageError(`There is no event ${missing}.`);
-  const others = pattern === undefined ? NO_TRACES : await findOtherTraces(db, pattern);
-  return { events, ...others };
+  const possible = [...(named?.possible ?? []), ...(others?.possible ?? [])];
+  return { events, ...(others?.named ?? NO_TRACES), possible };
+}
+
+/** More of a quarantined body than this is not searched. */
+const DECODED_BYTES = 256 * 1024 * 1024;
+
+async function decodeContent(content: Buffer, encoding: string | undefined): Promise<Buffer | undefined> {
+  try {
+    return await chooseDecoder(encoding)(content, DECODED_BYTES);
+  } catch (error) {
+    if (error instanceof HttpError || error instanceof UnreadableError) return undefined;
+    throw error;
+  }
 }
 
 /**
@@ -59,7 +79,10 @@ export async function eraseForGood(
   const deadline = performance.now() + SEALED_WITHIN_MS;
   for (;;) {
     const erasure = await eraseRows(db, grounds, await findErasable(db, chosen));
-    if (erasure !== undefined) return erasure;
+    if (erasure !== undefined) {
+      await renewStatistics(db);
+      return erasure;
+    }
     if (performance.now() > deadline) {
       throw new UsageError(
         'Some of the events are not sealed yet, and nothing was erased. Start serve, and repeat the command a minute later.',
@@ -91,29 +114,6 @@ async function keepErasureKey(file: string, isUsed: boolean): Promise<Buffer> {
   const key = randomBytes(32);
   await writeFile(file, `${key.toString('hex')}\n`, { mode: 0o600, flag: 'wx' });
   return key;
-}
-
-/**
- * A regular expression of Postgres, for any case, that finds a person in the text of a JSON value: names as whole words,
- * MAC addresses and phone numbers in any notation. Undefined for nobody.
- */
-export function personPattern({ users, macs, phones }: Person): string | undefined {
-  const patterns = [...users.map(userPattern), ...macs.map(macPattern), ...phones.map(phonePattern)];
-  return patterns.length === 0 ? undefined : patterns.join('|');
-}
-
-/** In JSON, a letter after a backslash is an escape and no part of the word that follows. */
-function userPattern(name: string): string {
-  const inJson = JSON.stringify(name).slice(1, -1);
-  const literal = inJson.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
-  return String.raw`(?:(?<![\w.@+-])|(?<=\\[bfnrt]))${literal}(?![\w@-]|\.\w)`;
-}
-
-const macPattern = (mac: string): string => `(?<![0-9a-f])${writeMac(macDigits(mac), '[-:. ]?')}(?![0-9a-f])`;
-
-function phonePattern(phone: string): string {
-  const digits = phone.replaceAll(/\D/g, '').replace(/^00/, '');
-  return `(?<![1-9])${digits.split('').join('[ ./()-]*')}(?![0-9])`;
 }
 
 const INTERVAL_MS = 60 * 60 * 1000;

@@ -1,11 +1,12 @@
-import { MAC_SOURCE, macDigits } from '../events/mac-address.ts';
 import { createHash, createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { macDigits } from '../events/mac-address.ts';
 import { describeError, OutageError } from '../lib/errors.ts';
 import type { Db } from '../store/server/database.ts';
 import type { EventRow } from '../store/events/insert-events.ts';
 import { readFingerprints, type ErasedFingerprint, type StoredFingerprint } from '../store/seal/erase.ts';
 import type { FingerprintKind } from '../store/server/schema/seal-tables.ts';
+import { foldName, macsIn, namesIn, phoneDigits, phonesIn, textsOf } from './person-names.ts';
 
 /** Names, MAC addresses and phone numbers of a person. */
 export interface Person {
@@ -86,22 +87,11 @@ export function toRefused(
     digest: digestOf(key, kind, value),
   });
   return [
-    ...users.map((user) => {
-      const words = wordsOf(user);
-      return record('user', words.length === 0 ? user.toLowerCase() : words.join(' '), words.length);
-    }),
+    ...users.map(foldName).map(({ name, words }) => record('user', name, words)),
     ...macs.map((mac) => record('mac', macDigits(mac))),
-    ...phones.map((phone) => record('phone', plainDigits(phone))),
+    ...phones.map((phone) => record('phone', phoneDigits(phone))),
     ...eventIds.map((id) => record('event', id)),
   ];
-}
-
-const plainDigits = (text: string) => text.replaceAll(/\D/g, '').replace(/^0+/, '');
-
-/** The words of a text as names have them, in lower case. */
-function wordsOf(text: string): readonly string[] {
-  const words = text.toLowerCase().match(/[\p{L}\p{N}_.@+-]+/gu) ?? [];
-  return words.flatMap((word) => word.replace(/\.+$/, '') || []);
 }
 
 function createRefusals(records: readonly StoredFingerprint[], key: Buffer): Refusals {
@@ -124,11 +114,11 @@ function createRefusals(records: readonly StoredFingerprint[], key: Buffer): Ref
       const isRefused = (kind: FingerprintKind, value: string) =>
         occurred < (untils.get(nameOf(kind, digestOf(key, kind, value))) ?? -Infinity);
       const isNamed = (text: string) =>
-        namesOf(text, lengths).some((name) => isRefused('user', name)) ||
-        (hasPhone && (text.match(PHONE) ?? []).some((phone) => isRefused('phone', plainDigits(phone))));
+        namesIn(text, lengths).some((name) => isRefused('user', name)) ||
+        (hasPhone && phonesIn(text).some((phone) => isRefused('phone', phone)));
       return (
         (hasEvent && isRefused('event', eventId)) ||
-        (hasMac && (payload.match(MAC) ?? []).some((mac) => isRefused('mac', macDigits(mac)))) ||
+        (hasMac && macsIn(payload).some((mac) => isRefused('mac', mac))) ||
         ((lengths.size > 0 || hasPhone) && textsOf(JSON.parse(payload)).some(isNamed))
       );
     },
@@ -136,23 +126,3 @@ function createRefusals(records: readonly StoredFingerprint[], key: Buffer): Ref
 }
 
 const nameOf = (kind: FingerprintKind, digest: Buffer) => `${kind} ${digest.toString('hex')}`;
-
-function textsOf(value: unknown): readonly string[] {
-  if (typeof value === 'string') return [value];
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsOf) : [];
-}
-
-/** What may be a name in a text: so many words in a row, or for 0 the whole text. */
-function namesOf(text: string, lengths: ReadonlySet<number>): readonly string[] {
-  const words = wordsOf(text);
-  return [...lengths].flatMap((length) =>
-    length === 0
-      ? [text.toLowerCase()]
-      : words
-          .slice(0, Math.max(0, words.length - length + 1))
-          .map((_, at) => words.slice(at, at + length).join(' ')),
-  );
-}
-
-const MAC = new RegExp(`(?<![0-9a-f])${MAC_SOURCE}(?![0-9a-f])`, 'gi');
-const PHONE = /\d(?:[ ./()-]*\d)+/g;

@@ -4,13 +4,9 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { parseCheckpoints } from '../../src/seal/checkpoint.ts';
 import { proveEvent } from '../../src/seal/prove-event.ts';
 import { openDatabase } from '../../src/store/server/database.ts';
-import {
-  findEventsById,
-  findOtherTraces,
-  NO_TRACES,
-  type ErasableEvent,
-} from '../../src/store/seal/erase.ts';
-import { personPattern } from '../../src/erasure/erase-person.ts';
+import { findEventsById } from '../../src/store/seal/erase.ts';
+import { NO_TRACES, type ErasableEvent } from '../../src/store/seal/person-traces.ts';
+import { findErasable } from '../../src/erasure/erase-person.ts';
 import { recordEnded } from '../../src/store/access/operator-log.ts';
 import { saveInventory } from '../../src/store/reconcile/inventory.ts';
 import { insertQuarantine } from '../../src/store/quarantine/quarantine.ts';
@@ -165,15 +161,15 @@ describe('an erasure', () => {
     await log.seal();
     const { size } = (await log.verify()).summary;
     expect(await dump()).toContain('zoe@');
-    const pattern = personPattern({ users: ['zoe@example.com'], macs: [], phones: [] }) ?? '';
-    const traces = await findOtherTraces(test.service, pattern);
+    const person = { users: ['zoe@example.com'], macs: [], phones: [] };
+    const traces = await findErasable(test.service, { person, eventIds: [] });
     expect(traces).toMatchObject({
       quarantine: [item],
       operations: [expect.any(String)],
       searches: [expect.any(String)],
       inventory: { devices: [], locations: [], people: [expect.any(String), expect.any(String)] },
     });
-    const erasure = await eraseOnRecord(test.service, grounds, { events: [], ...traces });
+    const erasure = await eraseOnRecord(test.service, grounds, traces);
     await log.seal();
     const after = await dump();
     expect(after).not.toContain('zoe@');

@@ -1,4 +1,5 @@
 import { InvalidArgumentError, type Command } from '@commander-js/extra-typings';
+import { LEAST_PHONE_DIGITS, phoneDigits } from '../../erasure/person-names.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { defineCommand, eventId, macAddress, wholeNumber } from '../shared/options.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
@@ -60,12 +61,11 @@ function filled(text: string): string {
   return text.trim();
 }
 
-/** Fewer digits would find other numbers, too. */
-const LEAST_DIGITS = 6;
-
 function phoneNumber(text: string): string {
-  if (text.replaceAll(/\D/g, '').length < LEAST_DIGITS) {
-    throw new InvalidArgumentError(`It must have at least ${LEAST_DIGITS} digits.`);
+  if (phoneDigits(text).length < LEAST_PHONE_DIGITS) {
+    throw new InvalidArgumentError(
+      `It must have at least ${LEAST_PHONE_DIGITS} digits, without the zeros that it begins with.`,
+    );
   }
   return text;
 }

@@ -1,14 +1,10 @@
 import { createInterface } from 'node:readline/promises';
 import type { Config } from '../../config/config.ts';
-import { eraseForGood, findErasable, type Chosen } from '../../erasure/erase-person.ts';
+import { eraseForGood, findErasable, type Chosen, type FoundPerson } from '../../erasure/erase-person.ts';
 import { UsageError } from '../../lib/errors.ts';
 import type { Db } from '../../store/server/database.ts';
-import {
-  destinationsPast,
-  suggestErasures,
-  type Erasable,
-  type ErasableEvent,
-} from '../../store/seal/erase.ts';
+import { destinationsPast, suggestErasures } from '../../store/seal/erase.ts';
+import type { ErasableEvent } from '../../store/seal/person-traces.ts';
 import { positionSince } from '../../store/log/read-log.ts';
 import { countOf } from '../../lib/text/units.ts';
 import { note, print } from '../shared/output.ts';
@@ -66,7 +62,7 @@ export async function suggest(db: Db): Promise<void> {
   if (suggested.length === 0) print('There are no events of clients whose data the cloud has deleted.');
 }
 
-function printFound({ events, quarantine, operations, searches, inventory }: Erasable): void {
+function printFound({ events, quarantine, operations, searches, inventory, possible }: FoundPerson): void {
   const counts = new Map<string, number>();
   for (const { table, occurredAt } of events) {
     const group = `${table}  ${occurredAt.slice(0, 'YYYY-MM'.length)}`;
@@ -81,6 +77,19 @@ function printFound({ events, quarantine, operations, searches, inventory }: Era
   }
   const all = [events, quarantine, operations, searches, ...Object.values(inventory)];
   if (all.every(({ length }) => length === 0)) print('nothing was found');
+  printPossible(possible);
+}
+
+/** More of them are no help: the name is then a part of a usual word. */
+const LISTED = 20;
+
+function printPossible(possible: readonly string[]): void {
+  if (possible.length === 0) return;
+  print(
+    `possible, and not erased: ${countOf(possible.length, 'row')} with the name within a longer word. Look at them; erase an event with --event.`,
+  );
+  for (const one of possible.slice(0, LISTED)) print(`  ${one}`);
+  if (possible.length > LISTED) print(`  and ${possible.length - LISTED} more`);
 }
 
 async function printDestinations(db: Db, events: readonly ErasableEvent[]): Promise<void> {

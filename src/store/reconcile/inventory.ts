@@ -64,27 +64,6 @@ export async function saveInventory<Table extends InventoryTable>(
   });
 }
 
-/** Numbers that are not a person's. */
-const IDS = ['id', 'device_id', 'location_id', 'parent_id', 'person_id'];
-
-/** Finds the versions that match a pattern, by the id of the row. */
-export async function findVersions(
-  db: Db,
-  pattern: string,
-): Promise<Readonly<Record<InventoryTable, readonly string[]>>> {
-  const matching = async (table: InventoryTable) => {
-    const rows = await allRows<{ id: string }>(db)`
-      select id::text from ${sql.table(table)} as version
-      where (to_jsonb(version) - ${IDS}::text[])::text ~* ${pattern} order by version.id`;
-    return rows.map(({ id }) => id);
-  };
-  return {
-    devices: await matching('devices'),
-    locations: await matching('locations'),
-    people: await matching('people'),
-  };
-}
-
 /** Deletes versions by the id of the row. */
 export async function deleteVersions(
   db: Db,

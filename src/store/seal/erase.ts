@@ -5,18 +5,12 @@ import { TABLE_OF } from '../../events/message-types.ts';
 import type { Db } from '../server/database.ts';
 import { kindOfRow, outcomeOfRow } from '../events/event-kinds.ts';
 import { arrayLiteral } from '../events/insert-rows.ts';
-import { deleteVersions, findVersions, type InventoryTable } from '../reconcile/inventory.ts';
+import { deleteVersions } from '../reconcile/inventory.ts';
 import { uncountSeen } from '../counts/roll-up-seen.ts';
+import { asOwner } from '../server/roles/roles.ts';
 import { allRows, firstRow, run } from '../server/statement.ts';
 import type { FingerprintKind } from '../server/schema/seal-tables.ts';
-
-export interface ErasableEvent {
-  readonly eventId: string;
-  /** As Postgres prints it, with every digit. */
-  readonly occurredAt: string;
-  readonly receivedAt: Date;
-  readonly table: string;
-}
+import { erasableColumns, type ErasableEvent, type OtherTraces } from './person-traces.ts';
 
 /** Finds stored events by id, with those that they supersede or that supersede them: both describe the same event. */
 export async function findEventsById(db: Db, ids: readonly string[]): Promise<readonly ErasableEvent[]> {
@@ -25,66 +19,15 @@ export async function findEventsById(db: Db, ids: readonly string[]): Promise<re
     select distinct unnest(array[event_id, superseded_by])::text as id from superseded_events
     where event_id = any(${wanted}::uuid[]) or superseded_by = any(${wanted}::uuid[])`;
   const all = arrayLiteral([...new Set([...ids, ...rows.map(({ id }) => id)])]);
-  return findEvents(db, sql`event_id = any(${all}::uuid[])`);
-}
-
-/** Finds stored events whose payload matches a pattern in any case. Reads all events. */
-export async function findEventsByPattern(db: Db, pattern: string): Promise<readonly ErasableEvent[]> {
-  return findEvents(db, sql`payload::text ~* ${pattern}`);
-}
-
-/** What else than events matches a pattern. */
-export interface OtherTraces {
-  /** Ids of quarantined items. */
-  readonly quarantine: readonly string[];
-  /** Ids of entries of the operator log. */
-  readonly operations: readonly string[];
-  /** Ids of saved searches. */
-  readonly searches: readonly string[];
-  /** Ids of versions in the tables of the inventory. */
-  readonly inventory: Readonly<Record<InventoryTable, readonly string[]>>;
-}
-
-/** Nothing else matches. */
-export const NO_TRACES: OtherTraces = {
-  quarantine: [],
-  operations: [],
-  searches: [],
-  inventory: { devices: [], locations: [], people: [] },
-};
-
-/**
- * Finds quarantined items, entries of the operator log, saved searches and versions of the inventory by a pattern. Compressed
- * content is not searched.
- */
-export async function findOtherTraces(db: Db, pattern: string): Promise<OtherTraces> {
-  const items = await db
-    .selectFrom('quarantine')
-    .select('quarantine_id as id')
-    .where(
-      sql<boolean>`(encoding is null and encode(content, 'escape') ~* ${pattern} or reason ~* ${pattern})`,
-    )
-    .orderBy('received_at')
-    .execute();
-  const entries = await db
-    .selectFrom('operator_log')
-    .select('id')
-    .where(sql`concat_ws(' ', subject, details::text, result::text)`, '~*', pattern)
-    .orderBy('id')
-    .execute();
-  const searches = await db
-    .selectFrom('saved_searches')
-    .select('id')
-    .where(sql`concat_ws(' ', name, line)`, '~*', pattern)
-    .orderBy('id')
-    .execute();
-  const idsOf = (rows: readonly { readonly id: string }[]) => rows.map(({ id }) => id);
-  return {
-    quarantine: idsOf(items),
-    operations: idsOf(entries),
-    searches: idsOf(searches),
-    inventory: await findVersions(db, pattern),
-  };
+  const found: ErasableEvent[] = [];
+  for (const family of FAMILIES) {
+    found.push(
+      ...(await allRows<ErasableEvent>(db)`
+        select ${erasableColumns(family)} from ${sql.table(TABLE_OF[family])}
+        where event_id = any(${all}::uuid[]) order by occurred_at`),
+    );
+  }
+  return found;
 }
 
 /** Names the destinations that have passed a position of the log. */
@@ -120,18 +63,6 @@ export async function suggestErasures(db: Db): Promise<readonly SuggestedErasure
       where message_type = 'GDPR_LOG_ALL' and client_mac is not null
         and ${kindOfRow('log')} = 'gdprDeletion' and ${outcomeOfRow('log')} = 'success' group by 1
     ) as deleted order by at, mac`;
-}
-
-async function findEvents(db: Db, condition: ReturnType<typeof sql>): Promise<readonly ErasableEvent[]> {
-  const found: ErasableEvent[] = [];
-  for (const family of FAMILIES) {
-    const table = TABLE_OF[family];
-    const rows = await allRows<ErasableEvent>(db)`
-      select event_id as "eventId", occurred_at::text as "occurredAt", received_at as "receivedAt", ${table}::text as table
-      from ${sql.table(table)} where ${condition} order by occurred_at`;
-    found.push(...rows);
-  }
-  return found;
 }
 
 /** Who erases, and why. Both are recorded and sealed: they must not name the person whose data is erased. */
@@ -209,4 +140,22 @@ export async function addFingerprints(db: Db, records: readonly ErasedFingerprin
       ${arrayLiteral(records.map(({ kind }) => kind))}::text[], ${arrayLiteral(records.map(({ words }) => words))}::int[],
       ${arrayLiteral(records.map(({ keyId }) => keyId))}::text[],
       ${arrayLiteral(records.map(({ digest }) => digest.toString('hex')))}::text[]) as one (kind, words, key_id, digest)`;
+}
+
+/** What an erasure changes, and the statistics of which have values of the rows. */
+const ERASED_TABLES = [
+  ...FAMILIES.map((family) => TABLE_OF[family]),
+  'quarantine',
+  'operator_log',
+  'saved_searches',
+  'devices',
+  'locations',
+  'people',
+  'seen',
+  'seen_days',
+];
+
+/** Lets the server make the statistics of its planner anew, which keep the most frequent values of a column. */
+export async function renewStatistics(db: Db): Promise<void> {
+  await asOwner(db, (trx) => run(trx)`analyze ${sql.join(ERASED_TABLES.map((table) => sql.table(table)))}`);
 }

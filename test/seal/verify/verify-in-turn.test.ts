@@ -1,7 +1,12 @@
 import { sql } from 'kysely';
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { verifyNext } from '../../../src/seal/verify/verify-in-turn.ts';
-import { findEventsById, NO_TRACES } from '../../../src/store/seal/erase.ts';
+import { HASH_BYTES, leafHash } from '../../../src/seal/merkle-tree.ts';
+import { entryAt } from '../../../src/seal/stored-tree.ts';
+import { readSalts } from '../../../src/store/seal/read-seals.ts';
+import { readingSealed, readSealedEvents } from '../../../src/store/seal/sealed-rows.ts';
+import { findEventsById } from '../../../src/store/seal/erase.ts';
+import { NO_TRACES } from '../../../src/store/seal/person-traces.ts';
 import { readConservation, sumArrivals } from '../../../src/store/counts/read-arrivals.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { CHUNK_LEAVES, nextToVerify, readVerified } from '../../../src/store/seal/verifications.ts';
@@ -95,6 +100,39 @@ it('finds rows that a superuser has deleted and changed, and so do view, overvie
   expect((await readConservation(test.service, ALL_SOURCES)).unbalanced.join()).toContain('events missing');
   const doctor = (await endOfProgram(settings, 'doctor')).stdout.toString();
   expect(doctor).toMatch(/^fail +seal +41 rows missing and 1 altered/m);
+});
+
+it('finds a row that was changed with its leaf', async () => {
+  const { rows } = await sql<{ position: number; version: number; leaf: number }>`
+    select first_position::float8 as position, version, first_leaf::float8 as leaf from log_seals
+    where first_position is not null order by first_leaf limit 1`.execute(test.db);
+  const { position, version, leaf } = rows[0] ?? { position: 0, version: 1, leaf: 0 };
+  const range = { from: position, to: position + 1, version };
+  const read = async () =>
+    (await readingSealed(test.service, (trx) => readSealedEvents(trx, range)))[0] ?? {
+      record: '',
+      eventId: '',
+    };
+  const { eventId } = await read();
+  await freely(test.db, async (trx) => {
+    for (const table of [
+      'audit_events',
+      'location_observations',
+      'log_entries',
+      'alerts_received',
+      'other_events',
+    ]) {
+      await sql`update ${sql.table(table)} set source = 'x' where event_id = ${eventId}::uuid`.execute(trx);
+    }
+  });
+  const forged = leafHash(entryAt(await readSalts(test.service, leaf, leaf + 1), 0, (await read()).record));
+  await freely(test.db, (trx) =>
+    sql`update log_hashes set hashes = overlay(hashes placing ${forged} from ${leaf * HASH_BYTES + 1}::int) where level = 0 and number = 0`.execute(
+      trx,
+    ),
+  );
+  expect(await verifyNext(test.service, NOW)).toMatchObject({ altered: 1, missing: 0 });
+  expect(await readVerified(test.service)).toMatchObject({ altered: 1 });
 });
 
 it('takes an erasure for what it is', async () => {

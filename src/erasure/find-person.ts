@@ -1,0 +1,63 @@
+import { macDigits, writeMac } from '../events/mac-address.ts';
+import type { Naming, PersonSearch } from '../store/seal/person-traces.ts';
+import { containsName, foldName, macsIn, namesIn, phoneDigits, phonesIn, textsOf } from './person-names.ts';
+import type { Person } from './refusals.ts';
+
+/** Texts of plain ASCII that name nobody in another way are not read: these are. */
+const MAY_BE_WRITTEN_OTHERWISE = [String.raw`[^\x01-\x7f]`, String.raw`\\`, '%[0-9a-f]{2}'];
+
+/** How to find a person in what is stored. Undefined for nobody. */
+export function searchOf({ users, macs, phones }: Person): PersonSearch | undefined {
+  if (users.length + macs.length + phones.length === 0) return undefined;
+  const names = users.map(foldName);
+  const lengths = new Set(names.map(({ words }) => words));
+  const [wantedMacs, wantedPhones] = [new Set(macs.map(macDigits)), new Set(phones.map(phoneDigits))];
+
+  function namesOne(text: string): boolean {
+    const found = lengths.size === 0 ? [] : namesIn(text, lengths);
+    return (
+      names.some(
+        ({ name, verbatim }) =>
+          found.includes(name) && (verbatim === undefined || containsName(text, verbatim)),
+      ) ||
+      (wantedMacs.size > 0 && macsIn(text).some((mac) => wantedMacs.has(mac))) ||
+      (wantedPhones.size > 0 && phonesIn(text).some((phone) => wantedPhones.has(phone)))
+    );
+  }
+
+  function judge(texts: readonly string[]): Naming | undefined {
+    if (texts.some(namesOne)) return 'named';
+    const isPossible = texts.some((text) =>
+      names.some(({ name, verbatim }) => containsName(text, verbatim ?? name)),
+    );
+    return isPossible ? 'possible' : undefined;
+  }
+
+  const patterns = [
+    ...MAY_BE_WRITTEN_OTHERWISE,
+    ...names.flatMap(namePattern),
+    ...[...wantedMacs].map(macPattern),
+    ...[...wantedPhones].map((phone) => phone.split('').join('[ ./()-]*')),
+  ];
+  return {
+    pattern: patterns.join('|'),
+    judgeJson: (text) => judge(textsOf(JSON.parse(text))),
+    judgeBytes: (content) => judge(textsOfBytes(content)),
+  };
+}
+
+/** A text of plain ASCII names nobody whose name is not plain ASCII. */
+function namePattern({ name }: { readonly name: string }): readonly string[] {
+  if (/[^\0-\x7f]/.test(name)) return [];
+  const [longest = ''] = name.split(' ').toSorted((a, b) => b.length - a.length);
+  return [longest.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`)];
+}
+
+/** In any notation; of an address that was made of it, the part that is never abbreviated. */
+const macPattern = (mac: string) => `${writeMac(mac, '[-:. ]?')}|ff[-:. ]?fe[-:. ]?${mac.slice(6, 8)}`;
+
+/** What bytes say in the encodings that senders use: many declare none. */
+function textsOfBytes(content: Buffer): readonly string[] {
+  const encodings = ['utf-8', 'latin1', ...(content.includes(0) ? ['utf-16le', 'utf-16be'] : [])];
+  return encodings.map((encoding) => new TextDecoder(encoding).decode(content));
+}

@@ -1,0 +1,157 @@
+import ipaddr from 'ipaddr.js';
+import { MAC_SOURCE, macDigits } from '../events/mac-address.ts';
+
+/*
+ * What in a text may name a person, in one form however it is written. Both who erases and who refuses erased records find
+ * people by these functions alone: what is deleted does not come again, and what is refused was deleted.
+ */
+
+const IS_ASCII = /^[\0-\x7f]*$/;
+const INVISIBLE = /\p{Default_Ignorable_Code_Point}/gu;
+
+/**
+ * A text as it is compared: without the differences of case, of compatible characters (Unicode NFKC: composed letters and
+ * letters with marks, full width), and without characters that are not seen.
+ */
+function fold(text: string): string {
+  if (IS_ASCII.test(text)) return text.toLowerCase();
+  // To upper case first: only this way, ß and ss, and both forms of sigma, are one.
+  const plain = text.normalize('NFKC').replaceAll(INVISIBLE, '').toUpperCase();
+  return plain.toLowerCase().normalize('NFKC');
+}
+
+const PERCENT = /(?:%[0-9a-f]{2})+/gi;
+const ESCAPE = /\\(?:u(?<code>[0-9a-f]{4})|(?<itself>["\\/])|[bfnrt])/gi;
+
+/** The forms of a text in which it is searched: as it is, and without the escapes of a URL or of JSON within it. */
+function readings(text: string): readonly string[] {
+  const all = [fold(text)];
+  // Fingerprints of before were made of lower case alone.
+  if (!IS_ASCII.test(text)) all.push(text.toLowerCase());
+  if (text.includes('%')) all.push(fold(text.replaceAll(PERCENT, decodePercent)));
+  if (text.includes('\\')) {
+    const plain = (_: string, code: string | undefined, itself = ' ') =>
+      code === undefined ? itself : String.fromCharCode(Number.parseInt(code, 16));
+    all.push(fold(text.replaceAll(ESCAPE, plain)));
+  }
+  return [...new Set(all)];
+}
+
+function decodePercent(run: string): string {
+  try {
+    return decodeURIComponent(run);
+  } catch {
+    return Buffer.from(run.replaceAll('%', ''), 'hex').toString('latin1');
+  }
+}
+
+/** The words of a folded text as names have them. */
+function wordsOf(text: string): readonly string[] {
+  const words = text.match(/[\p{L}\p{M}\p{N}_.@+-]+/gu) ?? [];
+  return words.flatMap((word) => word.replace(/\.+$/, '') || []);
+}
+
+/** A name as it is compared. */
+export interface FoldedName {
+  /** Its words, with a blank between two of them; of a name without one, all of it. */
+  readonly name: string;
+  /** 0: it has none. */
+  readonly words: number;
+  /** All of it, if it has other characters than those of words and blanks. */
+  readonly verbatim: string | undefined;
+}
+
+export function foldName(name: string): FoldedName {
+  const folded = fold(name);
+  const words = wordsOf(folded);
+  const verbatim = /^[\p{L}\p{M}\p{N}_.@+\s-]*$/u.test(folded) ? undefined : folded;
+  return { name: words.length === 0 ? folded : words.join(' '), words: words.length, verbatim };
+}
+
+/** What may be a name in a text, folded: so many words in a row, or for 0 the whole text. */
+export function namesIn(text: string, lengths: ReadonlySet<number>): readonly string[] {
+  return readings(text).flatMap((reading) => {
+    const words = wordsOf(reading);
+    return [...lengths].flatMap((length) =>
+      length === 0
+        ? [reading]
+        : words
+            .slice(0, Math.max(0, words.length - length + 1))
+            .map((_, at) => words.slice(at, at + length).join(' ')),
+    );
+  });
+}
+
+const ENDS_INSIDE = /[\p{L}\p{M}\p{N}]$/u;
+const BEGINS_INSIDE = /^[\p{L}\p{M}\p{N}]/u;
+
+/** Whether a text contains a folded name that neither a letter nor a digit continues. */
+export const containsName = (text: string, name: string): boolean =>
+  readings(text).some((reading) => {
+    for (let at = reading.indexOf(name); at >= 0; at = reading.indexOf(name, at + 1)) {
+      const end = at + name.length;
+      const [before, after] = [reading.slice(Math.max(0, at - 2), at), reading.slice(end, end + 2)];
+      if (!ENDS_INSIDE.test(before) && !BEGINS_INSIDE.test(after)) return true;
+    }
+    return false;
+  });
+
+const MAC = new RegExp(`(?<![0-9a-f])${MAC_SOURCE}(?![0-9a-f])`, 'g');
+const EUI_64 =
+  /(?<![0-9a-f])((?:[0-9a-f]{2}[-:. ]?){3})ff[-:. ]?fe[-:. ]?((?:[0-9a-f]{2}[-:. ]?){2}[0-9a-f]{2})(?![0-9a-f])/g;
+const IPV6 = /[0-9a-f:]*ff:fe[0-9a-f:]*/g;
+
+/** The MAC addresses in a text, 12 digits each: also those that an EUI-64 or an IPv6 address was made of. */
+export function macsIn(text: string): readonly string[] {
+  const plain = fold(text);
+  const made = Array.from(plain.matchAll(EUI_64), ([, first = '', last = '']) => macDigits(first + last));
+  return [
+    ...(plain.match(MAC) ?? []).map(macDigits),
+    ...made.flatMap((mac) => [mac, flipLocal(mac)]),
+    ...(plain.match(IPV6) ?? []).flatMap(macOfAddress),
+  ];
+}
+
+/** The seventh bit says who gave the address; an interface identifier has it the other way round (RFC 4291, appendix A). */
+const flipLocal = (mac: string) =>
+  (Number.parseInt(mac.slice(0, 2), 16) ^ 2).toString(16).padStart(2, '0') + mac.slice(2);
+
+function macOfAddress(text: string): readonly string[] {
+  if (!ipaddr.IPv6.isValid(text)) return [];
+  const identifier = Buffer.from(ipaddr.parse(text).toByteArray()).toString('hex').slice(16);
+  if (identifier.slice(6, 10) !== 'fffe') return [];
+  return [flipLocal(identifier.slice(0, 6) + identifier.slice(10))];
+}
+
+/** The digits of a phone number, without the zeros that lead abroad or to another town. */
+export const phoneDigits = (text: string): string => text.replaceAll(/\D/g, '').replace(/^0+/, '');
+
+/** Fewer digits are found in too many other numbers. */
+export const LEAST_PHONE_DIGITS = 6;
+
+const PHONE = /\d(?:[ ./()-]*\d)+/g;
+
+/** A number is written in at most so many groups of digits; another number may stand before or after it. */
+const PHONE_GROUPS = 8;
+
+/** What may be a phone number in a text, in digits. */
+export function phonesIn(text: string): readonly string[] {
+  const runs = fold(text).match(PHONE) ?? [];
+  return runs.flatMap((run) => {
+    const groups = run.split(/\D+/);
+    const parts = groups.flatMap((_, from) =>
+      groups.slice(from, from + PHONE_GROUPS).map((__, at) => groups.slice(from, from + at + 1).join('')),
+    );
+    return [...new Set([run, ...parts].map(phoneDigits))].filter(
+      ({ length }) => length >= LEAST_PHONE_DIGITS,
+    );
+  });
+}
+
+/** The texts and numbers of a JSON value, and the names of its members. */
+export function textsOf(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value === 'number') return [String(value)];
+  if (typeof value !== 'object' || value === null) return [];
+  return Array.isArray(value) ? value.flatMap(textsOf) : Object.entries(value).flatMap(textsOf);
+}
