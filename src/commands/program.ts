@@ -6,7 +6,7 @@ import { defineAlerts } from './alerts/command.ts';
 import { defineBackfill } from './backfill/command.ts';
 import { defineBackup } from './backup/command.ts';
 import { defineCompletion } from './completion.ts';
-import { defineCertificate } from './certificate/command.ts';
+import { defineCertificate, defineVerifyCertificate } from './certificate/command.ts';
 import { defineCoverage } from './coverage/command.ts';
 import { defineDemo } from './demo/command.ts';
 import { defineDestinations } from './destinations/command.ts';
@@ -86,6 +86,7 @@ export function defineProgram(env: Environment, reread: () => Environment = () =
   defineEvents(program, settings);
   defineCoverage(program, settings);
   defineCertificate(program, settings);
+  defineVerifyCertificate(program);
   defineReport(program, settings);
   defineSql(program, settings);
   defineVerify(program, settings);

@@ -201,10 +201,13 @@ function groupByType(rows: readonly EventRow[]): [MessageType, readonly EventRow
   });
 }
 
-const insertTogether: Insert = async (trx, messageType, rows) => ({
-  written: await insertEvents(trx, messageType, rows),
-  rejected: [],
-});
+const insertTogether: Insert = async (trx, messageType, rows) => {
+  const { written, dropped } = await insertEvents(trx, messageType, rows);
+  return { written, rejected: dropped.map((row) => setAside(row, DROPPED)) };
+};
+
+const DROPPED =
+  'Postgres accepted the row and does not have it: a trigger or a rule of the table drops it. xiq-sink doctor names it';
 
 /** Inserts what Postgres can store: halves the rows at each refusal, until the row that causes it stands alone. */
 const insertIsolating: Insert = async (trx, messageType, rows) => {
@@ -214,7 +217,7 @@ const insertIsolating: Insert = async (trx, messageType, rows) => {
     if (classifyFailure(error) !== 'row refused') throw error;
     const [first, second] = rows;
     if (first !== undefined && second === undefined)
-      return { written: [], rejected: [rejection(first, error)] };
+      return { written: [], rejected: [setAside(first, describeError(error))] };
   }
   const middle = Math.ceil(rows.length / 2);
   const left = await insertIsolating(trx, messageType, rows.slice(0, middle));
@@ -222,6 +225,7 @@ const insertIsolating: Insert = async (trx, messageType, rows) => {
   return { written: [...left.written, ...right.written], rejected: [...left.rejected, ...right.rejected] };
 };
 
-function rejection({ deliveryId, payload }: EventRow, error: unknown): Inserted['rejected'][number] {
-  return { deliveryId, setAside: { reason: describeError(error), content: Buffer.from(payload) } };
-}
+const setAside = ({ deliveryId, payload }: EventRow, reason: string): Inserted['rejected'][number] => ({
+  deliveryId,
+  setAside: { reason, content: Buffer.from(payload) },
+});

@@ -9,7 +9,8 @@ import type { DestinationStatus } from '../store/destinations/destinations.ts';
 import { describeBlocked, type BlockedChange } from '../store/partitions/partition-changes.ts';
 import { describeWork } from '../store/server/server-sessions.ts';
 import { findObstacles, findWaits, type Wait } from '../store/server/waits.ts';
-import { factsOfDestination, statusOfDestination } from './status.ts';
+import { readSealFacts } from '../store/seal/verifications.ts';
+import { factsOfDestination, statusOfDestination, statusOfSeal } from './status.ts';
 import { countOf, formatBytes, formatDuration } from '../lib/text/units.ts';
 import { forwardsIn, storesIn, type Role } from '../config/roles.ts';
 import type { AskDestinations } from './forwarding-metrics.ts';
@@ -61,6 +62,7 @@ export function checksOf({ role, db, queue, isQueueStored, measure, observation 
     ...(db &&
       measure &&
       storesIn(role) && { storing: check(() => storingFinding(db, measure, observation), isPart) }),
+    ...(db && storesIn(role) && { seal: check(() => sealFinding(db)) }),
     ...(forwardsIn(role) && { forwarding: check(() => forwardingFinding(observation)) }),
     ...(storesIn(role) && { silence: check(async () => silenceFinding(observation)) }),
   };
@@ -128,6 +130,12 @@ async function startFinding(
   const { step, since, failure } = start;
   const why = failure ?? (Date.now() - since < PATIENCE_MS ? undefined : await explainWait(db));
   return { state: 'starting', why: `${step} since ${timeOf(since)}${why === undefined ? '' : `: ${why}`}` };
+}
+
+/** Whether what is stored gets into a checkpoint. */
+async function sealFinding(db: Db): Promise<Finding> {
+  const { word, what } = statusOfSeal(await readSealFacts(db), new Date());
+  return word === 'behind' ? { state: 'behind', why: what } : { state: 'ok' };
 }
 
 /** Whether the worker stores what arrives, and if not, why. */

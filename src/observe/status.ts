@@ -91,10 +91,12 @@ export const factsOfDestination = (status: DestinationStatus): DestinationFacts 
 export interface SealFacts {
   /** The latest checkpoint; undefined if there is none. */
   readonly checkpoint: { readonly madeAt: Date } | undefined;
-  /** Events in the log that have no leaf yet. */
-  readonly waiting: number;
+  /** What was stored since then is in no checkpoint; undefined: all of it is. */
+  readonly unsignedSince: Date | undefined;
   readonly verified: Pick<Verification, 'altered' | 'missing' | 'leaves'> & {
+    /** All leaves were compared with their rows after this time, and some of them at `last`. */
     readonly since: Date | undefined;
+    readonly last: Date | undefined;
   };
   /** The places outside of the database that keep checkpoints. */
   readonly anchors: readonly { readonly anchor: string; readonly error: string | null }[];
@@ -105,13 +107,16 @@ export type SealWord = 'not sealed' | 'altered' | 'missing' | 'not anchored' | '
 /** While more events arrive than can be sealed, sealing waits for a minute at most. */
 const SEAL_LATE_MS = 10 * 60 * 1000;
 
+/** Rows are compared all the time, unless storing needs the processor for so long. */
+const COMPARED_LATE_MS = 60 * 60 * 1000;
+
 /** The status of the seal: whether what is stored is proven to be what was received. */
 export function statusOfSeal(
-  { checkpoint, waiting, verified, anchors }: SealFacts,
+  { checkpoint, unsignedSince, verified, anchors }: SealFacts,
   now: Date,
 ): Status<SealWord> {
   const page = '/integrity';
-  const { altered, missing, leaves, since } = verified;
+  const { altered, missing, leaves, since, last } = verified;
   if (altered + missing > 0) {
     const what = `${countOf(missing, 'row')} missing and ${formatCount(altered)} altered of ${countOf(leaves, 'leaf', 'leaves')}`;
     const word = missing > 0 ? 'missing' : 'altered';
@@ -123,10 +128,15 @@ export function statusOfSeal(
   }
   const { madeAt } = checkpoint;
   const sealed = `sealed up to ${madeAt.toISOString()}`;
-  if (waiting > 0 && now.getTime() - madeAt.getTime() > SEAL_LATE_MS) {
-    const what = `${sealed}, ${countOf(waiting, 'event')} not sealed yet`;
-    const remedy = 'Check that a process stores, and its log.';
-    return statusAs('warn', 'behind', what, page, { since: madeAt, remedy });
+  const remedyOfBehind = 'Check that a process stores, and its log.';
+  // Not by the time of the checkpoint: the clock that it was made by may have been ahead.
+  if (unsignedSince !== undefined && now.getTime() - unsignedSince.getTime() > SEAL_LATE_MS) {
+    const what = `what was stored since ${unsignedSince.toISOString()} is in no checkpoint`;
+    return statusAs('warn', 'behind', what, page, { since: unsignedSince, remedy: remedyOfBehind });
+  }
+  if (last !== undefined && now.getTime() - last.getTime() > COMPARED_LATE_MS) {
+    const what = `${sealed}; no row was compared with the seal since ${last.toISOString()}`;
+    return statusAs('warn', 'behind', what, page, { since: last, remedy: remedyOfBehind });
   }
   const failing = anchors.filter(({ error }) => error !== null);
   if (failing.length > 0) {
@@ -134,6 +144,6 @@ export function statusOfSeal(
     const remedy = 'Checkpoints are not kept there. It is tried again every minute.';
     return statusAs('warn', 'not anchored', what, page, { remedy });
   }
-  const compared = since === undefined ? '' : `; all rows compared since ${since.toISOString()}`;
+  const compared = since === undefined ? '' : `; events and deliveries compared since ${since.toISOString()}`;
   return statusAs('good', 'sealed', `${sealed}${compared}`, page);
 }

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { mkdir, open, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { unlessMissing } from '../lib/files/durable-file.ts';
 import { UsageError } from '../lib/errors.ts';
+import { countOf } from '../lib/text/units.ts';
 import { timestampsBetween } from '../store/seal/anchors.ts';
 import type { Db } from '../store/server/database.ts';
 import { readRuns, readSalts, type RowFilter } from '../store/seal/read-seals.ts';
@@ -11,9 +12,11 @@ import { readingSealed, readSealedEvents, type Positions } from '../store/seal/s
 import { readStatements } from '../store/seal/statements.ts';
 import { parseCheckpoints } from './checkpoint.ts';
 import {
+  ABSENT,
   CHECKPOINTS,
   leafTiles,
   MANIFEST,
+  MANIFEST_NOTE,
   ROWS,
   stampPaths,
   tileBytes,
@@ -24,10 +27,25 @@ import {
   type ManifestFile,
 } from './proof-folder.ts';
 import { saltAt } from './stored-tree.ts';
-import { chunksOf, positionsOf, type Chunk } from './verify/verify-log.ts';
+import { documentNote, signNote, type LogKey } from './signed-note.ts';
+import type { Trust } from './trust.ts';
+import { isDifference, type VerifyFinding } from './verify/finding.ts';
+import { verifyFolder } from './verify/verify-folder.ts';
+import { checkChunk, chunksOf, positionsOf, type Chunk } from './verify/verify-log.ts';
+import { readGoneReasons, type GoneReasons } from './verify/verify-rows.ts';
 
 /** Rows of events that were received in this range. Neither end: everything that is sealed. */
 export type ProofRange = RowFilter;
+
+/** How to export. */
+export interface ExportOptions extends ProofRange {
+  /** Signs the manifest. */
+  readonly key: LogKey;
+  /** The keys whose signatures count. */
+  readonly trust: Pick<Trust, 'keys'>;
+  /** Exports also what is not as it was sealed. */
+  readonly withFindings?: boolean | undefined;
+}
 
 /** Rows and checkpoints that are read at once. */
 const ROWS_AT_ONCE = 512;
@@ -36,15 +54,16 @@ const CHECKPOINTS_AT_ONCE = 1_000;
 /**
  * Writes rows to a directory, which must be empty, with all that it takes to verify them without the database: salts, the
  * tiles of the tree, checkpoints and time-stamps. The rows are those of events, and between the first and the last of them also
- * those of statements. Throws a UsageError if there is nothing to write. Memory does not grow with the number of rows.
+ * those of statements. Throws a UsageError if there is nothing to write, and, with nothing written, if it does not verify. Memory
+ * does not grow with the number of rows.
  */
 export async function exportProof(
   db: Db,
   directory: string,
-  range: ProofRange,
+  { key, trust, withFindings = false, since, until }: ExportOptions,
   onLeaves: (done: number) => void,
 ) {
-  const chunks = await chooseChunks(db, range);
+  const chunks = await chooseChunks(db, { since, until });
   const leaves = rangesOf(chunks);
   const [first, last] = [leaves[0], leaves.at(-1)];
   if (first === undefined || last === undefined) {
@@ -60,21 +79,46 @@ export async function exportProof(
   const size = Math.max(...[heads.sizes, stamps.sizes].map((some) => some.at(-1) ?? 0));
   await writeTiles(db, directory, size, leaves, sizes);
   const manifest: Manifest = {
-    format: 'xiq-sink-proof/1',
+    format: 'xiq-sink-proof/2',
     origin: heads.origin,
     public_keys: [...heads.publicKeys],
+    range: { since: since?.toISOString() ?? null, until: until?.toISOString() ?? null },
     size,
     leaves,
-    files: [rows.file, heads.file, ...stamps.files],
+    files: [rows.file, rows.absentFile, heads.file, ...stamps.files],
   };
-  await writeFile(path.join(directory, MANIFEST), writeManifest(manifest), { mode: 0o600 });
+  const text = writeManifest(manifest);
+  await writeFile(path.join(directory, MANIFEST), text, { mode: 0o600 });
+  const note = signNote(documentNote(heads.origin, MANIFEST, text), key);
+  await writeFile(path.join(directory, MANIFEST_NOTE), note, { mode: 0o600 });
+  const findings = await findDifferences(directory, trust);
+  if (findings.count > 0 && !withFindings) {
+    for (const entry of await readdir(directory)) await rm(path.join(directory, entry), { recursive: true });
+    throw new UsageError(
+      `Nothing was exported, because not all of it is what was sealed: ${countOf(findings.count, 'finding')}, the first: ${findings.first}. Run verify to see all. --with-findings exports it as it is.`,
+    );
+  }
   return {
+    findings: findings.count,
     rows: rows.rows,
     /** Rows that are gone. */
     absent: rows.absent,
     checkpoints: heads.sizes.length,
     timestamps: stamps.sizes.length,
   };
+}
+
+/** Verifies what was written as whoever receives it does, and with the keys that are known here. */
+async function findDifferences(directory: string, trust: Pick<Trust, 'keys'>) {
+  let first: string | undefined;
+  let count = 0;
+  const report = (finding: VerifyFinding) => {
+    if (!isDifference(finding)) return;
+    first ??= `${finding.state} ${finding.subject}: ${finding.detail}`;
+    count += 1;
+  };
+  await verifyFolder(directory, { anchors: [], keys: trust.keys }, report, () => undefined);
+  return { count, first };
 }
 
 /** The leaves to write, in their order. Those behind the latest checkpoint cannot be proven yet. */
@@ -139,6 +183,8 @@ async function writeRows(
   onLeaves: (done: number) => void,
 ) {
   const file = await createFile(directory, ROWS);
+  const absentFile = await createFile(directory, ABSENT);
+  const reasons = await readGoneReasons(db);
   let [rows, absent] = [0, 0];
   for (const chunk of chunks) {
     for (let done = 0; done < chunk.count; done += ROWS_AT_ONCE) {
@@ -151,12 +197,38 @@ async function writeRows(
         return `${leaf + index} ${saltAt(salts, index).toString('hex')} ${record}\n`;
       });
       await file.write(lines.join(''));
+      if (records.size < count) {
+        await absentFile.write(await explainAbsent(db, pieceOf(chunk, leaf, count), records, reasons));
+      }
       rows += records.size;
       absent += count - records.size;
       onLeaves(rows + absent);
     }
   }
-  return { file: await file.end(), rows, absent };
+  return { file: await file.end(), absentFile: await absentFile.end(), rows, absent };
+}
+
+const pieceOf = ({ leaf: start, of }: Chunk, leaf: number, count: number): Chunk => ({
+  leaf,
+  count,
+  of: typeof of === 'object' ? { ...of, position: of.position + leaf - start } : of,
+});
+
+const EVERYTHING = { positions: { from: 0, to: Number.MAX_SAFE_INTEGER } };
+
+/** A line for each leaf without a row: the state and the reason that `verify` finds. */
+async function explainAbsent(
+  db: Db,
+  piece: Chunk,
+  records: ReadonlyMap<number, string>,
+  reasons: GoneReasons,
+): Promise<string> {
+  const { findings } = await checkChunk(db, piece, EVERYTHING, reasons);
+  const found = new Map(findings.map(({ leaves, state, detail }) => [leaves?.[0], `${state} ${detail}`]));
+  const gone = Array.from({ length: piece.count }, (_, index) => piece.leaf + index).filter(
+    (leaf) => !records.has(leaf),
+  );
+  return gone.map((leaf) => `${leaf} ${found.get(leaf) ?? 'MISSING nothing says what it was of'}\n`).join('');
 }
 
 /** The sealed forms of rows, by leaf. */

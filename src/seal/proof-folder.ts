@@ -3,11 +3,14 @@ import { z } from 'zod';
 import { HASH_BYTES, TILE_WIDTH } from './merkle-tree.ts';
 
 /**
- * The files of an exported proof. Its tiles have the paths of C2SP tlog-tiles. Everything in the manifest can be checked with
- * the other files, so it needs no signature.
+ * The files of an exported proof. Its tiles have the paths of C2SP tlog-tiles. The manifest says what there must be; a note
+ * that the key of the log signs has its hash, so that nobody else can leave something out.
  */
 export const MANIFEST = 'manifest.json';
+export const MANIFEST_NOTE = 'manifest.note';
 export const ROWS = 'rows.txt';
+/** Why rows are not there: a line of each, with the leaf, the state and the reason. */
+export const ABSENT = 'absent.txt';
 export const CHECKPOINTS = 'checkpoints.txt';
 export const stampPaths = (size: number) => ({
   note: `time-stamps/${size}.txt`,
@@ -17,9 +20,11 @@ export const stampPaths = (size: number) => ({
 const count = z.int().nonnegative();
 
 const manifestSchema = z.strictObject({
-  format: z.literal('xiq-sink-proof/1'),
+  format: z.literal('xiq-sink-proof/2'),
   origin: z.string(),
   public_keys: z.array(z.string()).min(1),
+  /** The times of arrival that were asked for. Neither: the whole log. */
+  range: z.strictObject({ since: z.iso.datetime().nullable(), until: z.iso.datetime().nullable() }),
   /** Leaves of the tree, up to the last checkpoint or time-stamp. */
   size: count,
   /** The leaves that there are rows of: from the first one up to, and without, the last. */

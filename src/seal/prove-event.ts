@@ -1,8 +1,8 @@
 import type { Db } from '../store/server/database.ts';
 import { positionOf } from '../store/log/read-log.ts';
 import { leafOf, readSalts } from '../store/seal/read-seals.ts';
-import { latestCheckpoint } from '../store/seal/seal-log.ts';
-import { readingSealed, readSealedEvents, type SealedEvents } from '../store/seal/sealed-rows.ts';
+import { checkpointBefore, latestCheckpoint } from '../store/seal/seal-log.ts';
+import { lateBefore, readingSealed, readSealedEvents, type SealedEvents } from '../store/seal/sealed-rows.ts';
 import type { StoredEvent } from '../events/stored-event.ts';
 import { parseCheckpoints } from './checkpoint.ts';
 import { inclusionProof, leafHash, rootOfPath } from './merkle-tree.ts';
@@ -19,6 +19,8 @@ export interface EventProof {
   readonly size: number;
   /** When the checkpoint was signed. */
   readonly signedAt: Date;
+  /** Of an event that had no seal for more than a day after its arrival: until when. */
+  readonly unsealedUntil: Date | undefined;
   /** In the format of C2SP tlog-proof. The extra data is the entry: 16 bytes of salt, then the row's sealed form. */
   readonly text: string;
 }
@@ -73,7 +75,10 @@ export async function sealOf(db: Db, event: EventToProve, trust: Trust): Promise
     return { state: 'altered', leaf };
   const hashes = path.map((hash) => `${hash.toString('base64')}\n`).join('');
   const text = `c2sp.org/tlog-proof@v1\nextra ${entry.toString('base64')}\nindex ${leaf}\n${hashes}\n${note}`;
-  return { state: 'proven', proof: { leaf, size, signedAt: latest.madeAt, text } };
+  const before = (await checkpointBefore(db, leaf))?.madeAt;
+  const isLate = new Date(event.receivedAt) < (lateBefore(before) ?? new Date(0));
+  const unsealedUntil = isLate ? before : undefined;
+  return { state: 'proven', proof: { leaf, size, signedAt: latest.madeAt, unsealedUntil, text } };
 }
 
 /** The entry of the tree: the salt, then the row's sealed form. */

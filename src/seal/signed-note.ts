@@ -84,6 +84,16 @@ export function signNote(text: string, { name, privateKey, publicText }: LogKey)
   return `${text}\n— ${name} ${bytes.toString('base64')}\n`;
 }
 
+/** The text of a note that vouches for a document. No checkpoint reads like it: their second line is a number. */
+export const documentNote = (origin: string, name: string, document: string) =>
+  `${origin}\n${name}\n${hash('sha256', document, 'base64')}\n`;
+
+/** Whether a note has this text and one signature, which is of the key. */
+export const isNoteOf = (note: string, text: string, verifier: NoteVerifier) =>
+  note.startsWith(`${text}\n`) &&
+  /^— \S+ \S+\n$/.test(note.slice(text.length + 1)) &&
+  isSignedBy(note, verifier);
+
 /** Whether a key has signed a note. Signatures of other keys are passed over. */
 export function isSignedBy(note: string, { name, id, publicKey }: NoteVerifier): boolean {
   const end = note.lastIndexOf('\n\n');
@@ -92,7 +102,10 @@ export function isSignedBy(note: string, { name, id, publicKey }: NoteVerifier):
     .slice(end + 2)
     .split('\n')
     .filter((line) => line.startsWith(`— ${name} `))
-    .map((line) => Buffer.from(line.slice(`— ${name} `.length), 'base64'))
+    .map((line) => line.slice(`— ${name} `.length))
+    // There is one text for each signature.
+    .map((text) => ({ text, bytes: Buffer.from(text, 'base64') }))
+    .flatMap(({ text, bytes }) => (bytes.toString('base64') === text ? [bytes] : []))
     .filter((bytes) => bytes.subarray(0, ID_BYTES).equals(id));
   const isValid = (bytes: Buffer) => verify(null, text, publicKey, bytes.subarray(ID_BYTES));
   return signatures.length > 0 && signatures.every(isValid);

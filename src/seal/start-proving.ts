@@ -15,6 +15,7 @@ import {
 import { createSealer, type Sealer } from './sealer.ts';
 import { keepSeen } from './seen-checkpoint.ts';
 import { readTrust, seenFileOf } from './trust.ts';
+import { compareStated } from './verify/verify-statements.ts';
 import { verifyNext } from './verify/verify-in-turn.ts';
 import { compareSchema } from '../store/server/schema/compare-schema.ts';
 import type { Db } from '../store/server/database.ts';
@@ -114,16 +115,29 @@ const VERIFY_INTERVAL_MS = 5_000;
 
 const SCHEMA_INTERVAL_MS = 60 * 60 * 1000;
 
-/** Verifies stored rows, some at a time, and each hour what decides about rows. */
+/** Rows that one message names. */
+const LISTED = 10;
+
+/** Verifies events and deliveries, some at a time, and each hour the other sealed rows and what decides about rows. */
 function startVerifying({ db, logger }: Proving, started: AsyncDisposableStack): void {
   const compare = async () => {
     const differences = await compareSchema(db);
     if (differences.length > 0) {
       logger.error({ differences }, 'the schema is not as this program made it: run verify');
     }
+    const rows: unknown[] = [];
+    await compareStated(db, ({ state, subject, key }) => rows.push({ state, subject, key }));
+    if (rows.length > 0) {
+      logger.error({ rows: rows.slice(0, LISTED) }, `${rows.length} sealed rows differ: run verify`);
+    }
   };
   repeatInBackground(
-    { part: 'schema', failure: 'the schema was not compared', pauseMs: SCHEMA_INTERVAL_MS, work: compare },
+    {
+      part: 'schema',
+      failure: 'schema and operator log were not compared',
+      pauseMs: SCHEMA_INTERVAL_MS,
+      work: compare,
+    },
     logger,
     started,
   );

@@ -1,11 +1,14 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { certificateArea } from '../../src/console/certificate/certificate-area.ts';
 import { createSealer } from '../../src/seal/sealer.ts';
-import { keepLogKey } from '../../src/seal/log-key.ts';
+import { keepLogKey, readLogKeys } from '../../src/seal/log-key.ts';
+import { readSignedDocument } from '../../src/seal/signed-document.ts';
+import { generateLogKey, parseLogKey } from '../../src/seal/signed-note.ts';
 import { monthRange } from '../../src/lib/text/parse-time.ts';
 import { readCertificate } from '../../src/store/seal/certificate.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
@@ -60,10 +63,50 @@ it('says what was received in a month, how its rows compare with the seal, and w
   expect(certificate).toMatchObject({ month: MONTH, verification: { altered: 0, missing: 0 } });
   const { rows } = await sql<object>`
     select subject, outcome from operator_log where action = 'certificate.make'`.execute(service);
-  expect(rows).toEqual([
-    { subject: MONTH, outcome: 'done' },
-    { subject: MONTH, outcome: 'done' },
-  ]);
+  expect(rows).toContainEqual({ subject: MONTH, outcome: 'done' });
+});
+
+describe('the file', () => {
+  const check = (...words: string[]) => endOfProgram({}, 'verify-certificate', ...words);
+  const file = () => path.join(directory, 'signed.html');
+  beforeAll(async () => {
+    await run('--month', MONTH, '--out', file());
+  });
+
+  it('is checked without a database, with the key that it names or another one', async () => {
+    const { verifiers } = await readLogKeys(path.join(directory, 'log-key'));
+    expect(verifiers).toHaveLength(1);
+    const { code, stdout } = await check(file());
+    expect([code, stdout.toString()]).toEqual([
+      0,
+      expect.stringContaining(`certificate ${MONTH}, as it was signed`),
+    ]);
+    const stranger = parseLogKey(generateLogKey('xiq-sink/elsewhere')).publicText;
+    const foreign = await check(file(), '--key', stranger);
+    expect([foreign.code, foreign.stdout.toString()]).toEqual([1, expect.stringContaining('another key')]);
+  });
+
+  it('is not what was signed with any other character', async () => {
+    const text = await readFile(file(), 'utf8');
+    const at = fc.integer({ min: 0, max: text.lastIndexOf('— ') - 1 });
+    fc.assert(
+      fc.property(at, fc.constantFrom('0', 'x', ' ', '<'), (index, character) => {
+        fc.pre(text[index] !== character);
+        const forged = text.slice(0, index) + character + text.slice(index + 1);
+        expect(() => readSignedDocument(forged, [])).toThrow(/signed|signature|public key/);
+      }),
+    );
+    const forged = path.join(directory, 'forged.html');
+    await writeFile(forged, text.replace(' altered', '  altered'));
+    const { code, stdout } = await check(forged);
+    expect([code, stdout.toString()]).toEqual([1, expect.stringContaining('NOT PROVEN: it was changed')]);
+  });
+
+  it('reads well: no word runs into the next', async () => {
+    const text = (await readFile(file(), 'utf8')).replaceAll(/<style.*?<\/style>|<!--.*-->/gs, '');
+    expect(text.replaceAll(/<\/?(?:time|code|span)[^>]*>/g, '')).not.toMatch(/[a-z:](?=\d{4}-\d\d-\d\dT)/);
+    expect(text).toMatch(/Made\s+at\s<time/);
+  });
 });
 
 it('is of a month and of a source', async () => {
@@ -101,7 +144,7 @@ it('is a page of the console', async () => {
   try {
     const page = await admin.page(`/certificate?month=${MONTH}`);
     expect(page).toContain('were not compared for this page');
-    expect(page).toContain('Kept elsewhere by');
+    expect(page).toContain('Kept elsewhere, as the service recorded it');
     await expect(admin.page('/certificate?month=March')).rejects.toThrow('must be a month');
   } finally {
     await admin.close();

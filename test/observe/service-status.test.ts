@@ -39,8 +39,8 @@ const SIEM: DestinationFacts = {
 
 const SEAL: SealFacts = {
   checkpoint: { madeAt: ago(1) },
-  waiting: 0,
-  verified: { leaves: 10, altered: 0, missing: 0, since: ago(60) },
+  unsignedSince: undefined,
+  verified: { leaves: 10, altered: 0, missing: 0, since: ago(60), last: ago(1) },
   anchors: [],
 };
 
@@ -149,10 +149,15 @@ test('the overview has the status of the worst destination, whatever their order
 test.each([
   ['good', 'sealed', {}],
   ['plain', 'not sealed', { checkpoint: undefined }],
-  ['bad', 'altered', { verified: { leaves: 10, altered: 1, missing: 0, since: ago(60) } }],
-  ['bad', 'missing', { verified: { leaves: 10, altered: 1, missing: 1, since: ago(60) } }],
-  ['warn', 'behind', { checkpoint: { madeAt: ago(11) }, waiting: 3 }],
-  ['good', 'sealed', { checkpoint: { madeAt: ago(11) }, waiting: 0 }],
+  ['bad', 'altered', { verified: { leaves: 10, altered: 1, missing: 0, since: ago(60), last: ago(1) } }],
+  ['bad', 'missing', { verified: { leaves: 10, altered: 1, missing: 1, since: ago(60), last: ago(1) } }],
+  ['warn', 'behind', { unsignedSince: ago(11) }],
+  // As a clock that was ahead made it.
+  ['warn', 'behind', { checkpoint: { madeAt: ago(-1_000) }, unsignedSince: ago(11) }],
+  ['good', 'sealed', { unsignedSince: ago(9) }],
+  ['warn', 'behind', { verified: { leaves: 10, altered: 0, missing: 0, since: ago(90), last: ago(61) } }],
+  ['good', 'sealed', { verified: { leaves: 10, altered: 0, missing: 0, since: ago(90), last: ago(59) } }],
+  ['good', 'sealed', { checkpoint: { madeAt: ago(11) } }],
   ['warn', 'not anchored', { anchors: [{ anchor: 'file', error: 'disk full' }] }],
 ] as const)('the seal is %s and "%s"', (level, word, facts) => {
   expect(statusOfSeal({ ...SEAL, ...facts }, NOW)).toMatchObject({ level, word });

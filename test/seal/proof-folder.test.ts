@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import * as fc from 'fast-check';
@@ -5,10 +6,11 @@ import { sql } from 'kysely';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { putCheckpoint, timestampAnchor } from '../../src/seal/anchors.ts';
 import { parseCheckpoints, type Checkpoint } from '../../src/seal/checkpoint.ts';
-import { exportProof } from '../../src/seal/export-proof.ts';
+import { exportProof, type ExportOptions } from '../../src/seal/export-proof.ts';
 import type { VerifyFinding } from '../../src/seal/verify/finding.ts';
 import { consistencyProof, hashAt, inclusionProof, nodesOfTiles } from '../../src/seal/merkle-tree.ts';
-import { parseManifest, tilePath } from '../../src/seal/proof-folder.ts';
+import { parseManifest, tilePath, writeManifest, type Manifest } from '../../src/seal/proof-folder.ts';
+import { documentNote, generateLogKey, parseLogKey, signNote } from '../../src/seal/signed-note.ts';
 import { verifyFolder } from '../../src/seal/verify/verify-folder.ts';
 import { recordEnded } from '../../src/store/access/operator-log.ts';
 import { latestCheckpoint } from '../../src/store/seal/seal-log.ts';
@@ -19,6 +21,7 @@ import { freely } from '../support/tamper.ts';
 import { startTimestampAuthority } from '../support/time-stamp-authority.ts';
 import { STORED, storeVariedEvents } from '../store/events/varied-events.ts';
 import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
+import { knowing } from '../support/trust.ts';
 import { useDatabase } from '../support/use-database.ts';
 
 const test = useDatabase();
@@ -41,7 +44,13 @@ beforeAll(async () => {
   await storeOne();
   await sealMore();
   whole = path.join(log.directory, 'whole');
-  await exportProof(test.service, whole, {}, () => undefined);
+  await exportProof(test.service, whole, options(), () => undefined);
+});
+
+const options = (range: Partial<ExportOptions> = {}): ExportOptions => ({
+  key: log.key,
+  trust: knowing(log.key),
+  ...range,
 });
 
 /** Records two operations, and seals everything. */
@@ -63,16 +72,16 @@ async function verified(folder: string, anchors: readonly Checkpoint[] = []) {
   const findings: VerifyFinding[] = [];
   const summary = await verifyFolder(
     folder,
-    anchors,
+    { anchors },
     (finding) => findings.push(finding),
     () => undefined,
   );
   return { summary, findings };
 }
 
-async function exported(range: { since?: Date; until?: Date }): Promise<string> {
+async function exported(range: Partial<ExportOptions>): Promise<string> {
   const folder = await mkdtemp(path.join(log.directory, 'range-'));
-  await exportProof(test.service, folder, range, () => undefined);
+  await exportProof(test.service, folder, options(range), () => undefined);
   return folder;
 }
 
@@ -103,10 +112,12 @@ describe('an exported proof', () => {
     expect(after.findings).toEqual([]);
     expect(after.summary).toMatchObject({ intact: 1, checkpoints: 1, timestamps: 0 });
     await expect(exported({ since: new Date(Date.now() + 60_000) })).rejects.toThrow('No event of that time');
-    await expect(exportProof(test.service, before, {}, () => undefined)).rejects.toThrow('is not empty');
+    await expect(exportProof(test.service, before, options(), () => undefined)).rejects.toThrow(
+      'is not empty',
+    );
   });
 
-  it('counts rows that were gone', async () => {
+  it('is refused while rows are gone without a reason, unless somebody wants it so', async () => {
     const { rows } = await sql<{ event_id: string }>`select event_id from log_entries limit 3`.execute(
       test.db,
     );
@@ -117,10 +128,17 @@ describe('an exported proof', () => {
     await freely(test.db, (trx) =>
       sql`delete from log_entries where event_id = any(${ids}::uuid[])`.execute(trx),
     );
-    const { summary, findings } = await verified(await exported({}));
+    const refused = await mkdtemp(path.join(log.directory, 'refused-'));
+    await expect(exportProof(test.service, refused, options(), () => undefined)).rejects.toThrow(
+      /^Nothing was exported.*3 findings, the first: MISSING leaves: the row is gone/,
+    );
+    expect(await readdir(refused)).toEqual([]);
+    const { summary, findings } = await verified(await exported({ withFindings: true }));
     await freely(test.db, (trx) => sql`insert into log_entries select * from kept`.execute(trx));
     await sql`drop table kept`.execute(test.db);
-    expect(findings).toEqual([]);
+    expect(findings.map(({ state, detail }) => `${state} ${detail}`)).toEqual(
+      Array.from({ length: 3 }, () => 'MISSING the row is gone'),
+    );
     expect(summary).toMatchObject({ absent: 3, intact: summary.size - 3 });
   });
 
@@ -137,6 +155,7 @@ describe('an exported proof', () => {
         fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
         fc.integer({ min: 1, max: 255 }),
         async (file, place, mask) => {
+          fc.pre(contents.get(file)?.length !== 0);
           const bytes = Buffer.from(contents.get(file) ?? '');
           const at = Math.floor(place * bytes.length);
           bytes.writeUInt8(bytes.readUInt8(at) ^ mask, at);
@@ -170,6 +189,83 @@ describe('an exported proof', () => {
     expect(findings).toContainEqual(
       expect.objectContaining({ state: 'MISSING', leaves: [summary.size - 1, summary.size] }),
     );
+  });
+
+  describe('whose manifest was mended', () => {
+    /** Whoever has the folder and no key changes rows, and then all that is computed from them. */
+    async function mended(
+      name: string,
+      change: (lines: readonly string[], manifest: Manifest) => readonly string[],
+      absences = '',
+    ) {
+      const folder = path.join(log.directory, name);
+      await cp(whole, folder, { recursive: true });
+      const manifest = parseManifest(await readFile(path.join(folder, 'manifest.json'), 'utf8'));
+      const lines = (await readFile(path.join(folder, 'rows.txt'), 'utf8')).split('\n');
+      await writeFile(path.join(folder, 'rows.txt'), change(lines, manifest).join('\n'));
+      await writeFile(path.join(folder, 'absent.txt'), absences);
+      for (const file of manifest.files) {
+        const content = await readFile(path.join(folder, file.path));
+        file.bytes = content.length;
+        file.sha256 = createHash('sha256').update(content).digest('hex');
+      }
+      await writeFile(path.join(folder, 'manifest.json'), writeManifest(manifest));
+      const { findings } = await verified(folder);
+      return findings.map(({ state, key, detail }) => `${state} ${key ?? 'leaves'}: ${detail}`);
+    }
+
+    const UNSIGNED = 'ALTERED manifest.note: no key of the log has signed this manifest.json';
+    const withoutRow = (lines: readonly string[]) => lines.with(5, '5 - -');
+
+    it('shows a row that was made absent', async () => {
+      expect(await mended('absent', withoutRow)).toEqual([
+        UNSIGNED,
+        'MISSING leaves: absent.txt does not say why',
+      ]);
+    });
+
+    it('shows a row that was made absent with a reason', async () => {
+      const reason = '5 ERASED erased on request 7 by jane\n';
+      expect(await mended('excused', withoutRow, reason)).toEqual([
+        UNSIGNED,
+        'ERASED leaves: erased on request 7 by jane',
+      ]);
+    });
+
+    it('shows a row that was taken out with its leaf', async () => {
+      const change = (lines: readonly string[], manifest: Manifest) => {
+        manifest.leaves = [
+          [0, 5],
+          [6, manifest.size],
+        ];
+        return lines.toSpliced(5, 1);
+      };
+      const notWhole = 'ALTERED manifest.json: it is of the whole log, and does not have all leaves';
+      expect(await mended('split', change)).toEqual([UNSIGNED, notWhole]);
+    });
+
+    it('and signed by somebody else is shown where the key of the log is known', async () => {
+      const folder = path.join(log.directory, 'foreign');
+      await cp(whole, folder, { recursive: true });
+      const text = await readFile(path.join(folder, 'manifest.json'), 'utf8');
+      const manifest = parseManifest(text);
+      const stranger = parseLogKey(generateLogKey(manifest.origin));
+      const own = writeManifest({ ...manifest, public_keys: [...manifest.public_keys, stranger.publicText] });
+      await writeFile(path.join(folder, 'manifest.json'), own);
+      const note = signNote(documentNote(manifest.origin, 'manifest.json', own), stranger);
+      await writeFile(path.join(folder, 'manifest.note'), note);
+      const findings: VerifyFinding[] = [];
+      const { keys } = knowing(log.key);
+      await verifyFolder(
+        folder,
+        { anchors: [], keys },
+        (one) => findings.push(one),
+        () => undefined,
+      );
+      expect(findings).toMatchObject([
+        { key: 'manifest.note', detail: 'it is signed with a key that LOG_KEY_FILE does not have' },
+      ]);
+    });
   });
 
   it('shows each file that is no part of it', async () => {

@@ -170,17 +170,18 @@ describe('verify', () => {
       insert into audit_events (id, xid, event_id, delivery_id, occurred_at, received_at, source, message_type, origin, payload)
       select ${sql.raw(id)}, ${sql.raw(xid)}, gen_random_uuid(), gen_random_uuid(), occurred_at, received_at, source, message_type, origin, payload
       from audit_events limit 1`;
-    await tampered(copy('id', 'xid'), async () =>
-      expect((await log.verify()).findings).toMatchObject([{ state: 'INSERTED', subject: 'event' }]),
-    );
+    const inserted = ['INSERTED event', 'MISSING delivery'];
+    const found = async () =>
+      (await log.verify()).findings.map(({ state, subject }) => `${state} ${subject}`);
+    await tampered(copy('id', 'xid'), async () => expect(await found()).toEqual(inserted));
     // An id of a transaction that has not begun yet.
     await tampered(copy("nextval('events_id_seq')", "'4000000000'::xid8"), async () =>
-      expect((await log.verify()).findings).toMatchObject([{ state: 'INSERTED', subject: 'event' }]),
+      expect(await found()).toEqual(inserted),
     );
     const before = (await log.verify()).summary.notSealedYet;
     await tampered(copy("nextval('events_id_seq')", 'pg_current_xact_id()'), async () => {
       const { summary, findings } = await log.verify();
-      expect(findings).toEqual([]);
+      expect(findings).toMatchObject([{ state: 'MISSING', subject: 'delivery' }]);
       expect(summary.notSealedYet).toBe(before + 1);
     });
     // Those before the first sealed one are sealed last.

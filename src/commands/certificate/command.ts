@@ -25,16 +25,35 @@ export function defineCertificate(program: Command, settings: Settings): void {
     .action(async ({ month: range, source, out, json }) => {
       const { makeCertificate } = await import('./certificate.ts');
       const { readTrust } = await import('../../seal/trust.ts');
+      const { logKeyFileOf, readLogKeys } = await import('../../seal/log-key.ts');
       await runOnStore(settings, async ({ db }, config) => {
         const isIntact = await makeCertificate(
           db,
           await readTrust(config),
+          (await readLogKeys(logKeyFileOf(config))).signing,
           { ...range, source },
           out,
           json === true,
         );
         if (!isIntact) process.exitCode = FAILED;
       });
+    });
+}
+
+export function defineVerifyCertificate(program: Command): void {
+  defineCommand(program, 'verify-certificate', 'check that a certificate is as it was signed', [
+    'xiq-sink verify-certificate march.html',
+    'xiq-sink verify-certificate march.html --key xiq-sink/5f0c2a52-0b43-4a51-9d10-4d2a6b0f7a0e+848d8927+ARx...',
+  ])
+    .argument('<file>', 'a certificate in HTML')
+    .option('--key <public-key...>', 'public keys that count; without them, compare the one that is printed')
+    .addHelpText(
+      'after',
+      '\nNeeds no database and no settings. Exits with 1 if the file was changed or is not signed.',
+    )
+    .action(async (file, { key = [] }) => {
+      const { verifyCertificate } = await import('./certificate.ts');
+      if (!(await verifyCertificate(file, key))) process.exitCode = FAILED;
     });
 }
 

@@ -15,6 +15,7 @@ import { countOf, formatBytes } from '../../lib/text/units.ts';
 import { fail, ok, warn, type Finding, LIMIT_MS } from './check.ts';
 import { hasCluster, openCluster } from '../../embedded/cluster.ts';
 import { locateDatabase } from '../../serve/open-store.ts';
+import { compareStated } from '../../seal/verify/verify-statements.ts';
 import { compareWithSeen } from '../../seal/seen-checkpoint.ts';
 import { isForeign, readTrust } from '../../seal/trust.ts';
 import { statusOfSeal, type SealWord } from '../../observe/status.ts';
@@ -243,6 +244,14 @@ export async function checkSeal(
     return fail(
       `the latest checkpoint is signed with a key that LOG_KEY_FILE does not have: ${facts.checkpoint.publicKey}`,
       'see "Another key" in docs/integrity.md',
+    );
+  }
+  const others: string[] = [];
+  await compareStated(db, ({ state, subject, key }) => others.push(`${state} ${subject} ${key}`));
+  if (others.length > 0) {
+    return fail(
+      `${countOf(others.length, 'row')} of the operator log, quarantine and the like differ from what was sealed, the first: ${others[0]}`,
+      remedyOf('altered'),
     );
   }
   const { level, word, what } = statusOfSeal(facts, new Date());

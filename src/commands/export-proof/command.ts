@@ -10,6 +10,7 @@ export function defineExportProof(program: Command, settings: Settings): void {
     .argument('<directory>', 'new or empty directory to write to')
     .option('--since <time>', `start of the range, by the time of arrival: ${TIME_FORMS}`, time)
     .option('--until <time>', 'end of the range, exclusive (default: now)', time)
+    .option('--with-findings', 'also export what is not as it was sealed')
     .addOption(zoneOption())
     .addHelpText(
       'after',
@@ -18,6 +19,8 @@ export function defineExportProof(program: Command, settings: Settings): void {
     .action(async (directory, options) => {
       const range = withRange(options);
       const { exportRange } = await import('./export-proof.ts');
-      await runOnStore(settings, ({ db }) => exportRange(db, directory, range));
+      await runOnStore(settings, ({ db }, config) =>
+        exportRange(db, config, directory, { ...range, withFindings: options.withFindings === true }),
+      );
     });
 }

@@ -12,9 +12,14 @@ import { note, print } from '../shared/output.ts';
 export async function prove(db: Db, trust: Trust, eventId: string, output: string): Promise<void> {
   const event = await findEvent(db, ALL_SOURCES, eventId);
   if (event === undefined) throw new UsageError(`There is no event ${eventId}.`);
-  const { text, leaf, size } = await proveEvent(db, event, trust);
+  const { text, leaf, size, unsealedUntil } = await proveEvent(db, event, trust);
   if (trust.keys.length === 0) {
     note('No key of this log is known on this machine, so the signature was not compared: see LOG_KEY_FILE.');
+  }
+  if (unsealedUntil !== undefined) {
+    note(
+      `The event arrived at ${event.receivedAt} and had no seal at ${unsealedUntil.toISOString()}: the proof does not show whether it was changed in that time.`,
+    );
   }
   if (output === '-') {
     print(text.trimEnd());

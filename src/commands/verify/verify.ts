@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { describeError, UsageError } from '../../lib/errors.ts';
 import { revealOnLine } from '../../lib/text/hidden-characters.ts';
 import { findCheckpoints, parseCheckpoints, type Checkpoint } from '../../seal/checkpoint.ts';
-import type { VerifyFinding } from '../../seal/verify/finding.ts';
+import { isDifference, type VerifyFinding } from '../../seal/verify/finding.ts';
 import { verifyFolder, type FolderSummary } from '../../seal/verify/verify-folder.ts';
 import { isProven, verifyLog, type VerifyOptions, type VerifySummary } from '../../seal/verify/verify-log.ts';
 import type { Db } from '../../store/server/database.ts';
@@ -62,10 +62,10 @@ export async function verifyExported(
   const printFinding = printer(progress, asJson);
   let findings = 0;
   const onFinding = (finding: VerifyFinding) => {
-    findings += 1;
+    findings += isDifference(finding) ? 1 : 0;
     printFinding(finding);
   };
-  const summary = await verifyFolder(directory, anchors, onFinding, (done) => progress.show(done));
+  const summary = await verifyFolder(directory, { anchors }, onFinding, (done) => progress.show(done));
   progress.clear();
   if (asJson) printJsonLine({ ...summary, findings });
   else printFolder(summary, findings, anchors.length);
@@ -158,6 +158,12 @@ function printSummary(summary: VerifySummary, anchors: number): void {
   } else {
     print(
       'No checkpoint that was kept elsewhere was given (--against): whoever has the signing key could have made it all anew.',
+    );
+  }
+  const { count, earliest } = summary.sealedLate;
+  if (count > 0) {
+    print(
+      `${countOf(count, 'event')} had no seal for more than a day after arrival, the first of them since ${earliest?.toISOString()}: nothing shows whether they were changed in that time.`,
     );
   }
   for (const doubt of summary.doubts) print(`NOT PROVEN: ${doubt}`);

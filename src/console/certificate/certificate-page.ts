@@ -2,9 +2,12 @@ import type { VNode } from 'preact';
 import type { Certificate } from '../../store/seal/certificate.ts';
 import { countOf, formatCount } from '../../lib/text/units.ts';
 import { html, renderDocument, type Content } from '../html/html.ts';
-import { badge, exactTimeOf } from '../html/elements.ts';
+import { badge } from '../html/elements.ts';
 import { tableOf } from '../browser/shared/table.js';
 import { factsOf } from '../browser/shared/facts.js';
+
+/** A certificate says the same wherever it is read. */
+const utc = (at: Date) => html`<time datetime=${at.toISOString()}>${at.toISOString()}</time>`;
 
 /** What is certified of a month, for a page and for a document of its own. */
 export function certificateContent(certificate: Certificate): Content {
@@ -12,8 +15,8 @@ export function certificateContent(certificate: Certificate): Content {
   return html`
     <p>
       What the installation <code>${installation}</code> received in ${month}
-      (UTC)${source && html` from the source ${source}`}, and what is proven of it. Made at
-      ${exactTimeOf(madeAt)}.
+      (UTC)${source && html` from the source ${source}`}, and what is proven of it. Made
+      at${' '}${utc(madeAt)}.
     </p>
     <h2>Received and stored</h2>
     ${receivedOf(certificate)}
@@ -51,25 +54,28 @@ function receivedOf({ received, quarantine }: Certificate): Content {
       received,
     )}
     <p>
-      Of the quarantined items, ${formatCount(quarantine.open)} are open,
-      ${formatCount(quarantine.replayed)}${' '} were replayed and ${formatCount(quarantine.discarded)}
-      discarded.
+      Deliveries are counted when they are stored, and their counts are sealed. Of the quarantined
+      items,${' '} ${formatCount(quarantine.open)} are open, ${formatCount(quarantine.replayed)} were replayed
+      and${' '} ${formatCount(quarantine.discarded)} discarded.
     </p>
   `;
 }
 
 function coverageOf({ coverage, healedEvents, gaps }: Certificate): Content {
   const { whole, healed, pushOnly, unrecoverable, pending } = coverage;
+  const all = whole + healed + pushOnly + unrecoverable + pending;
+  const of = (count: number) => `${formatCount(count)} of ${countOf(all, 'quarter')}`;
   return html`
+    <p>
+      By quarters of an hour, for each source and message type, as the service compared them with the history
+      of the cloud. What it found is not sealed.
+    </p>
     ${factsOf([
-      ['Complete', `${countOf(whole, 'quarter')} of an hour agree with the history of the cloud`],
-      [
-        'Healed',
-        `${countOf(healed, 'quarter')}: ${countOf(healedEvents, 'event')} were missing and were fetched`,
-      ],
-      ['Not provable', `${countOf(pushOnly, 'quarter')}: the cloud has no history of these types`],
-      ['Unrecoverable', `${countOf(unrecoverable, 'quarter')}: the history does not reach back to them`],
-      ['Pending', countOf(pending, 'quarter')],
+      ['Complete', `${of(whole)} agree with the history of the cloud`],
+      ['Healed', `${of(healed)}: ${countOf(healedEvents, 'event')} were missing and were fetched`],
+      ['Not provable', `${of(pushOnly)}: the cloud has no history of these types`],
+      ['Unrecoverable', `${of(unrecoverable)}: the history does not reach back to them`],
+      ['Pending', of(pending)],
     ])}
     ${
       gaps.length > 0 &&
@@ -79,8 +85,8 @@ function coverageOf({ coverage, healedEvents, gaps }: Certificate): Content {
           { heading: 'Reason', cell: ({ reason }) => reason },
           { heading: 'Source', cell: ({ source }) => source ?? 'all' },
           { heading: 'Type', cell: ({ message_type: type }) => type ?? 'all' },
-          { heading: 'From (UTC)', cell: ({ began_at: at }) => exactTimeOf(at) },
-          { heading: 'To (UTC)', cell: ({ ended_at: at }) => (at === null ? 'goes on' : exactTimeOf(at)) },
+          { heading: 'From (UTC)', cell: ({ began_at: at }) => utc(at) },
+          { heading: 'To (UTC)', cell: ({ ended_at: at }) => (at === null ? 'goes on' : utc(at)) },
         ],
         gaps,
       )
@@ -95,15 +101,18 @@ function integrityOf({ verification, verified, month, source }: Certificate): Co
           <code>xiq-sink certificate --month ${month}${source && ` --source ${source}`}</code> does so.`
       : verificationOf(verification);
   return factsOf([
-    ['Rows of the month', ofMonth],
-    verified !== undefined && ['All rows', verifiedOf(verified)],
+    [
+      'Events and deliveries of the month, and the operator log, quarantine, erasures and gaps of all time',
+      ofMonth,
+    ],
+    verified !== undefined && ['Events and deliveries of all time, by the service', verifiedOf(verified)],
   ]);
 }
 
 function verifiedOf({ leaves, altered, missing, since }: NonNullable<Certificate['verified']>): Content {
   return html`${altered + missing > 0 ? badge('bad', 'changed') : badge('good', 'as sealed')}${' '}
-  ${formatCount(leaves)} leaves compared${since && html` since ${exactTimeOf(since)}`}:
-  ${formatCount(altered)} altered, ${formatCount(missing)} missing`;
+  ${formatCount(leaves)} leaves compared${since && html` since ${utc(since)}`}:${' '} ${formatCount(altered)}
+  altered, ${formatCount(missing)} missing`;
 }
 
 function verificationOf(summary: NonNullable<Certificate['verification']>): Content {
@@ -118,10 +127,8 @@ function verificationOf(summary: NonNullable<Certificate['verification']>): Cont
 function checkpointOf({ checkpoint, isWhole, anchors, stampedAt }: Certificate): Content {
   if (checkpoint === undefined) return html`<p class="note warn">Nothing is sealed yet.</p>`;
   const places = [
-    ...anchors.map(
-      ({ anchor, anchoredAt }) => html`${anchor}${anchoredAt && html` at ${exactTimeOf(anchoredAt)}`}`,
-    ),
-    ...stampedAt.slice(0, 1).map((at) => html`time-stamp authority at ${exactTimeOf(at)}`),
+    ...anchors.map(({ anchor, anchoredAt }) => html`${anchor}${anchoredAt && html` at ${utc(anchoredAt)}`}`),
+    ...stampedAt.slice(0, 1).map((at) => html`time-stamp authority at ${utc(at)}`),
   ];
   return html`
     ${
@@ -134,7 +141,7 @@ function checkpointOf({ checkpoint, isWhole, anchors, stampedAt }: Certificate):
       ['Checkpoint', html`<pre>${checkpoint.note}</pre>`],
       ['Public key', html`<code>${checkpoint.publicKey}</code>`],
       [
-        'Kept elsewhere by',
+        'Kept elsewhere, as the service recorded it, by',
         places.length === 0
           ? 'nobody: whoever has the database and the signing key could have made it anew'
           : html`<ul>
@@ -143,8 +150,10 @@ function checkpointOf({ checkpoint, isWhole, anchors, stampedAt }: Certificate):
       ],
     ])}
     <p>
-      To check it later, save the checkpoint as a file, and run <code>xiq-sink verify --against FILE</code>.
-      The tree must contain it, and no row may be altered, missing or inserted.
+      To check this page, run <code>xiq-sink verify-certificate FILE</code>, which needs no database. To check
+      the rows later, save the checkpoint of a place that keeps it as a file, and run${' '}
+      <code>xiq-sink verify --against FILE</code>: the tree must contain it, and no row may be altered,
+      missing or inserted.
     </p>
   `;
 }

@@ -9,6 +9,7 @@ import { withValidRange } from '../events/conditions.ts';
 import type { VerifyJob } from '../../seal/verify/verify-job.ts';
 import { describeRun, integritySchema, verificationSchema } from './integrity-schemas.ts';
 import { integrityContent } from './integrity-page.ts';
+import { readSealFacts } from '../../store/seal/verifications.ts';
 import { readIntegrity } from './read-integrity.ts';
 
 const input = z.object({
@@ -69,16 +70,7 @@ export function integrityArea(db: Db, verifying: VerifyJob): Area {
         async render(request, visitor) {
           const { month } = parseInput(input, request).query;
           const integrity = await readIntegrity(db, month);
-          const { checkpoint, verified, anchors } = integrity;
-          const status = statusOfSeal(
-            {
-              checkpoint: checkpoint === null ? undefined : { madeAt: checkpoint.made_at },
-              waiting: integrity.not_sealed_yet,
-              verified: { ...verified, since: verified.since ?? undefined },
-              anchors: anchors.map(({ name, error }) => ({ anchor: name, error })),
-            },
-            new Date(),
-          );
+          const status = statusOfSeal(await readSealFacts(db), new Date());
           return {
             title: 'Integrity',
             modules: ['pages/integrity.js'],

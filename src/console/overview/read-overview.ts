@@ -95,8 +95,9 @@ async function readSealOf(db: Db, scope: Scope): Promise<SealFacts> {
     missing: sum(({ missing }) => missing),
     leaves: sum(({ events }) => events),
     since: undefined,
+    last: undefined,
   };
-  return { checkpoint, waiting: 0, verified, anchors: [] };
+  return { checkpoint, unsignedSince: undefined, verified, anchors: [] };
 }
 
 const describeAnswer = ({ status, needs }: Answer) => ({

@@ -10,10 +10,12 @@ import { parseCheckpoints, type Checkpoint } from '../checkpoint.ts';
 import type { VerifyFinding } from './finding.ts';
 import { hashAt, leafHash, nodesOfTiles, rootAt, TILE_WIDTH, tileRoot } from '../merkle-tree.ts';
 import {
+  ABSENT,
   CHECKPOINTS,
   hashesAt,
   leafTiles,
   MANIFEST,
+  MANIFEST_NOTE,
   parseManifest,
   ROWS,
   stampPaths,
@@ -22,7 +24,7 @@ import {
   upperTiles,
   type Manifest,
 } from '../proof-folder.ts';
-import { isSignedBy, parseVerifier, type NoteVerifier } from '../signed-note.ts';
+import { documentNote, isNoteOf, isSignedBy, parseVerifier, type NoteVerifier } from '../signed-note.ts';
 import { timeOfAnswer } from '../time-stamp.ts';
 
 type Report = (finding: VerifyFinding) => void;
@@ -49,7 +51,7 @@ export interface FolderSummary {
  */
 export async function verifyFolder(
   directory: string,
-  anchors: readonly Checkpoint[],
+  { anchors, keys = [] }: FolderOutside,
   report: Report,
   onLeaves: (done: number) => void,
 ): Promise<FolderSummary> {
@@ -58,6 +60,7 @@ export async function verifyFolder(
     return { publicKeys: [], size: 0, intact: 0, absent: 0, checkpoints: 0, timestamps: 0, anchors: 0 };
   }
   const { public_keys: publicKeys, size } = folder.manifest;
+  await checkManifest(folder, keys);
   await checkFiles(folder);
   const { sizes, ...heads } = await checkHeads(folder, anchors);
   await checkTiles(folder, sizes);
@@ -65,7 +68,15 @@ export async function verifyFolder(
   return { publicKeys, size, ...(await checkRows(folder, onLeaves)), ...heads };
 }
 
+/** What an exported proof is compared with, besides itself. */
+export interface FolderOutside {
+  readonly anchors: readonly Checkpoint[];
+  /** The keys whose signatures count. None: those that the manifest names, which a person compares. */
+  readonly keys?: readonly NoteVerifier[];
+}
+
 interface Folder {
+  readonly text: string;
   readonly directory: string;
   readonly manifest: Manifest;
   readonly verifiers: readonly NoteVerifier[];
@@ -94,11 +105,39 @@ async function openFolder(directory: string, report: Report): Promise<Folder | u
       tiles.set(name, bytes);
       return bytes;
     };
-    return { directory, manifest, verifiers, report, tile };
+    return { text, directory, manifest, verifiers, report, tile };
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     report({ state: 'ALTERED', subject: 'file', key: MANIFEST, detail: error.message });
     return undefined;
+  }
+}
+
+/** Compares the manifest with the note that vouches for it, and with what it says to be of. */
+async function checkManifest(
+  { text, directory, manifest, verifiers, report }: Folder,
+  keys: readonly NoteVerifier[],
+): Promise<void> {
+  const alter = (key: string, detail: string) => report({ state: 'ALTERED', subject: 'file', key, detail });
+  const note = await unlessMissing(readFile(path.join(directory, MANIFEST_NOTE), 'utf8'), undefined);
+  const vouching = documentNote(manifest.origin, MANIFEST, text);
+  const signs = (verifier: NoteVerifier) => note !== undefined && isNoteOf(note, vouching, verifier);
+  if (note === undefined) {
+    report({
+      state: 'MISSING',
+      subject: 'file',
+      key: MANIFEST_NOTE,
+      detail: 'nothing vouches for the manifest',
+    });
+  } else if (!verifiers.some(signs)) {
+    alter(MANIFEST_NOTE, `no key of the log has signed this ${MANIFEST}`);
+  } else if (keys.length > 0 && !keys.some(signs)) {
+    alter(MANIFEST_NOTE, 'it is signed with a key that LOG_KEY_FILE does not have');
+  }
+  const { since, until } = manifest.range;
+  const [[first, last] = [], ...others] = manifest.leaves;
+  if (since === null && until === null && (first !== 0 || last !== manifest.size || others.length > 0)) {
+    alter(MANIFEST, 'it is of the whole log, and does not have all leaves');
   }
 }
 
@@ -241,6 +280,7 @@ async function findUnknownFiles(
   const { size, leaves, files } = manifest;
   const known = new Set([
     MANIFEST,
+    MANIFEST_NOTE,
     ...files.map(({ path: name }) => name),
     ...[...leafTiles(leaves, sizes)].map((number) => tilePath(0, number, size)),
     ...[...upperTiles(size)].map(([level, number]) => tilePath(level, number, size)),
@@ -256,6 +296,7 @@ async function findUnknownFiles(
 async function checkRows({ directory, manifest, tile, report }: Folder, onLeaves: (done: number) => void) {
   const counts = { intact: 0, absent: 0 };
   const expected = leavesOf(manifest);
+  const absences = linesOf(path.join(directory, ABSENT));
   let done = 0;
   for await (const line of linesOf(path.join(directory, ROWS))) {
     const leaf = expected.next().value;
@@ -265,8 +306,11 @@ async function checkRows({ directory, manifest, tile, report }: Folder, onLeaves
     }
     const entry = entryOf(line, leaf);
     const hashes = await tile(0, Math.floor(leaf / TILE_WIDTH));
-    if (entry === 'absent') counts.absent += 1;
-    else if (entry && leafHash(entry).equals(hashAt(hashes, leaf % TILE_WIDTH))) counts.intact += 1;
+    if (entry === 'absent') {
+      counts.absent += 1;
+      const next = await absences.next();
+      report(explainAbsence(next.done === true ? undefined : next.value, leaf));
+    } else if (entry && leafHash(entry).equals(hashAt(hashes, leaf % TILE_WIDTH))) counts.intact += 1;
     else {
       const detail = 'the row differs from its leaf';
       report({ state: 'ALTERED', subject: 'leaves', detail, leaves: [leaf, leaf + 1] });
@@ -280,6 +324,17 @@ async function checkRows({ directory, manifest, tile, report }: Folder, onLeaves
     report({ state: 'MISSING', subject: 'leaves', detail, leaves: [missing, missing + 1] });
   }
   return counts;
+}
+
+/** What the export says about a row that was gone. */
+function explainAbsence(line: Buffer | undefined, leaf: number): VerifyFinding {
+  const about = { subject: 'leaves', leaves: [leaf, leaf + 1] } as const;
+  const { groups = {} } =
+    /^(?<number>\d+) (?<state>[A-Z]+) (?<detail>.+)$/.exec(line?.toString() ?? '') ?? {};
+  const { number, state, detail = '' } = groups;
+  if (Number(number) !== leaf) return { state: 'MISSING', detail: `${ABSENT} does not say why`, ...about };
+  const isExcused = state === 'EXPIRED' || state === 'ERASED';
+  return { state: isExcused ? state : 'MISSING', detail, ...about };
 }
 
 function* leavesOf({ leaves }: Manifest): Generator<number, undefined> {

@@ -1,6 +1,7 @@
 import type { Db } from '../../store/server/database.ts';
 import { readRunsBetween } from '../../store/seal/read-seals.ts';
-import { readSealState } from '../../store/seal/seal-log.ts';
+import { readSealState, readTile } from '../../store/seal/seal-log.ts';
+import { hashAt, HASH_BYTES, tileRoot, TILE_WIDTH } from '../merkle-tree.ts';
 import {
   CHUNK_LEAVES,
   countEntries,
@@ -52,6 +53,7 @@ async function compareChunk(db: Db, chunk: number, size: number) {
   const reasons = await readGoneReasons(db);
   const findings: VerifyFinding[] = [];
   const entries: CountedEvents[] = [];
+  const hashes: Buffer[] = [];
   let known = 0;
   for (const { firstLeaf: leaf, leaves: count, firstPosition, version } of await readRunsBetween(
     db,
@@ -59,13 +61,43 @@ async function compareChunk(db: Db, chunk: number, size: number) {
     to,
   )) {
     const of = firstPosition === null ? 'statements' : { position: firstPosition, version };
-    findings.push(...(await checkChunk(db, { leaf, count, of }, EVERYTHING, reasons)).findings);
+    const checked = await checkChunk(db, { leaf, count, of }, EVERYTHING, reasons);
+    findings.push(...checked.findings);
+    hashes.push(checked.leaves);
     if (firstPosition !== null) {
       entries.push(...(await countEntries(db, { from: firstPosition, to: firstPosition + count })));
     }
     known += count;
   }
+  // Where leaves are unknown, those after them are not at their place.
+  if (known === to - from) findings.push(...(await checkTiles(db, from, Buffer.concat(hashes))));
   return { findings, entries, known };
+}
+
+/**
+ * Compares full tiles of leaves with the level above, and that with the one above it: whoever changed a row and its leaf had
+ * to change all of them, up to a root that the checkpoint which this machine has seen does not have.
+ */
+async function checkTiles(db: Db, from: number, leaves: Buffer): Promise<readonly VerifyFinding[]> {
+  const findings: VerifyFinding[] = [];
+  const compare = async (level: number, number: number, tile: Buffer) => {
+    const above = hashAt(await readTile(db, level + 1, Math.floor(number / TILE_WIDTH)), number % TILE_WIDTH);
+    if (tileRoot(tile).equals(above)) return;
+    const width = TILE_WIDTH ** (level + 1);
+    const detail = `the leaves are not those of the tree's tiles of level ${level + 1}`;
+    const range = [number * width, (number + 1) * width] as const;
+    findings.push({ state: 'ALTERED', subject: 'leaves', detail, leaves: range });
+  };
+  const [first, bytes] = [from / TILE_WIDTH, TILE_WIDTH * HASH_BYTES];
+  for (let at = 0; at + bytes <= leaves.length; at += bytes) {
+    await compare(0, first + at / bytes, leaves.subarray(at, at + bytes));
+  }
+  for (let level = 1, number = Math.floor(first / TILE_WIDTH); ; level += 1) {
+    const tile = await readTile(db, level, number);
+    if (tile.length < bytes) return findings;
+    await compare(level, number, tile);
+    number = Math.floor(number / TILE_WIDTH);
+  }
 }
 
 async function verifyChunk(db: Db, chunk: number, size: number): Promise<Verification> {

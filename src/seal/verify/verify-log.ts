@@ -14,8 +14,9 @@ import {
 } from '../../store/seal/read-seals.ts';
 import { compareSchema } from '../../store/server/schema/compare-schema.ts';
 import { positionSince } from '../../store/log/read-log.ts';
+import { monthOf } from '../../store/seal/excuses.ts';
 import { findStrayDeliveries, type DeliveryFilter } from '../../store/seal/sealed-deliveries.ts';
-import type { Positions } from '../../store/seal/sealed-rows.ts';
+import type { LateEvents, Positions } from '../../store/seal/sealed-rows.ts';
 import type { VerifyFinding } from './finding.ts';
 import { TILE_WIDTH } from '../merkle-tree.ts';
 import { checkEvents, readGoneReasons } from './verify-rows.ts';
@@ -35,6 +36,7 @@ export interface VerifyOptions extends DeliveryFilter, Outside {
 export interface VerifySummary extends RowCounts, TreeResult {
   /** Leaves of the tree. */
   readonly size: number;
+  readonly sealedLate: LateEvents;
 }
 
 /** Whether every row is what was sealed, and there is no doubt about the seal. */
@@ -68,18 +70,20 @@ export async function verifyLog(
     onFinding(finding);
   };
   const tree = createTreeCheck(db, { size, lastSigned: Math.max(size, signed) }, options, report);
+  const late = { count: 0, earliest: null as Date | null };
   const choice = { ...options, positions: await positionsOf(db, options) };
   const reasons = await readGoneReasons(db);
   for await (const { chunk, rows } of ahead(chunksOf(readRuns(db), size, report), (chunk) =>
     checkChunk(db, chunk, choice, reasons),
   )) {
     counts.intact += rows.intact;
+    addLate(late, rows.late);
     for (const finding of rows.findings) report(finding);
     await tree.append(rows.leaves);
     onLeaves(chunk.leaf + chunk.count);
   }
   const head = await tree.end();
-  const waiting = (await verifyOthers(db, options, report)) + (await compareStated(db, report));
+  const waiting = (await verifyOthers(db, options, reasons, report)) + (await compareStated(db, report));
   const unsealed = logged.to - logged.from - (sealed.to - sealed.from);
   return {
     size,
@@ -91,9 +95,20 @@ export async function verifyLog(
     inserted: counts.INSERTED,
     notSealedYet: Math.max(0, unsealed) + waiting,
     doubts: await doubtsOf(db, head, options),
+    sealedLate: late,
     ...head,
   };
 }
+
+function addLate(
+  sum: { count: number; earliest: Date | null },
+  { count, earliest }: LateEvents = NONE,
+): void {
+  sum.count += count;
+  if (earliest !== null && (sum.earliest === null || earliest < sum.earliest)) sum.earliest = earliest;
+}
+
+const NONE: LateEvents = { count: 0, earliest: null };
 
 async function doubtsOf(
   db: Db,
@@ -119,26 +134,41 @@ async function doubtsOf(
 async function verifyOthers(
   db: Db,
   { since, until, source }: VerifyOptions,
+  { droppedDeliveries }: GoneReasons,
   report: (finding: VerifyFinding) => void,
 ): Promise<number> {
+  const range = { since, until };
   const scope = source === undefined ? ALL_SOURCES : [source];
-  for (const { receivedAt, ...event } of await findStrayEvents(db, scope, { since, until })) {
+  for (const { receivedAt, ...event } of await findStrayEvents(db, scope, range)) {
     const detail = `it is not in the log; its time of arrival is ${receivedAt.toISOString()}`;
     report({ state: 'INSERTED', subject: 'event', detail, ...event });
   }
-  for (const { receivedAt, ...delivery } of await findStrayDeliveries(db, scope, { since, until })) {
+  for (const { receivedAt, ...delivery } of await findStrayDeliveries(db, scope, range)) {
     const detail = `no leaf has it; its time of arrival is ${receivedAt.toISOString()}`;
     report({ state: 'INSERTED', subject: 'delivery', detail, ...delivery });
   }
   for (const { name, detail } of await compareSchema(db)) {
     report({ state: 'ALTERED', subject: 'schema', key: name, detail });
   }
-  for (const one of await findMiscounted(db, scope, { since, until })) {
-    const { deliveryId, expected, events, duplicates, quarantined, found } = one;
-    const detail = `it counts ${expected} expected = ${events} events + ${duplicates} duplicates + ${quarantined} quarantined; the tables have ${found} of its events`;
-    report({ state: 'ALTERED', subject: 'delivery', detail, deliveryId, source: one.source });
+  for (const { deliveryId, source: of, counts, found, receivedAt } of await findMiscounted(
+    db,
+    scope,
+    range,
+  )) {
+    const delivery = { subject: 'delivery', deliveryId, source: of } as const;
+    if (counts !== null) {
+      const { expected, events, duplicates, quarantined } = counts;
+      const detail = `it counts ${expected} expected = ${events} events + ${duplicates} duplicates + ${quarantined} quarantined; the tables have ${found} of its events`;
+      report({ state: 'ALTERED', detail, ...delivery });
+    } else if (monthOf(receivedAt, droppedDeliveries) === undefined) {
+      report({
+        state: 'MISSING',
+        detail: `the tables have ${found} of its events, and not itself`,
+        ...delivery,
+      });
+    }
   }
-  return countWaiting(db, scope, { since, until });
+  return countWaiting(db, scope, range);
 }
 
 /** The positions of the events that were received in a range. */

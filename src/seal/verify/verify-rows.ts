@@ -2,8 +2,15 @@ import type { Db, Trx } from '../../store/server/database.ts';
 import { readDroppedDeliveries, readDroppedMonths, readErasedLeaves } from '../../store/seal/excuses.ts';
 import type { DroppedEvents, DroppedMonth, ErasedLeaves } from '../../store/seal/excuses.ts';
 import { readLeafHashes, readSalts } from '../../store/seal/read-seals.ts';
-import { hashEvents, readingSealed, readSealedEvents } from '../../store/seal/sealed-rows.ts';
-import type { EventHashes, Positions, SealedEvent, SealedEvents } from '../../store/seal/sealed-rows.ts';
+import { checkpointBefore } from '../../store/seal/seal-log.ts';
+import { hashEvents, lateBefore, readingSealed, readSealedEvents } from '../../store/seal/sealed-rows.ts';
+import type {
+  EventHashes,
+  LateEvents,
+  Positions,
+  SealedEvent,
+  SealedEvents,
+} from '../../store/seal/sealed-rows.ts';
 import type { VerifyFinding } from './finding.ts';
 import { hashAt, HASH_BYTES, leafHash } from '../merkle-tree.ts';
 import { entryAt, saltAt } from '../stored-tree.ts';
@@ -25,6 +32,7 @@ export interface RowResult {
   readonly leaves: Buffer;
   readonly intact: number;
   readonly findings: readonly VerifyFinding[];
+  readonly late?: LateEvents;
 }
 
 /** Which rows to compare. */
@@ -88,7 +96,8 @@ export async function checkEvents(
     const skipped = from - position;
     const salts = await readSalts(trx, leaf + skipped, leaf + skipped + to - from);
     const hash = choice.isFull === true ? hashHere : hashEvents;
-    const sealed = { version, source: choice.source };
+    const signedBefore = (await checkpointBefore(trx, leaf))?.madeAt;
+    const sealed = { version, source: choice.source, signedBefore };
     const found = await hash(trx, { from, to, ...sealed }, salts);
     const isDifferent = (at: number, index: number) =>
       !hashAt(found.hashes, index).equals(hashAt(leaves, at - position));
@@ -100,7 +109,7 @@ export async function checkEvents(
       ...lost.map((at) => lostEntry(at, leafOf(at))),
       ...rows.map((row) => explain(row, leafOf(row.position), saltAt(salts, row.position - from), reasons)),
     ];
-    return { leaves, intact: found.positions.length - different.size, findings };
+    return { leaves, intact: found.positions.length - different.size, findings, late: found.late };
   });
 }
 
@@ -110,7 +119,16 @@ async function hashHere(trx: Trx, range: SealedEvents, salts: Buffer): Promise<E
   const hashes = events.map(({ position, record }) =>
     leafHash(entryAt(salts, position - range.from, record)),
   );
-  return { hashes: Buffer.concat(hashes), positions: events.map(({ position }) => position) };
+  const bound = lateBefore(range.signedBefore);
+  const times = events.flatMap(({ receivedAt }) =>
+    bound !== undefined && receivedAt !== null && receivedAt < bound ? receivedAt.getTime() : [],
+  );
+  const earliest = times.length === 0 ? null : new Date(times.reduce((a, b) => Math.min(a, b)));
+  return {
+    hashes: Buffer.concat(hashes),
+    positions: events.map(({ position }) => position),
+    late: { count: times.length, earliest },
+  };
 }
 
 /** Reads the rows that differ, those beside each other together. */

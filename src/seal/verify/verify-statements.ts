@@ -1,6 +1,6 @@
 import type { Db } from '../../store/server/database.ts';
 import { readLeafHashes, readSalts } from '../../store/seal/read-seals.ts';
-import type { DroppedMonth } from '../../store/seal/excuses.ts';
+import { monthOf, type DroppedMonth } from '../../store/seal/excuses.ts';
 import { readingSealed } from '../../store/seal/sealed-rows.ts';
 import { compareDeliveries, countUnsealedDeliveries } from '../../store/seal/sealed-deliveries.ts';
 import type { DeliveryFilter, DifferentDelivery } from '../../store/seal/sealed-deliveries.ts';
@@ -81,7 +81,7 @@ function describeDelivery(
 ): VerifyFinding {
   const about = { subject: 'delivery', deliveryId, leaves: [leaf, leaf + 1] } as const;
   if (source !== null) return { state: 'ALTERED', detail: 'the row differs from its leaf', source, ...about };
-  const month = dropped.find(({ from, to }) => (from === null || from <= receivedAt) && receivedAt < to);
+  const month = monthOf(receivedAt, dropped);
   return month === undefined
     ? { state: 'MISSING', detail: 'the row is gone', ...about }
     : { state: 'EXPIRED', detail: `retention dropped the month: operation ${month.record}`, ...about };

@@ -97,6 +97,11 @@ export function createTreeCheck(db: Db, { size, lastSigned }: TreeExtent, outsid
         const detail = `the tree has ${size} leaves, the ${subject}${timeOf(checkpoint)} has ${checkpoint.size}`;
         report({ state: 'MISSING', subject, detail, leaves: [size, checkpoint.size] });
       }
+      const lost = heads.lostSeen();
+      if (lost !== undefined && lost.size > 0 && lost.size <= size) {
+        const detail = `the database does not have the checkpoint${timeOf(lost)}, which this machine has seen`;
+        report({ state: 'MISSING', subject: 'checkpoint', detail, leaves: [0, lost.size] });
+      }
       const { checkpoint: checkpoints, 'time-stamp': timestamps, anchor: anchored } = agreed;
       return {
         checkpoints,
@@ -131,9 +136,10 @@ function createHeads(db: Db, lastSigned: number, { anchors, trust }: Outside, re
     ...seen.map((checkpoint): Head => ({ checkpoint, subject: 'seen checkpoint' })),
   ].filter(({ checkpoint }) => checkpoint.size > 0);
   let heads = kept.toSorted(bySize);
-  let [readTo, isRead] = [0, false];
+  let [readTo, isRead, isSeenStored] = [0, false, false];
   async function readPage(): Promise<void> {
     const page = await checkpointsAfter(db, readTo, PAGE);
+    isSeenStored ||= page.some(({ size }) => size === trust.seen?.size);
     const from = readTo;
     isRead = page.length < PAGE;
     readTo = page.at(-1)?.size ?? readTo;
@@ -152,6 +158,8 @@ function createHeads(db: Db, lastSigned: number, { anchors, trust }: Outside, re
       while (!isRead && (heads[0]?.checkpoint.size ?? Infinity) > readTo) await readPage();
       return heads[0]?.checkpoint.size;
     },
+    /** The checkpoint that was seen here, if the database does not have it; to be called after the last head. */
+    lostSeen: () => (isSeenStored ? undefined : trust.seen),
     take(): Head {
       const head = heads.shift();
       if (head === undefined) throw new RangeError('there is no head left');

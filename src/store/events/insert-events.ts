@@ -1,11 +1,18 @@
-import { CompiledQuery } from 'kysely';
+import { CompiledQuery, sql } from 'kysely';
 import { MESSAGE_TYPES, type MessageType, type Origin } from '../../events/domain.ts';
 import { FIELDS, tableOf } from '../../events/message-types.ts';
 import { CopyData, type CopyLines } from '../server/postgres-copy.ts';
 import type { Db, Trx } from '../server/database.ts';
 import { COPY_DELIVERIES, deliveryLine, type NewDelivery } from '../deliveries/deliveries.ts';
-import { copyLine, copyStatement, insertRows, insertStatement, type Column } from './insert-rows.ts';
-import { run } from '../server/statement.ts';
+import {
+  arrayLiteral,
+  copyLine,
+  copyStatement,
+  insertRows,
+  insertStatement,
+  type Column,
+} from './insert-rows.ts';
+import { allRows, run } from '../server/statement.ts';
 
 /** One event to be stored: every value in the text form that Postgres reads for its type. */
 export interface EventRow {
@@ -56,7 +63,7 @@ const INSERTS = new Map<MessageType, Insert>(
     }));
     const columns = [...ENVELOPE, ...typed];
     const table = tableOf(messageType);
-    const statement = insertStatement(table, columns, 'returning delivery_id');
+    const statement = insertStatement(table, columns, 'returning delivery_id, event_id');
     return [messageType, { columns, statement, copy: copyStatement(table, columns) }];
   }),
 );
@@ -81,24 +88,50 @@ export async function beginStoring(trx: Trx): Promise<void> {
  */
 export const orderOf = ({ occurredAt, eventId }: EventRow): string => occurredAt + eventId;
 
-/**
- * Inserts any number of events of one message type by one statement. An event that is stored already is skipped.
- * Resolves with the delivery id of each row written.
- */
+/** What became of events. */
+export interface InsertedEvents {
+  /** The delivery id of each row written. */
+  readonly written: readonly string[];
+  /** Events that were neither written nor stored before: something in the database drops them. */
+  readonly dropped: readonly EventRow[];
+}
+
+/** Inserts any number of events of one message type by one statement. An event that is stored already is skipped. */
 export async function insertEvents(
   trx: Trx,
   messageType: MessageType,
   rows: readonly EventRow[],
-): Promise<string[]> {
+): Promise<InsertedEvents> {
   const insert = insertOf(messageType);
   const ordered = rows.toSorted((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
-  const written = await insertRows<EventRow, { delivery_id: string }>(
+  const written = await insertRows<EventRow, { delivery_id: string; event_id: string }>(
     trx,
     insert.statement,
     insert.columns,
     ordered,
   );
-  return written.map((row) => row.delivery_id);
+  return {
+    written: written.map((row) => row.delivery_id),
+    dropped: written.length === rows.length ? [] : await findDropped(trx, messageType, rows, written),
+  };
+}
+
+/** A row that is not written is a duplicate only if its event is there. */
+async function findDropped(
+  trx: Trx,
+  messageType: MessageType,
+  rows: readonly EventRow[],
+  written: readonly { readonly event_id: string }[],
+): Promise<readonly EventRow[]> {
+  const ids = new Set(written.map((row) => row.event_id));
+  const skipped = rows.filter(({ eventId }) => !ids.has(eventId));
+  const found = await allRows<{ event_id: string }>(trx)`
+    select event_id from ${sql.table(tableOf(messageType))} as row join unnest(
+      ${arrayLiteral(skipped.map(({ eventId }) => eventId))}::uuid[],
+      ${arrayLiteral(skipped.map(({ occurredAt }) => occurredAt))}::timestamptz[]) as one (event_id, occurred_at)
+      using (event_id, occurred_at) where row.message_type = ${messageType}`;
+  const stored = new Set(found.map((row) => row.event_id));
+  return skipped.filter(({ eventId }) => !stored.has(eventId));
 }
 
 /** An event as a line of the data for `copyDeliveries`. */

@@ -77,6 +77,10 @@ export async function readDroppedDeliveries(db: Db): Promise<readonly DroppedMon
     order by "to"`;
 }
 
+/** The month of these in which a delivery was received. */
+export const monthOf = (receivedAt: Date, dropped: readonly DroppedMonth[]): DroppedMonth | undefined =>
+  dropped.find(({ from, to }) => (from === null || from <= receivedAt) && receivedAt < to);
+
 /** Consecutive leaves whose rows and salts an erasure deleted. */
 export interface ErasedLeaves {
   readonly erasure: string;

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { FAMILIES } from '../../events/domain.ts';
+import { FAMILIES, typesOfFamily } from '../../events/domain.ts';
 import { TABLE_OF } from '../../events/message-types.ts';
 import { unionAll } from '../server/condition.ts';
 import type { Db } from '../server/database.ts';
@@ -175,8 +175,10 @@ export async function findStrayEvents(
       where not ${IS_WAITING} and ${received(filter)} and ${inScope(scope)}
         and not exists (
           select from (
-            select unnest(event_ids) as event_id, unnest(occurred_at) as occurred_at from log_tiles
-          ) as entry where entry.event_id = row.event_id and entry.occurred_at = row.occurred_at)`;
+            select unnest(event_ids) as event_id, unnest(occurred_at) as occurred_at, unnest(kinds) as kind from log_tiles
+          ) as entry join log_kinds using (kind)
+          where entry.event_id = row.event_id and entry.occurred_at = row.occurred_at
+            and log_kinds.message_type = any(${typesOfFamily(family)}::text[]))`;
     found.push(...rows);
   }
   return found;
@@ -187,10 +189,13 @@ export interface MiscountedDelivery {
   readonly deliveryId: string;
   readonly receivedAt: Date;
   readonly source: string;
-  readonly expected: number;
-  readonly events: number;
-  readonly duplicates: number;
-  readonly quarantined: number;
+  /** Null: there are events of it, and not itself. */
+  readonly counts: {
+    readonly expected: number;
+    readonly events: number;
+    readonly duplicates: number;
+    readonly quarantined: number;
+  } | null;
   /** Rows that the tables have. */
   readonly found: number;
 }
@@ -205,21 +210,28 @@ export async function findMiscounted(
   scope: Scope,
   filter: RowFilter,
 ): Promise<readonly MiscountedDelivery[]> {
-  const events = FAMILIES.map((family) => sql`select delivery_id from ${sql.table(TABLE_OF[family])}`);
+  const events = FAMILIES.map(
+    (family) => sql`select delivery_id, received_at, source from ${sql.table(TABLE_OF[family])}`,
+  );
   return allRows<MiscountedDelivery>(db)`
-    select delivery_id as "deliveryId", received_at as "receivedAt", source, expected_count as expected,
-      event_count as events, duplicate_count as duplicates, quarantined_count as quarantined,
-      coalesce(found, 0)::float8 as found
-    from deliveries left join (
-      select delivery_id, count(*) as found from (${unionAll(events)}) as events group by delivery_id
-    ) as counted using (delivery_id)
+    select delivery_id as "deliveryId", received_at as "receivedAt", source, coalesce(found, 0)::float8 as found,
+      case when expected_count is not null then json_build_object('expected', expected_count, 'events', event_count,
+        'duplicates', duplicate_count, 'quarantined', quarantined_count) end as counts
+    from (
+      select delivery_id, found, message_type, origin, coalesce(deliveries.received_at, first_received) as received_at,
+        coalesce(deliveries.source, counted.source) as source, expected_count, event_count, duplicate_count, quarantined_count
+      from deliveries full join (
+        select delivery_id, count(*) as found, min(received_at) as first_received, min(source) as source
+        from (${unionAll(events)}) as events group by delivery_id
+      ) as counted using (delivery_id)
+    ) as deliveries
     left join (
       select key, sum(case jsonb_typeof(value) when 'number' then value::numeric end) as erased
       from erasures, jsonb_each(
         case jsonb_typeof(erasures.deliveries) when 'object' then erasures.deliveries else '{}' end) group by key
     ) as erasures on erasures.key = delivery_id::text
     where ${received(filter)} and ${inScope(scope)} and (
-      expected_count <> event_count + duplicate_count + quarantined_count
+      expected_count is null or expected_count <> event_count + duplicate_count + quarantined_count
       or coalesce(found, 0) + coalesce(erased, 0) > event_count
       or coalesce(found, 0) + coalesce(erased, 0) < event_count and not exists (
         select from gaps where reason = 'retention' and gaps.message_type = deliveries.message_type

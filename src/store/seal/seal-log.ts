@@ -125,6 +125,15 @@ export async function latestCheckpoint(db: Db): Promise<StoredCheckpoint | undef
   return selectCheckpoints(db).orderBy('log_checkpoints.size', 'desc').limit(1).executeTakeFirst();
 }
 
+/** Reads the last checkpoint that a leaf is not in. Undefined: there was none before it. */
+export async function checkpointBefore(db: Db, leaf: number): Promise<StoredCheckpoint | undefined> {
+  return selectCheckpoints(db)
+    .where('size', '<=', String(leaf))
+    .orderBy('log_checkpoints.size', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+}
+
 /** Reads the first `limit` checkpoints of trees larger than a size. */
 export async function checkpointsAfter(
   db: Db,

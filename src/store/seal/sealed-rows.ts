@@ -67,11 +67,20 @@ export interface SealedEvents extends Positions {
   readonly version: number;
   /** Only those of this source. */
   readonly source?: string | undefined;
+  /** The time of the last checkpoint before them: what was received long before it was sealed late. */
+  readonly signedBefore?: Date | undefined;
 }
+
+/** What is received is sealed within minutes, unless a queue or a spool kept it. */
+const LATE_MS = 24 * 60 * 60 * 1000;
+
+/** Events that were received so long before a checkpoint without them are sealed late. Undefined: there was none before. */
+export const lateBefore = (signedBefore: Date | undefined): Date | undefined =>
+  signedBefore && new Date(signedBefore.getTime() - LATE_MS);
 
 /**
  * The entries of the log and the sealed form of their rows, as a subquery of `position`, `event_id`, `occurred_at`,
- * `source`, `message_type` and `record`; `record` is null where the row is gone.
+ * `source`, `message_type`, `received_at` and `record`; the last two are null where the row is gone.
  */
 async function sealedRows(
   trx: Trx,
@@ -93,11 +102,12 @@ async function sealedRows(
   const ofFamily = (family: Family) => {
     return sql`
       select position, entries.event_id, entries.occurred_at, entries.source, entries.message_type,
-        case when row.event_id is not null then ${sealedForm(family, version)} end as record
+        row.received_at, case when row.event_id is not null then ${sealedForm(family, version)} end as record
       from entries left join ${rowByKey(TABLE_OF[family], isEntry)} as row on true
       where entries.message_type = any(${typesOfFamily(family)}::text[])`;
   };
-  const none = sql`select 0::bigint, null::uuid, null::timestamptz, null::text, null::text, null::text where false`;
+  const none = sql`select 0::bigint, null::uuid, null::timestamptz, null::text, null::text,
+    null::timestamptz, null::text where false`;
   return sql`(
     with entries as materialized (
       select first + number - 1 as position, source, message_type, entry.occurred_at, entry.event_id
@@ -114,6 +124,14 @@ export interface EventHashes {
   /** Leaf hashes one after another, of the positions that the log has. A row that is gone has the sealed form `null`. */
   readonly hashes: Buffer;
   readonly positions: readonly number[];
+  /** Events that were received long before the last checkpoint before them, and the earliest of these. */
+  readonly late: LateEvents;
+}
+
+/** Events that were sealed long after they were received: nothing shows whether they were changed in between. */
+export interface LateEvents {
+  readonly count: number;
+  readonly earliest: Date | null;
 }
 
 /**
@@ -123,11 +141,15 @@ export interface EventHashes {
 export async function hashEvents(trx: Trx, range: SealedEvents, salts: Buffer): Promise<EventHashes> {
   const rows = await sealedRows(trx, range);
   const salt = sql`substring(${salts}::bytea from ((position - ${range.from}::bigint) * 16 + 1)::int for 16)`;
-  const { hashes, positions } = await onlyRow<{ hashes: Buffer | null; positions: string[] | null }>(trx)`
+  const isLate = sql`received_at < ${lateBefore(range.signedBefore) ?? '-infinity'}::timestamptz`;
+  const { hashes, positions, ...late } = await onlyRow<
+    LateEvents & { hashes: Buffer | null; positions: string[] | null }
+  >(trx)`
     select string_agg(hash, ''::bytea order by position) as hashes,
-      array_agg(position order by position) filter (where expected <> position) as positions
+      array_agg(position order by position) filter (where expected <> position) as positions,
+      count(*) filter (where ${isLate})::float8 as count, min(received_at) filter (where ${isLate}) as earliest
     from (
-      select position, ${range.from}::bigint - 1 + row_number() over (order by position) as expected,
+      select position, received_at, ${range.from}::bigint - 1 + row_number() over (order by position) as expected,
         sha256('\\x00'::bytea || ${salt} || convert_to(coalesce(record, 'null'), 'UTF8')) as hash
       from ${rows} as rows) as hashed`;
   const bytes = hashes ?? Buffer.alloc(0);
@@ -135,7 +157,7 @@ export async function hashEvents(trx: Trx, range: SealedEvents, salts: Buffer): 
   const shifted = positions?.map(Number) ?? [];
   // Only from the first gap on do the positions differ from a plain count.
   const plain = Array.from({ length: count - shifted.length }, (_, index) => range.from + index);
-  return { hashes: bytes, positions: [...plain, ...shifted] };
+  return { hashes: bytes, positions: [...plain, ...shifted], late };
 }
 
 /** An event of the log with the sealed form of its row. */
@@ -147,6 +169,8 @@ export interface SealedEvent {
   readonly source: string;
   readonly messageType: MessageType;
   /** Null: the row is gone. */
+  readonly receivedAt: Date | null;
+  /** Null: the row is gone. */
   readonly record: string | null;
 }
 
@@ -155,7 +179,7 @@ export async function readSealedEvents(trx: Trx, range: SealedEvents): Promise<r
   const rows = await sealedRows(trx, range);
   return allRows<SealedEvent>(trx)`
     select position::float8, event_id as "eventId", occurred_at as "occurredAt", source,
-      message_type as "messageType", record
+      message_type as "messageType", received_at as "receivedAt", record
     from ${rows} as rows order by position`;
 }
 

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { readAnchors } from './anchors.ts';
 import type { Db } from '../server/database.ts';
 import { TILE_ENTRIES } from '../log/extend-log.ts';
+import { firstUnsignedAt } from './read-seals.ts';
 import { latestCheckpoint, readSealState } from './seal-log.ts';
 import type { Positions } from './sealed-rows.ts';
 import { allRows, onlyRow } from '../server/statement.ts';
@@ -99,16 +100,20 @@ export async function keepVerification(
 
 /** Reads what the service has found out about the stored rows by itself. */
 export async function readVerified(db: Db) {
-  const { since, ...counts } = await onlyRow<
-    Record<'leaves' | 'altered' | 'missing', number> & { since: Date | null }
+  const { since, last, ...counts } = await onlyRow<
+    Record<'leaves' | 'altered' | 'missing', number> & Record<'since' | 'last', Date | null>
   >(db)`
     select coalesce(sum(leaves), 0)::float8 as leaves, coalesce(sum(altered), 0)::float8 as altered,
-      coalesce(sum(missing), 0)::float8 as missing, min(verified_at) as since from log_verifications`;
-  /** All leaves were compared after `since`; undefined if none was yet. */
-  return { ...counts, since: since ?? undefined };
+      coalesce(sum(missing), 0)::float8 as missing, min(verified_at) as since, max(verified_at) as last
+    from log_verifications`;
+  /** All leaves were compared after `since`, and some of them at `last`; undefined if none was yet. */
+  return { ...counts, since: since ?? undefined, last: last ?? undefined };
 }
 
-/** Reads how far the log is sealed, what was found, and who keeps checkpoints. `waiting` is the number of events without a leaf. */
+/**
+ * Reads how far the log is sealed, what was found, and who keeps checkpoints. `waiting` is the number of events without a leaf;
+ * since `unsignedSince`, what is stored is in no checkpoint.
+ */
 export async function readSealFacts(db: Db) {
   const [checkpoint, { sealed, logged }, verified, anchors] = await Promise.all([
     latestCheckpoint(db),
@@ -117,7 +122,8 @@ export async function readSealFacts(db: Db) {
     readAnchors(db),
   ]);
   const waiting = Math.max(0, logged.to - logged.from - (sealed.to - sealed.from));
-  return { checkpoint, waiting, verified, anchors };
+  const unsignedSince = await firstUnsignedAt(db, checkpoint?.size ?? 0);
+  return { checkpoint, waiting, unsignedSince, verified, anchors };
 }
 
 /** How the events of one range of positions compare with the seal. */

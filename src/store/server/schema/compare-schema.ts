@@ -1,7 +1,8 @@
 import { FAMILIES } from '../../../events/domain.ts';
 import { TABLE_OF } from '../../../events/message-types.ts';
-import type { Db } from '../database.ts';
-import { allRows } from '../statement.ts';
+import { CompiledQuery } from 'kysely';
+import type { Db, Trx } from '../database.ts';
+import { allRows, onlyRow } from '../statement.ts';
 import { readScripts } from './migrations.ts';
 
 /** Something of the schema that this program has not made, or that is not as it made it. */
@@ -59,17 +60,76 @@ async function readCreated(): Promise<Created> {
 }
 
 /**
- * Compares triggers, functions, rules, row security and the settings of roles with what this program makes. Whoever may
- * change them decides what is stored and what others read, and changes no row for it. Views are not compared.
+ * Compares views, triggers, functions, rules, row security and the settings of roles with what this program makes. Whoever
+ * may change them decides what is stored and what others read, and changes no row for it. A standby lets nobody make the
+ * views that it takes to compare them: there they are left out.
  */
 export async function compareSchema(db: Db): Promise<readonly SchemaDifference[]> {
   const created = await readCreated();
   return [
+    ...(await findParsed(db)),
     ...(await findFunctions(db, created)),
     ...(await findTriggers(db, created)),
     ...(await findRules(db)),
     ...(await findSettings(db)),
   ];
+}
+
+const VIEW = /^create (?:or replace )?view (?=\w+ as\s)[^;]+;/gm;
+/** Postgres keeps such a function as it understood it, and not its text. */
+const PARSED_FUNCTION = /^create function \w+\((?:(?!^create )[^])*?begin atomic[^]*?^end;/gm;
+const VIEWS_IN_BLOCK = /^do \$\$(?:(?!^end \$\$;)[^])*'create view %I as[^]*?^end \$\$;/gm;
+
+/** Thrown to end a transaction that must leave nothing behind. */
+class DoneError extends Error {}
+
+/**
+ * Makes each view of the migrations, and each function that is kept parsed, anew, under another name and for this transaction
+ * alone, and compares how the server prints it: what it prints depends on its version.
+ */
+async function findParsed(db: Db): Promise<readonly SchemaDifference[]> {
+  const { standby } = await onlyRow<{ standby: boolean }>(db)`select pg_is_in_recovery() as standby`;
+  if (standby) return [];
+  const statements = (await readScripts()).flatMap((script) => [
+    ...(script.match(VIEW) ?? []).map((one) =>
+      one.replace(/^create (?:or replace )?view /, 'create temp view made_anew_'),
+    ),
+    ...(script.match(VIEWS_IN_BLOCK) ?? []).map((one) =>
+      one.replace("'create view %I as", "'create temp view made_anew_%s as"),
+    ),
+    ...(script.match(PARSED_FUNCTION) ?? []).map((one) =>
+      one.replace('create function ', 'create function pg_temp.made_anew_'),
+    ),
+  ]);
+  let differences: readonly SchemaDifference[] = [];
+  const compare = async (trx: Trx) => {
+    for (const statement of statements) await trx.executeQuery(CompiledQuery.raw(statement));
+    differences = await allRows<SchemaDifference>(trx)`
+      with relations as (
+        select 'view' as kind, relname as name, relnamespace as schema, pg_get_viewdef(oid) as text from pg_class where relkind = 'v'
+        union all
+        select 'function', proname, pronamespace, pg_get_function_sqlbody(oid) from pg_proc where prosqlbody is not null
+      )
+      select format('%s %s', kind, present.name) as name, 'it does something else than this program made it for' as detail
+      from relations as made join relations as present using (kind)
+      where made.schema = pg_my_temp_schema() and present.schema = 'public'::regnamespace
+        and made.name = 'made_anew_' || present.name and replace(made.text, 'made_anew_', '') <> present.text
+      union all
+      select format('%s %s', kind, right(made.name, -length('made_anew_'))), 'it is gone'
+      from relations as made
+      where schema = pg_my_temp_schema() and made.name like 'made\\_anew\\_%' and not exists (
+        select from relations as present
+        where present.kind = made.kind and schema = 'public'::regnamespace and made.name = 'made_anew_' || present.name)
+      order by 1`;
+    throw new DoneError();
+  };
+  await db
+    .transaction()
+    .execute(compare)
+    .catch((error: unknown) => {
+      if (!(error instanceof DoneError)) throw error;
+    });
+  return differences;
 }
 
 /** An adopted database has the same functions with other line breaks, comments and quoted names. */

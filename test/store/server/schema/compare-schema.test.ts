@@ -77,6 +77,32 @@ const CASES: readonly (readonly [
   ],
 ];
 
+describe('what others read', () => {
+  it.each([
+    ['view audit_log', `pg_get_viewdef('audit_log'::regclass)`, 'AUDIT_LOG_ALL', 'NONE'],
+    ['view events', `pg_get_viewdef('events'::regclass)`, "'audit'::text", "'other'::text"],
+    ['view conservation', `pg_get_viewdef('conservation'::regclass)`, 'coalesce', 'coalesce'],
+    ['view coverage_by_day', `pg_get_viewdef('coverage_by_day'::regclass)`, "'whole'", "'healed'"],
+  ])('is not what this program made with another %s', async (name, definition, word, other) => {
+    const { rows } = await sql<{ text: string }>`select ${sql.raw(definition)} as text`.execute(test.db);
+    const text = rows[0]?.text ?? '';
+    const view = `create or replace ${name} as `;
+    const forged = text.replace(word, other);
+    if (forged !== text) await run(view + forged);
+    else await run(`${view} select * from (${text.replace(/;$/, '')}) as one where true`);
+    const found = await compareSchema(test.service);
+    await run(view + text);
+    expect(found).toEqual([{ name, detail: 'it does something else than this program made it for' }]);
+    expect(await compareSchema(test.service)).toEqual([]);
+  });
+
+  it('leaves nothing behind when it is compared', async () => {
+    await compareSchema(test.service);
+    const { rows } = await sql`select from pg_class where relname like 'made\\_anew\\_%'`.execute(test.db);
+    expect(rows).toEqual([]);
+  });
+});
+
 describe('the schema', () => {
   it('is as this program made it, also with partitions of later months', async () => {
     expect(await compareSchema(test.service)).toEqual([]);
