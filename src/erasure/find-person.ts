@@ -1,6 +1,7 @@
 import { macDigits, writeMac } from '../events/mac-address.ts';
 import type { Naming, PersonSearch } from '../store/seal/person-traces.ts';
-import { containsName, foldName, macsIn, namesIn, phoneDigits, phonesIn, textsOf } from './person-names.ts';
+import { containsName, foldName, macsIn, namesIn, phonesIn, textsOf } from './person-names.ts';
+import { phoneDigits } from './phone-number.ts';
 import type { Person } from './refusals.ts';
 
 /** Texts of plain ASCII that name nobody in another way are not read: these are. */

@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import { MAC_SOURCE, macDigits } from '../events/mac-address.ts';
+import { LEAST_PHONE_DIGITS, phoneDigits } from './phone-number.ts';
 
 /*
  * What in a text may name a person, in one form however it is written. Both who erases and who refuses erased records find
@@ -122,12 +123,6 @@ function macOfAddress(text: string): readonly string[] {
   if (identifier.slice(6, 10) !== 'fffe') return [];
   return [flipLocal(identifier.slice(0, 6) + identifier.slice(10))];
 }
-
-/** The digits of a phone number, without the zeros that lead abroad or to another town. */
-export const phoneDigits = (text: string): string => text.replaceAll(/\D/g, '').replace(/^0+/, '');
-
-/** Fewer digits are found in too many other numbers. */
-export const LEAST_PHONE_DIGITS = 6;
 
 const PHONE = /\d(?:[ ./()-]*\d)+/g;
 

@@ -6,7 +6,8 @@ import type { Db } from '../store/server/database.ts';
 import type { EventRow } from '../store/events/insert-events.ts';
 import { readFingerprints, type ErasedFingerprint, type StoredFingerprint } from '../store/seal/erase.ts';
 import type { FingerprintKind } from '../store/server/schema/seal-tables.ts';
-import { foldName, macsIn, namesIn, phoneDigits, phonesIn, textsOf } from './person-names.ts';
+import { foldName, macsIn, namesIn, phonesIn, textsOf } from './person-names.ts';
+import { phoneDigits } from './phone-number.ts';
 
 /** Names, MAC addresses and phone numbers of a person. */
 export interface Person {

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, type Command } from '@commander-js/extra-typings';
-import { LEAST_PHONE_DIGITS, phoneDigits } from '../../erasure/person-names.ts';
+import { LEAST_PHONE_DIGITS, phoneDigits } from '../../erasure/phone-number.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { defineCommand, eventId, macAddress, wholeNumber } from '../shared/options.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
