@@ -1,4 +1,4 @@
-import { FAMILY_OF, UNKNOWN_MESSAGE_TYPE, type Family } from '../events/domain.ts';
+import { FAMILY_OF, UNKNOWN_MESSAGE_TYPE, type Family, type MessageType } from '../events/domain.ts';
 import { describeError } from '../lib/errors.ts';
 import { isJsonObject, parseElements, canonicalAround, canonicalJson } from '../events/exact-json.ts';
 import { FIELDS, OCCURRED_AT, ORG_ID, OWNER_ID, SENT_TYPE, type Field } from '../events/message-types.ts';
@@ -87,14 +87,30 @@ function toEvent(
     deliveryId,
     source,
     messageType,
-    occurredAt: read(OCCURRED_AT[FAMILY_OF[messageType]]) ?? receivedAt,
     receivedAt,
-    ownerId: read(OWNER_ID),
-    orgId: read(ORG_ID),
     origin,
     payload,
-    values: FIELDS[messageType].map((field) => (field === SENT_TYPE ? (sentType ?? null) : read(field))),
+    ...columnsOf(messageType, sentType, receivedAt, read),
   };
+}
+
+/** The columns that a record decides. */
+const columnsOf = (
+  messageType: MessageType,
+  sentType: string | undefined,
+  receivedAt: string,
+  read: RecordPart['read'],
+) => ({
+  occurredAt: read(OCCURRED_AT[FAMILY_OF[messageType]]) ?? receivedAt,
+  ownerId: read(OWNER_ID),
+  orgId: read(ORG_ID),
+  values: FIELDS[messageType].map((field) => (field === SENT_TYPE ? (sentType ?? null) : read(field))),
+});
+
+/** The same columns from the payload of a stored event, which makes one event again. Undefined: it makes none. */
+export function deriveColumns(messageType: MessageType, receivedAt: string, payload: JsonObject) {
+  const [part] = HANDLERS[FAMILY_OF[messageType]](payload, Infinity);
+  return part && columnsOf(messageType, undefined, receivedAt, part.read);
 }
 
 /**

@@ -329,6 +329,26 @@ describe('verify finds nothing wrong, and what it cannot know is said elsewhere'
     table.push('all made anew with the own key, nothing seen | verify --against | ALTERED anchor');
   });
 
+  it('a trigger that rewrote what arrived and is gone: verify --full reads the columns again', async () => {
+    await as(
+      sql.raw(
+        `create function rewrite() returns trigger language plpgsql as $$ begin new.user_name := 'x'; return new; end $$`,
+      ),
+      sql`create trigger rewrite before insert on audit_events for each row execute function rewrite()`,
+    );
+    await storeDeliveries(
+      test.service,
+      queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ code: 999, userName: 'eve' })]),
+    );
+    await log.seal();
+    await as(sql`drop function rewrite cascade`);
+    expect((await log.verify({ trust })).findings).toEqual([]);
+    const { findings } = await log.verify({ trust, isFull: true });
+    expect(findings).toMatchObject([{ state: 'ALTERED', subject: 'event' }]);
+    expect(findings[0]?.detail).toContain('something else than user_name');
+    table.push(`a trigger that rewrote and is gone | verify --full | ALTERED event: ${findings[0]?.detail}`);
+  });
+
   it('a roll-back to an older state: the machine that has seen more, or an anchor, tells', async () => {
     await storeDeliveries(test.service, queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ code: 999 })]));
     const later = parseCheckpoints((await log.seal()).note);

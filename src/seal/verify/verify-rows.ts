@@ -11,6 +11,7 @@ import type {
   SealedEvent,
   SealedEvents,
 } from '../../store/seal/sealed-rows.ts';
+import { findRewritten } from './derive-events.ts';
 import type { VerifyFinding } from './finding.ts';
 import { hashAt, HASH_BYTES, leafHash } from '../merkle-tree.ts';
 import { entryAt, saltAt } from '../stored-tree.ts';
@@ -39,7 +40,7 @@ export interface RowResult {
 export interface RowChoice {
   readonly positions: Positions;
   readonly source?: string | undefined;
-  /** Hashes rows in this program, not in the database. */
+  /** Hashes rows in this program, not in the database, and reads their columns again from the payloads. */
   readonly isFull?: boolean | undefined;
 }
 
@@ -95,7 +96,7 @@ export async function checkEvents(
     if (from >= to) return { leaves, intact: 0, findings: [] };
     const skipped = from - position;
     const salts = await readSalts(trx, leaf + skipped, leaf + skipped + to - from);
-    const hash = choice.isFull === true ? hashHere : hashEvents;
+    const hash: Hash = choice.isFull === true ? hashHere : hashEvents;
     const signedBefore = (await checkpointBefore(trx, leaf))?.madeAt;
     const sealed = { version, source: choice.source, signedBefore };
     const found = await hash(trx, { from, to, ...sealed }, salts);
@@ -105,16 +106,42 @@ export async function checkEvents(
     const lost = choice.source === undefined ? without(from, to, found.positions) : [];
     const leafOf = (at: number) => leaf + at - position;
     const rows = await readDifferent(trx, different, sealed);
+    const unchanged = found.events?.filter((event) => !different.has(event.position)) ?? [];
+    const rewritten = await explainRewritten(trx, unchanged, leafOf);
     const findings = [
+      ...rewritten,
       ...lost.map((at) => lostEntry(at, leafOf(at))),
       ...rows.map((row) => explain(row, leafOf(row.position), saltAt(salts, row.position - from), reasons)),
     ];
-    return { leaves, intact: found.positions.length - different.size, findings, late: found.late };
+    const intact = found.positions.length - different.size - rewritten.length;
+    return { leaves, intact, findings, late: found.late };
   });
 }
 
+/** Names rows that are as they were sealed, and whose columns are not what their payloads say. */
+async function explainRewritten(
+  trx: Trx,
+  events: readonly SealedEvent[],
+  leafOf: (position: number) => number,
+): Promise<readonly VerifyFinding[]> {
+  const rewritten = await findRewritten(trx, events);
+  return events.flatMap(({ eventId, position, source, messageType }) => {
+    const columns = eventId === null ? undefined : rewritten.get(eventId);
+    if (eventId === null || columns === undefined) return [];
+    const detail = `its payload says something else than ${columns.join(', ')}: it was sealed like that`;
+    const leaf = leafOf(position);
+    const about = { eventId, position, source, messageType, leaves: [leaf, leaf + 1] } as const;
+    return [{ state: 'ALTERED', subject: 'event', detail, ...about }];
+  });
+}
+
+/** Hashes events. What was read for it is there, too. */
+type Hash = (
+  ...given: Parameters<typeof hashEvents>
+) => Promise<EventHashes & { readonly events?: readonly SealedEvent[] }>;
+
 /** Hashes rows in this program: the database only has to send them. */
-async function hashHere(trx: Trx, range: SealedEvents, salts: Buffer): Promise<EventHashes> {
+const hashHere: Hash = async (trx, range, salts) => {
   const events = await readSealedEvents(trx, range);
   const hashes = events.map(({ position, record }) =>
     leafHash(entryAt(salts, position - range.from, record)),
@@ -125,11 +152,12 @@ async function hashHere(trx: Trx, range: SealedEvents, salts: Buffer): Promise<E
   );
   const earliest = times.length === 0 ? null : new Date(times.reduce((a, b) => Math.min(a, b)));
   return {
+    events,
     hashes: Buffer.concat(hashes),
     positions: events.map(({ position }) => position),
     late: { count: times.length, earliest },
   };
-}
+};
 
 /** Reads the rows that differ, those beside each other together. */
 async function readDifferent(

@@ -1,11 +1,12 @@
 import { CompiledQuery, sql } from 'kysely';
 import { MESSAGE_TYPES, type MessageType, type Origin } from '../../events/domain.ts';
-import { FIELDS, tableOf } from '../../events/message-types.ts';
+import { FIELDS, SENT_TYPE, tableOf } from '../../events/message-types.ts';
 import { CopyData, type CopyLines } from '../server/postgres-copy.ts';
 import type { Db, Trx } from '../server/database.ts';
 import { COPY_DELIVERIES, deliveryLine, type NewDelivery } from '../deliveries/deliveries.ts';
 import {
   arrayLiteral,
+  compareStatement,
   copyLine,
   copyStatement,
   insertRows,
@@ -132,6 +133,52 @@ async function findDropped(
       using (event_id, occurred_at) where row.message_type = ${messageType}`;
   const stored = new Set(found.map((row) => row.event_id));
   return skipped.filter(({ eventId }) => !stored.has(eventId));
+}
+
+/** What the payload of a stored event says that its columns contain. */
+export interface DerivedColumns extends Pick<
+  EventRow,
+  'eventId' | 'occurredAt' | 'ownerId' | 'orgId' | 'values'
+> {
+  /** The time that the row has, as Postgres prints it. */
+  readonly storedAt: string;
+}
+
+const KEYS: readonly Column<DerivedColumns>[] = [
+  { name: 'event_id', type: 'uuid', value: (row) => row.eventId },
+  { name: 'occurred_at', type: 'timestamptz', value: (row) => row.storedAt },
+];
+
+const DERIVED: readonly Column<DerivedColumns>[] = [
+  { name: 'occurred_at', type: 'timestamptz', value: (row) => row.occurredAt },
+  { name: 'owner_id', type: 'bigint', value: (row) => row.ownerId },
+  { name: 'org_id', type: 'bigint', value: (row) => row.orgId },
+];
+
+/** Finds stored events of one message type whose columns are not what their payloads say, with the names of these columns. */
+export async function findUnderived(
+  db: Db,
+  messageType: MessageType,
+  rows: readonly DerivedColumns[],
+): Promise<readonly { readonly eventId: string; readonly columns: readonly string[] }[]> {
+  const typed = FIELDS[messageType].flatMap((field, index): readonly Column<DerivedColumns>[] =>
+    // No record contains it.
+    field === SENT_TYPE
+      ? []
+      : [
+          {
+            name: field.column,
+            type: field.kind.replace('key', 'text'),
+            value: ({ values }) => values[index] ?? null,
+          },
+        ],
+  );
+  const statement = compareStatement(tableOf(messageType), KEYS, [...DERIVED, ...typed]);
+  const arrays = [...KEYS, ...DERIVED, ...typed].map(({ value }) => arrayLiteral(rows.map(value)));
+  const { rows: found } = await db.executeQuery<{ event_id: string; columns: string[] }>(
+    CompiledQuery.raw(statement, arrays),
+  );
+  return found.map(({ event_id: eventId, columns }) => ({ eventId, columns }));
 }
 
 /** An event as a line of the data for `copyDeliveries`. */

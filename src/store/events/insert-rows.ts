@@ -14,13 +14,50 @@ export interface Column<Row> {
  */
 export function insertStatement<Row>(table: string, columns: readonly Column<Row>[], returning = ''): string {
   const names = columns.map(({ name }) => name).join(', ');
+  return `insert into ${table} (${names}) ${selectOf(columns)} on conflict do nothing ${returning}`;
+}
+
+/** The rows that are sent as one array for each column. */
+function selectOf<Row>(columns: readonly Column<Row>[]): string {
+  const names = columns.map(({ name }) => name).join(', ');
   // unnest would flatten arrays of arrays, so an array value is sent as text.
   const isArray = (type: string) => type.endsWith('[]');
   const arrays = columns.map(({ type }, index) => `$${index + 1}::${isArray(type) ? 'text' : type}[]`);
   const selected = columns.map(({ name, type }) => (isArray(type) ? `${name}::${type}` : name));
-  return `insert into ${table} (${names})
-    select ${selected.join(', ')} from unnest(${arrays.join(', ')}) as rows (${names})
-    on conflict do nothing ${returning}`;
+  return `select ${selected.join(', ')} from unnest(${arrays.join(', ')}) as rows (${names})`;
+}
+
+/**
+ * A value to compare. A number that was sent for a text is kept as it was written, and jsonb prints it in its own way: 1e3
+ * is 1000.
+ */
+function comparable(value: string, type: string): string {
+  const plain = (text: string) =>
+    `case when ${text} ~ '^-?\\d+(\\.\\d+)?([eE][+-]?\\d{1,3})?$' and length(${text}) < 1000 then trim_scale(${text}::numeric)::text else ${text} end`;
+  if (type === 'text') return plain(value);
+  if (type !== 'text[]') return value;
+  return `case when ${value} is not null then array(select ${plain('one')} from unnest(${value}) as one) end`;
+}
+
+/**
+ * The statement that compares any number of rows with those that a table has under the same keys. It returns the keys and
+ * `columns`, the names of those that differ, of each row that does.
+ */
+export function compareStatement<Row>(
+  table: string,
+  keys: readonly Column<Row>[],
+  columns: readonly Column<Row>[],
+): string {
+  const different = columns.map(({ name, type }) => {
+    const [sent, stored] = [comparable(`sent.${name}`, type), comparable(`stored.${name}`, type)];
+    return `case when ${sent} is distinct from ${stored} then '${name}' end`;
+  });
+  const renamed = keys.map((key) => ({ ...key, name: `key_${key.name}` }));
+  const isSame = keys.map(({ name }) => `stored.${name} = sent.key_${name}`).join(' and ');
+  return `select ${keys.map(({ name }) => `key_${name} as ${name}`).join(', ')}, columns from (
+      select sent.*, array_remove(array[${different.join(', ')}], null) as columns
+      from (${selectOf([...renamed, ...columns])}) as sent join ${table} as stored on ${isSame}
+    ) as compared where cardinality(columns) > 0`;
 }
 
 /** Runs an insert statement for these rows. Resolves with the rows that the statement returns. */
