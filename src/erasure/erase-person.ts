@@ -10,12 +10,14 @@ import type { Db } from '../store/server/database.ts';
 import {
   eraseRows,
   findEventsById,
+  findClientEvents,
   suggestErasures,
   addFingerprints,
   readFingerprints,
   renewStatistics,
   type Erasable,
   type ErasureGrounds,
+  type ErasureScope,
 } from '../store/seal/erase.ts';
 import { findEventsOf, findOtherTraces, NO_TRACES } from '../store/seal/person-traces.ts';
 import { chooseDecoder } from '../ingest/read-body.ts';
@@ -26,10 +28,12 @@ import type { Logger } from 'pino';
 import { recordAction } from '../store/access/operator-log.ts';
 import { repeatInBackground } from '../lib/repeat.ts';
 
-export interface Chosen {
+export interface Chosen extends ErasureScope {
   readonly person: Person;
   readonly eventIds: readonly string[];
 }
+
+const NOBODY: Person = { users: [], macs: [], phones: [] };
 
 /** What can be erased, and what perhaps names the person, which is not. */
 export interface FoundPerson extends Erasable {
@@ -37,11 +41,18 @@ export interface FoundPerson extends Erasable {
 }
 
 /** Finds all of a person that can be erased. Throws a UsageError if one of the named events does not exist. */
-export async function findErasable(db: Db, { person, eventIds }: Chosen): Promise<FoundPerson> {
+export async function findErasable(
+  db: Db,
+  { person, eventIds, source, before = new Date() }: Chosen,
+): Promise<FoundPerson> {
   const search = searchOf(person);
-  const named = search && (await findEventsOf(db, search));
-  const others = search && (await findOtherTraces(db, search, decodeContent));
+  const named = search && (await findEventsOf(db, search, source));
+  const others = search && (await findOtherTraces(db, search, source, decodeContent));
   const ids = named?.named.map(({ eventId }) => eventId) ?? [];
+  for (const mac of person.clients ?? []) {
+    if (source === undefined) throw new TypeError('the events of a client are of a source');
+    ids.push(...(await findClientEvents(db, mac, source, before)).map(({ eventId }) => eventId));
+  }
   // With those that they supersede or that supersede them.
   const events = await findEventsById(db, [...eventIds, ...ids]);
   const missing = eventIds.find((id) => !events.some(({ eventId }) => eventId === id));
@@ -64,7 +75,7 @@ async function decodeContent(content: Buffer, encoding: string | undefined): Pro
 
 /**
  * Refuses records of the person from now on, waits until all workers know it, and erases everything that was stored until
- * then. Returns the id of the erasure.
+ * then. Returns the id of the erasure, and how many events it deleted.
  */
 export async function eraseForGood(
   db: Db,
@@ -72,16 +83,17 @@ export async function eraseForGood(
   chosen: Chosen,
   grounds: ErasureGrounds,
   onWaiting: () => void = () => undefined,
-): Promise<string> {
+): Promise<{ readonly erasure: string; readonly events: number }> {
   const key = await keepErasureKey(erasureKeyFile, (await readFingerprints(db)).length > 0);
-  await addFingerprints(db, toRefused(key, chosen.person, chosen.eventIds));
+  await addFingerprints(db, toRefused(key, chosen.person, chosen.eventIds), chosen);
   await sleep(SETTLED_MS);
   const deadline = performance.now() + SEALED_WITHIN_MS;
   for (;;) {
-    const erasure = await eraseRows(db, grounds, await findErasable(db, chosen));
+    const erasable = await findErasable(db, chosen);
+    const erasure = await eraseRows(db, grounds, erasable);
     if (erasure !== undefined) {
       await renewStatistics(db);
-      return erasure;
+      return { erasure, events: erasable.events.length };
     }
     if (performance.now() > deadline) {
       throw new UsageError(
@@ -127,20 +139,23 @@ interface GdprErasures {
   readonly logger: Logger;
 }
 
-/** Erases the events of clients whose data the cloud has deleted: now and every hour, with `GDPR_ERASURE=auto`. */
+/**
+ * Erases the events of clients whose data the cloud has deleted: now and every hour, with `GDPR_ERASURE=auto`. Whoever sends for
+ * a source decides with that only about the clients of this source, by the column of their address.
+ */
 export function startGdprErasures({ db, config, logger }: GdprErasures, started: AsyncDisposableStack): void {
   if (!config.erasesAfterGdprLog) return;
   const work = async () => {
-    for (const { mac, events } of await suggestErasures(db)) {
-      const chosen = { person: { users: [], macs: [mac], phones: [] }, eventIds: [] };
-      const erasure = await recordAction(
+    for (const { mac, source, deletedAt: before } of await suggestErasures(db)) {
+      const chosen = { person: { ...NOBODY, clients: [mac] }, eventIds: [], source, before };
+      const erased = await recordAction(
         db,
-        { operator: OPERATOR, action: 'events.erase', details: { reason: REASON, events } },
+        { operator: OPERATOR, action: 'events.erase', details: { reason: REASON, source } },
         () => eraseForGood(db, config, chosen, { operator: OPERATOR.name, reason: REASON }),
-        (id) => ({ erasure: id }),
+        (done) => ({ ...done }),
       );
       logger.info(
-        { erasure, events },
+        { ...erased, source },
         'the events of a client were erased, because the cloud deleted its data',
       );
     }

@@ -1,5 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { MESSAGE_TYPES, type MessageType } from '../events/domain.ts';
+import { FIELDS } from '../events/message-types.ts';
 import { macDigits } from '../events/mac-address.ts';
 import { describeError, OutageError } from '../lib/errors.ts';
 import type { Db } from '../store/server/database.ts';
@@ -15,11 +17,18 @@ export interface Person {
   /** 12 hexadecimal digits each, with or without separators. */
   readonly macs: readonly string[];
   readonly phones: readonly string[];
+  /** MAC addresses that only events with this client have, by the column of it. */
+  readonly clients?: readonly string[];
 }
+
+type RefusableEvent = Pick<
+  EventRow,
+  'eventId' | 'source' | 'messageType' | 'occurredAt' | 'payload' | 'values'
+>;
 
 /** What must not be stored again. */
 export interface Refusals {
-  refuses(event: Pick<EventRow, 'eventId' | 'occurredAt' | 'payload'>): boolean;
+  refuses(event: RefusableEvent): boolean;
 }
 
 /** Reads what must not be stored again. */
@@ -77,7 +86,7 @@ const digestOf = (key: Buffer, kind: FingerprintKind, value: string) =>
 /** The records of a person, and events, as they are refused. */
 export function toRefused(
   key: Buffer,
-  { users, macs, phones }: Person,
+  { users, macs, phones, clients = [] }: Person,
   eventIds: readonly string[],
 ): readonly ErasedFingerprint[] {
   const keyId = keyIdOf(key);
@@ -90,6 +99,7 @@ export function toRefused(
   return [
     ...users.map(foldName).map(({ name, words }) => record('user', name, words)),
     ...macs.map((mac) => record('mac', macDigits(mac))),
+    ...clients.map((mac) => record('client', macDigits(mac))),
     ...phones.map((phone) => record('phone', phoneDigits(phone))),
     ...eventIds.map((id) => record('event', id)),
   ];
@@ -102,23 +112,31 @@ function createRefusals(records: readonly StoredFingerprint[], key: Buffer): Ref
       'the key that tells erased persons is another one than that of an erasure: see docs/erasure.md',
     );
   }
-  const untils = new Map(records.map(({ kind, digest, until }) => [nameOf(kind, digest), until.getTime()]));
+  const untils = new Map(
+    records.map(({ kind, digest, source, until }) => [nameOf(kind, digest, source), until.getTime()]),
+  );
   const lengths = new Set(records.filter(({ kind }) => kind === 'user').map(({ words }) => words));
   const hasKind = (kind: FingerprintKind) => records.some((record) => record.kind === kind);
   const [hasMac, hasPhone, hasEvent] = [hasKind('mac'), hasKind('phone'), hasKind('event')];
+  const hasClient = hasKind('client');
   const last = Math.max(...untils.values());
   return {
-    refuses({ eventId, occurredAt, payload }) {
+    refuses({ eventId, source, messageType, occurredAt, payload, values }) {
       const occurred = Date.parse(occurredAt);
       // What occurs after the erasures is not of them, and costs no more than this.
       if (occurred >= last) return false;
-      const isRefused = (kind: FingerprintKind, value: string) =>
-        occurred < (untils.get(nameOf(kind, digestOf(key, kind, value))) ?? -Infinity);
+      const isRefused = (kind: FingerprintKind, value: string) => {
+        const digest = digestOf(key, kind, value);
+        const isBefore = (name: string) => occurred < (untils.get(name) ?? -Infinity);
+        return isBefore(nameOf(kind, digest, null)) || isBefore(nameOf(kind, digest, source));
+      };
+      const client = hasClient ? values[CLIENT_MAC.get(messageType) ?? -1] : undefined;
       const isNamed = (text: string) =>
         namesIn(text, lengths).some((name) => isRefused('user', name)) ||
         (hasPhone && phonesIn(text).some((phone) => isRefused('phone', phone)));
       return (
         (hasEvent && isRefused('event', eventId)) ||
+        (typeof client === 'string' && isRefused('client', macDigits(client))) ||
         (hasMac && macsIn(payload).some((mac) => isRefused('mac', mac))) ||
         ((lengths.size > 0 || hasPhone) && textsOf(JSON.parse(payload)).some(isNamed))
       );
@@ -126,4 +144,13 @@ function createRefusals(records: readonly StoredFingerprint[], key: Buffer): Ref
   };
 }
 
-const nameOf = (kind: FingerprintKind, digest: Buffer) => `${kind} ${digest.toString('hex')}`;
+/** Where the values of an event have the address of its client. A record of its deletion is no event of the client. */
+const CLIENT_MAC = new Map<MessageType, number>(
+  MESSAGE_TYPES.filter((type) => type !== 'GDPR_LOG_ALL').map((type) => [
+    type,
+    FIELDS[type].findIndex(({ column }) => column === 'client_mac'),
+  ]),
+);
+
+const nameOf = (kind: FingerprintKind, digest: Buffer, source: string | null) =>
+  `${kind} ${digest.toString('hex')} ${source ?? ''}`;

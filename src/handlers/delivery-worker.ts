@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayedError, type Job } from 'bullmq';
 import type { Logger } from 'pino';
 import { OutageError, toError } from '../lib/errors.ts';
@@ -36,6 +37,12 @@ const UNFORESEEN_DELAY_MS = 5_000;
 /** The delay of a job written by a newer version before a worker looks at it again. */
 const NEWER_DELAY_MS = 60_000;
 
+/**
+ * BullMQ closes within milliseconds after the last job, but was once seen to wait for good, after its connection had been lost
+ * and made again.
+ */
+const CLOSE_MS = 5_000;
+
 /** Failed jobs are looked for at this interval. */
 const SWEEP_INTERVAL_MS = 60_000;
 
@@ -59,6 +66,7 @@ export class DeliveryWorker {
   readonly #logBatch: BatchLog;
   readonly #connections: readonly WorkerConnection[];
   readonly #sweeps: readonly (() => void)[];
+  readonly #inHand = new Set<Promise<void>>();
 
   constructor(
     location: QueueLocation,
@@ -91,13 +99,30 @@ export class DeliveryWorker {
     for (const endSweep of this.#sweeps) endSweep();
     const closing = this.#connections.map(async (connection) => {
       // Without a connection BullMQ would wait for one: jobs in progress go to another worker instead.
-      await connection.bullmq.close(!connection.isConnected());
+      const closed = connection.bullmq.close(!connection.isConnected());
+      await Promise.race([closed, this.#idleFor(CLOSE_MS)]);
       await connection.disconnect();
     });
     await Promise.all(closing);
   }
 
+  /** Resolves so many milliseconds after the last job was finished or given back. */
+  async #idleFor(ms: number): Promise<void> {
+    while (this.#inHand.size > 0) await Promise.allSettled(this.#inHand);
+    await sleep(ms, undefined, { ref: false });
+  }
+
   async #process(job: Job<unknown>, token?: string): Promise<void> {
+    const processing = this.#processJob(job, token);
+    this.#inHand.add(processing);
+    try {
+      await processing;
+    } finally {
+      this.#inHand.delete(processing);
+    }
+  }
+
+  async #processJob(job: Job<unknown>, token: string | undefined): Promise<void> {
     const rest = await this.#storeJob(job);
     // The list in which BullMQ hands jobs on keeps finished ones alive until the next full garbage collection.
     job.data = undefined;

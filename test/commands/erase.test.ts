@@ -55,7 +55,7 @@ describe('erase', () => {
     const seen = [mac, ...kept].map((clientMac) => ({
       clientMac,
       apMac: '00:11:22:33:44:55',
-      timestamp: Date.now(),
+      timestamp: Date.now() - 60_000,
     }));
     const others = [{ status: 'FAILED' }, { status: 'IN_PROGRESS' }, { category: 'DOWNLOAD OR DELETE' }].map(
       (members, at) => ({ ...gdpr, ...members, logId: at + 2, mac: kept[at] }),
@@ -63,7 +63,7 @@ describe('erase', () => {
     await storing.add({ deliveries: [queuedDelivery('GDPR_LOG_ALL', [gdpr, ...others])] });
     await storing.add({ deliveries: [queuedDelivery('LOCATION_CLIENT_CENTRIC', seen)] });
     const listed = (await run('--suggest')).stdout.toString();
-    expect(listed).toMatch(/^ba:be:00:00:00:01 {2}2 events, deleted in the cloud at /m);
+    expect(listed).toMatch(/^ba:be:00:00:00:01 {2}1 event of the source default, which says at /m);
     for (const client of kept) expect(listed).not.toContain(client);
 
     const settings = { DATABASE_URL: test.databaseUrl, DATA_DIR: directory, GDPR_ERASURE: 'auto' };
@@ -82,9 +82,16 @@ describe('erase', () => {
     expect(listed.stdout.toString()).toContain('audit_events  2026-01  ');
     expect(await eventsOf('Bob')).toHaveLength(found.length);
 
-    const erased = await run('--user', 'Bob', '--reason', 'request 17', '--yes');
+    const unscoped = await run('--user', 'Bob', '--reason', 'request 17', '--yes');
+    expect([unscoped.code, unscoped.stderr]).toEqual([
+      2,
+      expect.stringContaining('These events are of 2 sources: branch, default. Add --source NAME'),
+    ]);
+    const ofBranch = await run('--user', 'Bob', '--source', 'branch', '--dry-run');
+    expect(ofBranch.stdout.toString()).not.toBe(listed.stdout.toString());
+    const erased = await run('--user', 'Bob', '--all-sources', '--reason', 'request 17', '--yes');
     expect(erased.code).toBe(0);
-    expect(erased.stdout.toString()).toMatch(/^erased: erasure \d+$/m);
+    expect(erased.stdout.toString()).toContain(`, ${found.length} events\n`);
     expect(await eventsOf('Bob')).toEqual([]);
     const { rows } = await sql<{ all: string }>`
       select string_agg(concat_ws(' ', subject, details::text, result::text), ' ') as all from operator_log`.execute(

@@ -213,7 +213,9 @@ describe('in the database', () => {
       await writeFile(keyFile, key.toString('hex'));
       await addFingerprints(test.service, toRefused(key, { ...nobody, users: ['müller@example.com'] }, []));
       const refusals = await createRefusalReader(keyFile).read(test.service);
-      const event = { eventId: randomUUID(), occurredAt: '2026-01-01T00:00:00Z' };
+      const messageType = 'AUDIT_LOG_ALL' as const;
+      const of = { source: 'default', messageType, values: [] };
+      const event = { ...of, eventId: randomUUID(), occurredAt: '2026-01-01T00:00:00Z' };
       expect(refusals?.refuses({ ...event, payload: JSON.stringify({ userName }) })).toBe(true);
     },
   );

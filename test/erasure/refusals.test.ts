@@ -36,6 +36,9 @@ async function refuses(payload: object, occurredAt = new Date(EARLIER).toISOStri
   const refusals = await createRefusalReader(keyFile).read(test.service);
   const event = {
     eventId: '6a5a4c7e-0000-4000-8000-000000000003',
+    source: 'default',
+    messageType: 'AUDIT_LOG_ALL' as const,
+    values: [],
     occurredAt,
     payload: JSON.stringify(payload),
   };

@@ -95,7 +95,7 @@ describe('an erasure', () => {
     const { rows } = await sql<{ eventId: string; occurredAt: string; receivedAt: Date }>`
       select event_id as "eventId", occurred_at::text as "occurredAt", received_at as "receivedAt" from audit_events
       where code = 2`.execute(test.db);
-    const events = rows.map((row) => ({ ...row, table: 'audit_events' }));
+    const events = rows.map((row) => ({ ...row, source: 'default', table: 'audit_events' }));
     const grounds = { operator: 'mallory', reason: 'none' };
     expect(await eraseRows(test.service, grounds, { events, ...NO_TRACES })).toBeDefined();
     const found = await findings();

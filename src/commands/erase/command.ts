@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Command } from '@commander-js/extra-typings';
 import { LEAST_PHONE_DIGITS, phoneDigits } from '../../erasure/phone-number.ts';
 import { UsageError } from '../../lib/errors.ts';
-import { defineCommand, eventId, macAddress, wholeNumber } from '../shared/options.ts';
+import { defineCommand, eventId, macAddress, sourceOption, wholeNumber } from '../shared/options.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 export function defineErase(program: Command, settings: Settings): void {
@@ -14,6 +14,8 @@ export function defineErase(program: Command, settings: Settings): void {
     .option('--client-mac <address>', 'MAC address of a client, in any notation', listOf(macAddress))
     .option('--phone <number>', 'phone number, in any notation', listOf(phoneNumber))
     .option('--event <id>', 'id of an event', listOf(eventId))
+    .addOption(sourceOption())
+    .option('--all-sources', 'what any source has sent: to be asked for if there are several')
     .option('--reason <text>', 'why; it is recorded and sealed, and must not name the person', filled)
     .option('--dry-run', 'only list what would be erased')
     .option('--yes', 'erase without a question')
@@ -37,8 +39,13 @@ export function defineErase(program: Command, settings: Settings): void {
       if (reason === undefined && dryRun !== true) {
         throw new UsageError('Add --reason, or --dry-run to only list what would be erased.');
       }
+      const { source, allSources = false } = options;
+      if (source !== undefined && allSources)
+        throw new UsageError('Give --source or --all-sources, not both.');
       return runOnStore(settings, ({ db }, config) =>
         erase(db, config, {
+          source,
+          allSources,
           person: { users: user, macs: clientMac, phones: phone },
           eventIds: event,
           reason: dryRun === true ? undefined : reason,

@@ -12,6 +12,8 @@ import { commandOperator } from '../shared/process.ts';
 import { recordCommand } from '../shared/record.ts';
 
 interface EraseOptions extends Chosen {
+  /** Without a source: somebody wants what any of several has sent. */
+  readonly allSources: boolean;
   /** Undefined: only list what was found. */
   readonly reason: string | undefined;
   readonly isConfirmed: boolean;
@@ -23,40 +25,52 @@ interface EraseOptions extends Chosen {
 export async function erase(
   db: Db,
   config: Pick<Config, 'erasureKeyFile'>,
-  { reason, isConfirmed, backupsKept, ...chosen }: EraseOptions,
+  { reason, isConfirmed, backupsKept, allSources, ...chosen }: EraseOptions,
 ): Promise<void> {
   const found = await findErasable(db, chosen);
   printFound(found);
   await printDestinations(db, found.events);
   if (reason === undefined) return;
+  if (chosen.source === undefined && !allSources) checkOneSource(found.events);
   if (!isConfirmed) await confirm();
   const details = {
     reason,
+    source: chosen.source,
     events: found.events.length,
     items: found.quarantine.length,
     operations: found.operations.length,
     searches: found.searches.length,
     versions: Object.values(found.inventory).flat().length,
   };
-  const erasure = await recordCommand(
+  const { erasure, events } = await recordCommand(
     db,
     { action: 'events.erase', details },
     () =>
       eraseForGood(db, config, chosen, { operator: commandOperator().name, reason }, () =>
         note('waiting until all events are sealed'),
       ),
-    (id) => ({ erasure: id }),
+    (done) => ({ ...done }),
   );
-  print(`erased: erasure ${erasure}`);
+  print(`erased: erasure ${erasure}, ${countOf(events, 'event')}`);
   print(describeBackups(new Date(), backupsKept));
+}
+
+/** Throws a UsageError if it is of several sources: one customer's request must not reach into what another one has. */
+function checkOneSource(events: readonly ErasableEvent[]): void {
+  const sources = [...new Set(events.map(({ source }) => source))];
+  if (sources.length > 1) {
+    throw new UsageError(
+      `These events are of ${sources.length} sources: ${sources.toSorted().join(', ')}. Add --source NAME, or --all-sources.`,
+    );
+  }
 }
 
 /** `erase --suggest`: lists the clients whose data the cloud has deleted, and of whom there are events. */
 export async function suggest(db: Db): Promise<void> {
   const suggested = await suggestErasures(db);
-  for (const { mac, events, deletedAt } of suggested) {
+  for (const { mac, source, events, deletedAt } of suggested) {
     print(
-      `${mac}  ${countOf(events, 'event')}, deleted in the cloud at ${deletedAt.toISOString()}: xiq-sink erase --client-mac ${mac}`,
+      `${mac}  ${countOf(events, 'event')} of the source ${source}, which says at ${deletedAt.toISOString()} that the cloud deleted it: xiq-sink erase --client-mac ${mac} --source ${source}`,
     );
   }
   if (suggested.length === 0) print('There are no events of clients whose data the cloud has deleted.');

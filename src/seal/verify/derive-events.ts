@@ -34,11 +34,9 @@ function derived(
   if (eventId === null || record === null) return [];
   const values = parseExactJson(record);
   if (!Array.isArray(values)) return [];
-  const [storedAt, receivedAt, payload]: readonly unknown[] = [
-    values[OCCURRED_AT],
-    values[RECEIVED_AT],
-    values.at(-1),
-  ];
+  const storedAt: unknown = values[OCCURRED_AT];
+  const receivedAt: unknown = values[RECEIVED_AT];
+  const payload: unknown = values.at(-1);
   const isWhole = isJsonObject(payload) && typeof storedAt === 'string' && typeof receivedAt === 'string';
   const columns = isWhole ? deriveColumns(messageType, receivedAt, payload) : undefined;
   if (columns !== undefined && typeof storedAt === 'string') return [{ eventId, storedAt, ...columns }];

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import { DatabaseError } from 'pg';
 import { FAMILIES } from '../../events/domain.ts';
 import { TABLE_OF } from '../../events/message-types.ts';
@@ -44,25 +44,64 @@ export async function destinationsPast(db: Db, position: number): Promise<readon
 /** A client whose data the cloud has deleted. */
 export interface SuggestedErasure {
   readonly mac: string;
+  /** The source that says so: an erasure is of its events alone. */
+  readonly source: string;
   readonly events: number;
   readonly deletedAt: Date;
 }
 
-/** Finds clients whose data the cloud says to have deleted, and of whom there are events. */
+/** The tables that name clients. A record of the deletion itself stays. */
+const OF_CLIENTS = FAMILIES.filter((family) => family === 'location' || family === 'log');
+
+const isOfClient = (mac: RawBuilder<unknown>, source: RawBuilder<unknown>, before: RawBuilder<unknown>) =>
+  sql`client_mac = ${mac} and source = ${source} and occurred_at < ${before} and message_type <> 'GDPR_LOG_ALL'`;
+
+/**
+ * Finds clients whose data the cloud of a source says to have deleted, and of whom there are events of that source and of
+ * before. An address that is an access point's is no client's.
+ */
 export async function suggestErasures(db: Db): Promise<readonly SuggestedErasure[]> {
   const ofClient = sql.join(
-    [sql.ref('location_observations'), sql.ref('log_entries')].map(
-      (table) => sql`(select count(*) from ${table} as row where row.client_mac = deleted.mac)`,
+    OF_CLIENTS.map(
+      (family) => sql`(select count(*) from ${sql.table(TABLE_OF[family])}
+        where ${isOfClient(sql`deleted.mac`, sql`deleted.source`, sql`deleted.at`)})`,
     ),
     sql` + `,
   );
+  const isAccessPoint = sql.join(
+    [...OF_CLIENTS.map((family) => TABLE_OF[family]), 'devices' as const].map(
+      (table) => sql`exists (select from ${sql.table(table)} as one
+        where one.${sql.ref(table === 'devices' ? 'mac' : 'ap_mac')} = deleted.mac)`,
+    ),
+    sql` or `,
+  );
   return allRows<SuggestedErasure>(db)`
-    select mac::text, (${ofClient})::float8 as events, at as "deletedAt"
-    from (
-      select client_mac as mac, max(occurred_at) as at from log_entries
-      where message_type = 'GDPR_LOG_ALL' and client_mac is not null
-        and ${kindOfRow('log')} = 'gdprDeletion' and ${outcomeOfRow('log')} = 'success' group by 1
-    ) as deleted order by at, mac`;
+    select * from (
+      select mac::text, source, (${ofClient})::float8 as events, at as "deletedAt"
+      from (
+        select client_mac as mac, source, max(occurred_at) as at from log_entries
+        where message_type = 'GDPR_LOG_ALL' and client_mac is not null
+          and ${kindOfRow('log')} = 'gdprDeletion' and ${outcomeOfRow('log')} = 'success' group by 1, 2
+      ) as deleted where not (${isAccessPoint})
+    ) as suggested where events > 0 order by "deletedAt", mac, source`;
+}
+
+/** Finds the events of a client that a source has sent, by the column of its address. */
+export async function findClientEvents(
+  db: Db,
+  mac: string,
+  source: string,
+  before: Date,
+): Promise<readonly ErasableEvent[]> {
+  const found: ErasableEvent[] = [];
+  for (const family of OF_CLIENTS) {
+    found.push(
+      ...(await allRows<ErasableEvent>(db)`
+        select ${erasableColumns(family)} from ${sql.table(TABLE_OF[family])}
+        where ${isOfClient(sql`${mac}::macaddr`, sql`${source}`, sql`${before}::timestamptz`)}`),
+    );
+  }
+  return found;
 }
 
 /** Who erases, and why. Both are recorded and sealed: they must not name the person whose data is erased. */
@@ -127,16 +166,28 @@ export type StoredFingerprint = Awaited<ReturnType<typeof readFingerprints>>[num
 export async function readFingerprints(db: Db) {
   return db
     .selectFrom('refused_records')
-    .select(['kind', 'words', 'key_id as keyId', 'digest', 'until'])
+    .select(['kind', 'words', 'key_id as keyId', 'digest', 'until', 'source'])
     .orderBy('id')
     .execute();
 }
 
-/** Stores fingerprints: matching records of what has occurred until now are refused. */
-export async function addFingerprints(db: Db, records: readonly ErasedFingerprint[]): Promise<void> {
+/** Which records an erasure is of. */
+export interface ErasureScope {
+  /** Only those of this source; undefined: of all. */
+  readonly source?: string | undefined;
+  /** Only of what occurred before; undefined: until now. */
+  readonly before?: Date | undefined;
+}
+
+/** Stores fingerprints: matching records in the scope are refused. */
+export async function addFingerprints(
+  db: Db,
+  records: readonly ErasedFingerprint[],
+  { source, before }: ErasureScope = {},
+): Promise<void> {
   await run(db)`
-    insert into refused_records (kind, words, key_id, digest)
-    select kind, words, key_id, decode(digest, 'hex') from unnest(
+    insert into refused_records (kind, words, key_id, digest, source, until)
+    select kind, words, key_id, decode(digest, 'hex'), ${source ?? null}, coalesce(${before ?? null}::timestamptz, now()) from unnest(
       ${arrayLiteral(records.map(({ kind }) => kind))}::text[], ${arrayLiteral(records.map(({ words }) => words))}::int[],
       ${arrayLiteral(records.map(({ keyId }) => keyId))}::text[],
       ${arrayLiteral(records.map(({ digest }) => digest.toString('hex')))}::text[]) as one (kind, words, key_id, digest)`;

@@ -3,6 +3,7 @@ import { FAMILIES, type Family } from '../../events/domain.ts';
 import { TABLE_OF } from '../../events/message-types.ts';
 import type { InventoryTable } from '../reconcile/inventory.ts';
 import type { Db } from '../server/database.ts';
+import { isSource } from '../server/scope.ts';
 import { allRows, run } from '../server/statement.ts';
 
 /** How sure it is that something names a person: `possible` if only a part of a longer word does. */
@@ -24,12 +25,13 @@ export interface ErasableEvent {
   /** As Postgres prints it, with every digit. */
   readonly occurredAt: string;
   readonly receivedAt: Date;
+  readonly source: string;
   readonly table: string;
 }
 
 /** The columns of an ErasableEvent. */
 export const erasableColumns = (family: Family): RawBuilder<unknown> => sql`
-  event_id as "eventId", occurred_at::text as "occurredAt", received_at as "receivedAt",
+  event_id as "eventId", occurred_at::text as "occurredAt", received_at as "receivedAt", source,
   ${TABLE_OF[family]}::text as table`;
 
 /** What else than events names a person. */
@@ -59,13 +61,17 @@ export interface Found<What> {
 }
 
 /** Finds the stored events that name a person. Reads all events; few of them are in memory at a time. */
-export async function findEventsOf(db: Db, search: PersonSearch): Promise<Found<readonly ErasableEvent[]>> {
+export async function findEventsOf(
+  db: Db,
+  search: PersonSearch,
+  source: string | undefined,
+): Promise<Found<readonly ErasableEvent[]>> {
   const named: ErasableEvent[] = [];
   const possible: string[] = [];
   for (const family of FAMILIES) {
     const candidates = sql<ErasableEvent & { json: string }>`
       select ${erasableColumns(family)}, payload::text as json from ${sql.table(TABLE_OF[family])}
-      where payload::text ~* ${search.pattern} order by occurred_at`;
+      where payload::text ~* ${search.pattern} and ${isSource(source)} order by occurred_at`;
     for await (const { json, ...event } of eachRow(db, candidates)) {
       const naming = search.judgeJson(json);
       if (naming === 'named') named.push(event);
@@ -85,10 +91,14 @@ interface Candidate {
 /** Numbers that are not a person's. */
 const IDS = sql`array['id', 'device_id', 'location_id', 'parent_id', 'person_id']`;
 
-/** Finds entries of the operator log, saved searches, versions of the inventory and quarantined items that name a person. */
+/**
+ * Finds entries of the operator log, saved searches, versions of the inventory and quarantined items that name a person. With a
+ * source, only of those that have one.
+ */
 export async function findOtherTraces(
   db: Db,
   search: PersonSearch,
+  source: string | undefined,
   decode: DecodeContent,
 ): Promise<Found<OtherTraces>> {
   const possible: string[] = [];
@@ -104,19 +114,22 @@ export async function findOtherTraces(
   const versions = (table: InventoryTable) =>
     matching(
       `version in ${table}`,
-      sql`select id::text, (to_jsonb(version) - ${IDS})::text as json from ${sql.table(table)} as version order by version.id`,
+      sql`select id::text, (to_jsonb(version) - ${IDS})::text as json from ${sql.table(table)} as version
+        where ${isSource(source)} order by version.id`,
     );
-  const quarantined = await findQuarantined(db, search, decode);
+  const quarantined = await findQuarantined(db, search, source, decode);
   return {
     named: {
       quarantine: quarantined.named,
       operations: await matching(
         'entry of the operator log',
-        sql`select id::text, jsonb_build_array(subject, details, result)::text as json from operator_log order by operator_log.id`,
+        sql`select id::text, jsonb_build_array(subject, details, result)::text as json from operator_log
+        where ${source === undefined} order by operator_log.id`,
       ),
       searches: await matching(
         'saved search',
-        sql`select id::text, jsonb_build_array(name, line)::text as json from saved_searches order by saved_searches.id`,
+        sql`select id::text, jsonb_build_array(name, line)::text as json from saved_searches
+        where ${source === undefined} order by saved_searches.id`,
       ),
       inventory: {
         devices: await versions('devices'),
@@ -134,12 +147,14 @@ export type DecodeContent = (content: Buffer, encoding: string | undefined) => P
 async function findQuarantined(
   db: Db,
   search: PersonSearch,
+  source: string | undefined,
   decode: DecodeContent,
 ): Promise<Found<readonly string[]>> {
   const named: string[] = [];
   const possible: string[] = [];
   const items = sql<{ id: string; reason: string; content: Buffer; encoding: string | null }>`
-    select quarantine_id::text as id, reason, content, encoding from quarantine order by received_at`;
+    select quarantine_id::text as id, reason, content, encoding from quarantine
+    where ${isSource(source)} order by received_at`;
   for await (const { id, reason, content, encoding } of eachRow(db, items, 1)) {
     const decoded = await decode(content, encoding ?? undefined);
     const ofReason = search.judgeBytes(Buffer.from(reason));

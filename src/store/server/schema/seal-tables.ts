@@ -3,7 +3,7 @@ import type { MessageType } from '../../../events/domain.ts';
 import type { Generated, Int8, Json, Timestamp } from './column-types.ts';
 
 /** What identifies records that are not stored again. */
-export type FingerprintKind = 'user' | 'mac' | 'phone' | 'event';
+export type FingerprintKind = 'user' | 'mac' | 'phone' | 'event' | 'client';
 
 /** Rows that may change: each of their states is sealed as a statement. */
 export const STATEMENT_KINDS = ['operation', 'quarantined item', 'gap', 'erasure'] as const;
@@ -130,5 +130,6 @@ export interface SealTables {
     key_id: string;
     digest: Buffer;
     until: Generated<Timestamp>;
+    source: string | null;
   };
 }
