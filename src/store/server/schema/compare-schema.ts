@@ -92,13 +92,13 @@ async function findParsed(db: Db): Promise<readonly SchemaDifference[]> {
   if (standby) return [];
   const statements = (await readScripts()).flatMap((script) => [
     ...(script.match(VIEW) ?? []).map((one) =>
-      one.replace(/^create (?:or replace )?view /, 'create temp view made_anew_'),
+      one.replace(/^create (?:or replace )?view /, 'create or replace temp view made_anew_'),
     ),
     ...(script.match(VIEWS_IN_BLOCK) ?? []).map((one) =>
-      one.replace("'create view %I as", "'create temp view made_anew_%s as"),
+      one.replace("'create view %I as", "'create or replace temp view made_anew_%s as"),
     ),
     ...(script.match(PARSED_FUNCTION) ?? []).map((one) =>
-      one.replace('create function ', 'create function pg_temp.made_anew_'),
+      one.replace('create function ', 'create or replace function pg_temp.made_anew_'),
     ),
   ]);
   let differences: readonly SchemaDifference[] = [];

@@ -24,6 +24,8 @@ const Declared = z.object({
   /** Whether programs without this migration may run on its tables: it only adds what they need not know. */
   olderProgramsMayRun: z.boolean().default(false),
   indexes: z.array(LargeIndex).default([]),
+  /** Views, functions and triggers that it makes, as statements: the schema in use is compared with them. */
+  statements: z.array(z.string()).default([]),
 });
 
 export type KnownMigration = Migration & Partial<z.input<typeof Declared>>;
@@ -42,9 +44,12 @@ const scriptFiles = async () =>
 
 const readScript = (file: string) => fs.readFile(path.join(DIRECTORY, file), 'utf8');
 
-/** The text of the migrations that are files of SQL, in their order. */
-export const readScripts = async (): Promise<readonly string[]> =>
-  Promise.all((await scriptFiles()).map(readScript));
+/** What the migrations say in SQL, in their order. */
+export async function readScripts(): Promise<readonly string[]> {
+  const scripts = await Promise.all((await scriptFiles()).map(readScript));
+  const modules = Object.entries(await loadMigrations()).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return [...scripts, ...modules.flatMap(([, migration]) => declaredBy(migration).statements)];
+}
 
 /** The migrations of this program: files of SQL, and modules where SQL alone is not enough. */
 export async function loadMigrations(): Promise<Migrations> {
