@@ -18,7 +18,7 @@ export async function rollUpArrivals(db: Db): Promise<number | undefined> {
 
 /** All rows below the horizon are visible, and no row can be added there any more. */
 async function countCommitted(trx: Trx): Promise<number> {
-  const horizon = sql`${await readHorizon(trx)}::xid8`;
+  const horizon = sql`${(await readHorizon(trx)).xid}::xid8`;
   const counted = addUp(sql`${IS_NOT_COUNTED} and xid < ${horizon}`);
   // A horizon may be lower than an earlier one: what was counted is not counted again.
   const row = await firstRow<{ counted: string }>(trx)`

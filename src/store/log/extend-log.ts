@@ -41,7 +41,7 @@ const NEW_STEP = 20_000;
 export interface Extension {
   /** New events, which follow at the end. */
   readonly added: number;
-  /** Transactions were storing at the start, or there are further events: extend the log again. */
+  /** Transactions were storing at the start, or there are or may be further events: extend the log again. */
   readonly isMore: boolean;
   /** The database is on another server than before: it was moved, or restored from a dump. */
   readonly isNewServer: boolean;
@@ -109,7 +109,8 @@ async function assignNew(
   const mayBeMany = Number(state.stored_to) - Number(state.last_id) > stepEvents;
   if (mayHold && state.is_held && !mayBeMany) return { added: 0, isMore: true };
   // Whoever was not storing before this has ended: its events are below.
-  const horizon = laterOf(await readHorizon(trx), state.held_xid);
+  const { xid, isEarly } = await readHorizon(trx);
+  const horizon = laterOf(xid, state.held_xid);
   const isNew = sql`${isNotTaken(state)} and xid < ${horizon}::xid8 and id > ${state.earlier_id}::bigint`;
   const last = mayBeMany ? await endOfStep(trx, isNew, stepEvents) : undefined;
   if (last !== undefined) {
@@ -124,7 +125,7 @@ async function assignNew(
   const changes = sql`
     next_xid = greatest(next_xid, ${isHeld ? state.held_xid : horizon}::xid8),
     held_xid = greatest(held_xid, ${horizon}::xid8), held_since = clock_timestamp(), last_received = ${due}`;
-  return { added: await append(trx, state, isDue, changes), isMore: state.is_storing || isHeld };
+  return { added: await append(trx, state, isDue, changes), isMore: state.is_storing || isHeld || isEarly };
 }
 
 /** A horizon may be lower than an earlier one, which is still valid: what was held below that one is not passed over. */
