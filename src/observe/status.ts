@@ -122,18 +122,18 @@ export function statusOfSeal(
     const word = missing > 0 ? 'missing' : 'altered';
     return statusAs('bad', word, what, page, { since: since ?? null, remedy: 'Verify now, to see which.' });
   }
-  if (checkpoint === undefined) {
-    const remedy = 'Run serve with the role all or worker.';
-    return statusAs('plain', 'not sealed', 'the log is not sealed yet', page, { remedy });
-  }
-  const { madeAt } = checkpoint;
-  const sealed = `sealed up to ${madeAt.toISOString()}`;
   const remedyOfBehind = 'Check that a process stores, and its log.';
   // Not by the time of the checkpoint: the clock that it was made by may have been ahead.
   if (unsignedSince !== undefined && now.getTime() - unsignedSince.getTime() > SEAL_LATE_MS) {
     const what = `what was stored since ${unsignedSince.toISOString()} is in no checkpoint`;
     return statusAs('warn', 'behind', what, page, { since: unsignedSince, remedy: remedyOfBehind });
   }
+  if (checkpoint === undefined) {
+    const remedy = 'Run serve with the role all or worker.';
+    return statusAs('plain', 'not sealed', 'the log is not sealed yet', page, { remedy });
+  }
+  const { madeAt } = checkpoint;
+  const sealed = `sealed up to ${madeAt.toISOString()}`;
   if (last !== undefined && now.getTime() - last.getTime() > COMPARED_LATE_MS) {
     const what = `${sealed}; no row was compared with the seal since ${last.toISOString()}`;
     return statusAs('warn', 'behind', what, page, { since: last, remedy: remedyOfBehind });

@@ -26,6 +26,8 @@ beforeAll(async () => {
   await writeFile(path.join(log.directory, 'erasure-key'), '07'.repeat(32), { mode: 0o600 });
   await store('victim', 'AUDIT_LOG_ALL', [auditRecord({ orgId: Number(DIGITS), timeStamp: AT - 9 })]);
   await store('victim', 'LOCATION_CLIENT_CENTRIC', [seen(CLIENT, AT - 9), seen(DIGITS, AT - 9)]);
+  // Whom another source calls an access point decides nothing here.
+  await store('victim', 'LOCATION_CLIENT_CENTRIC', [{ ...seen('02:00:00:00:00:09', AT - 9), apMac: CLIENT }]);
   await store('sender', 'LOCATION_CLIENT_CENTRIC', [seen(CLIENT, AT - 9), seen(CLIENT, AT + 9)]);
   await store('sender', 'AUDIT_LOG_ALL', [
     auditRecord({ description: `client ${CLIENT}`, timeStamp: AT - 9 }),
@@ -82,7 +84,7 @@ it('only events of that source, of before, and of that client are erased', async
     'sender GDPR_LOG_ALL 3',
     'sender LOCATION_CLIENT_CENTRIC 1',
     'victim AUDIT_LOG_ALL 1',
-    'victim LOCATION_CLIENT_CENTRIC 2',
+    'victim LOCATION_CLIENT_CENTRIC 3',
   ]);
 });
 
@@ -97,6 +99,6 @@ it('what comes late is refused only if it is of that source, of before, and of t
     'sender GDPR_LOG_ALL 3',
     'sender LOCATION_CLIENT_CENTRIC 2',
     'victim AUDIT_LOG_ALL 1',
-    'victim LOCATION_CLIENT_CENTRIC 3',
+    'victim LOCATION_CLIENT_CENTRIC 4',
   ]);
 });

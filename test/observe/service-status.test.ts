@@ -154,6 +154,8 @@ test.each([
   ['warn', 'behind', { unsignedSince: ago(11) }],
   // As a clock that was ahead made it.
   ['warn', 'behind', { checkpoint: { madeAt: ago(-1_000) }, unsignedSince: ago(11) }],
+  // No checkpoint was ever made of it.
+  ['warn', 'behind', { checkpoint: undefined, unsignedSince: ago(11) }],
   ['good', 'sealed', { unsignedSince: ago(9) }],
   ['warn', 'behind', { verified: { leaves: 10, altered: 0, missing: 0, since: ago(90), last: ago(61) } }],
   ['good', 'sealed', { verified: { leaves: 10, altered: 0, missing: 0, since: ago(90), last: ago(59) } }],

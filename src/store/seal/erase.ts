@@ -58,7 +58,7 @@ const isOfClient = (mac: RawBuilder<unknown>, source: RawBuilder<unknown>, befor
 
 /**
  * Finds clients whose data the cloud of a source says to have deleted, and of whom there are events of that source and of
- * before. An address that is an access point's is no client's.
+ * before. An address that is an access point's of that source is no client's.
  */
 export async function suggestErasures(db: Db): Promise<readonly SuggestedErasure[]> {
   const ofClient = sql.join(
@@ -71,7 +71,8 @@ export async function suggestErasures(db: Db): Promise<readonly SuggestedErasure
   const isAccessPoint = sql.join(
     [...OF_CLIENTS.map((family) => TABLE_OF[family]), 'devices' as const].map(
       (table) => sql`exists (select from ${sql.table(table)} as one
-        where one.${sql.ref(table === 'devices' ? 'mac' : 'ap_mac')} = deleted.mac)`,
+        where one.${sql.ref(table === 'devices' ? 'mac' : 'ap_mac')} = deleted.mac
+          and one.source = deleted.source)`,
     ),
     sql` or `,
   );

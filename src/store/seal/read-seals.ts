@@ -71,7 +71,8 @@ export async function firstUnsignedAt(db: Db, signed: number): Promise<Date | un
     with next as (
       select coalesce(
         (select min(first_position + greatest(0, ${signed}::bigint - first_leaf)) from log_seals
-          where first_position is not null and first_leaf + leaves > ${signed}::bigint),
+          where first_position is not null and first_leaf + leaves > ${signed}::bigint
+            and first_leaf >= coalesce((select max(first_leaf) from log_seals where first_leaf <= ${signed}::bigint), 0)),
         (select next_position from log_seal_state)) as position)
     select event_ids[position - first + 1] as id, occurred_at[position - first + 1]::text as at
     from next join log_tiles on first = (select max(first) from log_tiles where first <= position)`;
