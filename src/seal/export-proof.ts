@@ -31,8 +31,8 @@ import { documentNote, signNote, type LogKey } from './signed-note.ts';
 import type { Trust } from './trust.ts';
 import { isDifference, type VerifyFinding } from './verify/finding.ts';
 import { verifyFolder } from './verify/verify-folder.ts';
-import { checkChunk, chunksOf, positionsOf, type Chunk } from './verify/verify-log.ts';
-import { readGoneReasons, type GoneReasons } from './verify/verify-rows.ts';
+import { checkChunk, chunksOf, partOf, positionsOf, type Chunk } from './verify/verify-log.ts';
+import { EVERYTHING, readGoneReasons, type GoneReasons } from './verify/verify-rows.ts';
 
 /** Rows of events that were received in this range. Neither end: everything that is sealed. */
 export type ProofRange = RowFilter;
@@ -132,11 +132,11 @@ async function chooseChunks(db: Db, { since, until }: ProofRange): Promise<reado
   return chosen.slice(chosen.findIndex(isEvent), chosen.findLastIndex(isEvent) + 1);
 }
 
-function cut({ leaf, count, of }: Chunk, { from, to }: Positions): readonly Chunk[] {
-  if (typeof of !== 'object') return count > 0 ? [{ leaf, count, of }] : [];
+function cut(chunk: Chunk, { from, to }: Positions): readonly Chunk[] {
+  const { count, of } = chunk;
+  if (typeof of !== 'object') return count > 0 ? [chunk] : [];
   const [start, end] = [Math.max(of.position, from), Math.min(of.position + count, to)];
-  if (start >= end) return [];
-  return [{ leaf: leaf + start - of.position, count: end - start, of: { ...of, position: start } }];
+  return start >= end ? [] : [partOf(chunk, start - of.position, end - start)];
 }
 
 function rangesOf(chunks: readonly Chunk[]): Manifest['leaves'] {
@@ -198,7 +198,7 @@ async function writeRows(
       });
       await file.write(lines.join(''));
       if (records.size < count) {
-        await absentFile.write(await explainAbsent(db, pieceOf(chunk, leaf, count), records, reasons));
+        await absentFile.write(await explainAbsent(db, partOf(chunk, done, count), records, reasons));
       }
       rows += records.size;
       absent += count - records.size;
@@ -207,14 +207,6 @@ async function writeRows(
   }
   return { file: await file.end(), absentFile: await absentFile.end(), rows, absent };
 }
-
-const pieceOf = ({ leaf: start, of }: Chunk, leaf: number, count: number): Chunk => ({
-  leaf,
-  count,
-  of: typeof of === 'object' ? { ...of, position: of.position + leaf - start } : of,
-});
-
-const EVERYTHING = { positions: { from: 0, to: Number.MAX_SAFE_INTEGER } };
 
 /** A line for each leaf without a row: the state and the reason that `verify` finds. */
 async function explainAbsent(

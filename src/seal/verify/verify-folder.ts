@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, existsSync } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { LRUCache } from 'lru-cache';
 import { isMissingFile, unlessMissing } from '../../lib/files/durable-file.ts';
 import { UsageError } from '../../lib/errors.ts';
-import { parseCheckpoints, type Checkpoint } from '../checkpoint.ts';
+import type { Checkpoint } from '../checkpoint.ts';
 import type { VerifyFinding } from './finding.ts';
 import { hashAt, leafHash, nodesOfTiles, rootAt, TILE_WIDTH, tileRoot } from '../merkle-tree.ts';
 import {
@@ -25,7 +25,7 @@ import {
   type Manifest,
 } from '../proof-folder.ts';
 import { documentNote, isNoteOf, isSignedBy, parseVerifier, type NoteVerifier } from '../signed-note.ts';
-import { timeOfAnswer } from '../time-stamp.ts';
+import { linesOf, notesOf, parsed, readStamp } from './read-folder.ts';
 
 type Report = (finding: VerifyFinding) => void;
 
@@ -229,27 +229,6 @@ const stampSizes = ({ files }: Manifest) =>
     return size === undefined ? [] : [Number(size)];
   });
 
-function parsed(note: string): Checkpoint | undefined {
-  try {
-    const [checkpoint, ...others] = parseCheckpoints(note);
-    return others.length === 0 ? checkpoint : undefined;
-  } catch (error) {
-    if (error instanceof TypeError) return undefined;
-    throw error;
-  }
-}
-
-async function readStamp(noteFile: string, answerFile: string): Promise<Checkpoint | undefined> {
-  try {
-    const note = await readFile(noteFile, 'utf8');
-    timeOfAnswer(await readFile(answerFile), note);
-    return parsed(note);
-  } catch (error) {
-    if (error instanceof TypeError || isMissingFile(error)) return undefined;
-    throw error;
-  }
-}
-
 /** Compares each full tile with the hash that the level above has of it. The others are part of the root. */
 async function checkTiles({ manifest, tile, report }: Folder, sizes: readonly number[]): Promise<void> {
   const { size, leaves } = manifest;
@@ -349,41 +328,4 @@ function entryOf(line: Buffer, leaf: number): Buffer | 'absent' | undefined {
   if (rest.equals(Buffer.from('- -'))) return 'absent';
   const salt = /^[\da-f]{32} $/.exec(rest.subarray(0, 33).toString('latin1'))?.[0];
   return salt === undefined ? undefined : Buffer.concat([Buffer.from(salt, 'hex'), rest.subarray(33)]);
-}
-
-const NEWLINE = 10;
-
-/**
- * The lines of a file as bytes: a row may contain any character that is not a line break of this kind. None if the file is
- * missing, which is found by itself.
- */
-async function* linesOf(file: string): AsyncGenerator<Buffer> {
-  if (!existsSync(file)) return;
-  let rest: Buffer[] = [];
-  const chunks: AsyncIterable<Uint8Array> = createReadStream(file);
-  for await (const chunk of chunks) {
-    let bytes = Buffer.from(chunk);
-    for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE)) {
-      yield Buffer.concat([...rest, bytes.subarray(0, end)]);
-      rest = [];
-      bytes = bytes.subarray(end + 1);
-    }
-    if (bytes.length > 0) rest.push(bytes);
-  }
-  if (rest.length > 0) yield Buffer.concat(rest);
-}
-
-/** The notes of a file: each has a text and signatures, with an empty line between, and another one before the next. */
-async function* notesOf(file: string): AsyncGenerator<string> {
-  let note = '';
-  for await (const bytes of linesOf(file)) {
-    const line = bytes.toString();
-    if (line === '' && note.includes('\n\n')) {
-      yield note;
-      note = '';
-    } else {
-      note += `${line}\n`;
-    }
-  }
-  if (note !== '') yield note;
 }

@@ -14,16 +14,14 @@ import {
   type VerifiedEvents,
 } from '../../store/seal/verifications.ts';
 import { isDifference, type VerifyFinding } from './finding.ts';
-import { checkChunk, type Chunk } from './verify-log.ts';
-import { readGoneReasons, type GoneReasons, type RowResult } from './verify-rows.ts';
+import { checkChunk, partOf, type Chunk } from './verify-log.ts';
+import { EVERYTHING, readGoneReasons, type GoneReasons, type RowResult } from './verify-rows.ts';
 
 /** 8,192 rows take about 100 ms of the server's processor: a fiftieth of a core. 10^7 rows take two hours, 10^8 a day. */
 const PACE: VerificationPace = { intervalSeconds: 4.5, restSeconds: 60 };
 
 /** More events than this that wait for their seal mean that storing needs the processor. */
 const BUSY_EVENTS = 4_000;
-
-const EVERYTHING = { positions: { from: 0, to: Number.MAX_SAFE_INTEGER } };
 
 /**
  * Compares the leaves that are next with their rows, as `verify` does, and keeps what was found. Resolves with that; undefined if
@@ -81,17 +79,13 @@ const SAMPLE = 512;
 /** What a sample shows beyond what was found. */
 async function checkSample(
   db: Db,
-  { leaf, count, of }: Chunk,
+  chunk: Chunk,
   reasons: GoneReasons,
   { findings }: RowResult,
 ): Promise<readonly VerifyFinding[]> {
-  if (typeof of !== 'object') return [];
-  const skipped = count <= SAMPLE ? 0 : randomInt(count - SAMPLE);
-  const sample = {
-    leaf: leaf + skipped,
-    count: Math.min(count, SAMPLE),
-    of: { ...of, position: of.position + skipped },
-  };
+  if (typeof chunk.of !== 'object') return [];
+  const count = Math.min(chunk.count, SAMPLE);
+  const sample = partOf(chunk, randomInt(chunk.count - count + 1), count);
   const checked = await checkChunk(db, sample, { ...EVERYTHING, isFull: true }, reasons);
   const known = new Set(findings.map(({ leaves }) => leaves?.[0]));
   return checked.findings.filter(({ leaves }) => !known.has(leaves?.[0]));

@@ -70,14 +70,14 @@ export async function verifyLog(
     onFinding(finding);
   };
   const tree = createTreeCheck(db, { size, lastSigned: Math.max(size, signed) }, options, report);
-  const late = { count: 0, earliest: null as Date | null };
+  let late: LateEvents = { count: 0, earliest: null };
   const choice = { ...options, positions: await positionsOf(db, options) };
   const reasons = await readGoneReasons(db);
   for await (const { chunk, rows } of ahead(chunksOf(readRuns(db), size, report), (chunk) =>
     checkChunk(db, chunk, choice, reasons),
   )) {
     counts.intact += rows.intact;
-    addLate(late, rows.late);
+    if (rows.late !== undefined) late = addLate(late, rows.late);
     for (const finding of rows.findings) report(finding);
     await tree.append(rows.leaves);
     onLeaves(chunk.leaf + chunk.count);
@@ -100,15 +100,10 @@ export async function verifyLog(
   };
 }
 
-function addLate(
-  sum: { count: number; earliest: Date | null },
-  { count, earliest }: LateEvents = NONE,
-): void {
-  sum.count += count;
-  if (earliest !== null && (sum.earliest === null || earliest < sum.earliest)) sum.earliest = earliest;
-}
-
-const NONE: LateEvents = { count: 0, earliest: null };
+const addLate = (one: LateEvents, other: LateEvents): LateEvents => ({
+  count: one.count + other.count,
+  earliest: [one.earliest, other.earliest].reduce((a, b) => (a !== null && (b === null || a < b) ? a : b)),
+});
 
 async function doubtsOf(
   db: Db,
@@ -224,11 +219,17 @@ export async function* chunksOf(
   yield* unknownUpTo(size);
 }
 
-function* pieces({ leaf, count, of }: Chunk): Generator<Chunk> {
-  const most = of === 'statements' ? STATEMENTS_CHUNK : CHUNK;
-  for (let done = 0; done < count; done += most) {
-    const part = typeof of === 'object' ? { ...of, position: of.position + done } : of;
-    yield { leaf: leaf + done, count: Math.min(most, count - done), of: part };
+/** So many leaves of a chunk, after the first `skipped`. */
+export const partOf = ({ leaf, of }: Chunk, skipped: number, count: number): Chunk => ({
+  leaf: leaf + skipped,
+  count,
+  of: typeof of === 'object' ? { ...of, position: of.position + skipped } : of,
+});
+
+function* pieces(chunk: Chunk): Generator<Chunk> {
+  const most = chunk.of === 'statements' ? STATEMENTS_CHUNK : CHUNK;
+  for (let done = 0; done < chunk.count; done += most) {
+    yield partOf(chunk, done, Math.min(most, chunk.count - done));
   }
 }
 

@@ -44,6 +44,9 @@ export interface RowChoice {
   readonly isFull?: boolean | undefined;
 }
 
+/** All of them. */
+export const EVERYTHING: RowChoice = { positions: { from: 0, to: Number.MAX_SAFE_INTEGER } };
+
 /** What explains that rows are gone. */
 export interface GoneReasons {
   readonly dropped: readonly DroppedEvents[];
