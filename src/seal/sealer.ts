@@ -10,7 +10,7 @@ import {
   type SealState,
   type TilePiece,
 } from '../store/seal/seal-log.ts';
-import { hashEvents, printAsSealed, SEALED_VERSION, type Positions } from '../store/seal/sealed-rows.ts';
+import { hashEvents, planByKeys, SEALED_VERSION, type Positions } from '../store/seal/sealed-rows.ts';
 import { takeDeliveries } from '../store/seal/sealed-deliveries.ts';
 import {
   addStatements,
@@ -174,7 +174,7 @@ function createHasher(db: Db) {
   function hash(positions: Positions): HashedStep {
     const salts = randomBytes((positions.to - positions.from) * SALT_BYTES);
     const hashes = db.transaction().execute(async (trx) => {
-      await printAsSealed(trx);
+      await planByKeys(trx);
       return (await hashEvents(trx, { ...positions, version: SEALED_VERSION }, salts)).hashes;
     });
     // A failure is reported when the step is sealed. It is hashed again then.
@@ -219,13 +219,13 @@ async function sealEvents(
 
 /** Seals rows that changed since. Returns whether there were some. */
 async function sealChanges(trx: Trx, { size }: SealState): Promise<boolean> {
-  await printAsSealed(trx);
+  await planByKeys(trx);
   return sealStatements(trx, size, await takeStatements(trx, STATEMENTS));
 }
 
 /** Seals deliveries that were counted since. Returns whether there were some. */
 async function sealDeliveries(trx: Trx, { size }: SealState): Promise<boolean> {
-  await printAsSealed(trx);
+  await planByKeys(trx);
   return sealStatements(trx, size, await takeDeliveries(trx, QUEUED_DELIVERIES));
 }
 

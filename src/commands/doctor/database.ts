@@ -1,7 +1,7 @@
 import { commandName } from '../../lib/text/command-name.ts';
 import type { Config } from '../../config/config.ts';
 import { weaknessesOfPostgres } from '../../queue/postgres-engine.ts';
-import { OLDEST_POSTGRES, openLimited, readServerFacts, type Db } from '../../store/server/database.ts';
+import { CREATE_AGAIN, OLDEST_POSTGRES, openLimited, readServerFacts, type Db } from '../../store/server/database.ts';
 import { readMigrationState } from '../../store/server/schema/migrate.ts';
 import { readPartitionState } from '../../store/partitions/partitions.ts';
 import { readConservation } from '../../store/counts/read-arrivals.ts';
@@ -27,7 +27,7 @@ export async function checkDatabase(access: DatabaseAccess): Promise<Finding> {
   if (opened === undefined) {
     return { ...warn('not created yet', `run ${commandName()} serve`), stops: true };
   }
-  const { majorVersion, version, isReadOnly, bytes } = await readServerFacts(opened.db);
+  const { majorVersion, version, isReadOnly, bytes, encoding, differing } = await readServerFacts(opened.db);
   const { serverUser } = opened;
   const server = `Postgres ${version}, ${formatBytes(bytes)}${serverUser === undefined ? '' : `, runs as ${serverUser}`}`;
   if (majorVersion < OLDEST_POSTGRES) {
@@ -35,6 +35,10 @@ export async function checkDatabase(access: DatabaseAccess): Promise<Finding> {
   }
   if (isReadOnly) {
     return { ...fail(`${server}: read-only, or a standby`, 'set DATABASE_URL to the primary'), stops: false };
+  }
+  if (encoding !== 'UTF8') return fail(`${server}: its encoding is ${encoding}`, CREATE_AGAIN);
+  if (differing.length > 0) {
+    return warn(`${server}: ${differing.join('; ')} in its sessions`, 'reset it for the role and the database');
   }
   const weaknesses = await weaknessesOfPostgres(opened.databaseUrl);
   return weaknesses.length === 0

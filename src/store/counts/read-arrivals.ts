@@ -114,8 +114,7 @@ async function sumAll(db: Db, scope: Scope): Promise<ArrivalSum[]> {
 /** The planner expects a part of all deliveries to be new, and prepares for them longer than the query takes. */
 async function readingConservation<T>(db: Db, read: (trx: Trx) => Promise<T>): Promise<T> {
   return db.transaction().execute(async (trx) => {
-    await run(trx)`
-      select set_config('jit', 'off', true), set_config('max_parallel_workers_per_gather', '0', true)`;
+    await run(trx)`select set_config('max_parallel_workers_per_gather', '0', true)`;
     return read(trx);
   });
 }

@@ -61,10 +61,7 @@ async function moveBetween(
   target: Client,
   observer: MoveObserver,
 ): Promise<readonly MovedTable[]> {
-  for (const client of [source, target]) {
-    client.on('error', () => undefined);
-    await client.query(SAME_TEXT);
-  }
+  for (const client of [source, target]) client.on('error', () => undefined);
   await source.query('begin isolation level repeatable read read only');
   const tables = await listTables(source);
   observer.onTotal(tables.reduce((sum, { estimate }) => sum + estimate, 0));
@@ -90,11 +87,6 @@ async function moveBetween(
     throw error;
   }
 }
-
-/** Both servers must write a value as the same text. */
-const SAME_TEXT = `select set_config(name, value, false) from (values
-  ('datestyle', 'ISO, MDY'), ('timezone', 'UTC'), ('intervalstyle', 'postgres'), ('extra_float_digits', '1'),
-  ('bytea_output', 'hex'), ('statement_timeout', '0'), ('idle_in_transaction_session_timeout', '0')) as s (name, value)`;
 
 interface Table {
   readonly name: string;

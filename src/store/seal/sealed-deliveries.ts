@@ -48,7 +48,7 @@ export interface DeliveryTile {
 /** Deliveries that are sealed together. */
 const DELIVERIES_OF_TILE = 256;
 
-/** Takes up to `limit` entries off the queue, and joins small ones to tiles. Call `printAsSealed` before. */
+/** Takes up to `limit` entries off the queue, and joins small ones to tiles. Call `planByKeys` before. */
 export async function takeDeliveries(trx: Trx, limit: number): Promise<readonly DeliveryTile[]> {
   return allRows<DeliveryTile>(trx)`
     with taken as materialized (
@@ -89,7 +89,7 @@ export interface DeliveryFilter extends RowFilter {
   readonly source?: string | undefined;
 }
 
-/** Compares deliveries with the hashes of their tiles. Call `printAsSealed` before. */
+/** Compares deliveries with the hashes of their tiles. Call `planByKeys` before. */
 export async function compareDeliveries(
   trx: Trx,
   records: readonly string[],

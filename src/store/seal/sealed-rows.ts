@@ -48,12 +48,10 @@ const sealedForm = (family: Family, version: number): RawBuilder<unknown> => {
   )})::text`;
 };
 
-/** Lets the rest of a transaction print values as the sealed form has them, and find rows by their keys. */
-export async function printAsSealed(trx: Trx): Promise<void> {
+/** Lets the rest of a transaction find rows by their keys. Values are printed as in every session (`SESSION`). */
+export async function planByKeys(trx: Trx): Promise<void> {
   await run(trx)`
-    select set_config('timezone', 'UTC', true), set_config('extra_float_digits', '1', true),
-      set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
-      set_config('jit', 'off', true)`;
+    select set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`;
 }
 
 /** Events of the log by position: from the first one up to, and without, the next one. */
@@ -136,7 +134,7 @@ export interface LateEvents {
 
 /**
  * Computes the leaf hashes of consecutive events, as SHA-256 over a zero byte, 16 bytes of salt and the sealed form. The
- * salts lie one after another; with a source, only its events are hashed. The rows do not leave the server. Call `printAsSealed` before.
+ * salts lie one after another; with a source, only its events are hashed. The rows do not leave the server. Call `planByKeys` before.
  */
 export async function hashEvents(trx: Trx, range: SealedEvents, salts: Buffer): Promise<EventHashes> {
   const rows = await sealedRows(trx, range);
@@ -174,7 +172,7 @@ export interface SealedEvent {
   readonly record: string | null;
 }
 
-/** Reads consecutive events of the log in their sealed form. Call `printAsSealed` before. */
+/** Reads consecutive events of the log in their sealed form. Call `planByKeys` before. */
 export async function readSealedEvents(trx: Trx, range: SealedEvents): Promise<readonly SealedEvent[]> {
   const rows = await sealedRows(trx, range);
   return allRows<SealedEvent>(trx)`
@@ -189,7 +187,7 @@ export async function readingSealed<T>(db: Db, work: (trx: Trx) => Promise<T>): 
     .transaction()
     .setAccessMode('read only')
     .execute(async (trx) => {
-      await printAsSealed(trx);
+      await planByKeys(trx);
       return work(trx);
     });
 }

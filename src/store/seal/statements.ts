@@ -74,7 +74,7 @@ export interface Statement extends KeyedState {
 
 /**
  * Takes up to `limit` rows off the queue of those that changed, and returns their states, unless they are sealed already.
- * Call `printAsSealed` before.
+ * Call `planByKeys` before.
  */
 export async function takeStatements(trx: Trx, limit: number): Promise<readonly Statement[]> {
   const rows = await allRows<{ kind: StatementKind; keys: string[] }>(trx)`
@@ -137,7 +137,7 @@ export interface StatedDifference {
 
 /**
  * Finds rows that differ from their last statements, without those whose new state is not sealed yet. Call
- * `printAsSealed` before.
+ * `planByKeys` before.
  */
 export async function findStatedDifferences(
   trx: Trx,

@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
 import { Kysely, PostgresAdapter, PostgresDialect, sql, type Transaction } from 'kysely';
-import { OutageError, describeError } from '../../lib/errors.ts';
-import { CONNECTION_LIFETIME_SECONDS, createPool, type PoolOptions } from './postgres.ts';
+import { OutageError, UsageError, describeError } from '../../lib/errors.ts';
+import { CONNECTION_LIFETIME_SECONDS, createPool, SESSION, type PoolOptions } from './postgres.ts';
 import type { Tables } from './schema/tables.ts';
 import type { Logger } from 'pino';
 import { closeLogged } from '../../lib/close-logged.ts';
@@ -167,8 +167,16 @@ export const OLDEST_POSTGRES = 14;
 
 /** Reads the version and the state of the server. */
 export async function readServerFacts(db: Db) {
-  const { rows } = await sql<{ number: string; version: string; readOnly: boolean; bytes: string }>`
+  const { rows } = await sql<{
+    number: string;
+    version: string;
+    readOnly: boolean;
+    bytes: string;
+    encoding: string;
+    differing: string[];
+  }>`
     select current_setting('server_version_num') as number, current_setting('server_version') as version,
+      current_setting('server_encoding') as encoding, ${differingSettings} as differing,
       pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' as "readOnly",
       pg_database_size(current_database()) as bytes`.execute(db);
   const [row] = rows;
@@ -181,8 +189,27 @@ export async function readServerFacts(db: Db) {
     isReadOnly: row.readOnly,
     /** Size of the database on the server's disk. */
     bytes: Number(row.bytes),
+    encoding: row.encoding,
+    /** Settings that sessions of the program do not have as it relies on, as `name is value`. */
+    differing: row.differing,
   };
 }
+
+/** Postgres has it from version 17 on, so that not every session can set it. It would end a backup, an export, a `verify`. */
+const RELIED_UPON = { ...SESSION, transaction_timeout: 0 };
+
+const differingSettings = sql`array(
+  select format('%s is %s', name, setting) from pg_settings
+    join json_each_text(${JSON.stringify(RELIED_UPON)}::json) as relied (name, value) using (name)
+    where lower(setting) <> lower(value) order by name)`;
+
+/** Throws a UsageError if texts of any language cannot be stored. */
+export async function refuseEncoding(db: Db): Promise<void> {
+  const { encoding } = await readServerFacts(db);
+  if (encoding !== 'UTF8') throw new UsageError(`The database has the encoding ${encoding}. ${CREATE_AGAIN}`);
+}
+
+export const CREATE_AGAIN = `Create it again: create database NAME encoding 'UTF8' template template0`;
 
 /** The server's clock, in epoch milliseconds. */
 export async function readServerTime(db: Db): Promise<number> {

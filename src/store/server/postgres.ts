@@ -14,6 +14,7 @@ export type PoolOptions = PoolConfig & {
   readonly connectionString: string;
   /** The largest number of connections. */
   readonly max: number;
+  /** Beside those that every session has (`SESSION`). */
   readonly settings?: TransactionSettings;
   /** There is no pooler in between: each connection gets the settings once, for all of its transactions. */
   readonly isDirect?: boolean;
@@ -26,12 +27,34 @@ export type PoolOptions = PoolConfig & {
 type TransactionSettings = Readonly<Record<string, string | number>>;
 
 /**
+ * What the statements of this program rely on, whatever the server, the database or the role is set to: how values are
+ * printed, what a name means, which rows count, and that work has no limits but its own. Without JIT: it compiles for
+ * up to 40 s what takes one second to run, and no time limit ends it meanwhile (Postgres 15 with its defaults, a chart
+ * over 3 million events).
+ */
+export const SESSION = {
+  datestyle: 'ISO, MDY',
+  timezone: 'UTC',
+  intervalstyle: 'postgres',
+  extra_float_digits: 1,
+  bytea_output: 'hex',
+  standard_conforming_strings: 'on',
+  search_path: 'public',
+  row_security: 'on',
+  default_transaction_isolation: 'read committed',
+  statement_timeout: 0,
+  lock_timeout: 0,
+  idle_in_transaction_session_timeout: 0,
+  jit: 'off',
+} as const satisfies TransactionSettings;
+
+/**
  * Creates a pool of connections to Postgres that survives broken connections: dead ones are noticed by keep-alive, and
  * `onError` receives the errors of connections that no query is using. Connections are opened when they are needed;
  * `end()` closes them.
  */
 export function createPool(
-  { settings, isDirect = false, connectionString: url, ...options }: PoolOptions,
+  { settings = {}, isDirect = false, connectionString: url, ...options }: PoolOptions,
   onError: (error: Error) => void,
 ): Pool {
   const { connectionString, isTlsOptional } = connectionOf(url);
@@ -39,7 +62,7 @@ export function createPool(
     connectionString,
     ...(isTlsOptional ? { Client: OptionalTlsClient } : {}),
     application_name: 'xiq-sink',
-    pipeline: settings !== undefined,
+    pipeline: true,
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
@@ -50,9 +73,8 @@ export function createPool(
   pool.on('connect', (client) => {
     client.on('error', onError);
     acceptCopyData(client);
-    if (settings === undefined) return;
     // The first query of the connection: if it fails, so do all others.
-    if (isDirect) client.query(assign('set', settings)).catch(onError);
+    if (isDirect) client.query(assign('set', { ...SESSION, ...settings })).catch(onError);
     else applySettings(client, settings);
   });
   return pool;
@@ -65,6 +87,10 @@ const assign = (how: 'set' | 'set local', settings: TransactionSettings) =>
 
 type RunQuery = (this: Client, text: string, values?: unknown[]) => Promise<QueryResult>;
 
+/** What Postgres refuses to run in a transaction, and so runs with the settings of the session. */
+const WITHOUT_TRANSACTION =
+  /^\s*(?:vacuum|alter system|(?:create|drop) (?:database|tablespace|(?:unique )?index concurrently))\b/i;
+
 type Callback = (error: unknown, result?: QueryResult) => void;
 
 /**
@@ -75,8 +101,12 @@ function applySettings(client: Client, settings: TransactionSettings): void {
   const original: { readonly query: RunQuery } = client;
   const send = original.query;
   const run = (text: string, values?: unknown[]) => send.call(client, text, values);
-  const assignments = assign('set local', settings);
-  const begin = (how: string) => run(`${how}; ${assignments}`);
+  const assignments = assign('set local', { ...SESSION, ...settings });
+  /** Where a transaction names no isolation, its own setting comes too late: the transaction has begun with it. */
+  const begin = (how: string) =>
+    run(
+      `${how}${/isolation level/i.test(how) ? '' : ` isolation level ${SESSION.default_transaction_isolation}`}; ${assignments}`,
+    );
 
   async function runAlone(text: string, values?: unknown[]): Promise<QueryResult> {
     // All three are sent before the first is answered.
@@ -92,7 +122,7 @@ function applySettings(client: Client, settings: TransactionSettings): void {
     if (isCopyData(values)) return run(`${assignments}; ${text}`, values);
     // Before the first query the status is unknown.
     const isInTransaction = ['T', 'E'].includes(client.getTransactionStatus() ?? 'I');
-    if (isInTransaction) return run(text, values);
+    if (isInTransaction || WITHOUT_TRANSACTION.test(text)) return run(text, values);
     return /^(?:begin|start transaction)\b/i.test(text) ? begin(text) : runAlone(text, values);
   }
 
@@ -135,8 +165,8 @@ export function createClient(databaseUrl: string, options: ClientConfig = {}): C
 }
 
 /**
- * Runs work on a single connection of its own, and closes it. Throws when it cannot connect within 10 seconds. The settings
- * hold in each of its transactions.
+ * Runs work on a single connection of its own, and closes it. Throws when it cannot connect within 10 seconds. With
+ * settings, those hold in each of its transactions, past a pooler too.
  */
 export async function withClient<T>(
   databaseUrl: string,
@@ -147,8 +177,9 @@ export async function withClient<T>(
   // A connection that breaks between two queries would end the program; the next query fails by itself.
   client.on('error', () => undefined);
   await client.connect();
-  if (settings !== undefined) applySettings(client, settings);
   try {
+    if (settings === undefined) await client.query(assign('set', SESSION));
+    else applySettings(client, settings);
     return await work(client);
   } finally {
     await client.end();

@@ -3,7 +3,7 @@ import { Migrator } from 'kysely/migration';
 import { DatabaseError } from 'pg';
 import { OutageError, UsageError } from '../../../lib/errors.ts';
 import { isLockTimeout } from '../postgres.ts';
-import type { Db, Trx } from '../database.ts';
+import { refuseEncoding, type Db, type Trx } from '../database.ts';
 import { limitLockWait } from '../locks.ts';
 import { ADOPTION, adopt, isOfBefore } from './adopt.ts';
 import { declaredBy, loadMigrations, type Migrations } from './migrations.ts';
@@ -28,6 +28,7 @@ const MIGRATOR_WAIT_MS = 30_000;
 export async function migrateStore(db: Db, signal?: AbortSignal, migrations?: Migrations): Promise<string[]> {
   const known = migrations ?? (await loadMigrations());
   try {
+    await refuseEncoding(db);
     await checkReader(db);
     await createLockTable(db);
     return await asOwner(db, (trx) =>
@@ -39,13 +40,25 @@ export async function migrateStore(db: Db, signal?: AbortSignal, migrations?: Mi
       }),
     );
   } catch (error) {
-    if (!isBlocked(error)) throw error;
-    throw new OutageError(await describeBlocked(db), { cause: error });
+    if (isBlocked(error)) throw new OutageError(await describeBlocked(db), { cause: error });
+    throw mayNotCreate(error) ? await missingGrant(db, error) : error;
   }
 }
 
 const isBlocked = (error: unknown) =>
   isLockTimeout(error) || (error instanceof Error && isLockTimeout(error.cause));
+
+/** SQLSTATE insufficient_privilege, on the schema: from Postgres 15 on, not every role may create tables in it. */
+const mayNotCreate = (error: unknown) =>
+  error instanceof DatabaseError && error.code === '42501' && /\bschema public\b/.test(error.message);
+
+async function missingGrant(db: Db, cause: unknown): Promise<UsageError> {
+  const { rows } = await sql<{ name: string }>`select quote_ident(current_user) as name`.execute(db);
+  const grant = `grant create on schema public to ${rows[0]?.name ?? 'THE ROLE OF DATABASE_URL'}`;
+  return new UsageError(`The tables cannot be created. Let an administrator of the database run: ${grant}`, {
+    cause,
+  });
+}
 
 async function applyMigrations(trx: Trx, known: Migrations): Promise<string[]> {
   await limitLockWait(trx, MIGRATOR_WAIT_MS);
