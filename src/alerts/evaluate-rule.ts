@@ -5,7 +5,13 @@ import type { StoredEvent } from '../events/stored-event.ts';
 import type { AlertRule } from './alert-rule.ts';
 
 /** An event that an alert was raised for. */
-const causeSchema = z.strictObject({ at: z.number(), id: z.string(), value: z.string().optional() });
+const causeSchema = z.strictObject({
+  /** The time that counts, and if it is not that of the event, its own. */
+  at: z.number(),
+  occurred: z.number().optional(),
+  id: z.string(),
+  value: z.string().optional(),
+});
 
 type Cause = z.output<typeof causeSchema>;
 
@@ -28,6 +34,9 @@ export type Alert = Omit<NewAlert, 'destinations'>;
 
 /** Evaluates a rule over events in the order of the log. */
 export type RuleEvaluator = ReturnType<typeof createEvaluator>;
+
+/** The clock of a sender may be so far ahead. An event of a later time counts at the time of its receipt. */
+const MOST_AHEAD_MS = 300_000;
 
 /** Of the events that caused an alert, so many are named. */
 const MOST_CAUSES = 100;
@@ -70,23 +79,25 @@ export function createEvaluator(
     if (values.includes(null)) return false;
     const value = JSON.stringify(values);
     const seen = (state.seen ??= {});
-    state.since = Math.min(state.since ?? at, at);
+    const since = Math.min(state.since ?? at, at);
+    // What is older than all that the group remembers does not say since when it is known.
+    if (lastOf(state) - at <= 2 * longest) state.since = since;
     const last = seen[value];
     seen[value] = Math.max(last ?? at, at);
     forgetValues(seen);
-    const isKnown = at - state.since >= rule.first_seen.learning;
+    const isKnown = at - since >= rule.first_seen.learning;
     return isKnown && (last === undefined || at - last > rule.first_seen.within);
   }
 
   /** The causes of an alert if this event completes one. Keeps what later ones may need. */
-  function complete(state: GroupState, cause: Cause): readonly Cause[] | undefined {
+  function complete(state: GroupState, cause: Cause, received: number): readonly Cause[] | undefined {
     if (within === 0) return [cause];
     if (goesOn(state, cause)) return undefined;
     state.causes = insert(state.causes, cause);
     const found =
       rule.apart === undefined ? countWithin(state.causes, cause) : findApart(state.causes, cause);
     if (found === undefined) {
-      state.causes = prune(state.causes, newest - 2 * within);
+      state.causes = prune(state.causes, Math.min(state.causes.at(-1)?.at ?? 0, received) - 2 * within);
       return undefined;
     }
     state.causes = [];
@@ -158,7 +169,11 @@ export function createEvaluator(
   }
 
   return {
-    evaluate(event: StoredEvent): Alert | undefined {
+    evaluate(stored: StoredEvent): Alert | undefined {
+      const [occurred, received] = [Date.parse(stored.occurredAt), Date.parse(stored.receivedAt)];
+      const isAhead = occurred - received > MOST_AHEAD_MS;
+      const at = isAhead ? received : occurred;
+      const event = isAhead ? { ...stored, occurredAt: stored.receivedAt } : stored;
       if (!matches(event)) return undefined;
       // What happens in usual hours raises no alert, but a group's values are learned from it.
       const canRaise = !isUsual(event);
@@ -167,12 +182,16 @@ export function createEvaluator(
       if (values.includes(null)) return undefined;
       const value = readValue(event);
       if (value === null) return undefined;
-      const at = Date.parse(event.occurredAt);
-      newest = Math.max(newest, at);
+      newest = Math.max(newest, Math.min(at, received));
       const group = JSON.stringify([event.source, ...values]);
       const state = stateOf(group, at);
-      const cause = { at, id: event.eventId, ...(value !== undefined && { value }) };
-      const causes = isFirst(state, event, at) && canRaise ? complete(state, cause) : undefined;
+      const cause = {
+        at,
+        ...(isAhead && { occurred }),
+        id: event.eventId,
+        ...(value !== undefined && { value }),
+      };
+      const causes = isFirst(state, event, at) && canRaise ? complete(state, cause, received) : undefined;
       if (remembers) {
         groups.set(group, state);
         changed.add(group);
@@ -244,7 +263,9 @@ function toAlert(
     count: distinct === undefined ? causes.length : new Set(causes.map(({ value }) => value)).size,
     firstAt: iso(first),
     lastAt: iso(last),
-    causes: causes.slice(-MOST_CAUSES).map(({ at, id }) => ({ eventId: id, occurredAt: iso(at) })),
+    causes: causes
+      .slice(-MOST_CAUSES)
+      .map(({ at, occurred = at, id }) => ({ eventId: id, occurredAt: iso(occurred) })),
   };
 }
 

@@ -6,7 +6,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/config.ts';
 import { startGdprErasures } from '../../src/erasure/erase-person.ts';
 import { BatchStore } from '../../src/handlers/store-batch.ts';
-import { suggestErasures } from '../../src/store/seal/erase.ts';
+import { findClientEvents, suggestErasures } from '../../src/store/seal/erase.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
 import { useDatabase } from '../support/use-database.ts';
@@ -101,4 +101,20 @@ it('what comes late is refused only if it is of that source, of before, and of t
     'victim AUDIT_LOG_ALL 1',
     'victim LOCATION_CLIENT_CENTRIC 4',
   ]);
+});
+
+it('a record of the future reaches no further than its receipt', async () => {
+  const [mac, receivedAt, timeStamp] = ['02:00:00:00:00:07', AT + 50, Date.UTC(2090, 0)];
+  const ahead = { category: 'DELETE', status: 'COMPLETED', admin: 'dpo', timeStamp, logId: 9, mac };
+  const add = (...[type, records, more]: Parameters<typeof queuedDelivery>) =>
+    new BatchStore(test.service, pino({ level: 'silent' }), new AbortController().signal).add({
+      deliveries: [queuedDelivery(type, records, { source: 'ahead', ...more })],
+    });
+  await add('LOCATION_CLIENT_CENTRIC', [seen(mac, AT), seen(mac, timeStamp)], { receivedAt: AT + 9 });
+  await add('GDPR_LOG_ALL', [ahead], { receivedAt });
+  await add('LOCATION_CLIENT_CENTRIC', [seen(mac, AT + 60), seen(mac, timeStamp + 1)]);
+  const ofAhead = (await suggestErasures(test.service)).filter(({ source }) => source === 'ahead');
+  expect(ofAhead).toEqual([{ mac, source: 'ahead', events: 2, deletedAt: new Date(receivedAt) }]);
+  const found = await findClientEvents(test.service, mac, 'ahead', new Date(receivedAt));
+  expect(found).toHaveLength(2);
 });

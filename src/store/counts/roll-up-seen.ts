@@ -1,5 +1,5 @@
 import { sql, type RawBuilder } from 'kysely';
-import { FAMILY_OF, MESSAGE_TYPES } from '../../events/domain.ts';
+import { typesOfFamily } from '../../events/domain.ts';
 import { TABLE_OF } from '../../events/message-types.ts';
 import type { Db, Trx } from '../server/database.ts';
 import { TILE_ENTRIES } from '../log/extend-log.ts';
@@ -98,16 +98,18 @@ const DAY_COUNTS = sql.join(COUNTED.map((name) => sql.ref(name)));
 const rowsOfEntries = (family: SeenFamily): RawBuilder<unknown> => sql`(
   select row.* from entry
     cross join ${rowByKey(TABLE_OF[family], sql`occurred_at = entry.at and event_id = entry.id and ${NOT_SUPERSEDED}`)} as row
-  where entry.message_type in (${sql.join(MESSAGE_TYPES.filter((type) => FAMILY_OF[type] === family).map((type) => sql.lit(type)))}))`;
+  where entry.message_type in (${typesIn(family)}))`;
+
+const typesIn = (family: SeenFamily) => sql.join(typesOfFamily(family).map((type) => sql.lit(type)));
 
 /** The counts of the events of each family by person or device and day, as the common table expression `counted`. */
 const counts = (rowsOf: (family: SeenFamily) => RawBuilder<unknown>): RawBuilder<unknown> => sql`
   counted as materialized (
-    select kind, key, source, (occurred_at at time zone 'UTC')::date as day, count(*) as events,
+    select kind, key, source, (seen_at at time zone 'UTC')::date as day, count(*) as events,
       count(*) filter (where is_login) as logins, count(*) filter (where is_change) as changes,
-      count(*) filter (where is_key) as keys, max(occurred_at) as last_seen,
-      (array_agg(name order by occurred_at desc) filter (where name is not null))[1] as name,
-      ${sql.join(SEEN_FAMILIES.map((family) => sql`max(occurred_at) filter (where family = ${sql.lit(family)}) as ${sql.ref(`${family}_at`)}`))}
+      count(*) filter (where is_key) as keys, max(seen_at) as last_seen,
+      (array_agg(name order by seen_at desc) filter (where name is not null))[1] as name,
+      ${sql.join(SEEN_FAMILIES.map((family) => sql`max(seen_at) filter (where family = ${sql.lit(family)}) as ${sql.ref(`${family}_at`)}`))}
     from (${sql.join(
       SEEN_FAMILIES.map((family) => appearancesIn(family, rowsOf(family))),
       sql` union all `,
@@ -196,8 +198,10 @@ export async function pruneSeen(db: Db, now: Date): Promise<void> {
       const others = sql.join(
         SEEN_FAMILIES.filter((one) => one !== family).map((one) => sql.ref(`${one}_at`)),
       );
-      const isDropped = sql`${at} < coalesce(
-        (select min(occurred_at) from ${sql.table(TABLE_OF[family])}), 'infinity')`;
+      // By the months that are gone, not by the oldest event: its time is what a sender wrote.
+      const isDropped = sql`${at} < (
+        select max(ended_at) from gaps where reason = 'retention' and ended_at <= recorded_at
+          and message_type in (${typesIn(family)}))`;
       await run(trx)`delete from seen where ${isDropped} and coalesce(${others}) is null`;
       await run(trx)`update seen set ${at} = null where ${isDropped}`;
     }

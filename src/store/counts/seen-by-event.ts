@@ -61,7 +61,10 @@ const APPEARANCES: Readonly<Record<SeenFamily, readonly Appearance[]>> = {
   ],
 };
 
-/** The people and devices that rows of a family's table name: one row for each in each event. */
+/**
+ * The people and devices that rows of a family's table name: one row for each in each event. The event may claim to be of
+ * the future, but they were seen when it was received at the latest.
+ */
 export function appearancesIn(family: SeenFamily, rows: RawBuilder<unknown>): RawBuilder<unknown> {
   const parts = APPEARANCES[family].map(({ kind, key, name, types, counts = {} }) => {
     const isOne = (kinds: readonly RecordKind[] = []) =>
@@ -74,7 +77,7 @@ export function appearancesIn(family: SeenFamily, rows: RawBuilder<unknown>): Ra
         ${isOne(counts.logins)}, ${isOne(counts.changes)}, ${isOne(counts.keys)})`;
   });
   return sql`
-    select ${sql.lit(family)} as family, one.kind, one.key, one.name, source, occurred_at, is_login, is_change, is_key
+    select ${sql.lit(family)} as family, one.kind, one.key, one.name, source, least(occurred_at, received_at) as seen_at, is_login, is_change, is_key
     from ${rows} as event cross join lateral (values ${sql.join(parts)})
       as one (kind, key, name, is_named, is_login, is_change, is_key)
     where is_named`;
@@ -94,9 +97,13 @@ export function latestOf(
   const isKey = found.key.endsWith('::text')
     ? sql`${sql.raw(found.key.replace('::text', ''))} = seen.key::macaddr`
     : sql`${sql.raw(found.key)} = seen.key`;
-  return sql`(
-    select occurred_at from ${sql.table(TABLE_OF[family])} as event
+  const rows = sql`
+    select occurred_at, received_at from ${sql.table(TABLE_OF[family])} as event
     where ${isKey} and event.source = seen.source
-      and message_type in (${sql.join(found.types.map((type) => sql.lit(type)))}) and ${isStanding}
-    order by occurred_at desc limit 1)`;
+      and message_type in (${sql.join(found.types.map((type) => sql.lit(type)))}) and ${isStanding}`;
+  // An index has the latest of the past. Only events of the future are compared one by one.
+  return sql`(
+    select max(least(occurred_at, received_at)) from (
+      (${rows} and occurred_at <= now() order by occurred_at desc limit 1)
+      union all ${rows} and occurred_at > now()) as latest)`;
 }

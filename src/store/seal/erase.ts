@@ -53,8 +53,11 @@ export interface SuggestedErasure {
 /** The tables that name clients. A record of the deletion itself stays. */
 const OF_CLIENTS = FAMILIES.filter((family) => family === 'location' || family === 'log');
 
+/** An event was known when it was received at the latest, whatever time it claims. */
+const KNOWN_AT = sql`least(occurred_at, received_at)`;
+
 const isOfClient = (mac: RawBuilder<unknown>, source: RawBuilder<unknown>, before: RawBuilder<unknown>) =>
-  sql`client_mac = ${mac} and source = ${source} and occurred_at < ${before} and message_type <> 'GDPR_LOG_ALL'`;
+  sql`client_mac = ${mac} and source = ${source} and ${KNOWN_AT} < ${before} and message_type <> 'GDPR_LOG_ALL'`;
 
 /**
  * Finds clients whose data the cloud of a source says to have deleted, and of whom there are events of that source and of
@@ -80,7 +83,7 @@ export async function suggestErasures(db: Db): Promise<readonly SuggestedErasure
     select * from (
       select mac::text, source, (${ofClient})::float8 as events, at as "deletedAt"
       from (
-        select client_mac as mac, source, max(occurred_at) as at from log_entries
+        select client_mac as mac, source, max(${KNOWN_AT}) as at from log_entries
         where message_type = 'GDPR_LOG_ALL' and client_mac is not null
           and ${kindOfRow('log')} = 'gdprDeletion' and ${outcomeOfRow('log')} = 'success' group by 1, 2
       ) as deleted where not (${isAccessPoint})
