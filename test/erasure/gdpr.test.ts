@@ -44,10 +44,10 @@ beforeAll(async () => {
 
 const seen = (clientMac: string, timestamp: number) => ({ clientMac, apMac: ACCESS_POINT, timestamp });
 
-const store = (source: string, ...[messageType, records]: Parameters<typeof queuedDelivery>) =>
+const store = (source: string, ...[messageType, records, more]: Parameters<typeof queuedDelivery>) =>
   new BatchStore(test.service, pino({ level: 'silent' }), new AbortController().signal, {
     erasureKeyFile: path.join(log.directory, 'erasure-key'),
-  }).add({ deliveries: [queuedDelivery(messageType, records, { source })] });
+  }).add({ deliveries: [queuedDelivery(messageType, records, { source, ...more })] });
 
 async function stored(): Promise<readonly string[]> {
   const { rows } = await sql<{ what: string }>`
@@ -106,13 +106,11 @@ it('what comes late is refused only if it is of that source, of before, and of t
 it('a record of the future reaches no further than its receipt', async () => {
   const [mac, receivedAt, timeStamp] = ['02:00:00:00:00:07', AT + 50, Date.UTC(2090, 0)];
   const ahead = { category: 'DELETE', status: 'COMPLETED', admin: 'dpo', timeStamp, logId: 9, mac };
-  const add = (...[type, records, more]: Parameters<typeof queuedDelivery>) =>
-    new BatchStore(test.service, pino({ level: 'silent' }), new AbortController().signal).add({
-      deliveries: [queuedDelivery(type, records, { source: 'ahead', ...more })],
-    });
-  await add('LOCATION_CLIENT_CENTRIC', [seen(mac, AT), seen(mac, timeStamp)], { receivedAt: AT + 9 });
-  await add('GDPR_LOG_ALL', [ahead], { receivedAt });
-  await add('LOCATION_CLIENT_CENTRIC', [seen(mac, AT + 60), seen(mac, timeStamp + 1)]);
+  await store('ahead', 'LOCATION_CLIENT_CENTRIC', [seen(mac, AT), seen(mac, timeStamp)], {
+    receivedAt: AT + 9,
+  });
+  await store('ahead', 'GDPR_LOG_ALL', [ahead], { receivedAt });
+  await store('ahead', 'LOCATION_CLIENT_CENTRIC', [seen(mac, AT + 60), seen(mac, timeStamp + 1)]);
   const ofAhead = (await suggestErasures(test.service)).filter(({ source }) => source === 'ahead');
   expect(ofAhead).toEqual([{ mac, source: 'ahead', events: 2, deletedAt: new Date(receivedAt) }]);
   const found = await findClientEvents(test.service, mac, 'ahead', new Date(receivedAt));
