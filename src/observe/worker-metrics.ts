@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
 import type { StateCount } from '../store/reconcile/coverage.ts';
+import type { EventsAhead } from '../store/events/events-ahead.ts';
 import type { DroppedContent } from '../store/quarantine/limit-quarantine.ts';
 import { metersOf } from './metrics.ts';
 import type { TypeSilence } from './silence/silence.ts';
@@ -115,6 +116,23 @@ export function registerCoverageMetrics(
         .map(({ quarters, ...labels }) => [{ ...labels }, quarters] as const),
     ...LABELS,
     'state',
+  );
+}
+
+/** Registers the events whose time has not come. `read` resolves with undefined if the database does not answer. */
+export function registerAheadMetrics(
+  registry: Registry,
+  sourceLabel: (source: string) => string,
+  read: () => Promise<readonly EventsAhead[] | undefined>,
+): void {
+  metersOf(registry).gauge(
+    'events_ahead',
+    'Stored events whose time lies more than 5 minutes in the future, at most 10,000 of each family',
+    async () =>
+      ((await read()) ?? [])
+        .filter(({ source }) => sourceLabel(source) === source)
+        .map(({ source, messageType, events }) => [{ source, message_type: messageType }, events] as const),
+    ...LABELS,
   );
 }
 

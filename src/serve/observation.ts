@@ -22,10 +22,12 @@ import {
   createQuarantineMetrics,
   createStoringMetrics,
   createSubscriptionMetrics,
+  registerAheadMetrics,
   registerArrivalMetrics,
   registerCoverageMetrics,
 } from '../observe/worker-metrics.ts';
 import type { FairQueue } from '../queue/fair-queue.ts';
+import { countAhead } from '../store/events/events-ahead.ts';
 import { countRecentCoverage } from '../store/reconcile/coverage.ts';
 import { type Db, openLimited } from '../store/server/database.ts';
 import type { DroppedContent } from '../store/quarantine/limit-quarantine.ts';
@@ -149,6 +151,11 @@ function observeParts(
       registry,
       sourceLabel,
       cached(() => countRecentCoverage(db), COVERAGE_CACHE),
+    );
+    registerAheadMetrics(
+      registry,
+      sourceLabel,
+      cached(() => countAhead(db), COVERAGE_CACHE),
     );
   }
   const forwardObserver: ForwardObserver = {

@@ -88,6 +88,41 @@ describe('a rule', () => {
     expect(run(burst, [login(0), login(8), login(18), login(4)])).toHaveLength(1);
   });
 
+  it('counts what claims to be of the future or of 1970 without harm to what comes then, of any source', () => {
+    const burst = rule({ count: 3, within: '1m', group_by: ['user_name'] });
+    const first = rule({
+      group_by: ['user_name'],
+      first_seen: { of: ['client_mac'], within: '1h', learning: '30m' },
+    });
+    const from = (source: string, minute: number, columns = {}): StoredEvent => {
+      const event = login(minute, columns);
+      return { ...event, source, receivedAt: event.occurredAt };
+    };
+    const hostile = (minute: number, occurredAt: string): StoredEvent => ({
+      ...from('a', minute),
+      occurredAt,
+    });
+    for (const time of ['2090-01-01T00:00:00.000Z', '1970-01-01T00:00:00.000Z', '0001-01-01T00:00:00.000Z']) {
+      const attacked = (of: AlertRule, events: readonly StoredEvent[]) =>
+        run(
+          of,
+          events.flatMap((event, n) => [event, hostile(n / 10 + 0.01, time)].slice(0, n === 1 ? 2 : 1)),
+        );
+      const logins = ['a', 'b'].flatMap((source) => [0, 0.1, 0.2, 0.3].map((minute) => from(source, minute)));
+      const raised = attacked(burst, logins);
+      expect(raised.map(({ source }) => source)).toEqual(['a', 'b']);
+      const own = raised[0]?.causes.map(({ occurredAt }) => occurredAt);
+      expect(own?.includes(time)).toBe(time.startsWith('2090'));
+      expect(raised[0]?.lastAt.slice(0, 10)).toBe('2026-03-02');
+      // A group is not known since then, and the next new value is found.
+      const macs = ['1', '1', '2', '1', '3'].map((mac, n) => from('a', n * 9, { client_mac: mac }));
+      expect(attacked(first, macs).map(({ lastAt }) => lastAt)).toEqual(
+        run(first, macs).map(({ lastAt }) => lastAt),
+      );
+      expect(run(first, macs)).toHaveLength(1);
+    }
+  });
+
   it('keeps the sources apart, and leaves out events without a value of the group', () => {
     const burst = rule({ count: 2, within: '10m', group_by: ['user_name'] });
     const other = login(1, {}, { source: 'other' });

@@ -8,6 +8,7 @@ import { checkSchema, checkSeal, type DatabaseAccess } from './database.ts';
 import {
   checkConservation,
   checkDatabase,
+  checkEventTimes,
   checkLocks,
   checkMigrations,
   checkPartitions,
@@ -76,6 +77,7 @@ export function checksOf(config: ServiceConfig, access: DatabaseAccess, isFull: 
     { name: 'schema', needs: ['migrations'], run: () => checkSchema(access) },
     { name: 'seal', needs: ['migrations'], run: () => checkSeal(access, config) },
     { name: 'partitions', needs: ['migrations'], run: () => checkPartitions(access, config) },
+    { name: 'event times', needs: ['migrations'], run: () => checkEventTimes(access) },
     { name: 'locks', needs: ['migrations'], run: () => checkLocks(access, config) },
     { name: 'retention', needs: ['migrations'], run: () => checkRetention(access, config) },
     ...destinationChecks(config.destinations, access),

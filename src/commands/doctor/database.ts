@@ -4,6 +4,7 @@ import { weaknessesOfPostgres } from '../../queue/postgres-engine.ts';
 import { CREATE_AGAIN, OLDEST_POSTGRES, openLimited, readServerFacts, type Db } from '../../store/server/database.ts';
 import { readMigrationState } from '../../store/server/schema/migrate.ts';
 import { readPartitionState } from '../../store/partitions/partitions.ts';
+import { countAhead } from '../../store/events/events-ahead.ts';
 import { readConservation } from '../../store/counts/read-arrivals.ts';
 import { allPartitions, changedPartitions, recount } from '../../store/deliveries/recount-deliveries.ts';
 import { compareSchema } from '../../store/server/schema/compare-schema.ts';
@@ -160,6 +161,19 @@ export async function checkLocks(access: DatabaseAccess, config: Config): Promis
   return waits.length === 0
     ? ok('no long waits')
     : warn(waits.join('; '), 'end that transaction, or the session: select pg_terminate_backend(PID)');
+}
+
+/** Checks that no event claims a time that has not come. */
+export async function checkEventTimes(access: DatabaseAccess): Promise<Finding> {
+  const ahead = await countAhead(access.opened().db);
+  if (ahead.length === 0) return ok('none in the future');
+  const counts = ahead.map(
+    ({ source, messageType, events }) => `${countOf(events, 'event')} of ${messageType} from ${source}`,
+  );
+  return warn(
+    `in the future: ${counts.join(', ')}`,
+    `correct the clock of what sends them; ${commandName()} events search --since ${new Date().toISOString()} lists them`,
+  );
 }
 
 /** Checks that no partition is older than the retention allows. */

@@ -215,7 +215,11 @@ function explain(
   if (erasure !== undefined) return { ...explainErasure(erasure), ...event };
   const month = dropped.find(
     (one) =>
-      one.messageType === messageType && occurredAt !== null && one.from <= occurredAt && occurredAt < one.to,
+      one.messageType === messageType &&
+      position < one.before &&
+      occurredAt !== null &&
+      one.from <= occurredAt &&
+      occurredAt < one.to,
   );
   if (month === undefined) return { state: 'MISSING', detail: 'the row is gone', ...event };
   const reason = `retention dropped the month: gap ${month.record}`;

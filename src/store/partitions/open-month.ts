@@ -1,7 +1,14 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Db } from '../server/database.ts';
 import { whileAlone } from '../server/locks.ts';
-import { attach, createTableLike, lockAtOnce, makeChange, valuesOf } from './partition-changes.ts';
+import {
+  attach,
+  createTableLike,
+  lockAtOnce,
+  makeChange,
+  timeLiteral,
+  valuesOf,
+} from './partition-changes.ts';
 import type { BlockedChange, Change } from './partition-changes.ts';
 import { addMonths, defaultOf, partitionName, WAITING_CONSTRAINT } from './partitioned-tables.ts';
 import type { PartitionedTable } from './partitioned-tables.ts';
@@ -22,8 +29,8 @@ export async function openMonth(
 ): Promise<readonly BlockedChange[]> {
   const partition = partitionName(table, month);
   const change: Change = { action: 'create', table: table.name, partition };
-  const from = sql.lit(month.toISOString());
-  const to = sql.lit(addMonths(month, 1).toISOString());
+  const from = timeLiteral(month);
+  const to = timeLiteral(addMonths(month, 1));
   const time = sql.id(table.time);
   const inMonth = sql`${time} >= ${from} and ${time} < ${to}`;
   const values = valuesOf(month);

@@ -93,9 +93,12 @@ export async function createTableLike(
   if (key !== undefined) await run(trx)`alter table ${sql.id(name)} add primary key (${sql.id(key)})`;
 }
 
+/** A time as Postgres reads it: JavaScript prints the end of the year 9999 with a sign. */
+export const timeLiteral = (time: Date) => sql.lit(time.toISOString().replace(/^\+0/, ''));
+
 /** The values of the rows of a month, for `attach`. */
 export const valuesOf = (month: Date) =>
-  sql`for values from (${sql.lit(month.toISOString())}) to (${sql.lit(addMonths(month, 1).toISOString())})`;
+  sql`for values from (${timeLiteral(month)}) to (${timeLiteral(addMonths(month, 1))})`;
 
 /** Guards a table and makes it a partition. Attached last: readers and writers of the default partition wait from then on. */
 export async function attach(

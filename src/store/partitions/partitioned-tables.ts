@@ -46,7 +46,11 @@ export const monthsAround = (now: Date) =>
 
 /** The first instant, in UTC, of the month that lies so many months after the date's. */
 export function addMonths(date: Date, months: number): Date {
-  return new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months, 1));
+  // Date.UTC takes the years up to 99 for those of the last century.
+  const first = new Date(date);
+  first.setUTCFullYear(date.getUTCFullYear(), date.getUTCMonth() + months, 1);
+  first.setUTCHours(0, 0, 0, 0);
+  return first;
 }
 
 /** A month as it ends the names of partitions; these sort by time. */
@@ -80,6 +84,47 @@ export async function listPartitions(db: Db, table: PartitionedTable): Promise<s
 export async function isPartition(db: Db, name: string): Promise<boolean> {
   const rows = await allRows(db)`select from pg_inherits where inhrelid = to_regclass(${name})`;
   return rows.length > 0;
+}
+
+/** A month that begins so much later is what a sender claims, not one that comes. */
+const YEARS_AHEAD = 1;
+
+const farMonth = (now: Date) => addMonths(now, 12 * YEARS_AHEAD);
+
+/** Each month that opens copies the default partition: more wait for the next round. */
+const OPENED_AT_ONCE = 12;
+
+/**
+ * The months of rows in the default partition that retention drops: past ones like any other, and those that are years
+ * ahead by when their last row was received.
+ */
+export async function expiredInDefault(
+  db: Db,
+  table: PartitionedTable,
+  now: Date,
+  oldest: Date | undefined,
+): Promise<readonly Date[]> {
+  if (oldest === undefined || table.time === 'received_at') return [];
+  const rows = await allRows<{ month: Date }>(db)`
+    select date_trunc('month', occurred_at, 'UTC') as month from ${sql.id(defaultOf(table))}
+    where occurred_at < ${oldest} or occurred_at >= ${farMonth(now)}
+    group by 1 having max(least(occurred_at, received_at)) < ${oldest} order by 1 limit ${OPENED_AT_ONCE}`;
+  return rows.map(({ month }) => month);
+}
+
+/** Whether a partition of a month that is years ahead has rows, and none received since `oldest`. */
+export async function isLongReceived(
+  db: Db,
+  table: PartitionedTable,
+  partition: string,
+  now: Date,
+  oldest: Date | undefined,
+): Promise<boolean> {
+  if (oldest === undefined || table.time === 'received_at' || endsBefore(partition, farMonth(now)))
+    return false;
+  const { isOver } = await onlyRow<{ isOver: boolean }>(db)`
+    select coalesce(max(received_at) < ${oldest}, false) as "isOver" from ${sql.id(partition)}`;
+  return isOver;
 }
 
 /** Counting further would not change what to do. */

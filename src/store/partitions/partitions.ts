@@ -10,7 +10,9 @@ import {
   countDefault,
   defaultOf,
   endsBefore,
+  expiredInDefault,
   isCovered,
+  isLongReceived,
   isPartition,
   listPartitions,
   monthsAround,
@@ -45,7 +47,8 @@ interface PartitionBehind {
 
 /**
  * Creates the partitions of the months around `now`, drops those that have expired, and counts the rows of the default
- * partitions. Rows of a new month in the default partition move to the month's partition. A partition is kept until
+ * partitions. Rows of a new month in the default partition move to the month's partition, and so do those of a month that
+ * has expired, or that is years ahead and has no row received since `oldestKept`: it is dropped next. A partition is kept until
  * these destinations, unless they are paused, have passed all of its events. A change that does not get its locks at
  * once is reported as blocked: call again later.
  */
@@ -66,7 +69,10 @@ export async function maintainPartitions(
   for (const table of PARTITIONED) {
     const oldest = oldestKept(now, retentionMonths[table.keep]);
     await createMissing(db, table, now, oldest, report);
-    await dropExpired(db, table, oldest, destinations, report);
+    for (const month of await expiredInDefault(db, table, now, oldest)) {
+      report.blocked.push(...(await openMonth(db, table, month)));
+    }
+    await dropExpired(db, table, now, oldest, destinations, report);
     report.inDefault.push(...(await rowsInDefault(db, table)));
   }
   return report;
@@ -151,12 +157,13 @@ const DETACHED = '_detached';
 async function dropExpired(
   db: Db,
   table: PartitionedTable,
+  now: Date,
   oldest: Date | undefined,
   destinations: readonly string[],
   { dropped, held, missed, blocked }: PartitionReport,
 ): Promise<void> {
   for (const partition of await listPartitions(db, table)) {
-    if (!isExpired(partition, oldest)) continue;
+    if (!isExpired(partition, oldest) && !(await isLongReceived(db, table, partition, now, oldest))) continue;
     const isDeliveries = table.keep === 'deliveries';
     const behind = isDeliveries ? NOBODY : await behindOf(db, partition, destinations);
     held.push(...behind.holders);

@@ -2,6 +2,7 @@ import { sql, type NotNull } from 'kysely';
 import type { MessageType } from '../../events/domain.ts';
 import { tableOf } from '../../events/message-types.ts';
 import type { Db } from '../server/database.ts';
+import { positionSince } from '../log/read-log.ts';
 import type { StatementKind } from '../server/schema/seal-tables.ts';
 import { allRows, firstRow } from '../server/statement.ts';
 
@@ -30,6 +31,8 @@ export interface DroppedEvents extends DroppedMonth {
   readonly messageType: MessageType;
   /** Other events of the month are there, so that it was not dropped. */
   readonly isThere: boolean;
+  /** Later positions of the log are of events that came after a month of the future was dropped. */
+  readonly before: number;
 }
 
 /** An event may be delivered this long after it was received, so that it comes into a month that was dropped meanwhile. */
@@ -54,7 +57,8 @@ export async function readDroppedMonths(db: Db): Promise<readonly DroppedEvents[
         select from ${sql.table(tableOf(month.messageType))}
         where occurred_at >= ${month.from} and occurred_at < ${month.to}
           and received_at < ${recordedAt}::timestamptz - ${LATE} limit 1`;
-      return { ...month, isThere: rest !== undefined };
+      const before = month.to > recordedAt ? await positionSince(db, recordedAt) : Infinity;
+      return { ...month, isThere: rest !== undefined, before };
     }),
   );
 }

@@ -50,7 +50,8 @@ describe('partitions', () => {
     const now = new Date('2032-02-10T00:00:00Z');
     await maintainPartitions(test.db, now, {});
     const { dropped, created } = await maintainPartitions(test.db, now, { audit: 2 });
-    expect(dropped.filter((name) => name >= 'audit_events_2031')).toEqual([
+    // Of 2035, there is an event that was received long before.
+    expect(dropped.filter((name) => name >= 'audit_events_2031' && name < 'audit_events_2035')).toEqual([
       'audit_events_2031_10',
       'audit_events_2031_11',
     ]);
@@ -130,5 +131,29 @@ describe('partitions', () => {
     const { rows } = await sql`
       select count(*)::int as stored from audit_events where occurred_at >= '2050-01-01'`.execute(test.db);
     expect(rows).toEqual([{ stored }]);
+  });
+
+  it('are made of months outside of them only to be dropped by retention, those of the future by the time of receipt', async () => {
+    const now = new Date('2060-06-10T00:00:00Z');
+    const keep = { audit: 3 };
+    await maintainPartitions(test.db, new Date('2060-02-10T00:00:00Z'), {});
+    const times = ['0001-02-03', '1970-01-01', '2060-08-08', '2061-03-03', '2190-01-01', '9999-12-31'];
+    for (const time of times) await insertAudits(test.db, { occurredAt: time, receivedAt: '2060-02-01' });
+    await insertAudits(test.db, { occurredAt: '2199-01-01', receivedAt: '2060-02-01' });
+    await insertAudits(test.db, { occurredAt: '2199-01-02', receivedAt: '2060-06-01' });
+    const { dropped, blocked } = await maintainPartitions(test.db, now, keep);
+    expect(blocked).toEqual([]);
+    expect(dropped.filter((name) => !/_20\d\d_/.test(name))).toEqual([
+      'audit_events_0001_02',
+      'audit_events_1970_01',
+      'audit_events_2190_01',
+      'audit_events_9999_12',
+    ]);
+    const left = [...times, '2199-01-01', '2199-01-02'].map(partitionOf);
+    const kept = ['audit_events_2060_08', ...Array.from({ length: 3 }, () => 'audit_events_default')];
+    expect((await Promise.all(left)).flat()).toEqual(kept);
+    expect((await maintainPartitions(test.db, new Date('2060-10-10T00:00:00Z'), keep)).dropped).toContain(
+      'audit_events_2199_01',
+    );
   });
 });
