@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, type KeyObject } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -113,7 +113,7 @@ const RETRY_MS = 2_000;
  * Reads the key that recognizes records of erased people; the first erasure makes it, in a file that only its owner may read. Throws a
  * UsageError if it is damaged, or missing although `isUsed`: another one would let erased records come back.
  */
-async function keepErasureKey(file: string, isUsed: boolean): Promise<Buffer> {
+async function keepErasureKey(file: string, isUsed: boolean): Promise<KeyObject> {
   try {
     return parseKey(await readFile(file, 'utf8'));
   } catch (error) {
@@ -123,9 +123,9 @@ async function keepErasureKey(file: string, isUsed: boolean): Promise<Buffer> {
     }
   }
   await makePrivateDirectory(path.dirname(file));
-  const key = randomBytes(32);
-  await writeFile(file, `${key.toString('hex')}\n`, { mode: 0o600, flag: 'wx' });
-  return key;
+  const key = randomBytes(32).toString('hex');
+  await writeFile(file, `${key}\n`, { mode: 0o600, flag: 'wx' });
+  return parseKey(key);
 }
 
 const INTERVAL_MS = 60 * 60 * 1000;

@@ -17,9 +17,14 @@ const INVISIBLE = /\p{Default_Ignorable_Code_Point}/gu;
 function fold(text: string): string {
   if (IS_ASCII.test(text)) return text.toLowerCase();
   // To upper case first: only this way, ß and ss, and both forms of sigma, are one.
-  const plain = text.normalize('NFKC').replaceAll(INVISIBLE, '').toUpperCase();
-  return plain.toLowerCase().normalize('NFKC');
+  const plain = compose(text).replaceAll(INVISIBLE, '').toUpperCase();
+  return compose(plain.toLowerCase());
 }
+
+/** More marks in a row than any writing has (UAX #15, section 13): to sort them takes the square of their number. */
+const MANY_MARKS = /([\p{M}\uff9e\uff9f]{30})[\p{M}\uff9e\uff9f]+/gu;
+
+const compose = (text: string) => text.replaceAll(MANY_MARKS, '$1').normalize('NFKC');
 
 const PERCENT = /(?:%[0-9a-f]{2})+/gi;
 const ESCAPE = /\\(?:u(?<code>[0-9a-f]{4})|(?<itself>["\\/])|[bfnrt])/gi;
@@ -47,9 +52,12 @@ function decodePercent(run: string): string {
 }
 
 /** The words of a folded text as names have them. */
-function wordsOf(text: string): readonly string[] {
-  const words = text.match(/[\p{L}\p{M}\p{N}_.@+-]+/gu) ?? [];
-  return words.flatMap((word) => word.replace(/\.+$/, '') || []);
+function* wordsOf(text: string): Generator<string> {
+  for (const [word] of text.matchAll(/[\p{L}\p{M}\p{N}_.@+-]+/gu)) {
+    let end = word.length;
+    while (word[end - 1] === '.') end -= 1;
+    if (end > 0) yield word.slice(0, end);
+  }
 }
 
 /** A name as it is compared. */
@@ -64,23 +72,58 @@ export interface FoldedName {
 
 export function foldName(name: string): FoldedName {
   const folded = fold(name);
-  const words = wordsOf(folded);
+  const words = [...wordsOf(folded)];
   const verbatim = /^[\p{L}\p{M}\p{N}_.@+\s-]*$/u.test(folded) ? undefined : folded;
   return { name: words.length === 0 ? folded : words.join(' '), words: words.length, verbatim };
 }
 
-/** What may be a name in a text, folded: so many words in a row, or for 0 the whole text. */
-export function namesIn(text: string, lengths: ReadonlySet<number>): readonly string[] {
-  return readings(text).flatMap((reading) => {
-    const words = wordsOf(reading);
-    return [...lengths].flatMap((length) =>
-      length === 0
-        ? [reading]
-        : words
-            .slice(0, Math.max(0, words.length - length + 1))
-            .map((_, at) => words.slice(at, at + length).join(' ')),
-    );
-  });
+/** `roughHash` of all that is looked for: what has another hash is none of it. Undefined: everything passes. */
+export type Sieve = ReadonlySet<number> | undefined;
+
+/** FNV-1a, 32 bits, of a name, address or number that has so many words. It keeps nothing secret. */
+export const roughHash = (value: string, words = 1): number =>
+  words > 1 ? value.split(' ').reduceRight(addWord, OFFSET) : addWord(OFFSET, value);
+
+const OFFSET = 0x811c9dc5;
+
+function addWord(hash: number, word: string): number {
+  let sum = hash;
+  for (let at = 0; at < word.length; at += 1) sum = Math.imul(sum ^ word.charCodeAt(at), 0x01000193);
+  return sum;
+}
+
+/** Whether something of one word may be what is looked for. */
+export const passes = (sieve: Sieve, value: string): boolean => sieve?.has(roughHash(value)) !== false;
+
+/** Counts what was looked at: 1 for a word or number, more for what takes longer. It throws when that is enough. */
+export type Spend = (cost: number) => void;
+const FREELY: Spend = () => undefined;
+
+/** The cost of what takes 5 to 15 us instead of 0.5. */
+export const DEAR = 10;
+
+/** What passes the sieve and may be a name in a text, folded: so many words in a row, or for 0 the whole text. */
+export function* namesIn(
+  text: string,
+  lengths: ReadonlySet<number>,
+  sieve: Sieve,
+  spend = FREELY,
+): Generator<string> {
+  if (lengths.size === 0) return;
+  const longest = Math.max(...lengths);
+  for (const reading of readings(text)) {
+    if (lengths.has(0) && passes(sieve, reading)) yield reading;
+    const last: string[] = [];
+    for (const word of longest > 0 ? wordsOf(reading) : []) {
+      spend(1);
+      if (last.push(word) > longest) last.shift();
+      let hash = OFFSET;
+      for (let length = 1; length <= last.length; length += 1) {
+        hash = addWord(hash, last.at(-length) ?? '');
+        if (lengths.has(length) && sieve?.has(hash) !== false) yield last.slice(-length).join(' ');
+      }
+    }
+  }
 }
 
 const ENDS_INSIDE = /[\p{L}\p{M}\p{N}]$/u;
@@ -100,17 +143,22 @@ export const containsName = (text: string, name: string): boolean =>
 const MAC = new RegExp(`(?<![0-9a-f])${MAC_SOURCE}(?![0-9a-f])`, 'g');
 const EUI_64 =
   /(?<![0-9a-f])((?:[0-9a-f]{2}[-:. ]?){3})ff[-:. ]?fe[-:. ]?((?:[0-9a-f]{2}[-:. ]?){2}[0-9a-f]{2})(?![0-9a-f])/g;
-const IPV6 = /[0-9a-f:]*ff:fe[0-9a-f:]*/g;
+/** What may be an IPv6 address, which has 39 characters at most. */
+const IPV6 = /(?<![0-9a-f:])[0-9a-f:]{2,39}(?![0-9a-f:])/g;
 
 /** The MAC addresses in a text, 12 digits each: also those that an EUI-64 or an IPv6 address was made of. */
-export function macsIn(text: string): readonly string[] {
+export function* macsIn(text: string, spend = FREELY): Generator<string> {
   const plain = fold(text);
-  const made = Array.from(plain.matchAll(EUI_64), ([, first = '', last = '']) => macDigits(first + last));
-  return [
-    ...(plain.match(MAC) ?? []).map(macDigits),
-    ...made.flatMap((mac) => [mac, flipLocal(mac)]),
-    ...(plain.match(IPV6) ?? []).flatMap(macOfAddress),
-  ];
+  for (const [mac] of plain.matchAll(MAC)) yield macDigits(mac);
+  for (const [, first = '', last = ''] of plain.matchAll(EUI_64)) {
+    const mac = macDigits(first + last);
+    yield* [mac, flipLocal(mac)];
+  }
+  for (const [run] of plain.matchAll(IPV6)) {
+    if (!run.includes('ff:fe')) continue;
+    spend(DEAR);
+    yield* macOfAddress(run);
+  }
 }
 
 /** The seventh bit says who gave the address; an interface identifier has it the other way round (RFC 4291, appendix A). */
@@ -129,18 +177,24 @@ const PHONE = /\d(?:[ ./()-]*\d)+/g;
 /** A number is written in at most so many groups of digits; another number may stand before or after it. */
 const PHONE_GROUPS = 8;
 
-/** What may be a phone number in a text, in digits. */
-export function phonesIn(text: string): readonly string[] {
-  const runs = fold(text).match(PHONE) ?? [];
-  return runs.flatMap((run) => {
-    const groups = run.split(/\D+/);
-    const parts = groups.flatMap((_, from) =>
-      groups.slice(from, from + PHONE_GROUPS).map((__, at) => groups.slice(from, from + at + 1).join('')),
-    );
-    return [...new Set([run, ...parts].map(phoneDigits))].filter(
-      ({ length }) => length >= LEAST_PHONE_DIGITS,
-    );
-  });
+/** What may be phone numbers in a text, in digits. */
+export function* phonesIn(text: string, spend = FREELY): Generator<string> {
+  for (const number of numbersIn(text)) {
+    spend(1);
+    const digits = phoneDigits(number);
+    if (digits.length >= LEAST_PHONE_DIGITS) yield digits;
+  }
+}
+
+function* numbersIn(text: string): Generator<string> {
+  for (const [run] of fold(text).matchAll(PHONE)) {
+    yield run;
+    const last: string[] = [];
+    for (const [group] of run.matchAll(/\d+/g)) {
+      if (last.push(group) > PHONE_GROUPS) last.shift();
+      for (let groups = 1; groups <= last.length; groups += 1) yield last.slice(-groups).join('');
+    }
+  }
 }
 
 /** The texts and numbers of a JSON value, and the names of its members. */

@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto';
+import { createHash, createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { MESSAGE_TYPES, type MessageType } from '../events/domain.ts';
 import { FIELDS } from '../events/message-types.ts';
@@ -8,7 +8,17 @@ import type { Db } from '../store/server/database.ts';
 import type { EventRow } from '../store/events/insert-events.ts';
 import { readFingerprints, type ErasedFingerprint, type StoredFingerprint } from '../store/seal/erase.ts';
 import type { FingerprintKind } from '../store/server/schema/seal-tables.ts';
-import { foldName, macsIn, namesIn, phonesIn, textsOf } from './person-names.ts';
+import {
+  DEAR,
+  foldName,
+  macsIn,
+  namesIn,
+  passes,
+  phonesIn,
+  roughHash,
+  textsOf,
+  type Sieve,
+} from './person-names.ts';
 import { phoneDigits } from './phone-number.ts';
 
 /** Names, MAC addresses and phone numbers of a person. */
@@ -26,9 +36,15 @@ type RefusableEvent = Pick<
   'eventId' | 'source' | 'messageType' | 'occurredAt' | 'payload' | 'values'
 >;
 
-/** What must not be stored again. */
+/** What must not be stored again: data alone, which a thread can be given. */
 export interface Refusals {
-  refuses(event: RefusableEvent): boolean;
+  readonly key: KeyObject;
+  /** The time before which each refused record occurred (epoch milliseconds). */
+  readonly untils: ReadonlyMap<string, number>;
+  readonly last: number;
+  /** The numbers of words that refused names have. */
+  readonly lengths: ReadonlySet<number>;
+  readonly sieves: ReadonlyMap<FingerprintKind, Sieve>;
 }
 
 /** Reads what must not be stored again. */
@@ -56,7 +72,7 @@ export function createRefusalReader(keyFile: string | undefined): RefusalReader 
   };
 }
 
-async function readKey(file: string | undefined): Promise<Buffer> {
+async function readKey(file: string | undefined): Promise<KeyObject> {
   try {
     if (file === undefined) throw new Error('there is no data directory');
     return parseKey(await readFile(file, 'utf8'));
@@ -71,31 +87,33 @@ async function readKey(file: string | undefined): Promise<Buffer> {
 const KEY_BYTES = 32;
 
 /** Reads the text of a key. Throws an Error if it is damaged. */
-export function parseKey(text: string): Buffer {
+export function parseKey(text: string): KeyObject {
   const key = Buffer.from(text.trim(), 'hex');
   if (key.length !== KEY_BYTES) throw new Error('it does not have 64 hexadecimal digits');
-  return key;
+  return createSecretKey(key);
 }
 
 /** An identifier of a key that does not reveal it. */
-const keyIdOf = (key: Buffer) => createHash('sha256').update(key).digest('hex').slice(0, 16);
+const keyIdOf = (key: KeyObject) => createHash('sha256').update(key.export()).digest('hex').slice(0, 16);
 
-const digestOf = (key: Buffer, kind: FingerprintKind, value: string) =>
+const digestOf = (key: KeyObject, kind: FingerprintKind | 'sieve', value: string) =>
   createHmac('sha256', key).update(`${kind}\n${value}`).digest();
+
+/** Encrypts a rough hash, or decrypts it: what it is mixed with follows from the key, and is another for each digest. */
+const mix = (key: KeyObject, digest: Buffer, hash: number) =>
+  hash ^ digestOf(key, 'sieve', digest.toString('hex')).readInt32LE();
 
 /** The records of a person, and events, as they are refused. */
 export function toRefused(
-  key: Buffer,
+  key: KeyObject,
   { users, macs, phones, clients = [] }: Person,
   eventIds: readonly string[],
 ): readonly ErasedFingerprint[] {
   const keyId = keyIdOf(key);
-  const record = (kind: FingerprintKind, value: string, words = 1): ErasedFingerprint => ({
-    kind,
-    words,
-    keyId,
-    digest: digestOf(key, kind, value),
-  });
+  const record = (kind: FingerprintKind, value: string, words = 1): ErasedFingerprint => {
+    const digest = digestOf(key, kind, value);
+    return { kind, words, keyId, digest, sieve: mix(key, digest, roughHash(value, words)) };
+  };
   return [
     ...users.map(foldName).map(({ name, words }) => record('user', name, words)),
     ...macs.map((mac) => record('mac', macDigits(mac))),
@@ -105,7 +123,7 @@ export function toRefused(
   ];
 }
 
-function createRefusals(records: readonly StoredFingerprint[], key: Buffer): Refusals {
+function createRefusals(records: readonly StoredFingerprint[], key: KeyObject): Refusals {
   const keyId = keyIdOf(key);
   if (records.some((record) => record.keyId !== keyId)) {
     throw new OutageError(
@@ -116,32 +134,60 @@ function createRefusals(records: readonly StoredFingerprint[], key: Buffer): Ref
     records.map(({ kind, digest, source, until }) => [nameOf(kind, digest, source), until.getTime()]),
   );
   const lengths = new Set(records.filter(({ kind }) => kind === 'user').map(({ words }) => words));
-  const hasKind = (kind: FingerprintKind) => records.some((record) => record.kind === kind);
-  const [hasMac, hasPhone, hasEvent] = [hasKind('mac'), hasKind('phone'), hasKind('event')];
-  const hasClient = hasKind('client');
-  const last = Math.max(...untils.values());
-  return {
-    refuses({ eventId, source, messageType, occurredAt, payload, values }) {
-      const occurred = Date.parse(occurredAt);
-      // What occurs after the erasures is not of them, and costs no more than this.
-      if (occurred >= last) return false;
-      const isRefused = (kind: FingerprintKind, value: string) => {
-        const digest = digestOf(key, kind, value);
-        const isBefore = (name: string) => occurred < (untils.get(name) ?? -Infinity);
-        return isBefore(nameOf(kind, digest, null)) || isBefore(nameOf(kind, digest, source));
-      };
-      const client = hasClient ? values[CLIENT_MAC.get(messageType) ?? -1] : undefined;
-      const isNamed = (text: string) =>
-        namesIn(text, lengths).some((name) => isRefused('user', name)) ||
-        (hasPhone && phonesIn(text).some((phone) => isRefused('phone', phone)));
-      return (
-        (hasEvent && isRefused('event', eventId)) ||
-        (typeof client === 'string' && isRefused('client', macDigits(client))) ||
-        (hasMac && macsIn(payload).some((mac) => isRefused('mac', mac))) ||
-        ((lengths.size > 0 || hasPhone) && textsOf(JSON.parse(payload)).some(isNamed))
-      );
+  const byKind = Array.from(
+    Map.groupBy(records, ({ kind }) => kind),
+    ([kind, ofKind]): [FingerprintKind, Sieve] => {
+      const hashes = ofKind.flatMap(({ digest, sieve }) => (sieve === null ? [] : mix(key, digest, sieve)));
+      // A record of before has none.
+      return [kind, hashes.length < ofKind.length ? undefined : new Set(hashes)];
     },
+  );
+  return { key, untils, last: Math.max(...untils.values()), lengths, sieves: new Map(byKind) };
+}
+
+/** The words and numbers of a record that are compared, of which an HMAC counts as ten: 50 ms. */
+const MAX_COMPARED = 100_000;
+
+/**
+ * Whether an event is one that must not be stored again. Throws an Error if it has more words than can be compared. To read
+ * 2 MiB takes up to a second.
+ */
+export function refuses(
+  { key, untils, last, lengths, sieves }: Refusals,
+  { eventId, source, messageType, occurredAt, payload, values }: RefusableEvent,
+): boolean {
+  const occurred = Date.parse(occurredAt);
+  // What occurs after the erasures is not of them, and costs no more than this.
+  if (occurred >= last) return false;
+  let left = MAX_COMPARED;
+  const spend = (cost: number) => {
+    if ((left -= cost) < 0) throw new Error('more words than can be compared with those of erased persons');
   };
+  const compared = new Set<string>();
+  const isRefused = (kind: FingerprintKind, value: string) => {
+    const candidate = `${kind} ${value}`;
+    if (compared.has(candidate)) return false;
+    compared.add(candidate);
+    spend(DEAR);
+    const digest = digestOf(key, kind, value);
+    const isBefore = (name: string) => occurred < (untils.get(name) ?? -Infinity);
+    return isBefore(nameOf(kind, digest, null)) || isBefore(nameOf(kind, digest, source));
+  };
+  const isAnyRefused = (kind: FingerprintKind, found: Iterable<string>) => {
+    if (!sieves.has(kind)) return false;
+    const sieve = sieves.get(kind);
+    return Iterator.from(found).some((value) => passes(sieve, value) && isRefused(kind, value));
+  };
+  const client = values[CLIENT_MAC.get(messageType) ?? -1];
+  const isNamed = (text: string) =>
+    namesIn(text, lengths, sieves.get('user'), spend).some((name) => isRefused('user', name)) ||
+    isAnyRefused('phone', phonesIn(text, spend));
+  return (
+    isAnyRefused('event', [eventId]) ||
+    (typeof client === 'string' && isAnyRefused('client', [macDigits(client)])) ||
+    isAnyRefused('mac', macsIn(payload, spend)) ||
+    ((lengths.size > 0 || sieves.has('phone')) && textsOf(JSON.parse(payload)).some(isNamed))
+  );
 }
 
 /** Where the values of an event have the address of its client. A record of its deletion is no event of the client. */

@@ -1,5 +1,6 @@
 /** The thread that converts packed deliveries: it answers each request with one reply. */
 import { parentPort } from 'node:worker_threads';
+import type { Refusals } from '../erasure/refusals.ts';
 import { collectGarbage } from '../lib/collect-garbage.ts';
 import { describeError } from '../lib/errors.ts';
 import type { ReadDelivery } from '../queue/delivery-batch.ts';
@@ -10,6 +11,7 @@ import { convertDelivery, type DeliveryPart } from './delivery-to-events.ts';
 export interface ConvertRequest {
   readonly id: string;
   readonly delivery?: ReadDelivery;
+  readonly refusals?: Refusals | undefined;
   readonly isAbandoned?: boolean;
 }
 
@@ -25,6 +27,9 @@ export interface ConvertReply {
 const MAX_PARTS = 250;
 const MAX_CHARACTERS = 256 * 1024;
 
+/** After so long, another delivery has its turn. */
+const MAX_MS = 100;
+
 const conversions = new Map<string, Generator<DeliveryPart>>();
 
 yieldProcessor();
@@ -35,13 +40,13 @@ parentPort?.on('message', (request: ConvertRequest) => {
   if (reply.isDone) collectGarbage();
 });
 
-function answer({ id, delivery, isAbandoned = false }: ConvertRequest): ConvertReply {
+function answer({ id, delivery, refusals, isAbandoned = false }: ConvertRequest): ConvertReply {
   if (isAbandoned) {
     conversions.delete(id);
     return { parts: [], isDone: true };
   }
   try {
-    const conversion = delivery === undefined ? conversions.get(id) : convertDelivery(delivery);
+    const conversion = delivery === undefined ? conversions.get(id) : convertDelivery(delivery, refusals);
     if (conversion === undefined) return { parts: [], isDone: true, isLost: true };
     const slice = nextSlice(conversion);
     if (slice.isDone) conversions.delete(id);
@@ -54,20 +59,22 @@ function answer({ id, delivery, isAbandoned = false }: ConvertRequest): ConvertR
 }
 
 function ownBuffer(part: DeliveryPart): readonly ArrayBuffer[] {
-  if ('event' in part) return [];
+  if (!('setAside' in part)) return [];
   const { buffer } = part.setAside.content;
   return buffer instanceof ArrayBuffer ? [buffer] : [];
 }
 
 function nextSlice(conversion: Generator<DeliveryPart>): ConvertReply {
   const parts: DeliveryPart[] = [];
+  const end = performance.now() + MAX_MS;
   let characters = 0;
-  while (parts.length < MAX_PARTS && characters < MAX_CHARACTERS) {
+  while (parts.length < MAX_PARTS && characters < MAX_CHARACTERS && performance.now() < end) {
     const next = conversion.next();
     if (next.done === true) return { parts, isDone: true };
     const { value } = next;
-    parts.push('event' in value ? value : { setAside: withOwnBuffer(value.setAside) });
-    characters += 'event' in value ? value.event.payload.length : value.setAside.content.length;
+    parts.push('setAside' in value ? { setAside: withOwnBuffer(value.setAside) } : value);
+    if ('event' in value) characters += value.event.payload.length;
+    if ('setAside' in value) characters += value.setAside.content.length;
   }
   return { parts, isDone: false };
 }

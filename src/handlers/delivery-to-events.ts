@@ -1,3 +1,4 @@
+import { refuses, type Refusals } from '../erasure/refusals.ts';
 import { FAMILY_OF, UNKNOWN_MESSAGE_TYPE, type Family, type MessageType } from '../events/domain.ts';
 import { describeError } from '../lib/errors.ts';
 import { isJsonObject, parseElements, canonicalAround, canonicalJson } from '../events/exact-json.ts';
@@ -17,8 +18,9 @@ import { ALERT_SOURCE, ALERT_SOURCE_FIELDS } from '../events/message-types.ts';
 const MAX_GROWTH = 16;
 const MIN_ROOM_CHARACTERS = 256 * 1024;
 
-/** A part of a delivery: an event to store, or bytes to quarantine. */
-export type DeliveryPart = { readonly event: EventRow } | { readonly setAside: SetAside };
+/** A part of a delivery: an event to store, bytes to quarantine, or an event of an erased person. */
+export type DeliveryPart =
+  { readonly event: EventRow } | { readonly setAside: SetAside } | { readonly refused: true };
 
 /** A defect of this program keeps it from reading a delivery: nothing of the delivery counts as converted. */
 export class ConversionError extends Error {
@@ -29,11 +31,11 @@ export class ConversionError extends Error {
  * Converts a delivery part by part, so that a large one is never in memory as rows. The conversion is pure: running the
  * job again yields the same parts. Throws ConversionError.
  */
-export function* convertDelivery(delivery: ReadDelivery): Generator<DeliveryPart> {
+export function* convertDelivery(delivery: ReadDelivery, refusals?: Refusals): Generator<DeliveryPart> {
   try {
     for (const setAside of unreadableOf(delivery)) yield { setAside };
     if (delivery.messageType !== UNKNOWN_MESSAGE_TYPE) {
-      yield* convertRecords(delivery, recordsOf(delivery));
+      yield* convertRecords(delivery, recordsOf(delivery), refusals);
     }
   } catch (error) {
     throw new ConversionError(`delivery ${delivery.deliveryId} cannot be converted`, { cause: error });
@@ -52,7 +54,11 @@ export function setAsideWhole(delivery: ReadDelivery, reason: string): ReadDeliv
   };
 }
 
-function* convertRecords(delivery: QueuedDelivery, records: string): Generator<DeliveryPart> {
+function* convertRecords(
+  delivery: QueuedDelivery,
+  records: string,
+  refusals: Refusals | undefined,
+): Generator<DeliveryPart> {
   const numberTwin = createTwinNumbers(delivery);
   const receivedAt = printIso(delivery.receivedAt);
   const split = HANDLERS[FAMILY_OF[delivery.messageType]];
@@ -64,8 +70,9 @@ function* convertRecords(delivery: QueuedDelivery, records: string): Generator<D
       if (!isJsonObject(record)) throw new TypeError('the record is not a JSON object');
       for (const part of split(isStorable ? record : makeStorable(record), room)) {
         room -= part.payload.length + EVENT_OVERHEAD;
-        yield { event: { ...toEvent(delivery, receivedAt, part, numberTwin), place } };
+        const event = { ...toEvent(delivery, receivedAt, part, numberTwin), place };
         place += 1;
+        yield refusals !== undefined && refuses(refusals, event) ? { refused: true } : { event };
       }
     } catch (error) {
       yield { setAside: { reason: describeError(error), content: Buffer.from(JSON.stringify(record)) } };

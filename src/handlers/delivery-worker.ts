@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayedError, type Job } from 'bullmq';
 import type { Logger } from 'pino';
+import { z } from 'zod';
 import { OutageError, toError } from '../lib/errors.ts';
 import { createBatchLog, logOutages, type BatchLog } from '../queue/batch-logging.ts';
 import type { ReadDelivery } from '../queue/delivery-batch.ts';
@@ -9,7 +10,9 @@ import { engineAt } from '../queue/batch-queue.ts';
 import type { FailedJobs, OnError, QueueLocation, WorkerConnection } from '../queue/engine.ts';
 import { queueNamesOf, type Lane } from '../queue/lanes.ts';
 import { readBatch } from '../queue/read-batch.ts';
+import { setAsideWhole } from './delivery-to-events.ts';
 import type { StoredBatch } from './delivery-tally.ts';
+import { Company } from './run-alone.ts';
 import type { BatchStore } from './store-batch.ts';
 
 /**
@@ -46,9 +49,20 @@ const CLOSE_MS = 5_000;
 /** Failed jobs are looked for at this interval. */
 const SWEEP_INTERVAL_MS = 60_000;
 
+/** A job whose worker died or stood still so often is a suspect. */
+const SUSPECT_AFTER = 2;
+
+/** What a suspect was storing, noted in the job, and how often a worker had died with it by then. */
+const Attempt = z.object({ deliveryId: z.string(), deaths: z.int() });
+
+const FATAL =
+  'the process that stored it ended or stood still three times, the last time with this delivery alone';
+
 interface DeliveryWorkerOptions {
   readonly lane?: Lane;
   readonly observer?: DeliveryObserver;
+  /** The work of this process on all lanes. */
+  readonly company?: Company;
 }
 
 /** Processes the batches of a lane, by default of the ordinary one, from its creation until it is closed. */
@@ -61,6 +75,7 @@ export class DeliveryWorker {
   readonly #store: Pick<BatchStore, 'add'>;
   readonly #lane: Lane;
   readonly #observer: DeliveryObserver;
+  readonly #company: Company;
   readonly #logger: Logger;
   readonly #onError: OnError;
   readonly #logBatch: BatchLog;
@@ -72,11 +87,12 @@ export class DeliveryWorker {
     location: QueueLocation,
     store: Pick<BatchStore, 'add'>,
     logger: Logger,
-    { lane = 'ordinary', observer = UNOBSERVED }: DeliveryWorkerOptions = {},
+    { lane = 'ordinary', observer = UNOBSERVED, company = new Company() }: DeliveryWorkerOptions = {},
   ) {
     this.#store = store;
     this.#lane = lane;
     this.#observer = observer;
+    this.#company = company;
     this.#logger = logger;
     this.#onError = logOutages(logger, 'queue worker');
     this.#logBatch = createBatchLog(logger);
@@ -146,17 +162,37 @@ export class DeliveryWorker {
     if (malformed > 0) {
       this.#logger.error({ job: id, malformed }, 'malformed deliveries in a job are quarantined');
     }
-    const began = performance.now();
     try {
-      const stored = await this.#observer.store(this.#lane, deliveries, () =>
-        this.#store.add({ deliveries }),
-      );
-      this.#logStored(job, deliveries, stored, performance.now() - began);
+      if (job.stalledCounter < SUSPECT_AFTER) await this.#company.runBeside(() => this.#add(job, deliveries));
+      else await this.#company.runAlone(() => this.#addOneByOne(job, deliveries));
       return undefined;
     } catch (error) {
       if (error instanceof OutageError) return GIVE_BACK_DELAY_MS;
       this.#logger.error({ err: error, job: id }, "can't store a batch; it will be retried");
       return UNFORESEEN_DELAY_MS;
+    }
+  }
+
+  async #add(job: Job<unknown>, deliveries: readonly ReadDelivery[]): Promise<void> {
+    const began = performance.now();
+    const stored = await this.#observer.store(this.#lane, deliveries, () => this.#store.add({ deliveries }));
+    this.#logStored(job, deliveries, stored, performance.now() - began);
+  }
+
+  /** Stores the deliveries of a suspect. The one with which the last worker died is quarantined whole. */
+  async #addOneByOne(job: Job<unknown>, deliveries: readonly ReadDelivery[]): Promise<void> {
+    const deaths = job.stalledCounter;
+    const last = Attempt.safeParse(job.progress).data;
+    const fatal = last !== undefined && last.deaths < deaths ? last.deliveryId : undefined;
+    this.#logger.error({ job: job.id, deaths, fatal }, 'a batch whose workers have died is stored alone');
+    for (const delivery of deliveries) {
+      const { deliveryId } = delivery;
+      if (deliveryId === fatal) {
+        await this.#add(job, [setAsideWhole(delivery, FATAL)]);
+      } else {
+        await job.updateProgress({ deliveryId, deaths });
+        await this.#add(job, [delivery]);
+      }
     }
   }
 

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { BatchStore } from './store-batch.ts';
 import { DeliveryWorker } from './delivery-worker.ts';
+import { Company } from './run-alone.ts';
 import type { DeliveryObserver } from '../queue/delivery-observer.ts';
 import type { QueueLocation } from '../queue/engine.ts';
 import { LANES, type Lane } from '../queue/lanes.ts';
@@ -34,13 +35,15 @@ const TRANSACTIONS = { ordinary: 3, bulk: 1 };
 /** Starts to store what the queue has. The tables must be up to date. */
 export async function startStoring(options: StoringOptions, started: AsyncDisposableStack): Promise<void> {
   await claimQueue(options);
-  const workers = LANES.map((lane) => startWorker(lane, options, started));
+  const company = new Company();
+  const workers = LANES.map((lane) => startWorker(lane, company, options, started));
   if (options.queueLocation.kind === 'postgres') await Promise.all(workers.map(({ ready }) => ready));
 }
 
 /** Each lane has its own transactions, on connections of its own: none waits for those of the other. */
 function startWorker(
   lane: Lane,
+  company: Company,
   { config, databaseUrl, queueLocation, observation, logger }: StoringOptions,
   started: AsyncDisposableStack,
 ): DeliveryWorker {
@@ -51,7 +54,7 @@ function startWorker(
   const { erasureKeyFile } = config;
   const options = { lane, observer, erasureKeyFile, atOnce: TRANSACTIONS[lane] };
   const store = new BatchStore(db, logger, giveUp.signal, options);
-  const worker = new DeliveryWorker(queueLocation, store, logger, { lane, observer });
+  const worker = new DeliveryWorker(queueLocation, store, logger, { lane, observer, company });
   const close = () => {
     giveUp.abort();
     return worker.close();

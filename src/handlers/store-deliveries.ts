@@ -86,10 +86,10 @@ export async function copyBatch(
   let characters = 0;
   for (const tally of tallies.values()) {
     const { delivery } = tally;
-    if (delivery.packed !== undefined) return undefined;
-    for (const part of convertDelivery(delivery)) {
+    if (isForThread(delivery, refusals)) return undefined;
+    for (const part of convertDelivery(delivery, refusals)) {
       if ('setAside' in part) return undefined;
-      if (refusals?.refuses(part.event) === true) {
+      if ('refused' in part) {
         tally.refused += 1;
         continue;
       }
@@ -146,7 +146,7 @@ async function insertAllEvents(
   const timeSlice = new TimeSlice();
   async function take(tally: DeliveryTally, parts: Iterable<DeliveryPart>): Promise<void> {
     for (const part of parts) {
-      if ('event' in part && refusals?.refuses(part.event) === true) {
+      if ('refused' in part) {
         tally.refused += 1;
       } else if ('event' in part) {
         tally.events += 1;
@@ -162,11 +162,17 @@ async function insertAllEvents(
 
   for (const tally of tallies.values()) {
     const { delivery } = tally;
-    if (delivery.packed === undefined) await take(tally, convertDelivery(delivery));
-    else for await (const parts of convertPacked(delivery)) await take(tally, parts);
+    if (!isForThread(delivery, refusals)) await take(tally, convertDelivery(delivery, refusals));
+    else for await (const parts of convertPacked(delivery, refusals)) await take(tally, parts);
   }
   await insertSlice();
 }
+
+/** More characters of records than this are not compared with refusals on the event loop: it takes up to 50 ms. */
+const MAX_COMPARED = 32 * 1024;
+
+const isForThread = ({ packed, records }: ReadDelivery, refusals: Refusals | undefined) =>
+  packed !== undefined || (refusals !== undefined && records.length > MAX_COMPARED);
 
 /** Work on the event loop, with a rest after each `TIME_SLICE_MS`. */
 class TimeSlice {

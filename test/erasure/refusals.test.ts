@@ -1,11 +1,19 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import * as fc from 'fast-check';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { BatchStore } from '../../src/handlers/store-batch.ts';
 import { UNOBSERVED } from '../../src/queue/delivery-observer.ts';
-import { createRefusalReader, toRefused, type Person } from '../../src/erasure/refusals.ts';
+import { searchOf } from '../../src/erasure/find-person.ts';
+import {
+  createRefusalReader,
+  parseKey,
+  refuses,
+  toRefused,
+  type Person,
+} from '../../src/erasure/refusals.ts';
 import { addFingerprints } from '../../src/store/seal/erase.ts';
 import { emptyTables } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
@@ -13,7 +21,7 @@ import { waitFor } from '../support/wait-for.ts';
 import { temporaryDirectory } from '../support/program.ts';
 import { useDatabase } from '../support/use-database.ts';
 
-const key = Buffer.alloc(32, 7);
+const hex = '07'.repeat(32);
 const EARLIER = Date.UTC(2026, 2, 1);
 
 const test = useDatabase();
@@ -22,7 +30,7 @@ let keyFile: string;
 beforeAll(async () => {
   directory = await temporaryDirectory();
   keyFile = path.join(directory, 'erasure-key');
-  await writeFile(keyFile, key.toString('hex'));
+  await writeFile(keyFile, hex);
 });
 beforeEach(async () => {
   await emptyTables(test.db);
@@ -30,10 +38,19 @@ beforeEach(async () => {
 });
 
 const refuse = (person: Partial<Person>, eventIds: readonly string[] = []) =>
-  addFingerprints(test.service, toRefused(key, { users: [], macs: [], phones: [], ...person }, eventIds));
+  addFingerprints(
+    test.service,
+    toRefused(parseKey(hex), { users: [], macs: [], phones: [], ...person }, eventIds),
+  );
 
-async function refuses(payload: object, occurredAt = new Date(EARLIER).toISOString()): Promise<boolean> {
-  const refusals = await createRefusalReader(keyFile).read(test.service);
+const read = () => createRefusalReader(keyFile).read(test.service);
+
+async function isRefused(
+  payload: object,
+  occurredAt = new Date(EARLIER).toISOString(),
+  reading = read(),
+): Promise<boolean> {
+  const refusals = await reading;
   const event = {
     eventId: '6a5a4c7e-0000-4000-8000-000000000003',
     source: 'default',
@@ -42,7 +59,7 @@ async function refuses(payload: object, occurredAt = new Date(EARLIER).toISOStri
     occurredAt,
     payload: JSON.stringify(payload),
   };
-  return refusals?.refuses(event) ?? false;
+  return refusals !== undefined && refuses(refusals, event);
 }
 
 describe('an erased person', () => {
@@ -62,17 +79,102 @@ describe('an erased person', () => {
     [{ phones: ['+49 170 1234567'] }, { tel: '+49 170 1234568' }, false],
   ])('%j is recognised in %j: %j', async (person, payload, expected) => {
     await refuse(person);
-    expect(await refuses(payload)).toBe(expected);
+    expect(await isRefused(payload)).toBe(expected);
   });
 
   it('may come again: only what occurred before the erasure is refused, for each person', async () => {
     await refuse({ users: ['jane'] });
     await sql`update refused_records set until = '2026-01-01'`.execute(test.db);
     await refuse({ users: ['joe'] });
-    expect(await refuses({ userName: 'jane' })).toBe(false);
-    expect(await refuses({ userName: 'jane' }, '2025-12-31T23:59:59Z')).toBe(true);
-    expect(await refuses({ userName: 'joe' })).toBe(true);
-    expect(await refuses({ userName: 'joe' }, '2999-01-01T00:00:00Z')).toBe(false);
+    expect(await isRefused({ userName: 'jane' })).toBe(false);
+    expect(await isRefused({ userName: 'jane' }, '2025-12-31T23:59:59Z')).toBe(true);
+    expect(await isRefused({ userName: 'joe' })).toBe(true);
+    expect(await isRefused({ userName: 'joe' }, '2999-01-01T00:00:00Z')).toBe(false);
+  });
+});
+
+describe('what is refused', () => {
+  const person: Person = {
+    users: ['jane', 'Jane Doe', 'jürgen van der berg', 'ann_b', '§§'],
+    macs: ['aa:bb:cc:dd:ee:ff'],
+    phones: ['+49 170 1234567'],
+  };
+  const piece = fc.constantFrom(
+    ...[
+      'jane',
+      'JANE',
+      'doe',
+      'Doe.',
+      'Jürgen',
+      'J\u0055\u0308RGEN',
+      'van',
+      'der',
+      'berg',
+      'ann_b',
+      '§§',
+      '.',
+    ],
+    ...[' ', ', ', ' ', '-', '%20', '/', 'aabb', 'CC:DD', ':ee-ff', '+49', '0', '170', '1234567', 'x'],
+    ...['aa-bb-cc-dd-ee-ff', 'fe80::a8bb:ccff:fedd:eeff', '0049', '(170)', '123 45 67'],
+  );
+  const texts = fc.array(
+    fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join('')),
+    { minLength: 1, maxLength: 3 },
+  );
+
+  it.each(['with the hash of the sieve', 'as it was stored before there was one'])(
+    'is exactly what an erasure finds, %s',
+    async (form) => {
+      await refuse(person);
+      if (form.startsWith('as')) await sql`update refused_records set sieve = null`.execute(test.db);
+      const [reading, search] = [read(), searchOf(person)];
+      let refused = 0;
+      await fc.assert(
+        fc.asyncProperty(texts, async (values) => {
+          const isFound = search?.judgeJson(JSON.stringify({ values })) === 'named';
+          refused += Number(isFound);
+          expect(await isRefused({ values }, undefined, reading)).toBe(isFound);
+        }),
+        { numRuns: 1_000 },
+      );
+      expect(refused).toBeGreaterThan(50);
+    },
+  );
+
+  it('is a secret of the key: without it, neither digest nor hash of a name can be made', async () => {
+    const other = parseKey('08'.repeat(32));
+    const [one, two] = [parseKey(hex), other].map((key) => toRefused(key, person, []));
+    for (const [at, { digest, sieve }] of (one ?? []).entries()) {
+      expect(two?.[at]?.digest).not.toEqual(digest);
+      expect(two?.[at]?.sieve).not.toBe(sieve);
+    }
+    // One hash, and what hides it is another for each name.
+    const [name, mac] = toRefused(
+      parseKey(hex),
+      { users: ['aabbccddeeff'], macs: person.macs, phones: [] },
+      [],
+    );
+    expect(name?.sieve).not.toBe(mac?.sieve);
+  });
+
+  it.each([
+    ['letters', 'a b c d e '],
+    ['marks in no order', '\u0301\u0316'],
+    ['marks in no order that are made of letters', '\uff9e\u0301'],
+    ['letters that become 18', '\ufdfa'],
+    ['points before a letter', '.'],
+    ['digits', '1 '],
+    ['hexadecimal digits', 'a'],
+    ['parts of addresses', 'ff:fe:'],
+  ])('is looked for in 400 KB of %s within a second or so', async (_name, text) => {
+    await refuse(person);
+    const reading = read();
+    await reading;
+    const began = performance.now();
+    await isRefused({ text: `${text.repeat(400_000 / Buffer.byteLength(text))}x` }, undefined, reading).catch(
+      (error: unknown) => expect(String(error)).toContain('too many words'),
+    );
+    expect(performance.now() - began).toBeLessThan(3_000);
   });
 });
 
@@ -109,6 +211,17 @@ describe('storing', () => {
       expect(rows).toEqual([{ count: 0 }]);
     },
   );
+
+  it('quarantines a record with too many words, and goes on', async () => {
+    await refuse({ users: ['jane'] });
+    const many = auditRecord({ description: 'a b '.repeat(60_000), timeStamp: EARLIER });
+    await store(keyFile).add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', [many, ...records])] });
+    expect(await stored()).toEqual([{ records: 3, expected: 2, events: 1, refused: 1, users: 'joe' }]);
+    const { rows } = await sql<{ reason: string; content: Buffer }>`
+      select reason, content from quarantine`.execute(test.service);
+    expect(rows.map(({ reason }) => reason)).toEqual([expect.stringContaining('too many words')]);
+    expect(JSON.parse(String(rows[0]?.content))).toEqual(many);
+  });
 
   it('leaves out an erased event that is delivered again', async () => {
     const deliver = () => store(keyFile).add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });

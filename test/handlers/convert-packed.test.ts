@@ -28,7 +28,7 @@ it('a packed delivery comes to the same parts as a plain one, also two at a time
   const { events, setAside } = deliveryToEvents(plain);
   for (const parts of await Promise.all([convert(packed), convert(packed)])) {
     expect(parts.flatMap((part) => ('event' in part ? [part.event] : []))).toEqual(events);
-    expect(parts.flatMap((part) => ('event' in part ? [] : [part.setAside]))).toEqual(setAside);
+    expect(parts.flatMap((part) => ('setAside' in part ? [part.setAside] : []))).toEqual(setAside);
   }
 });
 

@@ -30,6 +30,8 @@ interface Bench {
   loseData(): Promise<void>;
   /** Gives the lock of all active jobs to somebody else. */
   stealLocks(): Promise<void>;
+  /** Has so many workers die with a job that waits. */
+  killWorkers(jobId: string, times: number): Promise<void>;
   /** How many of the added jobs a crash of the server at this moment would leave. */
   countDurable(): Promise<number>;
   /** Adds a job of another installation on the same server. Resolves with the count of its unfinished jobs. */
@@ -62,6 +64,9 @@ async function redisBench({ onTestFinished }: TestContext): Promise<Bench> {
     async stealLocks() {
       for (const id of await redis.lrange(`bull:${QUEUE_NAME}:active`, 0, -1))
         await redis.set(`bull:${QUEUE_NAME}:${id}:lock`, 'somebody else', 'PX', 500);
+    },
+    async killWorkers(jobId, times) {
+      await redis.hset(`bull:${QUEUE_NAME}:${jobId}`, 'stc', times);
     },
     async countDurable() {
       await server.restart(true);
@@ -116,6 +121,9 @@ async function postgresBench(context: TestContext): Promise<Bench> {
         `update job set lock_token = 'somebody else', locked_until_ms = extract(epoch from now()) * 1000 + 500
          where state = 'active'`,
       );
+    },
+    async killWorkers(jobId, times) {
+      await pool.query('update job set stalled_count = $2 where id = $1', [jobId, times]);
     },
     async countDurable() {
       const { rowCount } = await pool.query("select from public.commits where how = 'on'");
@@ -353,6 +361,43 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     await enqueue(bench);
     await waitFor(() => stored.length === 2);
     await waitFor(() => isEmpty(bench));
+  },
+
+  'a job whose workers died twice is stored alone, delivery by delivery': async (bench, context) => {
+    const queue = await openQueue(context, bench.location);
+    const ids = [await queue.add([newDelivery()]), await queue.add([newDelivery(), newDelivery()])];
+    await bench.killWorkers(ids[1] ?? '', 2);
+    const gate = createGate();
+    const { stored, storedIds } = startWorker(context, bench.location, gate.storeBatch);
+    await waitFor(async () => (await queue.measure()).active === 2);
+    // The other one is not stored yet.
+    expect([gate.calls(), stored.length]).toEqual([1, 0]);
+    gate.open();
+    await waitFor(() => isEmpty(bench));
+    expect([gate.calls(), storedIds().length]).toEqual([3, 3]);
+  },
+
+  'a delivery with which a third worker died alone is quarantined, and no other': async (bench, context) => {
+    const queue = await openQueue(context, bench.location);
+    const deliveries = [newDelivery(), newDelivery(), newDelivery()];
+    const id = await queue.add(deliveries);
+    await bench.killWorkers(id, 2);
+    const first = startWorker(context, bench.location, async () => {
+      if (first.stored.length === 1) throw new Error('the process would end here');
+    });
+    await waitFor(() => first.logged('the process would end here'));
+    await first.close();
+    await bench.killWorkers(id, 3);
+    const { stored } = startWorker(context, bench.location);
+    await waitFor(() => isEmpty(bench), STALLED_MS);
+    expect(stored.map(({ records, unreadable }) => [records, unreadable.length])).toEqual([
+      ['[{"id":1}]', 0],
+      ['[]', 1],
+      ['[{"id":1}]', 0],
+    ]);
+    const [part] = stored[1]?.unreadable ?? [];
+    expect(part?.reason).toContain('three times');
+    expect(Buffer.from(part?.content ?? '', 'base64').toString()).toBe(deliveries[1]?.records);
   },
 
   'a job that BullMQ has given up comes back': async (bench, context) => {

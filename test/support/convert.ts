@@ -8,7 +8,7 @@ export function deliveryToEvents(delivery: ReadDelivery): { events: EventRow[]; 
   const setAside: SetAside[] = [];
   for (const part of convertDelivery(delivery)) {
     if ('event' in part) events.push(part.event);
-    else setAside.push(part.setAside);
+    else if ('setAside' in part) setAside.push(part.setAside);
   }
   return { events, setAside };
 }

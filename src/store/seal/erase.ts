@@ -161,6 +161,8 @@ export interface ErasedFingerprint {
   /** Which key the digest was made with. */
   readonly keyId: string;
   readonly digest: Buffer;
+  /** A hash of 32 bits, encrypted with the key, by which nearly all other words are told apart at once. */
+  readonly sieve: number;
 }
 
 /** A fingerprint, and the time before which the refused records occurred. */
@@ -170,7 +172,7 @@ export type StoredFingerprint = Awaited<ReturnType<typeof readFingerprints>>[num
 export async function readFingerprints(db: Db) {
   return db
     .selectFrom('refused_records')
-    .select(['kind', 'words', 'key_id as keyId', 'digest', 'until', 'source'])
+    .select(['kind', 'words', 'key_id as keyId', 'digest', 'sieve', 'until', 'source'])
     .orderBy('id')
     .execute();
 }
@@ -190,11 +192,12 @@ export async function addFingerprints(
   { source, before }: ErasureScope = {},
 ): Promise<void> {
   await run(db)`
-    insert into refused_records (kind, words, key_id, digest, source, until)
-    select kind, words, key_id, decode(digest, 'hex'), ${source ?? null}, coalesce(${before ?? null}::timestamptz, now()) from unnest(
+    insert into refused_records (kind, words, key_id, digest, sieve, source, until)
+    select kind, words, key_id, decode(digest, 'hex'), sieve, ${source ?? null}, coalesce(${before ?? null}::timestamptz, now()) from unnest(
       ${arrayLiteral(records.map(({ kind }) => kind))}::text[], ${arrayLiteral(records.map(({ words }) => words))}::int[],
       ${arrayLiteral(records.map(({ keyId }) => keyId))}::text[],
-      ${arrayLiteral(records.map(({ digest }) => digest.toString('hex')))}::text[]) as one (kind, words, key_id, digest)`;
+      ${arrayLiteral(records.map(({ digest }) => digest.toString('hex')))}::text[],
+      ${arrayLiteral(records.map(({ sieve }) => sieve))}::int[]) as one (kind, words, key_id, digest, sieve)`;
 }
 
 /** What an erasure changes, and the statistics of which have values of the rows. */

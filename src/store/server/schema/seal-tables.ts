@@ -129,6 +129,7 @@ export interface SealTables {
     words: number;
     key_id: string;
     digest: Buffer;
+    sieve: number | null;
     until: Generated<Timestamp>;
     source: string | null;
   };
