@@ -1,6 +1,6 @@
 import { macDigits, writeMac } from '../events/mac-address.ts';
 import type { Naming, PersonSearch } from '../store/seal/person-traces.ts';
-import { containsName, foldName, macsIn, namesIn, phonesIn, roughHash, textsOf } from './person-names.ts';
+import { containsName, foldName, macsIn, namesIn, phonesIn, textsOf } from './person-names.ts';
 import { phoneDigits } from './phone-number.ts';
 import type { Person } from './refusals.ts';
 
@@ -12,11 +12,10 @@ export function searchOf({ users, macs, phones }: Person): PersonSearch | undefi
   if (users.length + macs.length + phones.length === 0) return undefined;
   const names = users.map(foldName);
   const lengths = new Set(names.map(({ words }) => words));
-  const sieve = new Set(names.map(({ name, words }) => roughHash(name, words)));
   const [wantedMacs, wantedPhones] = [new Set(macs.map(macDigits)), new Set(phones.map(phoneDigits))];
 
   function namesOne(text: string): boolean {
-    const found = new Set(namesIn(text, lengths, sieve));
+    const found = new Set(namesIn(text, lengths));
     return (
       names.some(
         ({ name, verbatim }) => found.has(name) && (verbatim === undefined || containsName(text, verbatim)),

@@ -8,17 +8,7 @@ import type { Db } from '../store/server/database.ts';
 import type { EventRow } from '../store/events/insert-events.ts';
 import { readFingerprints, type ErasedFingerprint, type StoredFingerprint } from '../store/seal/erase.ts';
 import type { FingerprintKind } from '../store/server/schema/seal-tables.ts';
-import {
-  DEAR,
-  foldName,
-  macsIn,
-  namesIn,
-  passes,
-  phonesIn,
-  roughHash,
-  textsOf,
-  type Sieve,
-} from './person-names.ts';
+import { foldName, macsIn, namesIn, phonesIn, textsOf } from './person-names.ts';
 import { phoneDigits } from './phone-number.ts';
 
 /** Names, MAC addresses and phone numbers of a person. */
@@ -44,7 +34,8 @@ export interface Refusals {
   readonly last: number;
   /** The numbers of words that refused names have. */
   readonly lengths: ReadonlySet<number>;
-  readonly sieves: ReadonlyMap<FingerprintKind, Sieve>;
+  /** `roughHash` of what is refused: what has another hash is not. Undefined for a kind: everything passes. */
+  readonly sieves: ReadonlyMap<FingerprintKind, ReadonlySet<number> | undefined>;
 }
 
 /** Reads what must not be stored again. */
@@ -99,6 +90,13 @@ const keyIdOf = (key: KeyObject) => createHash('sha256').update(key.export()).di
 const digestOf = (key: KeyObject, kind: FingerprintKind | 'sieve', value: string) =>
   createHmac('sha256', key).update(`${kind}\n${value}`).digest();
 
+/** FNV-1a, 32 bits: it is fast, and keeps nothing secret. */
+function roughHash(value: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < value.length; at += 1) hash = Math.imul(hash ^ value.charCodeAt(at), 0x01000193);
+  return hash;
+}
+
 /** Encrypts a rough hash, or decrypts it: what it is mixed with follows from the key, and is another for each digest. */
 const mix = (key: KeyObject, digest: Buffer, hash: number) =>
   hash ^ digestOf(key, 'sieve', digest.toString('hex')).readInt32LE();
@@ -112,7 +110,7 @@ export function toRefused(
   const keyId = keyIdOf(key);
   const record = (kind: FingerprintKind, value: string, words = 1): ErasedFingerprint => {
     const digest = digestOf(key, kind, value);
-    return { kind, words, keyId, digest, sieve: mix(key, digest, roughHash(value, words)) };
+    return { kind, words, keyId, digest, sieve: mix(key, digest, roughHash(value)) };
   };
   return [
     ...users.map(foldName).map(({ name, words }) => record('user', name, words)),
@@ -134,19 +132,20 @@ function createRefusals(records: readonly StoredFingerprint[], key: KeyObject): 
     records.map(({ kind, digest, source, until }) => [nameOf(kind, digest, source), until.getTime()]),
   );
   const lengths = new Set(records.filter(({ kind }) => kind === 'user').map(({ words }) => words));
-  const byKind = Array.from(
-    Map.groupBy(records, ({ kind }) => kind),
-    ([kind, ofKind]): [FingerprintKind, Sieve] => {
-      const hashes = ofKind.flatMap(({ digest, sieve }) => (sieve === null ? [] : mix(key, digest, sieve)));
-      // A record of before has none.
-      return [kind, hashes.length < ofKind.length ? undefined : new Set(hashes)];
-    },
-  );
-  return { key, untils, last: Math.max(...untils.values()), lengths, sieves: new Map(byKind) };
+  const sieves = new Map<FingerprintKind, Set<number> | undefined>();
+  for (const [kind, ofKind] of Map.groupBy(records, (record) => record.kind)) {
+    const hashes = ofKind.flatMap(({ digest, sieve }) => (sieve === null ? [] : mix(key, digest, sieve)));
+    // A record of before has none.
+    sieves.set(kind, hashes.length < ofKind.length ? undefined : new Set(hashes));
+  }
+  return { key, untils, last: Math.max(...untils.values()), lengths, sieves };
 }
 
-/** The words and numbers of a record that are compared, of which an HMAC counts as ten: 50 ms. */
+/** The names, addresses and numbers in a record that are compared: 50 ms. */
 const MAX_COMPARED = 100_000;
+
+/** One that needs an HMAC, or to be parsed, counts as so many. */
+const DEAR = 10;
 
 /**
  * Whether an event is one that must not be stored again. Throws an Error if it has more words than can be compared. To read
@@ -174,18 +173,23 @@ export function refuses(
     return isBefore(nameOf(kind, digest, null)) || isBefore(nameOf(kind, digest, source));
   };
   const isAnyRefused = (kind: FingerprintKind, found: Iterable<string>) => {
-    if (!sieves.has(kind)) return false;
     const sieve = sieves.get(kind);
-    return Iterator.from(found).some((value) => passes(sieve, value) && isRefused(kind, value));
+    const isOne = (value: string) => {
+      spend(1);
+      return sieve?.has(roughHash(value)) !== false && isRefused(kind, value);
+    };
+    return sieves.has(kind) && Iterator.from(found).some(isOne);
   };
   const client = values[CLIENT_MAC.get(messageType) ?? -1];
   const isNamed = (text: string) =>
-    namesIn(text, lengths, sieves.get('user'), spend).some((name) => isRefused('user', name)) ||
-    isAnyRefused('phone', phonesIn(text, spend));
+    isAnyRefused('user', namesIn(text, lengths)) || isAnyRefused('phone', phonesIn(text));
   return (
     isAnyRefused('event', [eventId]) ||
     (typeof client === 'string' && isAnyRefused('client', [macDigits(client)])) ||
-    isAnyRefused('mac', macsIn(payload, spend)) ||
+    isAnyRefused(
+      'mac',
+      macsIn(payload, () => spend(DEAR)),
+    ) ||
     ((lengths.size > 0 || sieves.has('phone')) && textsOf(JSON.parse(payload)).some(isNamed))
   );
 }

@@ -34,6 +34,12 @@ const randomRecords = (count: number) => {
 const list = (element: string, count: number) => `[${Array(count).fill(element).join(',')}]`;
 const fill = (element: string) => list(element, Math.floor(SIZE / (element.length + 1)));
 
+/** Records of before any erasure, of 1.9 MB each, whose texts cost time to compare with names. */
+const oldTexts = ['a b c d ', '\u0301\u0316', '.', 'a', 'ff:fe:1 '].map((text) => {
+  const description = `x${text.repeat(1_900_000 / Buffer.byteLength(text))}x`;
+  return JSON.stringify({ timeStamp: Date.UTC(2026, 2, 1), description });
+});
+
 /** By what they are made of. Each is at most 10 MiB, as sent and inflated, the default of MAX_BODY_BYTES. */
 export const HOSTILE_BODIES: Readonly<Record<string, () => HostileBody>> = {
   '1.7 million 1e400 by brotli': () => brotli(list('1e400', 1_700_000)),
@@ -57,5 +63,7 @@ export const HOSTILE_BODIES: Readonly<Record<string, () => HostileBody>> = {
     plain(list(`{"description":"${'\\"'.repeat(MIB - 50)}"}`, 4), true),
   'random text that hardly compresses': () => plain(randomRecords(2), true),
   'more of it than the queue accepts': () => plain(randomRecords(5)),
+  'old records of letters, marks and points': () => brotli(`[${oldTexts.join(',')}]`, true),
+  'old records of single letters': () => plain(list(oldTexts[0] ?? '', 5), true),
   'bytes that are not JSON': () => plain(randomBytes(SIZE / 2).toString('base64')),
 };

@@ -99,26 +99,13 @@ describe('what is refused', () => {
     macs: ['aa:bb:cc:dd:ee:ff'],
     phones: ['+49 170 1234567'],
   };
-  const piece = fc.constantFrom(
-    ...[
-      'jane',
-      'JANE',
-      'doe',
-      'Doe.',
-      'Jürgen',
-      'J\u0055\u0308RGEN',
-      'van',
-      'der',
-      'berg',
-      'ann_b',
-      '§§',
-      '.',
-    ],
-    ...[' ', ', ', ' ', '-', '%20', '/', 'aabb', 'CC:DD', ':ee-ff', '+49', '0', '170', '1234567', 'x'],
-    ...['aa-bb-cc-dd-ee-ff', 'fe80::a8bb:ccff:fedd:eeff', '0049', '(170)', '123 45 67'],
-  );
+  const pieces = [
+    'jane|JANE|doe|Doe.|Jürgen|J\u0055\u0308RGEN|van|der|berg|ann_b|§§|.| |, | |-|%20|/|aabb|CC:DD|:ee-ff|+49|0|170',
+    '1234567|x|aa-bb-cc-dd-ee-ff|fe80::a8bb:ccff:fedd:eeff|0049|(170)|123 45 67',
+  ].flatMap((line) => line.split('|'));
+  const piece = fc.constantFrom(...pieces);
   const texts = fc.array(
-    fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join('')),
+    fc.array(piece, { maxLength: 12 }).map((some) => some.join('')),
     { minLength: 1, maxLength: 3 },
   );
 
@@ -171,9 +158,9 @@ describe('what is refused', () => {
     const reading = read();
     await reading;
     const began = performance.now();
-    await isRefused({ text: `${text.repeat(400_000 / Buffer.byteLength(text))}x` }, undefined, reading).catch(
-      (error: unknown) => expect(String(error)).toContain('too many words'),
-    );
+    const payload = { text: `${text.repeat(400_000 / Buffer.byteLength(text))}x` };
+    const error = await isRefused(payload, undefined, reading).catch(String);
+    expect([false, 'Error: more words than can be compared with those of erased persons']).toContain(error);
     expect(performance.now() - began).toBeLessThan(3_000);
   });
 });
@@ -219,7 +206,9 @@ describe('storing', () => {
     expect(await stored()).toEqual([{ records: 3, expected: 2, events: 1, refused: 1, users: 'joe' }]);
     const { rows } = await sql<{ reason: string; content: Buffer }>`
       select reason, content from quarantine`.execute(test.service);
-    expect(rows.map(({ reason }) => reason)).toEqual([expect.stringContaining('too many words')]);
+    expect(rows.map(({ reason }) => reason)).toEqual([
+      expect.stringContaining('more words than can be compared'),
+    ]);
     expect(JSON.parse(String(rows[0]?.content))).toEqual(many);
   });
 
