@@ -33,7 +33,7 @@ const MAY_LOSE_DIGITS =
   /[:[,]\s*(?:-0|-?\d(?:[\d.]{15,}|\d*(?:\.(?:\d*0|000000\d*)|(?:\.\d*)?[eE][+-]?\d+)))[\s,}\]]/;
 
 /** Beyond these limits a Postgres numeric overflows, or a number fills pages: it becomes a string. */
-const MAX_EXPONENT = 1_000;
+export const MAX_EXPONENT = 1_000;
 const MAX_DIGITS = 1_000;
 
 /** Whether a value is a number kept as its own text. */
@@ -71,7 +71,12 @@ export function* parseElements(text: string): Generator {
 }
 
 /** The texts between the outermost brackets and commas; the parser checks that each is JSON. */
-export function* elementTexts(text: string): Generator<string> {
+export const elementTexts = (text: string): Generator<string> => partTexts(text, '[', ']');
+
+/** The same of an object: its members, each with its name. */
+export const memberTexts = (text: string): Generator<string> => partTexts(text, '{', '}');
+
+function* partTexts(text: string, open: '[' | '{', close: ']' | '}'): Generator<string> {
   let depth = 0;
   let start = 0;
   let end = -1;
@@ -79,7 +84,7 @@ export function* elementTexts(text: string): Generator<string> {
     const character = text.charAt(at);
     if (character === '"') at = endOfString(text, at);
     else if (character === '[' || character === '{') {
-      if (depth === 0 && start > 0) throw new SyntaxError('the text is not one JSON array');
+      if (depth === 0 && start > 0) throw new SyntaxError('the text is more than one JSON value');
       depth += 1;
       if (depth === 1) start = at + 1;
     } else if (character === ',' && depth === 1) {
@@ -90,8 +95,9 @@ export function* elementTexts(text: string): Generator<string> {
       if (depth === 0) end = at;
     }
   }
-  const outside = text.slice(0, text.indexOf('[')) + text.slice(end);
-  if (depth !== 0 || outside.trim() !== ']') throw new SyntaxError('the text is not a JSON array');
+  const outside = text.slice(0, text.indexOf(open)) + text.slice(end);
+  if (depth !== 0 || outside.trim() !== close)
+    throw new SyntaxError(`the text is not between ${open} and ${close}`);
   const last = text.slice(start, end);
   if (last.trim() !== '' || text.charAt(start - 1) === ',') yield last;
 }
@@ -104,6 +110,19 @@ function endOfString(text: string, start: number): number {
     if (backslashes % 2 === 0) return end;
   }
   throw new SyntaxError('the text ends within a string');
+}
+
+/** A number with an exponent, in canonical JSON. */
+const EXPONENT = /[:[,]-?\d[\d.]*[eE][+-]?(\d{1,4})(?=[,}\]])/g;
+
+/**
+ * The digits that numbers get where they are written out: Postgres, and with it each destination, prints 1e1000 with 1,001.
+ * `canonical` is canonical JSON, or a part of it. Text in it that looks like such a number counts too.
+ */
+export function writtenOut(canonical: string): number {
+  let digits = 0;
+  for (const [, exponent] of canonical.matchAll(EXPONENT)) digits += Number(exponent);
+  return digits;
 }
 
 function exactNumber(_key: string, value: unknown, context: { readonly source?: string }): unknown {

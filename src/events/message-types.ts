@@ -235,6 +235,13 @@ export type FieldsOf<F extends Family> = {
   [Type in MessageType]: (typeof FAMILY_OF)[Type] extends F ? (typeof FIELDS_OF_TYPE)[Type][number] : never;
 }[MessageType];
 
+/** The members with observations: of clients by one access point, or of one client by access points. */
+export const OBSERVATION_LISTS = ['observations', 'deviceObservers', 'device_observers'] as const;
+
+/** The members of a record whose elements become events of their own. The first one that is filled is used. */
+export const listsOf = (messageType: MessageType): readonly string[] =>
+  FAMILY_OF[messageType] === 'location' ? OBSERVATION_LISTS : [];
+
 /** The table that contains each family's events. */
 export const TABLE_OF = {
   audit: 'audit_events',

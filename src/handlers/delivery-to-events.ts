@@ -1,8 +1,18 @@
 import { refuses, type Refusals } from '../erasure/refusals.ts';
 import { FAMILY_OF, UNKNOWN_MESSAGE_TYPE, type Family, type MessageType } from '../events/domain.ts';
 import { describeError } from '../lib/errors.ts';
-import { isJsonObject, parseElements, canonicalAround, canonicalJson } from '../events/exact-json.ts';
-import { FIELDS, OCCURRED_AT, ORG_ID, OWNER_ID, SENT_TYPE, type Field } from '../events/message-types.ts';
+import { isJsonObject, canonicalAround, canonicalJson, writtenOut } from '../events/exact-json.ts';
+import {
+  FIELDS,
+  listsOf,
+  OBSERVATION_LISTS,
+  OCCURRED_AT,
+  ORG_ID,
+  OWNER_ID,
+  SENT_TYPE,
+  type Field,
+} from '../events/message-types.ts';
+import { parseRecords } from '../events/parse-records.ts';
 import { recordsOf, unreadableOf } from '../queue/delivery-batch.ts';
 import type { QueuedDelivery, ReadDelivery, SetAside } from '../queue/delivery-batch.ts';
 import { makeStorable, mayBeUnstorable, printIso, readField } from './coerce.ts';
@@ -12,8 +22,9 @@ import type { JsonObject } from '../events/exact-json.ts';
 import { ALERT_SOURCE, ALERT_SOURCE_FIELDS } from '../events/message-types.ts';
 
 /**
- * Each observation is stored with its record's other members, so a hostile body of some kilobytes could become
- * gigabytes of events. The events of a delivery may be this many times as large as the delivery, plus some room.
+ * Each observation is stored with its record's other members, and 1e1000 is printed with all its digits, so a hostile body
+ * of some kilobytes could become gigabytes of events. The events of a delivery may be this many times as large as the
+ * delivery, plus some room.
  */
 const MAX_GROWTH = 16;
 const MIN_ROOM_CHARACTERS = 256 * 1024;
@@ -65,11 +76,16 @@ function* convertRecords(
   const isStorable = !mayBeUnstorable(records);
   let place = 0;
   let room = MIN_ROOM_CHARACTERS + MAX_GROWTH * records.length;
-  for (const record of parseElements(records)) {
+  const hasExponents = /\d[eE][+-]?\d/.test(records);
+  for (const record of parseRecords(records, listsOf(delivery.messageType))) {
     try {
       if (!isJsonObject(record)) throw new TypeError('the record is not a JSON object');
       for (const part of split(isStorable ? record : makeStorable(record), room)) {
-        room -= part.payload.length + EVENT_OVERHEAD;
+        const digits = hasExponents ? writtenOut(part.payload) : 0;
+        const size = part.payload.length + EVENT_OVERHEAD + digits;
+        if (digits > 0 && size > room)
+          throw new Error(`its numbers are too long with all their ${digits} digits`);
+        room -= size;
         const event = { ...toEvent(delivery, receivedAt, part, numberTwin), place };
         place += 1;
         yield refusals !== undefined && refuses(refusals, event) ? { refused: true } : { event };
@@ -141,9 +157,6 @@ interface RecordPart {
 /** A family's handler: splits a record into parts. Throws when the parts need more than `room` characters. */
 type Handler = (record: JsonObject, room: number) => Iterable<RecordPart>;
 
-/** The members with observations: of clients by one access point, or of one client by access points. */
-const LISTS = ['observations', 'deviceObservers', 'device_observers'];
-
 /** The size of an event beside the characters of its payload: ids and columns. */
 export const EVENT_OVERHEAD = 128;
 
@@ -154,7 +167,7 @@ export const EVENT_OVERHEAD = 128;
  */
 export function* splitObservations(record: JsonObject, room: number): Generator<RecordPart> {
   // A sender with one class for both kinds leaves the other list null or empty.
-  const list = LISTS.find((name) => isFilled(record[name]));
+  const list = OBSERVATION_LISTS.find((name) => isFilled(record[name]));
   const observations = list === undefined ? undefined : record[list];
   if (list === undefined || !isFilled(observations)) {
     yield* oneEvent(record, room);

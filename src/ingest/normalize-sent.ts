@@ -1,13 +1,15 @@
 import { availableParallelism } from 'node:os';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { HttpError, toError } from '../lib/errors.ts';
+import type { MessageType } from '../events/domain.ts';
+import { listsOf } from '../events/message-types.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
 import { createWorkerPool, PoolFullError, WorkerError } from '../lib/worker-pool.ts';
 import { overloaded, type MemoryReservation } from './admission.ts';
 import { normalizeBody, unreadableBody, UnreadableError } from './normalize.ts';
 import type { NormalizeReply, NormalizeRequest } from './normalize-thread.ts';
 import { chooseDecoder, tooLarge } from './read-body.ts';
-import { exceededLimit, scanBody } from './scan-body.ts';
+import { scanBody } from './scan-body.ts';
 
 /** After so long everything else that the event loop has to do gets its turn: requests are read, answers are sent. */
 const TIME_SLICE_MS = 5;
@@ -84,6 +86,7 @@ export interface NormalizedSent {
 export interface SentBody {
   readonly sent: Buffer;
   readonly encoding: string | undefined;
+  readonly messageType: MessageType;
   /** The source takes turns with others for the threads that read large bodies. */
   readonly source: string;
 }
@@ -143,7 +146,7 @@ export async function normalizeSent(
 
 /** Resolves with undefined for a body that is too large to be read here. */
 async function normalizeSmall(
-  { sent, encoding, source }: SentBody,
+  { sent, encoding, messageType, source }: SentBody,
   limit: number,
   reservation: MemoryReservation | undefined,
 ): Promise<NormalizedSent | undefined> {
@@ -152,11 +155,12 @@ async function normalizeSmall(
   if (decoded === undefined) return undefined;
   if (decoded !== sent) reservation?.charge(decoded.length);
   return turns.run(source, () => {
-    const shape = scanBody(decoded);
-    if (shape.structural > SMALL_STRUCTURE && exceededLimit(shape) === undefined) return undefined;
-    reservation?.charge(Math.min(shape.structural, SMALL_STRUCTURE) * BYTES_PER_STRUCTURE);
+    const shape = scanBody(decoded, listsOf(messageType));
+    const { structural } = shape.total;
+    if (structural > SMALL_STRUCTURE && shape.problem === undefined) return undefined;
+    reservation?.charge(Math.min(structural, SMALL_STRUCTURE) * BYTES_PER_STRUCTURE);
     const body = normalizeBody(decoded, shape);
-    return { body, quarantined: body.unreadable.length, rows: shape.objects };
+    return { body, quarantined: body.unreadable.length, rows: shape.rows };
   });
 }
 
@@ -197,7 +201,7 @@ async function copyInTurns(body: Buffer): Promise<Uint8Array<ArrayBuffer>> {
 }
 
 async function askThread(
-  { sent, encoding, source }: SentBody,
+  { sent, encoding, messageType, source }: SentBody,
   limit: number,
   unreadable?: string,
 ): Promise<NormalizedSent> {
@@ -205,19 +209,16 @@ async function askThread(
   const pool = readers.get(limit) ?? startReaders(limit);
   readers.set(limit, pool);
   const reply = await pool
-    .run(source, { sent: copy, encoding, limit, unreadable }, [copy.buffer])
+    .run(source, { sent: copy, encoding, messageType, limit, unreadable }, [copy.buffer])
     .catch((error: unknown) => {
       throw error instanceof PoolFullError ? overloaded() : error;
     });
   if (reply === 'too large') throw tooLarge(limit);
   if (reply === 'incompressible') {
-    throw new HttpError(
-      413,
-      'BODY_TOO_LARGE',
-      'the body is larger than 3 MiB after compression; send it in parts',
-    );
+    const message = 'the body hardly compresses, and is too large for the queue; send it in parts';
+    throw new HttpError(413, 'BODY_TOO_LARGE', message);
   }
-  const { body, quarantined, problem } = reply;
+  const { body, quarantined, rows, problem } = reply;
   const unreadableError = problem === undefined ? undefined : new UnreadableError(problem);
-  return { body, quarantined, rows: body.recordCount, unreadable: unreadableError };
+  return { body, quarantined, rows, unreadable: unreadableError };
 }

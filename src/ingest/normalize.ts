@@ -1,6 +1,6 @@
-import { elementTexts, isJsonObject } from '../events/exact-json.ts';
+import { isUtf8 } from 'node:buffer';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
-import { exceededLimit, scanBody, type ScannedBody } from './scan-body.ts';
+import { scanBody, type ScannedBody } from './scan-body.ts';
 
 /** A body that can't be read as records at all. It is quarantined as a whole. */
 export class UnreadableError extends Error {
@@ -14,18 +14,22 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * Reads a body, one object or an array of objects, as records. The text of the records stays as it was sent. Elements
- * that are not objects are set aside. Throws UnreadableError if the body exceeds one of `BODY_LIMITS`, is not JSON in
- * UTF-8, or is neither an object nor an array.
+ * that are not objects, or exceed one of `RECORD_LIMITS`, are set aside. Throws UnreadableError for a body that is not JSON
+ * in UTF-8, is neither an object nor an array, is one record beyond a limit, or has too many records or elements set aside.
  */
 export function normalizeBody(body: Buffer, shape: ScannedBody = scanBody(body)): NormalizedBody {
-  const exceeded = exceededLimit(shape);
-  if (exceeded !== undefined) throw new UnreadableError(`the body ${exceeded}`);
-  const text = decodeUtf8(body);
-  const content = shape.content ?? parseContent(text);
-  if (content === 'object') return { recordCount: 1, records: `[${text}]`, unreadable: [] };
-  return shape.nonObjects === 0
-    ? { recordCount: content, records: text, unreadable: [] }
-    : setNonObjectsAside(text);
+  if (!isUtf8(body)) throw new UnreadableError('the body is not UTF-8');
+  const { problem, isArray, records: recordCount, setAside } = shape;
+  if (problem !== undefined) throw new UnreadableError(problem);
+  if (setAside.length > 0) {
+    const unreadable = setAside.map(({ start, end, reason }) => ({
+      reason,
+      content: body.toString('base64', start, end),
+    }));
+    return { recordCount, records: withoutElements(body, setAside), unreadable };
+  }
+  const text = utf8.decode(body);
+  return { recordCount, records: isArray ? text : `[${text}]`, unreadable: [] };
 }
 
 /** A body that can't be read as records, kept as it came, in its Content-Encoding. */
@@ -34,40 +38,18 @@ export function unreadableBody(body: Buffer, reason: string, encoding?: string):
   return { recordCount: 1, records: '[]', unreadable: [unreadable] };
 }
 
-function decodeUtf8(body: Buffer): string {
-  try {
-    return utf8.decode(body);
-  } catch (error) {
-    throw new UnreadableError('the body is not UTF-8', { cause: error });
+const SEPARATORS = new Set(Buffer.from(', \t\r\n'));
+
+/** The array without these elements, the text of the others as it was sent. */
+function withoutElements(body: Buffer, elements: ScannedBody['setAside']): string {
+  const kept: string[] = [];
+  let start = body.indexOf('[') + 1;
+  for (const next of [...elements, { start: body.lastIndexOf(']'), end: body.length }]) {
+    let end = next.start;
+    while (start < end && SEPARATORS.has(body[start] ?? 0)) start += 1;
+    while (start < end && SEPARATORS.has(body[end - 1] ?? 0)) end -= 1;
+    if (start < end) kept.push(utf8.decode(body.subarray(start, end)));
+    start = next.end;
   }
-}
-
-/** Whether the text is an object, or how many elements it has as an array. */
-function parseContent(text: string): 'object' | number {
-  const value = parse(text);
-  if (Array.isArray(value)) return value.length;
-  if (isJsonObject(value)) return 'object';
-  throw new UnreadableError('the body is neither a JSON object nor an array');
-}
-
-function parse(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text);
-    return value;
-  } catch (error) {
-    throw new UnreadableError('the body is not JSON', { cause: error });
-  }
-}
-
-/** Cuts the text between its elements, so that each stays as it was sent. */
-function setNonObjectsAside(text: string): NormalizedBody {
-  const elements = [...elementTexts(text)];
-  const isRecord = (element: string) => /^\s*\{/.test(element);
-  const unreadable = elements
-    .filter((element) => !isRecord(element))
-    .map((element) => ({
-      reason: 'the record is not a JSON object',
-      content: Buffer.from(element.trim()).toString('base64'),
-    }));
-  return { recordCount: elements.length, records: `[${elements.filter(isRecord).join(',')}]`, unreadable };
+  return `[${kept.join(',')}]`;
 }

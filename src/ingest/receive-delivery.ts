@@ -76,7 +76,7 @@ export async function receiveDelivery(
   reservation.received(sent.length);
 
   const { body, quarantined, rows, unreadable } = await normalizeSent(
-    { sent, encoding, source },
+    { sent, encoding, messageType, source },
     maxBodyBytes,
     reservation,
   );

@@ -1,103 +1,39 @@
-/** The shape of a JSON text, counted from its bytes alone. Of a text that is not JSON it is right up to the first error. */
-export interface BodyShape {
-  readonly depth: number;
-  /** Brackets, braces, commas and colons outside strings: what a parser makes objects, members and elements of. */
-  readonly structural: number;
-  /** Numbers that may lose digits as a JavaScript number (see `parseExactJson`). */
-  readonly exactNumbers: number;
-  /** Bytes of the longest member name. */
-  readonly longestName: number;
-  /** Bytes of the largest record: the body itself, or an object in its outermost array. */
-  readonly largestRecord: number;
-  /** Elements of the outermost array that are not objects. */
-  readonly nonObjects: number;
-}
+import { MAX_EXPONENT } from '../events/exact-json.ts';
+import { MAX_SET_ASIDE, maxRows, RECORD_LIMITS, type RecordShape } from './record-limits.ts';
+import { NOT_AN_OBJECT, ScannedElements, type SetAsideElement } from './scanned-elements.ts';
 
-/** The shape of a body, with as much as is certain about its text. */
-export interface ScannedBody extends BodyShape {
-  /**
-   * The text is one JSON object, or an array of so many elements. Undefined if only a parser can tell: the scan leaves
-   * escapes and exponents to it.
-   */
-  readonly content: 'object' | number | undefined;
-  /** Objects at any depth: records, and the observations that become rows of their own. */
-  readonly objects: number;
-}
-
-const MIB = 1024 * 1024;
-
-/**
- * The limits of a body. A body beyond one of them is quarantined whole, before it is parsed. Times are CPU time for the
- * worst body of 10 MiB within the limits, measured on two shared cores.
- */
-export const BODY_LIMITS: {
-  readonly [Measure in keyof BodyShape]: {
-    readonly max: number;
-    /** Completes the sentence "the body ...". */
-    readonly problem: string;
-    readonly reason: string;
-  };
-} = {
-  depth: {
-    max: 200,
-    problem: 'is nested deeper than 200 levels',
-    reason:
-      'every recursive parser has a limit, Postgres too; no record of the cloud is deeper than a few levels',
-  },
-  structural: {
-    max: 200_000,
-    problem: 'has more than 200,000 structural characters (brackets, braces, commas and colons)',
-    reason:
-      'one character in the body becomes 50 to 100 bytes in memory; 6,000 audit records or 14,000 observations have as many',
-  },
-  exactNumbers: {
-    max: 50_000,
-    problem: 'has more than 50,000 numbers whose digits a JavaScript number cannot keep',
-    reason: 'each takes 4 us and 200 bytes; 12,000 observations with four long coordinates have as many',
-  },
-  longestName: {
-    max: 4_096,
-    problem: 'has a member name longer than 4,096 bytes',
-    reason: 'V8 keeps each name in a table for the whole process; the longest name of the cloud has 40 bytes',
-  },
-  largestRecord: {
-    max: 2 * MIB,
-    problem: 'has a record larger than 2 MiB',
-    reason: 'the statement that stores a record is one text, which holds up the event loop for 15 ms per MiB',
-  },
-  nonObjects: {
-    max: 100,
-    problem: 'has more than 100 elements that are not objects',
-    reason: 'each becomes a row in quarantine: without the limit, 19 bytes as sent became 100,000 rows',
-  },
-};
-
-const MEASURES = [
-  'depth',
-  'structural',
-  'exactNumbers',
-  'longestName',
-  'largestRecord',
-  'nonObjects',
-] as const satisfies readonly (keyof BodyShape)[];
-
-/** The first limit that a body exceeds, as the rest of a sentence that begins with "the body"; undefined if none. */
-export function exceededLimit(shape: BodyShape): string | undefined {
-  const measure = MEASURES.find((name) => shape[name] > BODY_LIMITS[name].max);
-  return measure === undefined ? undefined : BODY_LIMITS[measure].problem;
+/** A body, as far as its bytes tell without parsing them. */
+export interface ScannedBody {
+  /** Why nothing of the body can be read, as a sentence; undefined if it is JSON with records. */
+  readonly problem: string | undefined;
+  readonly isArray: boolean;
+  /** Elements of the outermost array, or 1. */
+  readonly records: number;
+  /** The events that the records may become: records and observations. */
+  readonly rows: number;
+  /** Of all records together; depth and longest name are those of the last one. */
+  readonly total: RecordShape;
+  /** In the order of the body. */
+  readonly setAside: readonly SetAsideElement[];
 }
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const PLUS = 0x2b;
+const MINUS = 0x2d;
+const POINT = 0x2e;
 const ZERO = 0x30;
 const NINE = 0x39;
-const POINT = 0x2e;
-const MINUS = 0x2d;
+const CLOSE_ARRAY = 0x5d;
 
 /** The bytes of strings that are nothing but text: no quote, no escape, no control character. */
 const PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte < 0x20 || byte === QUOTE || byte === BACKSLASH ? 0 : 1,
 );
+
+/** What may follow a backslash, beside `u` and four digits. */
+const ESCAPED = new Set(Buffer.from('"\\/bfnrt'));
+const HEX = new Set(Buffer.from('0123456789abcdefABCDEF'));
 
 /** The tokens that may follow in a JSON text. */
 const VALUE = 0;
@@ -108,104 +44,121 @@ const COLON = 4;
 /** A comma, or the end of what contains the value. */
 const AFTER_VALUE = 5;
 
-/** Whether each level of nesting is an object, while a body is scanned. */
-const isObjectAt = new Uint8Array(BODY_LIMITS.depth.max + 2);
+const MAX_DEPTH = RECORD_LIMITS.depth.max;
 
-/** Counts the shape of a body in one pass, without memory. Ends early once a count is beyond its limit. */
-export function scanBody(body: Uint8Array): ScannedBody {
-  const length = body.length;
+/** Whether each level of nesting is an object, while a body is scanned. */
+const isObjectAt = new Uint8Array(MAX_DEPTH + 2);
+
+/**
+ * Reads the shape of a body in one pass, without parsing it: whether it is JSON, and which of its elements are to be set
+ * aside. `lists` are names of members whose elements become rows of their own: if a record has one such list, the limits
+ * hold for each element of that, and for the record without them. Whether text is UTF-8 is not checked, nor what is JSON
+ * in an element that is nested too deep. Ends early once nothing of the body can be read.
+ */
+export function scanBody(body: Buffer, lists: readonly string[] = []): ScannedBody {
+  const { length } = body;
+  const elements = new ScannedElements(body, lists);
+  const rowLimit = maxRows(length);
   let depth = 0;
   let deepest = 0;
   let structural = 0;
   let exactNumbers = 0;
-  let lastString = 0;
+  let writtenOut = 0;
+  let nameStart = 0;
+  let nameEnd = 0;
+  let isEscaped = false;
   let longestName = 0;
-  let recordStart = -1;
-  let largestRecord = 0;
-  let nonObjects = 0;
   let isArray = false;
-  /** The depth of records: 1 in an array of them, else 0. */
-  let recordDepth = 0;
-  let records = 0;
-  let objects = 0;
-  /** As long as the text is certain to be JSON, the token that follows. */
   let next = VALUE;
-  let isCertain = true;
-  scan: for (let at = 0; at < length; at += 1) {
-    switch (body[at] ?? 0) {
+  let isValid = true;
+  const shapeAt = (at: number): RecordShape => ({
+    depth: deepest,
+    structural,
+    exactNumbers,
+    longestName,
+    size: at + writtenOut,
+  });
+  for (let at = hasByteOrderMark(body) ? 3 : 0; at < length; at += 1) {
+    const byte = body[at] ?? 0;
+    if (depth === elements.depth && next <= VALUE_OR_END && byte > 0x20 && byte !== CLOSE_ARRAY) {
+      if (!elements.isInList) {
+        deepest = depth;
+        longestName = 0;
+      }
+      elements.begin(at, shapeAt(at));
+    }
+    switch (byte) {
       case 0x22: {
-        const start = at + 1;
-        at = start;
-        while (PLAIN[body[at] ?? 0] === 1) at += 1;
-        if (body[at] !== QUOTE) isCertain = false;
-        for (let byte = body[at]; at < length && byte !== QUOTE; byte = body[at])
-          at += byte === BACKSLASH ? 2 : 1;
-        lastString = at - start;
-        if (isArray && depth === 1) nonObjects += 1;
+        nameStart = at + 1;
+        at = nameStart;
+        isEscaped = false;
+        for (;;) {
+          while (PLAIN[body[at] ?? 0] === 1) at += 1;
+          if (body[at] === QUOTE || at >= length) break;
+          isEscaped = true;
+          const escape = escapeLength(body, at);
+          if (escape === 0) isValid = false;
+          at += escape === 0 ? 1 : escape;
+        }
+        if (at >= length) isValid = false;
+        nameEnd = at;
         if (next === NAME || next === NAME_OR_END) next = COLON;
         else if (next <= VALUE_OR_END) next = AFTER_VALUE;
-        else isCertain = false;
+        else isValid = false;
         break;
       }
       case 0x7b: // {
         structural += 1;
-        objects += 1;
-        if (depth === recordDepth) {
-          recordStart = at;
-          records += 1;
-        }
         depth += 1;
         if (depth > deepest) deepest = depth;
-        if (next > VALUE_OR_END) isCertain = false;
+        if (next > VALUE_OR_END) isValid = false;
         isObjectAt[depth] = 1;
         next = NAME_OR_END;
         break;
       case 0x5b: // [
         structural += 1;
-        if (isArray && depth === 1) nonObjects += 1;
         if (depth === 0) {
           isArray = true;
-          recordDepth = 1;
+          elements.openArray();
+        } else if (depth === elements.depth + 1) {
+          elements.openList(at);
         }
         depth += 1;
         if (depth > deepest) deepest = depth;
-        if (next > VALUE_OR_END) isCertain = false;
+        if (next > VALUE_OR_END) isValid = false;
         isObjectAt[depth] = 0;
         next = VALUE_OR_END;
         break;
       case 0x7d: // }
         structural += 1;
-        if (isObjectAt[depth] !== 1 || (next !== AFTER_VALUE && next !== NAME_OR_END)) isCertain = false;
+        if (isObjectAt[depth] !== 1 || (next !== AFTER_VALUE && next !== NAME_OR_END)) isValid = false;
         next = AFTER_VALUE;
         depth -= 1;
-        if (depth === recordDepth && at - recordStart >= largestRecord) largestRecord = at - recordStart + 1;
         break;
       case 0x5d: // ]
         structural += 1;
-        if (isObjectAt[depth] !== 0 || (next !== AFTER_VALUE && next !== VALUE_OR_END)) isCertain = false;
+        if (isObjectAt[depth] !== 0 || (next !== AFTER_VALUE && next !== VALUE_OR_END)) isValid = false;
         next = AFTER_VALUE;
         depth -= 1;
         break;
       case 0x3a: // :
         structural += 1;
-        if (lastString > longestName) longestName = lastString;
-        if (next !== COLON) isCertain = false;
+        if (nameEnd - nameStart > longestName) longestName = nameEnd - nameStart;
+        if (next !== COLON) isValid = false;
         next = VALUE;
+        if (depth === elements.depth + 1) elements.noteName(nameStart, nameEnd, isEscaped);
         break;
       case 0x2c: // ,
         structural += 1;
-        if (structural > BODY_LIMITS.structural.max || nonObjects > BODY_LIMITS.nonObjects.max) break scan;
-        if (exactNumbers > BODY_LIMITS.exactNumbers.max || deepest > BODY_LIMITS.depth.max) break scan;
-        if (next !== AFTER_VALUE || depth < 1) isCertain = false;
+        if (next !== AFTER_VALUE || depth < 1) isValid = false;
         next = isObjectAt[depth] === 1 ? NAME : VALUE;
         break;
       case 0x74: // true
       case 0x66: // false
       case 0x6e: // null
-        if (next > VALUE_OR_END || !isWord(body, at)) isCertain = false;
+        if (next > VALUE_OR_END || !isWord(body, at)) isValid = false;
         next = AFTER_VALUE;
-        at += body[at] === 0x66 ? 4 : 3;
-        if (isArray && depth === 1) nonObjects += 1;
+        at += byte === 0x66 ? 4 : 3;
         break;
       case 0x2d:
       case 0x30:
@@ -219,11 +172,13 @@ export function scanBody(body: Uint8Array): ScannedBody {
       case 0x38:
       case 0x39: {
         const end = endOfNumber(body, at);
-        if (mayLoseDigits(body, at, end)) exactNumbers += 1;
-        if (next > VALUE_OR_END || !isPlainNumber(body, at, end)) isCertain = false;
+        if (next > VALUE_OR_END || end === at) isValid = false;
+        if (mayLoseDigits(body, at, end)) {
+          exactNumbers += 1;
+          writtenOut += writtenOutDigits(body, at, end);
+        }
         next = AFTER_VALUE;
-        at = end - 1;
-        if (isArray && depth === 1) nonObjects += 1;
+        at = Math.max(at, end - 1);
         break;
       }
       case 0x09:
@@ -232,26 +187,49 @@ export function scanBody(body: Uint8Array): ScannedBody {
       case 0x20:
         break;
       default:
-        isCertain = false;
+        isValid = false;
     }
-    if (deepest > BODY_LIMITS.depth.max) break;
+    if (!isValid) {
+      if (deepest <= MAX_DEPTH) break;
+      isValid = true;
+    }
+    if (depth <= elements.depth && next === AFTER_VALUE) {
+      if (depth < elements.depth) elements.closeList();
+      else if (elements.isOpen) elements.end(at + 1, shapeAt(at + 1));
+      if (elements.setAside.length > MAX_SET_ASIDE || elements.rows > rowLimit) break;
+    }
   }
-  const isWhole = isCertain && next === AFTER_VALUE && depth === 0;
-  return {
-    depth: deepest,
-    structural,
-    exactNumbers,
-    longestName,
-    largestRecord,
-    nonObjects,
-    content: isWhole ? contentOf(isArray, records, nonObjects) : undefined,
-    objects,
-  };
+  const isWhole = isValid && next === AFTER_VALUE && depth === 0;
+  const { records, rows, setAside } = elements;
+  const problem = problemOf(elements, isArray, isWhole, rowLimit);
+  return { problem, isArray, records, rows, total: shapeAt(length), setAside };
 }
 
-function contentOf(isArray: boolean, records: number, nonObjects: number): ScannedBody['content'] {
-  if (isArray) return records + nonObjects;
-  return records === 1 ? 'object' : undefined;
+function problemOf(
+  { records, rows, setAside }: ScannedElements,
+  isArray: boolean,
+  isWhole: boolean,
+  rowLimit: number,
+): string | undefined {
+  if (rows > rowLimit) return `the body has more than ${rowLimit} records and observations`;
+  if (setAside.length > MAX_SET_ASIDE)
+    return `the body has more than ${MAX_SET_ASIDE} elements that are not objects or exceed a limit`;
+  if (!isWhole) return 'the body is not JSON';
+  const [only] = setAside;
+  if (only === undefined || records > 1) return undefined;
+  if (only.reason !== NOT_AN_OBJECT) return only.reason;
+  return isArray ? undefined : 'the body is neither a JSON object nor an array';
+}
+
+const hasByteOrderMark = (body: Buffer) => body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf;
+
+/** The bytes of the escape that begins here; 0 if it is none. */
+function escapeLength(body: Buffer, at: number): number {
+  if (body[at] !== BACKSLASH) return 0;
+  const escaped = body[at + 1] ?? 0;
+  if (ESCAPED.has(escaped)) return 2;
+  const isUnicode = escaped === 0x75 && [2, 3, 4, 5].every((digit) => HEX.has(body[at + digit] ?? 0));
+  return isUnicode ? 6 : 0;
 }
 
 const WORDS = ['true', 'false', 'null'].map((word) => Buffer.from(word));
@@ -265,32 +243,29 @@ function isWord(body: Uint8Array, start: number): boolean {
   return false;
 }
 
-function endOfNumber(body: Uint8Array, start: number): number {
-  let end = start + 1;
-  for (; end < body.length; end += 1) {
-    const byte = body[end] ?? 0;
-    const isPart =
-      (byte >= ZERO && byte <= NINE) ||
-      byte === POINT ||
-      byte === 0x65 || // e
-      byte === 0x45 || // E
-      byte === 0x2b || // +
-      byte === MINUS;
-    if (!isPart) break;
-  }
-  return end;
+const isDigit = (byte = 0) => byte >= ZERO && byte <= NINE;
+
+function endOfDigits(body: Uint8Array, start: number): number {
+  let at = start;
+  while (isDigit(body[at])) at += 1;
+  return at;
 }
 
-/** Whether these bytes of a number are certain to be one: it has no exponent. */
-function isPlainNumber(body: Uint8Array, start: number, end: number): boolean {
+/** The end of the number that begins here; `start` if none does (RFC 8259, section 6). */
+function endOfNumber(body: Uint8Array, start: number): number {
   const first = body[start] === MINUS ? start + 1 : start;
-  let point = end;
-  for (let at = first; at < end; at += 1) {
-    const byte = body[at] ?? 0;
-    if (byte === POINT && point === end) point = at;
-    else if (byte < ZERO || byte > NINE) return false;
+  let end = body[first] === ZERO ? first + 1 : endOfDigits(body, first);
+  if (end === first) return start;
+  if (body[end] === POINT) {
+    const fraction = end + 1;
+    end = endOfDigits(body, fraction);
+    if (end === fraction) return start;
   }
-  return point > first && point !== end - 1 && (body[first] !== ZERO || point === first + 1);
+  if (body[end] !== 0x65 && body[end] !== 0x45) return end;
+  const sign = body[end + 1];
+  const exponent = end + (sign === PLUS || sign === MINUS ? 2 : 1);
+  end = endOfDigits(body, exponent);
+  return end === exponent ? start : end;
 }
 
 /** The same numbers as in `parseExactJson`: 16 digits, an exponent, a trailing zero after the point, 0.000000, minus zero. */
@@ -309,4 +284,16 @@ function mayLoseDigits(body: Uint8Array, start: number, end: number): boolean {
     if (zeros === at - first && (byte === ZERO || byte === POINT)) zeros += 1;
   }
   return hasPoint && (body[end - 1] === ZERO || zeros >= 8);
+}
+
+/** The digits that the exponent of a number stands for (see `writtenOut` of exact JSON). */
+function writtenOutDigits(body: Uint8Array, start: number, end: number): number {
+  let at = start;
+  while (at < end && body[at] !== 0x65 && body[at] !== 0x45) at += 1;
+  let exponent = 0;
+  for (; at < end; at += 1) {
+    const byte = body[at] ?? 0;
+    if (isDigit(byte)) exponent = exponent * 10 + byte - ZERO;
+  }
+  return exponent > MAX_EXPONENT ? 0 : exponent;
 }

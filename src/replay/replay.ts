@@ -27,8 +27,8 @@ export interface ReplayContext {
 /**
  * Replays the items with these ids, all of them in memory at once, as new deliveries: each is read as records, stored
  * and marked as replayed in one transaction, on one connection. The id of an item's delivery is made from the item's
- * own, so no replay stores an event twice. What cannot be read again is quarantined anew, and the old item counts as
- * replayed. An item that causes an unforeseen error stays open.
+ * own, so no replay stores an event twice. Records that cannot be stored again are quarantined anew, and the old item counts
+ * as replayed. An item that cannot be read at all, or causes an unforeseen error, stays open.
  */
 export async function replayQuarantined(context: ReplayContext, ids: readonly string[]): Promise<Replay[]> {
   try {
@@ -100,8 +100,10 @@ async function readAgain(item: LockedQuarantined, maxBodyBytes: number): Promise
     return { kind: 'refused', quarantineId, reason: 'its message type is unknown' };
   }
   try {
-    const sent = { sent: content, encoding: item.encoding ?? undefined, source: item.source };
-    const { body } = await normalizeSent(sent, maxBodyBytes);
+    const sent = { sent: content, encoding: item.encoding ?? undefined, messageType, source: item.source };
+    const { body, unreadable } = await normalizeSent(sent, maxBodyBytes);
+    // A second copy of it would say nothing more.
+    if (unreadable !== undefined) return { kind: 'refused', quarantineId, reason: unreadable.message };
     return {
       deliveryId: replayDeliveryId(quarantineId),
       source: item.source,

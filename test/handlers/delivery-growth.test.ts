@@ -30,6 +30,18 @@ describe('a delivery made to fill the memory', () => {
     expect(setAside.length).toBeGreaterThan(0);
   });
 
+  it('has a record whose numbers have too many digits, once they are written out, set aside alone', () => {
+    const numbers = (count: number) => `{"a":[${Array(count).fill('1e1000').join(',')}]}`;
+    const body = `[{"b":1},${numbers(49_000)},${numbers(100)}]`;
+    for (const messageType of ['AUDIT_LOG_ALL', 'LOCATION_AP_CENTRIC'] as const) {
+      const { events, setAside } = deliveryToEvents(queuedDelivery(messageType, [], { records: body }));
+      expect(events.map(({ payload }) => payload)).toEqual(['{"b":1}', numbers(100)]);
+      expect(setAside.map(({ reason }) => reason)).toEqual([
+        'its numbers are too long with all their 49000000 digits',
+      ]);
+    }
+  });
+
   const location = {
     seenTime: '2018-05-01T10:20:30.000+0000',
     lat: 51.512345,

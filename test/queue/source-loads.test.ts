@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { OBSERVATION_LISTS } from '../../src/events/message-types.ts';
 import { scanBody } from '../../src/ingest/scan-body.ts';
 import { costOf, SourceLoads, FLOOR } from '../../src/queue/fair-queue.ts';
 
@@ -58,7 +59,7 @@ describe('the load of a source', () => {
     const observations = Array.from({ length: 1_000 }, () => ({ x: 1 }));
     const costOfBody = (value: object) => {
       const body = Buffer.from(JSON.stringify(value));
-      return costOf(body.length, scanBody(body).objects);
+      return costOf(body.length, scanBody(body, OBSERVATION_LISTS).rows);
     };
     const small = costOfBody([{ id: 1 }]);
     const large = costOfBody([{ observations }]);
