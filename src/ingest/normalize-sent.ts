@@ -101,9 +101,9 @@ const SMALL_STRUCTURE = 10_000;
 const BYTES_PER_STRUCTURE = 64;
 
 /**
- * The threads that read bodies that are not small. One body takes 0.3 s at most, with every limit reached: 15 s are for a
- * machine that has no time. Waiting bodies wait as they were sent. The memory is for the largest body, decoded, as text of
- * two bytes for each character, parsed and packed; little more, so that it is collected early.
+ * The threads that read bodies that are not small. One of 10 MiB takes half a second, and a pause of up to 5 s if it hardly
+ * compresses: 15 s are for a machine that has no time. Waiting bodies wait as they were sent. The memory is for the largest
+ * body, decoded, as text of two bytes for each character, and packed; little more, so that it is collected early.
  */
 const startReaders = (limit: number) =>
   createWorkerPool<NormalizeRequest, NormalizeReply>({

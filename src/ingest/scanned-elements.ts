@@ -16,7 +16,8 @@ const NOTHING: RecordShape = { depth: 0, structural: 0, exactNumbers: 0, longest
 
 /** The first shape, with what can be added up of the second one added, or taken off it. */
 const add = (a: RecordShape, b: RecordShape, sign: 1 | -1): RecordShape => ({
-  ...a,
+  depth: a.depth,
+  longestName: a.longestName,
   structural: a.structural + sign * b.structural,
   exactNumbers: a.exactNumbers + sign * b.exactNumbers,
   size: a.size + sign * b.size,

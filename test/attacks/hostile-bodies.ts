@@ -44,6 +44,10 @@ const oldTexts = ['a b c d ', '\u0301\u0316', '.', 'a', 'ff:fe:1 '].map((text) =
 export const HOSTILE_BODIES: Readonly<Record<string, () => HostileBody>> = {
   '1.7 million 1e400 by brotli': () => brotli(list('1e400', 1_700_000)),
   'as many exact numbers as allowed, in records': () => brotli(list('{"code":1e400}', 49_000), true),
+  'exact numbers in 10 MiB of records': () =>
+    brotli(fill(`{"a":[${Array(9_999).fill('1.0').join(',')}]}`), true),
+  'as many records as 10 MiB may have': () => brotli(fill(`{"a":"${'x'.repeat(42)}"}`), true),
+  'records beyond a limit': () => brotli(list(`{"${'n'.repeat(5_000)}":[[[[]]]]}`, 100), true),
   'brackets that never close, by brotli': () => brotli(Buffer.alloc(SIZE, '[')),
   'an array of nothing': () => plain(fill('[]')),
   'an array of empty records': () => brotli(list('{}', 66_000), true),

@@ -87,9 +87,12 @@ describe('200', () => {
 
   it('counts what is set aside beside the records', async () => {
     const { post, deliveries } = await serve();
-    const receipt = Receipt.parse(await (await post('[{"a":1.0},7,null]')).json());
-    expect(receipt).toMatchObject({ records: 3, quarantined: 2 });
-    expect(deliveries).toMatchObject([{ recordCount: 3, records: '[{"a":1.0}]', unreadable: [{}, {}] }]);
+    const deep = `{"a":${'['.repeat(200)}${']'.repeat(200)}}`;
+    const receipt = Receipt.parse(await (await post(`[{"a":1.0},7,null, ${deep} ,{"b":1.0}]`)).json());
+    expect(receipt).toMatchObject({ records: 5, quarantined: 3 });
+    expect(deliveries).toMatchObject([
+      { recordCount: 5, records: '[{"a":1.0},{"b":1.0}]', unreadable: [{}, {}, { content: btoa(deep) }] },
+    ]);
   });
 
   it('does not mind the content type, a query, a trailing slash, nor percent escapes in the path', async () => {
