@@ -47,7 +47,7 @@ export function judgeRange(
     const now = counted.get(start) ?? { quarter: new Date(start), matched: 0, onlyWebhook: 0, onlyLog: 0 };
     const isPart = start < from.getTime() || start + QUARTER_MS > to.getTime();
     const next = isPart ? withFetched(last, now, at) : judgeQuarter(last, now, at, reachMs);
-    if (next !== undefined && (next.state === 'pending' || !isSame(last, next))) judged.push(next);
+    if (next !== undefined && !isSame(last, next)) judged.push(next);
   }
   return judged;
 }

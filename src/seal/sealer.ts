@@ -12,6 +12,7 @@ import {
 } from '../store/seal/seal-log.ts';
 import { hashEvents, planByKeys, SEALED_VERSION, type Positions } from '../store/seal/sealed-rows.ts';
 import { takeDeliveries } from '../store/seal/sealed-deliveries.ts';
+import { takeQuarters } from '../store/seal/sealed-quarters.ts';
 import {
   addStatements,
   STATEMENT_VERSION,
@@ -49,6 +50,10 @@ const STATEMENTS = 1_000;
 const DELIVERY_INTERVAL_MS = 60_000;
 const QUEUED_DELIVERIES = 40;
 
+/** Each comparison with the cloud proves few quarters of an hour: those of 15 minutes share a leaf, and let events go first. */
+const QUARTER_INTERVAL_MS = 15 * 60_000;
+const QUEUED_QUARTERS = 4_096;
+
 /** Leaves that are hashed without a pause: about 3 ms. Under full load, each pause takes three times as long. */
 const LEAVES_AT_ONCE = 1_024;
 
@@ -80,6 +85,7 @@ export function createSealer(db: Db, key: LogKey, trust: () => Promise<Trust>): 
   let signedAt = -Infinity;
   let waitsSince: number | undefined;
   let deliveriesDue = 0;
+  let quartersDue = 0;
   const hasher = createHasher(db);
 
   /** Whether to leave the processor to storing for now. */
@@ -110,9 +116,15 @@ export function createSealer(db: Db, key: LogKey, trust: () => Promise<Trust>): 
         if (state.deliveriesQueued && (await whileSealing(db, sealDeliveries)) === true) return 'more';
         deliveriesDue = performance.now() + DELIVERY_INTERVAL_MS;
       }
-      if (nextSteps(state).length === 0) return 'done';
-      const sealed = await whileSealing(db, (trx, now) => sealEvents(trx, now, hasher));
-      return sealed === true ? 'more' : 'done';
+      if (nextSteps(state).length > 0) {
+        const sealed = await whileSealing(db, (trx, now) => sealEvents(trx, now, hasher));
+        return sealed === true ? 'more' : 'done';
+      }
+      if (performance.now() >= quartersDue) {
+        if (state.quartersQueued && (await whileSealing(db, sealQuarters)) === true) return 'more';
+        quartersDue = performance.now() + QUARTER_INTERVAL_MS;
+      }
+      return 'done';
     },
   };
 }
@@ -227,6 +239,12 @@ async function sealChanges(trx: Trx, { size }: SealState): Promise<boolean> {
 async function sealDeliveries(trx: Trx, { size }: SealState): Promise<boolean> {
   await planByKeys(trx);
   return sealStatements(trx, size, await takeDeliveries(trx, QUEUED_DELIVERIES));
+}
+
+/** Seals quarters of an hour that were proven since. Returns whether there were some. */
+async function sealQuarters(trx: Trx, { size }: SealState): Promise<boolean> {
+  await printAsSealed(trx);
+  return sealStatements(trx, size, await takeQuarters(trx, QUEUED_QUARTERS));
 }
 
 async function sealStatements(trx: Trx, size: number, statements: readonly Statement[]): Promise<boolean> {

@@ -24,6 +24,7 @@ const KEY_OF: Readonly<Record<string, string>> = {
   quarantine: 'quarantine_id',
   gaps: 'id',
   erasures: 'id',
+  coverage: 'source',
 };
 
 /** Another value of a column, by its type. */
@@ -48,6 +49,8 @@ const OTHER_VALUE: Readonly<Record<string, (column: string) => string>> = {
 const ALLOWED: Readonly<Record<string, string>> = {
   'operator_log.via': `via = 'api'`,
   'operator_log.outcome': `outcome = 'failed'`,
+  'coverage.state': `state = 'healed'`,
+  'coverage.quarter': `quarter = quarter + interval '1 day'`,
   'gaps.reason': `reason = 'silence'`,
   'gaps.ended_at': `ended_at = began_at + interval '1 day'`,
   'quarantine.resolution': `resolution = 'replayed', replay_delivery_id = gen_random_uuid()`,
@@ -86,6 +89,11 @@ beforeAll(async () => {
   await sql`
     insert into gaps (source, message_type, began_at, ended_at, reason)
     select 'source ' || number, 'AUDIT_LOG_ALL', '2026-01-01', '2026-02-01', 'downtime' from generate_series(1, ${ROWS}::int) as number;
+  `.execute(test.db);
+  await sql`
+    insert into coverage
+    select 'proven ' || number, 'AUDIT_LOG_ALL', '2026-01-01Z', 'whole', 0, 0, 0, '2026-01-02', '2026-01-02'
+    from generate_series(1, ${ROWS}::int) as number
   `.execute(test.db);
   await sql`
     insert into erasures (operator, reason, event_count, item_count, operation_count, leaves, deliveries)
@@ -170,7 +178,7 @@ describe('the sealed form', () => {
       forged.push({ name: `${column.table}.${column.column}`, key: await forge(column, number) });
     }
     const { findings } = await log.verify();
-    const named = new Set(findings.flatMap(({ eventId, deliveryId, key }) => [eventId, deliveryId, key]));
+    const named = new Set(findings.flatMap((one) => [one.eventId, one.deliveryId, one.key, one.source]));
     expect(forged.filter(({ key }) => !named.has(key)).map(({ name }) => name)).toEqual([]);
     expect(forged.length).toBeGreaterThan(200);
   });

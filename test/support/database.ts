@@ -102,7 +102,7 @@ export async function unguarded(db: Db, work: (trx: Trx) => Promise<unknown>): P
   await db.transaction().execute(async (trx) => {
     const { rows } = await sql<{ name: string; definition: string }>`
       select proname as name, pg_get_functiondef(oid) as definition from pg_proc
-        where pronamespace = 'public'::regnamespace and proname in ('refuse_change', 'resolve_only', 'end_once', 'queue_statement')
+        where pronamespace = 'public'::regnamespace and proname in ('refuse_change', 'resolve_only', 'end_once', 'queue_statement', 'queue_quarters')
     `.execute(trx);
     for (const { name } of rows) {
       await sql`

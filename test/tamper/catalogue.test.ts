@@ -6,6 +6,7 @@ import { keepSeen } from '../../src/seal/seen-checkpoint.ts';
 import { generateLogKey, parseLogKey, type LogKey } from '../../src/seal/signed-note.ts';
 import { readTrust, seenFileOf, type Trust } from '../../src/seal/trust.ts';
 import { isProven } from '../../src/seal/verify/verify-log.ts';
+import { recordCoverage } from '../../src/reconcile/coverage.ts';
 import { recordEnded } from '../../src/store/access/operator-log.ts';
 import { monthRange } from '../../src/lib/text/parse-time.ts';
 import { certificateContent } from '../../src/console/certificate/certificate-page.ts';
@@ -25,6 +26,12 @@ import { knowing } from '../support/trust.ts';
 /** Enough for a full tile of leaves. */
 const EVENTS = 300;
 const MONTH = new Date().toISOString().slice(0, 'YYYY-MM'.length);
+const HOUR = 3_600_000;
+/** 8 quarters of an hour, which are proven since. */
+const COVERED = {
+  from: new Date(Math.floor(Date.now() / HOUR) * HOUR - 12 * HOUR),
+  to: new Date(Math.floor(Date.now() / HOUR) * HOUR - 10 * HOUR),
+};
 
 let test: TestDatabase & { readonly service: Db };
 let log: SealedLog;
@@ -45,6 +52,10 @@ beforeEach(async () => {
   );
   const operator = { name: 'jane', via: 'command' } as const;
   await recordEnded(test.service, { operator, action: 'settings.reload', subject: 'all' });
+  for (const hours of [7, 0]) {
+    const at = new Date(Date.now() - hours * HOUR);
+    await recordCoverage(test.service)('default', 'AUDIT_LOG_ALL', [], { ...COVERED, at });
+  }
   await countAll(test.service);
   anchor = parseCheckpoints((await log.seal()).note);
   await keepSeen(test.service, seenFileOf(log.directory), knowing(log.key));
@@ -68,7 +79,9 @@ async function makeAnew(key: LogKey): Promise<void> {
     sql`update audit_events set user_name = 'nobody' where ${one}`,
     sql`truncate log_checkpoints, log_hashes, log_salts, log_seals`,
     sql`update log_seal_state set size = 0, first_position = 0, next_position = 0`,
-    sql`insert into log_queue (kind, key) select kind, key from log_statements where kind <> 'deliveries'`,
+    sql`insert into log_queue (kind, key) select kind, key from log_statements where kind not in ('deliveries', 'quarters')`,
+    sql`insert into log_queue (kind, key) select 'quarter', json_build_array(source, message_type, extract(epoch from quarter)::bigint)
+      from coverage`,
     sql`insert into log_delivery_queue (delivery_ids, received_at)
       select array_agg(delivery_id order by delivery_id), array_agg(received_at order by delivery_id) from deliveries`,
     sql`truncate log_statements`,
@@ -161,6 +174,24 @@ const CASES: readonly Case[] = [
     what: 'an entry of the operator log deleted',
     change: () => as(sql`delete from operator_log`),
     says: 'MISSING operation',
+  },
+  {
+    what: 'a quarter of an hour that was proven',
+    change: () => as(sql`update coverage set matched = 7 where quarter = ${COVERED.from}`),
+    says: 'ALTERED quarter',
+  },
+  {
+    what: 'a quarter of an hour deleted',
+    change: () => as(sql`delete from coverage where quarter = ${COVERED.from}`),
+    says: 'MISSING quarter',
+  },
+  {
+    what: 'quarters of an hour inserted',
+    change: () =>
+      as(sql`insert into coverage (source, message_type, quarter, state, healed, matched, only_webhook, compared_at)
+        select 'default', 'AUDIT_LOG_ALL', ${COVERED.from}::timestamptz - number * interval '15 minutes', 'whole', 0, 0, 0, now()
+        from generate_series(1, 2209) as number`),
+    says: 'INSERTED quarter',
   },
   {
     what: 'a tile of the tree',
@@ -375,7 +406,26 @@ describe('verify finds nothing wrong, and what it cannot know is said elsewhere'
     table.push('a backdated row | verify | 1 event had no seal for more than a day after arrival');
   });
 
-  it('rows of coverage and of anchors: the certificate says that they are not sealed', async () => {
+  it('quarters of before, inserted with their triggers on: the certificate says that they were sealed late', async () => {
+    const month = monthRange(COVERED.to.toISOString().slice(0, MONTH.length));
+    if (month === undefined) throw new TypeError('no month');
+    const proven = async () => {
+      const { coverage, sealedQuarters } = await readCertificate(test.service, ALL_SOURCES, month);
+      return [coverage.whole, sealedQuarters];
+    };
+    const [before = 0] = await proven();
+    expect(await proven()).toEqual([before, before]);
+    await sql`insert into coverage (source, message_type, quarter, state, healed, matched, only_webhook, compared_at)
+      values ('default', 'AUDIT_LOG_ALL', ${COVERED.to}, 'whole', 0, 0, 0, now() - interval '2 days')`.execute(
+      test.service,
+    );
+    await log.seal();
+    expect((await log.verify({ trust })).findings).toEqual([]);
+    expect(await proven()).toEqual([before + 1, before]);
+    table.push('a quarter of before, inserted with its triggers on | certificate | 1 not sealed in time');
+  });
+
+  it('rows of anchors: the certificate says that the service recorded them', async () => {
     const month = monthRange(MONTH);
     if (month === undefined) throw new TypeError('no month');
     await as(
@@ -383,8 +433,7 @@ describe('verify finds nothing wrong, and what it cannot know is said elsewhere'
     );
     const certificate = await readCertificate(test.service, ALL_SOURCES, month);
     const page = renderDocument(html`<div>${certificateContent(certificate)}</div>`);
-    expect(page).toContain('What it found is not sealed');
     expect(page).toContain('Kept elsewhere, as the service recorded it, by');
-    table.push('rows of coverage and of anchors | certificate | says that they are not sealed');
+    table.push('rows of anchors | certificate | says that the service recorded them');
   });
 });

@@ -61,14 +61,15 @@ function receivedOf({ received, quarantine }: Certificate): Content {
   `;
 }
 
-function coverageOf({ coverage, healedEvents, gaps }: Certificate): Content {
+function coverageOf({ coverage, sealedQuarters, healedEvents, gaps }: Certificate): Content {
   const { whole, healed, pushOnly, unrecoverable, pending } = coverage;
   const all = whole + healed + pushOnly + unrecoverable + pending;
+  const unsealed = whole + healed - sealedQuarters;
   const of = (count: number) => `${formatCount(count)} of ${countOf(all, 'quarter')}`;
   return html`
     <p>
-      By quarters of an hour, for each source and message type, as the service compared them with the history
-      of the cloud. What it found is not sealed.
+      By quarters of an hour, since each source and message type first arrived, as the service compared them
+      with the history of the cloud. What it proved is sealed.
     </p>
     ${factsOf([
       ['Complete', `${of(whole)} agree with the history of the cloud`],
@@ -76,6 +77,12 @@ function coverageOf({ coverage, healedEvents, gaps }: Certificate): Content {
       ['Not provable', `${of(pushOnly)}: the cloud has no history of these types`],
       ['Unrecoverable', `${of(unrecoverable)}: the history does not reach back to them`],
       ['Pending', of(pending)],
+      [
+        'Sealed',
+        html`${unsealed > 0 && badge('warn', `${formatCount(unsealed)} not sealed in time`)}${' '}
+        ${formatCount(sealedQuarters)} of ${countOf(whole + healed, 'complete or healed quarter')}, within a
+        day of the comparison${unsealed > 0 && ': nothing shows whether the others were changed before'}`,
+      ],
     ])}
     ${
       gaps.length > 0 &&
@@ -102,7 +109,7 @@ function integrityOf({ verification, verified, month, source }: Certificate): Co
       : verificationOf(verification);
   return factsOf([
     [
-      'Events and deliveries of the month, and the operator log, quarantine, erasures and gaps of all time',
+      'Events and deliveries of the month, and the operator log, quarantine, erasures, gaps and coverage of all time',
       ofMonth,
     ],
     verified !== undefined && ['Events and deliveries of all time, by the service', verifiedOf(verified)],

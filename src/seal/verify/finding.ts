@@ -1,5 +1,4 @@
-import type { MessageType } from '../../events/domain.ts';
-import type { StatementKind } from '../../store/server/schema/seal-tables.ts';
+import type { StatementKind, TileKind } from '../../store/server/schema/seal-tables.ts';
 
 /** A difference, or a row that is gone for a reason on record. */
 export interface VerifyFinding {
@@ -8,7 +7,8 @@ export interface VerifyFinding {
   readonly subject:
     | 'event'
     | 'delivery'
-    | 'deliveries'
+    | TileKind
+    | 'quarter'
     | StatementKind
     | 'leaves'
     | 'checkpoint'
@@ -20,11 +20,11 @@ export interface VerifyFinding {
   readonly detail: string;
   readonly eventId?: string;
   readonly deliveryId?: string;
-  /** Of a row that is sealed as statements: its id. Of a file: its path. */
+  /** Of a row that is sealed as statements: its id. Of a quarter of an hour: its start. Of a file: its path. */
   readonly key?: string;
   readonly occurredAt?: Date;
   readonly source?: string;
-  readonly messageType?: MessageType;
+  readonly messageType?: string;
   readonly position?: number;
   /** The leaves that it is about: from the first one up to, and without, the last. */
   readonly leaves?: readonly [from: number, to: number];

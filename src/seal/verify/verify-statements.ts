@@ -4,6 +4,7 @@ import { monthOf, type DroppedMonth } from '../../store/seal/excuses.ts';
 import { readingSealed } from '../../store/seal/sealed-rows.ts';
 import { compareDeliveries, countUnsealedDeliveries } from '../../store/seal/sealed-deliveries.ts';
 import type { DeliveryFilter, DifferentDelivery } from '../../store/seal/sealed-deliveries.ts';
+import { findQuarterDifferences } from '../../store/seal/sealed-quarters.ts';
 import {
   countQueuedStatements,
   findForbiddenChanges,
@@ -96,19 +97,34 @@ function isNamedBy(record: string, kind: string, key: string): boolean {
 /** Compares rows with their last statements, and statements of a row with each other. Returns how many rows wait to be sealed. */
 export async function compareStated(db: Db, report: (finding: VerifyFinding) => void): Promise<number> {
   for (const kind of STATEMENT_KINDS) {
-    for (const { key, leaf, isGone } of await readingSealed(db, (trx) => findStatedDifferences(trx, kind))) {
-      if (leaf === null) {
-        report({ state: 'INSERTED', subject: kind, key, detail: 'it was never queued to be sealed' });
-        continue;
-      }
-      const state = isGone ? 'MISSING' : 'ALTERED';
-      const detail = isGone ? 'the row is gone' : 'the row differs from what was sealed of it last';
-      report({ state, subject: kind, key, detail, leaves: [leaf, leaf + 1] });
+    for (const { key, ...found } of await readingSealed(db, (trx) => findStatedDifferences(trx, kind))) {
+      report({ subject: kind, key, ...describeStated(found) });
     }
     for (const { key, leaf } of await findForbiddenChanges(db, kind)) {
       const detail = 'it was changed in a way that this program does not allow, and sealed after that';
       report({ state: 'ALTERED', subject: kind, key, detail, leaves: [leaf ?? 0, (leaf ?? 0) + 1] });
     }
   }
+  for (const { quarter, source, messageType, ...found } of await readingSealed(db, findQuarterDifferences)) {
+    const { detail, ...difference } = describeStated(found);
+    const key = quarter.toISOString();
+    report({
+      subject: 'quarter',
+      key,
+      source,
+      messageType,
+      detail: `${messageType}: ${detail}`,
+      ...difference,
+    });
+  }
   return (await countQueuedStatements(db)) + (await countUnsealedDeliveries(db));
+}
+
+/** How a row differs from what was sealed of it last. */
+function describeStated({ leaf, isGone }: { readonly leaf: number | null; readonly isGone: boolean }) {
+  if (leaf === null) return { state: 'INSERTED', detail: 'it was never queued to be sealed' } as const;
+  const leaves = [leaf, leaf + 1] as const;
+  return isGone
+    ? ({ state: 'MISSING', detail: 'the row is gone', leaves } as const)
+    : ({ state: 'ALTERED', detail: 'the row differs from what was sealed of it last', leaves } as const);
 }

@@ -10,6 +10,7 @@ import { positionSince } from '../log/read-log.ts';
 import { leafOf } from './read-seals.ts';
 import { ALL_SOURCES, type Scope } from '../server/scope.ts';
 import { checkpointsAfter, latestCheckpoint } from './seal-log.ts';
+import { countQuartersSealedInTime } from './sealed-quarters.ts';
 import { readVerified } from './verifications.ts';
 
 /** How rows compare with their seal. */
@@ -66,6 +67,8 @@ export async function readCertificate(
       unrecoverable: sum(({ unrecoverable }) => unrecoverable),
       pending: sum(({ pending }) => pending),
     },
+    /** The whole and healed quarters whose state was sealed within a day of its comparison. */
+    sealedQuarters: await countQuartersSealedInTime(db, scope, range),
     /** Events that were missing and were fetched. */
     healedEvents: sum(({ healed_events: healed }) => healed),
     gaps: await listGaps(db, scope, { since, until, source }),

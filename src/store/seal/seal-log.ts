@@ -15,8 +15,9 @@ export interface SealState {
   readonly logged: Positions;
   /** There are rows that changed and whose new state is not sealed. */
   readonly queued: boolean;
-  /** There are deliveries that are not sealed. */
+  /** There are deliveries, or quarters of an hour, that are not sealed. */
   readonly deliveriesQueued: boolean;
+  readonly quartersQueued: boolean;
 }
 
 /** Reads how much is sealed. */
@@ -25,7 +26,9 @@ export async function readSealState(db: Db): Promise<SealState> {
     select size::float8, coalesce((select max(size) from log_checkpoints), 0)::float8 as signed,
       json_build_object('from', seal.first_position, 'to', seal.next_position) as sealed,
       json_build_object('from', log.first_position, 'to', log.next_position) as logged,
-      exists (select from log_queue) as queued, exists (select from log_delivery_queue) as "deliveriesQueued"
+      exists (select from log_queue where kind <> 'quarter') as queued,
+      exists (select from log_delivery_queue) as "deliveriesQueued",
+      exists (select from log_queue where kind = 'quarter') as "quartersQueued"
     from log_seal_state as seal cross join log_state as log`;
 }
 

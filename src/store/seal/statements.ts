@@ -1,6 +1,6 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Db, Trx } from '../server/database.ts';
-import type { StatementKind } from '../server/schema/seal-tables.ts';
+import type { StatementKind, TileKind } from '../server/schema/seal-tables.ts';
 import { allRows, firstRow, run } from '../server/statement.ts';
 
 /** Version of the lists of columns below. Another list gets another version, and this one remains readable. */
@@ -67,9 +67,9 @@ interface KeyedState {
   readonly record: string;
 }
 
-/** What is to be sealed: the state of a row, or a tile of deliveries. */
+/** What is to be sealed: the state of a row, or a tile of deliveries or quarters. */
 export interface Statement extends KeyedState {
-  readonly kind: StatementKind | 'deliveries';
+  readonly kind: StatementKind | TileKind;
 }
 
 /**
@@ -79,7 +79,7 @@ export interface Statement extends KeyedState {
 export async function takeStatements(trx: Trx, limit: number): Promise<readonly Statement[]> {
   const rows = await allRows<{ kind: StatementKind; keys: string[] }>(trx)`
     with taken as (
-      delete from log_queue where id in (select id from log_queue order by id limit ${limit})
+      delete from log_queue where id in (select id from log_queue where kind <> 'quarter' order by id limit ${limit})
       returning kind, key)
     select kind, array_agg(distinct key) as keys from taken group by kind order by kind`;
   const statements: Statement[] = [];

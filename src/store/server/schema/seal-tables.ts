@@ -10,6 +10,9 @@ export const STATEMENT_KINDS = ['operation', 'quarantined item', 'gap', 'erasure
 
 export type StatementKind = (typeof STATEMENT_KINDS)[number];
 
+/** Rows of which many share a statement. */
+export type TileKind = 'deliveries' | 'quarters';
+
 /** The log of events and statements, its seal, and erasures. */
 export interface SealTables {
   log_state: {
@@ -67,7 +70,7 @@ export interface SealTables {
   };
   log_queue: {
     id: GeneratedAlways<string>;
-    kind: StatementKind;
+    kind: StatementKind | 'quarter';
     key: string;
   };
   log_delivery_queue: {
@@ -77,7 +80,7 @@ export interface SealTables {
   };
   log_statements: {
     leaf: Int8;
-    kind: StatementKind | 'deliveries';
+    kind: StatementKind | TileKind;
     key: string;
     record: string;
   };
