@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { Db } from '../../store/server/database.ts';
-import { readRunsBetween } from '../../store/seal/read-seals.ts';
+import { readRunsBetween, type SealRun } from '../../store/seal/read-seals.ts';
 import { readSealState, readTile } from '../../store/seal/seal-log.ts';
 import { hashAt, HASH_BYTES, tileRoot, TILE_WIDTH } from '../merkle-tree.ts';
 import {
@@ -54,11 +54,8 @@ async function compareChunk(db: Db, chunk: number, size: number) {
   const entries: CountedEvents[] = [];
   const hashes: Buffer[] = [];
   let known = 0;
-  for (const { firstLeaf: leaf, leaves: count, firstPosition, version } of await readRunsBetween(
-    db,
-    from,
-    to,
-  )) {
+  const runs = await readRunsBetween(db, from, to);
+  for (const { firstLeaf: leaf, leaves: count, firstPosition, version } of runs) {
     const of = firstPosition === null ? 'statements' : { position: firstPosition, version };
     const checked = await checkChunk(db, { leaf, count, of }, EVERYTHING, reasons);
     findings.push(...checked.findings, ...(await checkSample(db, { leaf, count, of }, reasons, checked)));
@@ -69,8 +66,31 @@ async function compareChunk(db: Db, chunk: number, size: number) {
     known += count;
   }
   // Where leaves are unknown, those after them are not at their place.
-  if (known === to - from) findings.push(...(await checkTiles(db, from, Buffer.concat(hashes))));
-  return { findings, entries, known };
+  const tiles = known === to - from ? await checkTiles(db, from, Buffer.concat(hashes)) : [];
+  return {
+    findings: [...findings, ...tiles],
+    entries,
+    known,
+    unproven: await countUnproven(db, runs, tiles),
+  };
+}
+
+/** Counts the events whose leaves are not those of the tree: any of them may have been changed together with its leaf. */
+async function countUnproven(
+  db: Db,
+  runs: readonly SealRun[],
+  tiles: readonly VerifyFinding[],
+): Promise<readonly CountedEvents[]> {
+  const entries: CountedEvents[] = [];
+  for (const { leaves: [low, high] = [0, 0] } of tiles) {
+    for (const { firstLeaf, leaves, firstPosition } of runs) {
+      const first = Math.max(low - firstLeaf, 0);
+      const end = Math.min(high - firstLeaf, leaves);
+      if (firstPosition === null || first >= end) continue;
+      entries.push(...(await countEntries(db, { from: firstPosition + first, to: firstPosition + end })));
+    }
+  }
+  return entries;
 }
 
 /** Events of a chunk, at random, whose columns are read again from their payloads: for all, it would take a tenth of a core. */
@@ -119,7 +139,7 @@ async function checkTiles(db: Db, from: number, leaves: Buffer): Promise<readonl
 
 async function verifyChunk(db: Db, chunk: number, size: number): Promise<Verification> {
   const [from, to] = rangeOf(chunk, size);
-  const { findings, entries, known } = await compareChunk(db, chunk, size);
+  const { findings, entries, known, unproven } = await compareChunk(db, chunk, size);
   const count = (state: VerifyFinding['state'], some = findings) =>
     some.filter((finding) => finding.state === state).length;
   const sums = new Map<string, CountedEvents>();
@@ -131,13 +151,19 @@ async function verifyChunk(db: Db, chunk: number, size: number): Promise<Verific
     const some = findings.filter(
       ({ source, messageType }) => source === sum.source && messageType === sum.messageType,
     );
-    return {
-      ...sum,
-      expired: count('EXPIRED', some),
-      erased: count('ERASED', some),
-      altered: count('ALTERED', some),
-      missing: count('MISSING', some),
-    };
+    const [expired, erased, missing] = [
+      count('EXPIRED', some),
+      count('ERASED', some),
+      count('MISSING', some),
+    ];
+    const suspect = unproven
+      .filter(({ source, messageType }) => source === sum.source && messageType === sum.messageType)
+      .reduce((all, one) => all + one.events, 0);
+    const altered = Math.max(
+      count('ALTERED', some),
+      Math.min(suspect, sum.events - expired - erased - missing),
+    );
+    return { ...sum, expired, erased, altered, missing };
   });
   // Leaves that nobody knows the rows of are missing, too.
   const missing = count('MISSING') + to - from - known;

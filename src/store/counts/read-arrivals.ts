@@ -1,8 +1,9 @@
 import { COUNTS, IS_NOT_COUNTED, SUMS } from './roll-up-arrivals.ts';
-import { sql } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import { MESSAGE_TYPES, type MessageType, type UNKNOWN_MESSAGE_TYPE } from '../../events/domain.ts';
 import type { Db, Trx } from '../server/database.ts';
 import { inScope, isSource, type Scope } from '../server/scope.ts';
+import { readScripts } from '../server/schema/migrations.ts';
 import { allRows, firstRow, run } from '../server/statement.ts';
 
 /** A range of arrival times, and the width of its buckets. */
@@ -103,34 +104,45 @@ export async function sumArrivals(
 async function sumAll(db: Db, scope: Scope): Promise<ArrivalSum[]> {
   return readingConservation(
     db,
-    (trx) => allRows<ArrivalSum>(trx)`
+    (trx, conservation) => allRows<ArrivalSum>(trx)`
       select ${TOTALS}, missing_events::float8 as missing, altered_events::float8 as altered, adds_up as "addsUp",
       last_received_at as "lastReceivedAt"
-      from arrival_totals join conservation using (source, message_type)
+      from arrival_totals join ${conservation} using (source, message_type)
       where ${inScope(scope)} order by source, message_type`,
   );
 }
 
-/** The planner expects a part of all deliveries to be new, and prepares for them longer than the query takes. */
-async function readingConservation<T>(db: Db, read: (trx: Trx) => Promise<T>): Promise<T> {
+const VIEW = /^create or replace view conservation as\s([^;]+);/m;
+
+/**
+ * Reads, in one statement, what the view `conservation` says as this program makes it: whoever may replace the one of the
+ * database decides what that says.
+ */
+async function readingConservation<T>(
+  db: Db,
+  read: (trx: Trx, conservation: RawBuilder<unknown>) => Promise<T>,
+): Promise<T> {
+  const [view] = (await readScripts()).flatMap((script) => VIEW.exec(script)?.[1] ?? []).toReversed();
+  if (view === undefined) throw new TypeError('no migration makes the view conservation');
   return db.transaction().execute(async (trx) => {
+    // The planner expects a part of all deliveries to be new, and prepares for them longer than the query takes.
     await run(trx)`select set_config('max_parallel_workers_per_gather', '0', true)`;
-    return read(trx);
+    return read(trx, sql`(${sql.raw(view)}) as conservation`);
   });
 }
 
 /**
- * Whether all acknowledged deliveries add up: the view `conservation`, whose cost does not depend on the number of deliveries.
+ * Whether all acknowledged deliveries add up, as the view `conservation` does. The cost does not depend on their number.
  */
 export async function readConservation(db: Db, scope: Scope) {
   const rows = await readingConservation(
     db,
-    (trx) => allRows<{ pair: string; deliveries: number; addsUp: boolean; open: number }>(trx)`
+    (trx, conservation) => allRows<{ pair: string; deliveries: number; addsUp: boolean; open: number }>(trx)`
       select concat_ws(' ', source, message_type,
           case when missing_events > 0 then format('(%s events missing)', missing_events) end,
           case when altered_events > 0 then format('(%s events altered)', altered_events) end) as pair,
         delivery_count::float8 as deliveries, adds_up as "addsUp", open_count::float8 as open
-      from conservation where ${inScope(scope)}`,
+      from ${conservation} where ${inScope(scope)}`,
   );
   return {
     deliveries: rows.reduce((sum, row) => sum + row.deliveries, 0),

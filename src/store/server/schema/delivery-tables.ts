@@ -73,29 +73,4 @@ export interface DeliveryTables {
     missing: Int8;
     differs: boolean;
   };
-  conservation: {
-    source: string;
-    message_type: string;
-    delivery_count: Int8;
-    record_count: Int8;
-    expected_count: Int8;
-    event_count: Int8;
-    duplicate_count: Int8;
-    quarantined_count: Int8;
-    unbalanced_deliveries: Int8;
-    unaccounted_count: Int8;
-    adds_up: boolean;
-    open_count: Int8;
-    replayed_count: Int8;
-    discarded_count: Int8;
-    quarantine_gaps: Int8;
-    missing_deliveries: Int8;
-    differing_partitions: Int8;
-    verified_events: Int8;
-    expired_events: Int8;
-    erased_events: Int8;
-    altered_events: Int8;
-    missing_events: Int8;
-    verified_since: Timestamp | null;
-  };
 }
