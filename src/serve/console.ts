@@ -24,6 +24,7 @@ import { closeLogged } from '../lib/close-logged.ts';
 import { filteredBy, subscriptionsOf } from '../console/console-actions.ts';
 import { overviewOptions, systemOptions, type OverviewParts } from '../console/console-overview.ts';
 import type { LiveSettings } from './live-settings.ts';
+import { logKeyFileOf, readLogKeys } from '../seal/log-key.ts';
 import { readTrust } from '../seal/trust.ts';
 import { VerifyJob } from '../seal/verify/verify-job.ts';
 
@@ -44,6 +45,7 @@ export function createConsole(
   const sources = () => config.sources;
   const db = openPartDatabase('the console', 'console', { databaseUrl, logger }, opened);
   const trust = () => readTrust(config);
+  const signingKey = async () => (await readLogKeys(logKeyFileOf(config))).signing;
   const verifying = new VerifyJob(db, databaseUrl, trust);
   opened.defer(closeLogged(logger, 'verification', () => verifying.stop()));
   return {
@@ -58,7 +60,7 @@ export function createConsole(
       deliveriesArea({ db }),
       coverageArea({ db }),
       integrityArea(db, verifying),
-      certificateArea({ db }),
+      certificateArea({ db, verifying, signingKey }),
       alertsArea({ db, rules: () => config.rules }),
       quarantineArea({ db, maxBodyBytes: config.maxBodyBytes, logger }),
       destinationsArea({ db, configured: destinations }),

@@ -4,7 +4,6 @@ import { sql } from 'kysely';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { certificateArea } from '../../src/console/certificate/certificate-area.ts';
 import { createSealer } from '../../src/seal/sealer.ts';
 import { keepLogKey, readLogKeys } from '../../src/seal/log-key.ts';
 import { readSignedDocument } from '../../src/seal/signed-document.ts';
@@ -14,11 +13,13 @@ import { readCertificate } from '../../src/store/seal/certificate.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { openDatabase, type Db } from '../../src/store/server/database.ts';
 import { readInstallation } from '../../src/store/server/installation.ts';
-import { startAdmin } from '../support/admin.ts';
+import { integrityForTests } from '../console/integrity/integrity-for-tests.ts';
+import { startAdmin, type RunningAdmin } from '../support/admin.ts';
 import { countAll } from '../support/arrivals.ts';
 import { useDirectory } from '../support/use-directory.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { endOfProgram } from '../support/program.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { freely } from '../support/tamper.ts';
 import { untilSeen } from '../support/until-seen.ts';
 import { storeVariedEvents } from '../store/events/varied-events.ts';
@@ -139,14 +140,38 @@ it('tells who may see one source nothing of the others', async () => {
   expect((await readCertificate(service, ALL_SOURCES, range)).verified).toMatchObject({ missing: 0 });
 });
 
-it('is a page of the console', async () => {
-  const admin = await startAdmin([certificateArea({ db: service })], service);
-  try {
+describe('the page of the console', () => {
+  let admin: RunningAdmin;
+  beforeAll(async () => {
+    const key = (await readLogKeys(path.join(directory, 'log-key'))).signing;
+    admin = await startAdmin(integrityForTests(service, test.databaseUrl, key), service);
+  });
+  afterAll(() => admin.close());
+
+  it('says that nothing was compared, before it was', async () => {
     const page = await admin.page(`/certificate?month=${MONTH}`);
     expect(page).toContain('were not compared for this page');
     expect(page).toContain('Kept elsewhere, as the service recorded it');
     await expect(admin.page('/certificate?month=March')).rejects.toThrow('must be a month');
-  } finally {
-    await admin.close();
-  }
+    await expect(admin.get(`/certificate?month=${MONTH}`)).rejects.toThrow('prove it first');
+  });
+
+  it('proves a month, and gives the signed document that verify-certificate accepts', async () => {
+    await admin.post('/certificate/prove', { month: MONTH });
+    const isDone = z.object({ verification: z.object({ state: z.literal('done') }) });
+    await waitFor(async () => isDone.safeParse(await admin.get('/integrity/verification')).data);
+    expect(await admin.page(`/certificate?month=${MONTH}`)).toMatch(/2 missing/);
+    const file = path.join(directory, 'saved.html');
+    const answer = await fetch(`${admin.url}/api/v1/certificate?month=${MONTH}`);
+    expect(answer.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-/);
+    await writeFile(file, await answer.text());
+    expect(await readFile(file, 'utf8')).toMatch(/2 missing/);
+    expect(await endOfProgram({}, 'verify-certificate', file)).toMatchObject({ code: 0 });
+    // What was compared is of this month and all sources, and says nothing of others.
+    await expect(admin.get(`/certificate?month=${MONTH}&source=branch`)).rejects.toThrow('prove it first');
+    const { rows } = await sql<object>`
+      select via, result -> 'missing' as missing from operator_log
+      where action = 'certificate.make' and via = 'api'`.execute(service);
+    expect(rows).toEqual([{ via: 'api', missing: 2 }]);
+  });
 });

@@ -46,7 +46,7 @@ let admin: RunningAdmin;
 beforeAll(async () => {
   test = await createTestDatabase();
   service = openDatabase(test.databaseUrl, () => undefined);
-  admin = await startAdmin([integrityForTests(service, test.databaseUrl)], service);
+  admin = await startAdmin(integrityForTests(service, test.databaseUrl), service);
 });
 beforeEach(async () => {
   await emptyTables(test.db);

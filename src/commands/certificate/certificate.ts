@@ -1,9 +1,9 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { certificateDocument } from '../../console/certificate/certificate-page.ts';
-import { readCertificate, type Certificate, type CertificateRange } from '../../store/seal/certificate.ts';
+import { signedCertificate } from '../../console/certificate/certificate-page.ts';
+import { readCertificate, type CertificateRange } from '../../store/seal/certificate.ts';
 import { isProven, verifyLog } from '../../seal/verify/verify-log.ts';
 import type { Trust } from '../../seal/trust.ts';
-import { readSignedDocument, signDocument } from '../../seal/signed-document.ts';
+import { readSignedDocument } from '../../seal/signed-document.ts';
 import type { LogKey } from '../../seal/signed-note.ts';
 import type { Db } from '../../store/server/database.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
@@ -38,20 +38,15 @@ export async function makeCertificate(
   progress.clear();
   const scope = source === undefined ? ALL_SOURCES : [source];
   const certificate = await readCertificate(db, scope, range, summary);
-  const text = asJson ? `${JSON.stringify(certificate, undefined, 2)}\n` : signed(certificate, key);
+  const text = asJson
+    ? `${JSON.stringify(certificate, undefined, 2)}\n`
+    : signedCertificate(certificate, key);
   if (file === undefined) print(text.trimEnd());
   else await writeFile(file, text);
   if (!asJson && key === undefined) note('It is not signed: the key of the log is not on this machine.');
   if (file !== undefined) note(`${file} written. A browser prints it, or makes a PDF of it.`);
   for (const doubt of summary.doubts) note(doubt);
   return isProven(summary);
-}
-
-function signed(certificate: Certificate, key: LogKey | undefined): string {
-  const document = certificateDocument(certificate);
-  return key === undefined
-    ? `${document}\n`
-    : signDocument(document, `certificate ${certificate.month}`, key);
 }
 
 /** `verify-certificate`: checks a signed certificate, without a database. Resolves with whether it is as it was signed. */

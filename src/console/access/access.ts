@@ -165,6 +165,7 @@ export const EXPORT = { needs: 'events.export', data: 'by source' } as const sat
 export const READ_OPERATOR_LOG = { needs: 'operator-log.read', data: 'whole' } as const satisfies Rule;
 export const CHANGE_DESTINATIONS = { needs: 'destinations.change', data: 'whole' } as const satisfies Rule;
 export const CHANGE_QUARANTINE = { needs: 'quarantine.change', data: 'by source' } as const satisfies Rule;
+export const VERIFY = { needs: 'integrity.verify', data: 'whole' } as const satisfies Rule;
 export const CHANGE_SOURCES = { needs: 'sources.change', data: 'whole' } as const satisfies Rule;
 
 export const hasAccess = ({ permissions, scope }: Visitor, { needs, data }: Rule): boolean =>

@@ -1,19 +1,72 @@
 import { z } from 'zod';
-import { readCertificate } from '../../store/seal/certificate.ts';
+import { HttpError } from '../../lib/errors.ts';
+import type { LogKey } from '../../seal/signed-note.ts';
+import type { VerifyJob } from '../../seal/verify/verify-job.ts';
+import { readCertificate, type CertificateRange } from '../../store/seal/certificate.ts';
 import type { Db } from '../../store/server/database.ts';
-import { VIEW } from '../access/access.ts';
+import { ALL_SOURCES } from '../../store/server/scope.ts';
+import { hasAccess, VERIFY, VIEW, VIEW_WHOLE } from '../access/access.ts';
 import { month } from '../api/parameters.ts';
-import { parseInput } from '../api/route.ts';
+import { jsonRoute, parseInput, streamRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { html } from '../html/html.ts';
-import { certificateContent } from './certificate-page.ts';
+import { describeRun, verificationSchema } from '../integrity/integrity-schemas.ts';
+import { certificateContent, signedCertificate, STYLE_HASH } from './certificate-page.ts';
+import { provePanel } from './prove-panel.ts';
 
-const input = z.object({ query: z.object({ month, source: z.string().optional() }) });
+const monthOfSource = z.object({
+  month: month.describe('month such as 2026-03, in UTC; by default this one'),
+  source: z.string().optional().describe('source (exact match)'),
+});
+const input = z.object({ query: monthOfSource });
 
-export function certificateArea({ db }: { readonly db: Db }): Area {
+interface CertificateOptions {
+  readonly db: Db;
+  readonly verifying: VerifyJob;
+  /** The key that signs on this machine; undefined: there is none. */
+  readonly signingKey: () => Promise<LogKey | undefined>;
+}
+
+/** What is certified of a month, and its proof: the comparison of its rows, and the signed document. */
+export function certificateArea({ db, verifying, signingKey }: CertificateOptions): Area {
+  /** The comparison of the month, if it is the last one that this process ran. */
+  const resultOf = ({ month, source }: CertificateRange) => {
+    const run = verifying.latest;
+    return run?.month === month && run.source === source ? run.result : undefined;
+  };
   return {
     tag: 'certificate',
-    routes: [],
+    routes: [
+      jsonRoute({
+        route: 'POST /certificate/prove',
+        summary: 'compare the rows of a month with their seal, for its certificate',
+        description: 'GET /integrity/verification has the progress.',
+        ...VERIFY,
+        input: z.object({ body: monthOfSource }),
+        answer: verificationSchema,
+        work: async ({ body: { month, source } }, { operator }) =>
+          describeRun(await verifying.start({ ...month, source }, operator)),
+      }),
+      streamRoute({
+        route: 'GET /certificate',
+        summary: 'get the signed certificate of the month that was compared last',
+        ...VERIFY,
+        input,
+        mediaTypes: { 'text/html': 'what `xiq-sink verify-certificate` checks' },
+        async work({ query }, _context, response) {
+          const range = { ...query.month, source: query.source };
+          const result = resultOf(range);
+          if (result === undefined) {
+            throw new HttpError(409, 'NOT_COMPARED', `${range.month} was not compared: prove it first`);
+          }
+          const scope = range.source === undefined ? ALL_SOURCES : [range.source];
+          const certificate = await readCertificate(db, scope, range, result);
+          response.set('Content-Security-Policy', `default-src 'none'; style-src ${STYLE_HASH}`);
+          response.set('Content-Disposition', `inline; filename="certificate-${range.month}.html"`);
+          response.type('html').send(signedCertificate(certificate, await signingKey()));
+        },
+      }),
+    ],
     pages: [
       {
         path: '/certificate',
@@ -23,17 +76,29 @@ export function certificateArea({ db }: { readonly db: Db }): Area {
           icon: 'M3 2h10v9H3zM5 5h6M5 8h4M6 11v4l2-1 2 1v-4',
         },
         ...VIEW,
-        async render(request, { scope }) {
+        async render(request, visitor) {
           const { month, source } = parseInput(input, request).query;
-          const certificate = await readCertificate(db, scope, { ...month, source });
+          const range = { ...month, source };
+          const result = hasAccess(visitor, VIEW_WHOLE) ? resultOf(range) : undefined;
+          const certificate = await readCertificate(db, visitor.scope, range, result);
           return {
             title: `Certificate ${month.month}`,
+            modules: ['pages/verification.js'],
             content: html`
               <form class="row" action="/certificate" aria-label="Month">
                 <label>Month <input type="month" name="month" value=${month.month} required /></label>
                 <label>Source <input name="source" value=${source} /></label>
                 <button>Show</button>
               </form>
+              ${
+                hasAccess(visitor, VERIFY) &&
+                provePanel({
+                  range,
+                  run: verifying.latest && describeRun(verifying.latest),
+                  isCompared: result !== undefined,
+                  isSigned: (await signingKey()) !== undefined,
+                })
+              }
               ${certificateContent(certificate)}
             `,
           };

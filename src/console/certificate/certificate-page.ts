@@ -1,5 +1,8 @@
+import { hash } from 'node:crypto';
 import type { VNode } from 'preact';
 import type { Certificate } from '../../store/seal/certificate.ts';
+import { signDocument } from '../../seal/signed-document.ts';
+import type { LogKey } from '../../seal/signed-note.ts';
 import { countOf, formatCount } from '../../lib/text/units.ts';
 import { html, renderDocument, type Content } from '../html/html.ts';
 import { badge } from '../html/elements.ts';
@@ -104,8 +107,8 @@ function coverageOf({ coverage, sealedQuarters, healedEvents, gaps }: Certificat
 function integrityOf({ verification, verified, month, source }: Certificate): Content {
   const ofMonth =
     verification === undefined
-      ? html`The rows of this month were not compared for this page:${' '}
-          <code>xiq-sink certificate --month ${month}${source && ` --source ${source}`}</code> does so.`
+      ? html`The rows of this month were not compared for this page. <b>Prove</b> on it does so, and${' '}
+          <code>xiq-sink certificate --month ${month}${source && ` --source ${source}`}</code>.`
       : verificationOf(verification);
   return factsOf([
     [
@@ -123,12 +126,13 @@ function verifiedOf({ leaves, altered, missing, since }: NonNullable<Certificate
 }
 
 function verificationOf(summary: NonNullable<Certificate['verification']>): Content {
-  const { intact, expired, erased, altered, missing, inserted, notSealedYet, doubts } = summary;
+  const { intact, expired, erased, altered, missing, inserted, notSealedYet, doubts, comparedSince } =
+    summary;
   const sealed = doubts.length > 0 ? badge('bad', 'not proven') : badge('good', 'as sealed');
   return html`${altered + missing + inserted > 0 ? badge('bad', 'changed') : sealed}${' '}
   ${formatCount(intact)} intact, ${formatCount(expired)} expired, ${formatCount(erased)} erased on request,
   ${formatCount(altered)} altered, ${formatCount(missing)} missing, ${formatCount(inserted)} inserted,
-  ${formatCount(notSealedYet)} not sealed yet. ${doubts.join(' ')}`;
+  ${formatCount(notSealedYet)} not sealed yet. Compared since ${utc(comparedSince)}. ${doubts.join(' ')}`;
 }
 
 function checkpointOf({ checkpoint, isWhole, anchors, stampedAt }: Certificate): Content {
@@ -178,8 +182,18 @@ const STYLE = `
   @media print { body { margin: 0; padding: 0 } h2, tr { break-inside: avoid; break-after: avoid } tr { break-after: auto } }
 `;
 
-/** A document of its own, for a file: it needs nothing else, and prints well. */
-export function certificateDocument(certificate: Certificate): string {
+/** For the header Content-Security-Policy of the document. */
+export const STYLE_HASH = `'sha256-${hash('sha256', STYLE, 'base64')}'`;
+
+/** A document of its own, for a file: it needs nothing else, and prints well. Without a key, it is not signed. */
+export function signedCertificate(certificate: Certificate, key: LogKey | undefined): string {
+  const document = certificateDocument(certificate);
+  return key === undefined
+    ? `${document}\n`
+    : signDocument(document, `certificate ${certificate.month}`, key);
+}
+
+function certificateDocument(certificate: Certificate): string {
   const title = `Certificate ${certificate.month}`;
   const document: VNode = html`
     <html lang="en">

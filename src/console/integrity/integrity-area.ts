@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { statusOfSeal } from '../../observe/status.ts';
 import type { Db } from '../../store/server/database.ts';
-import { hasAccess, VIEW_WHOLE } from '../access/access.ts';
+import { hasAccess, VERIFY, VIEW_WHOLE } from '../access/access.ts';
 import { moment, month } from '../api/parameters.ts';
 import { jsonRoute, NOTHING, parseInput } from '../api/route.ts';
 import type { Area } from '../area.ts';
@@ -23,8 +23,6 @@ const verifyBody = withValidRange({
   until: moment.optional().describe('exclusive'),
   source: z.string().optional().describe('source (exact match)'),
 });
-
-const VERIFY = { needs: 'integrity.verify', data: 'whole' } as const;
 
 /** What is sealed, who keeps it, and how the stored rows compare with it. */
 export function integrityArea(db: Db, verifying: VerifyJob): Area {
@@ -73,7 +71,7 @@ export function integrityArea(db: Db, verifying: VerifyJob): Area {
           const status = statusOfSeal(await readSealFacts(db), new Date());
           return {
             title: 'Integrity',
-            modules: ['pages/integrity.js'],
+            modules: ['pages/verification.js'],
             content: integrityContent({
               integrity,
               status,

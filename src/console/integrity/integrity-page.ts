@@ -127,9 +127,9 @@ const verifyForm = html`
   </form>
 `;
 
-/** The verification that runs, which browser/pages/integrity.js follows, or the last one. */
+/** The verification that runs, or the last one. */
 function runOf(run: DescribedRun): Content {
-  const { state, leaves, leaves_done: done, operator, result, error, findings } = run;
+  const { state, operator, result, error, findings } = run;
   const range = [run.since && `since ${iso(run.since)}`, run.until && `until ${iso(run.until)}`, run.source]
     .filter((part) => part !== null && part !== '')
     .join(', ');
@@ -138,15 +138,7 @@ function runOf(run: DescribedRun): Content {
       Started by ${operator} at ${timeOf(run.started_at)} ${zoneName()}${range !== '' && ` (${range})`} in
       this process, which forgets it when it ends. The operator log keeps the result.
     </p>
-    ${
-      state === 'running' &&
-      html`
-        <p data-running>
-          <progress max=${Math.max(1, leaves)} value=${done} aria-label="Verified leaves"></progress>
-          <span role="status">${formatCount(done)} of ${countOf(leaves, 'leaf', 'leaves')} verified</span>
-        </p>
-      `
-    }
+    ${state === 'running' && progressOf(run)}
     ${error !== null && html`<p class="note bad">It failed: ${error}</p>`}
     ${
       result &&
@@ -166,6 +158,14 @@ function runOf(run: DescribedRun): Content {
     ${findings.length > 0 && findingsOf(findings)}
   `;
 }
+
+/** How far a verification is, which browser/pages/verification.js follows. */
+export const progressOf = ({ leaves, leaves_done: done }: DescribedRun): Content => html`
+  <p data-running>
+    <progress max=${Math.max(1, leaves)} value=${done} aria-label="Verified leaves"></progress>${' '}
+    <span role="status">${formatCount(done)} of ${countOf(leaves, 'leaf', 'leaves')} verified</span>
+  </p>
+`;
 
 function resultOf(result: NonNullable<DescribedRun['result']>): string {
   const counts = [

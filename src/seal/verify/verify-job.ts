@@ -11,6 +11,8 @@ export interface VerifyRange {
   readonly since?: Date | undefined;
   readonly until?: Date | undefined;
   readonly source?: string | undefined;
+  /** The month that it is, if a certificate of it is to be made. */
+  readonly month?: string;
 }
 
 /** A verification that a person started. */
@@ -69,9 +71,16 @@ export class VerifyJob {
       findings: [],
     };
     this.#run = run;
-    const details = { since: range.since?.toISOString(), until: range.until?.toISOString() };
-    const action = { operator, action: 'integrity.verify', subject: range.source, details } as const;
-    this.#running = recordAction(this.#db, action, () => this.#verify(range), countsOf).then(
+    const { since, until, source, month } = range;
+    const action =
+      month === undefined
+        ? ({
+            action: 'integrity.verify',
+            subject: source,
+            details: { since: since?.toISOString(), until: until?.toISOString() },
+          } as const)
+        : ({ action: 'certificate.make', subject: month, details: { source } } as const);
+    this.#running = recordAction(this.#db, { operator, ...action }, () => this.#verify(range), countsOf).then(
       (result) => this.#update({ state: 'done', endedAt: new Date(), result }),
       (error: unknown) => this.#update({ state: 'failed', endedAt: new Date(), error: describeError(error) }),
     );

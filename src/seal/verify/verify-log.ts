@@ -63,6 +63,7 @@ export async function verifyLog(
   onFinding: (finding: VerifyFinding) => void,
   onLeaves: (done: number) => void,
 ): Promise<VerifySummary> {
+  const comparedSince = new Date();
   const { size, signed, sealed, logged } = await readSealState(db);
   const counts = { intact: 0, EXPIRED: 0, ERASED: 0, ALTERED: 0, MISSING: 0, INSERTED: 0 };
   const report = (finding: VerifyFinding) => {
@@ -94,6 +95,7 @@ export async function verifyLog(
     missing: counts.MISSING,
     inserted: counts.INSERTED,
     notSealedYet: Math.max(0, unsealed) + waiting,
+    comparedSince,
     doubts: await doubtsOf(db, head, options),
     sealedLate: late,
     ...head,

@@ -22,6 +22,8 @@ export interface RowCounts {
   readonly missing: number;
   readonly inserted: number;
   readonly notSealedYet: number;
+  /** The rows were compared after this time. */
+  readonly comparedSince: Date;
   /** Why nobody can rely on it although no row differs, as sentences. */
   readonly doubts: readonly string[];
 }

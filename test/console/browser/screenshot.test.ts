@@ -103,7 +103,7 @@ function areasOf(db: Db) {
     liveArea({ db }),
     deliveriesArea({ db }),
     coverageArea({ db }),
-    integrityForTests(db),
+    ...integrityForTests(db),
     quarantineArea({ db, maxBodyBytes: 1024, logger: pino({ level: 'silent' }) }),
     destinationsArea({ db, configured: () => [] }),
     subscriptionsArea({ db, sources: [], missing: [] }),

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { certificateArea } from '../../../src/console/certificate/certificate-area.ts';
 import { eventsArea } from '../../../src/console/events/events-area.ts';
 import { peopleArea } from '../../../src/console/people/people-area.ts';
 import type { Db } from '../../../src/store/server/database.ts';
 import { deliverAndCount } from '../../support/arrivals.ts';
 import { hasChromium } from '../../support/browser.ts';
 import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
+import { integrityForTests } from '../integrity/integrity-for-tests.ts';
 import { overviewForTests } from '../overview/overview-for-tests.ts';
 import { storeEvents } from '../seeded-events.ts';
 import { useConsole } from '../../support/use-console.ts';
@@ -84,7 +84,7 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
       overviewForTests(db),
       eventsArea({ db, trust: nothingKnown, isFiltered: () => false }),
       peopleArea({ db }),
-      certificateArea({ db }),
+      ...integrityForTests(db),
     ],
     { seed },
   );

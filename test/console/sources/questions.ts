@@ -120,6 +120,8 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
     one: ({ deliveryId, replayId }) =>
       [deliveryId, replayId].map((id) => ({ path: `/api/v1/deliveries/${id}` })),
   },
+  'get /api/v1/certificate': { whole: [{ path: '/api/v1/certificate?month=2026-01' }] },
+  'post /api/v1/certificate/prove': { whole: [change('/api/v1/certificate/prove')] },
   'get /api/v1/coverage': {
     all: [`/api/v1/coverage?${COVERED}`],
     one: ({ source }) => [{ path: `/api/v1/coverage?${COVERED}&source=${source}` }],

@@ -1,7 +1,6 @@
 import { pino } from 'pino';
 import type { Area } from '../../../src/console/area.ts';
 import { alertsArea } from '../../../src/console/alerts/alerts-area.ts';
-import { certificateArea } from '../../../src/console/certificate/certificate-area.ts';
 import { reportsArea } from '../../../src/console/reports/reports-area.ts';
 import { coverageArea } from '../../../src/console/coverage/coverage-area.ts';
 import { deliveriesArea } from '../../../src/console/deliveries/deliveries-area.ts';
@@ -205,8 +204,7 @@ export function areasOf(db: Db, directory: string, sources: readonly Names[]): A
     liveArea({ db, hub: createEventHub(db, { intervalMs: 50 }) }),
     deliveriesArea({ db }),
     coverageArea({ db }),
-    integrityForTests(db),
-    certificateArea({ db }),
+    ...integrityForTests(db),
     alertsArea({ db, rules: () => [] }),
     reportsArea({ db, schedules: () => [] }),
     quarantineArea({ db, maxBodyBytes: 1024 * 1024, logger }),
