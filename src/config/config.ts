@@ -94,6 +94,8 @@ export function loadConfig(
     databaseUrl: settings.DATABASE_URL,
     /** The same database without the pooler of `databaseUrl`. Undefined: there is no pooler, or no way around it. */
     databaseDirectUrl: settings.DATABASE_DIRECT_URL,
+    /** The same database for migrations, as a role that can own the tables. Undefined: that of `databaseUrl`, or the embedded one. */
+    migrationDatabaseUrl: settings.MIGRATION_DATABASE_URL,
     /** The same database for `xiq-sink sql`, as `xiq_reader`. Undefined: the embedded Postgres, or not configured. */
     readerDatabaseUrl: settings.READER_DATABASE_URL,
     /** The superuser with which `xiq-sink migrate` creates the database roles. */
@@ -262,6 +264,9 @@ function contradictions(settings: EnvironmentSettings, sources: readonly SourceC
     settings.DATABASE_DIRECT_URL !== undefined &&
       settings.DATABASE_URL === undefined &&
       'DATABASE_DIRECT_URL needs DATABASE_URL: it names the same database without its pooler',
+    settings.MIGRATION_DATABASE_URL !== undefined &&
+      settings.DATABASE_URL === undefined &&
+      'MIGRATION_DATABASE_URL needs DATABASE_URL: the embedded database has a role of its own for migrations',
     settings.READER_DATABASE_URL !== undefined &&
       settings.DATABASE_URL === undefined &&
       'READER_DATABASE_URL needs DATABASE_URL: the embedded database has a reader of its own',

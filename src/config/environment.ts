@@ -33,6 +33,7 @@ const retention = integer(1, 1200).optional();
 const environmentSchema = z.object({
   DATABASE_URL: databaseUrl.optional(),
   DATABASE_DIRECT_URL: databaseUrl.optional(),
+  MIGRATION_DATABASE_URL: databaseUrl.optional(),
   READER_DATABASE_URL: databaseUrl.optional(),
   BOOTSTRAP_DATABASE_URL: databaseUrl.optional(),
   REDIS_URL: redisUrl.optional(),
@@ -117,6 +118,7 @@ const SECRET_SETTINGS = new Set([
   'OIDC_CLIENT_SECRET',
   'DATABASE_URL',
   'DATABASE_DIRECT_URL',
+  'MIGRATION_DATABASE_URL',
   'READER_DATABASE_URL',
   'BOOTSTRAP_DATABASE_URL',
   'REDIS_URL',

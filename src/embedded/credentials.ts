@@ -6,8 +6,8 @@ import { z } from 'zod';
 import { unlessMissing } from '../lib/files/durable-file.ts';
 
 /**
- * The port of the embedded database, kept from start to start, and the passwords of its roles. That of the superuser
- * `postgres`, which creates the other roles, is used for nothing else.
+ * The port of the embedded database, kept from start to start, and the passwords of its roles. The superuser `postgres`
+ * creates the other roles and migrates; nothing else uses it.
  */
 const Credentials = z.object({
   port: z.number(),

@@ -59,7 +59,12 @@ export async function startEmbeddedPostgres(dataDir: string, signal?: AbortSigna
   const runs = await answers(cluster, credentials);
   if (!runs) credentials = await startOnFreePort(cluster, credentials, signal);
   await createDatabase(credentials);
-  const urls = { databaseUrl: serviceUrl(credentials), readerUrl: readerUrl(credentials) };
+  const urls = {
+    databaseUrl: serviceUrl(credentials),
+    readerUrl: readerUrl(credentials),
+    /** The superuser, which becomes the owner of the tables for migrations. Nothing else connects with it. */
+    migrationUrl: bootstrapUrl(credentials),
+  };
   // A running server has its roles from the program that started it, unless that was killed before it made them.
   if (!runs || !(await canLogIn(urls.databaseUrl))) {
     await createRoles(bootstrapUrl(credentials), urls);

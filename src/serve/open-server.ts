@@ -5,6 +5,7 @@ import { UsageError } from '../lib/errors.ts';
 import { openDatabase, logLostConnections } from '../store/server/database.ts';
 import { closeLogged } from '../lib/close-logged.ts';
 import type { ServiceConfig } from './load-settings.ts';
+import { configuredUrls } from './open-store.ts';
 
 /** Runs a step of the start, and shows its title and how long it took. */
 export type RunStep = <T>(title: string, work: () => Promise<T>) => Promise<T>;
@@ -20,13 +21,14 @@ interface ServerNeeds {
 /** Opens the database of the settings, or starts the embedded one. Throws a UsageError if another service uses that. */
 export async function openServer(starting: ServerNeeds, opened: AsyncDisposableStack) {
   const { config, logger } = starting;
-  const { databaseUrl, psqlArgument } =
-    config.databaseUrl === undefined
+  const configured = configuredUrls(config);
+  const { databaseUrl, readerUrl, migrationUrl, psqlArgument } =
+    configured === undefined
       ? await startEmbedded(starting, opened)
-      : { databaseUrl: config.databaseUrl, psqlArgument: undefined };
+      : { ...configured, psqlArgument: undefined };
   const db = openDatabase(databaseUrl, logLostConnections(logger));
   opened.defer(closeLogged(logger, 'database', () => db.destroy()));
-  return { db, databaseUrl, psqlArgument };
+  return { db, databaseUrl, readerUrl, migrationUrl, psqlArgument };
 }
 
 async function startEmbedded(

@@ -11,8 +11,15 @@ import type { QueueLocation } from '../queue/engine.ts';
 import type { InstallationMemory } from '../queue/installation.ts';
 import { isQueueMigrated, migrateQueue } from '../queue/postgres-engine.ts';
 import { createRoles } from '../store/server/roles/create-roles.ts';
+import { roleOf } from '../store/server/roles/roles.ts';
 import { buildIndexes, type BuildOptions } from '../store/server/schema/build-indexes.ts';
-import { openDatabase, withDirectConnection, logLostConnections, type Db } from '../store/server/database.ts';
+import {
+  checkDatabase,
+  openDatabase,
+  withDirectConnection,
+  logLostConnections,
+  type Db,
+} from '../store/server/database.ts';
 import { classifyFailure } from '../store/server/failure.ts';
 import {
   checkCompatible,
@@ -21,10 +28,16 @@ import {
   type MigrationState,
 } from '../store/server/schema/migrate.ts';
 
-interface DatabaseLocation {
+/** Connection strings of one database, each of another role. */
+export interface DatabaseUrls {
   readonly databaseUrl: string;
-  /** Connection string of `xiq_reader`. Undefined if the settings do not name it. */
+  /** Of `xiq_reader`. Undefined if the settings do not name it. */
   readonly readerUrl: string | undefined;
+  /** Of the role for migrations. Undefined: the service migrates. */
+  readonly migrationUrl: string | undefined;
+}
+
+interface DatabaseLocation extends DatabaseUrls {
   /** Stops the server if `locateDatabase` started it and no `serve` uses it by now. */
   close(): Promise<void>;
 }
@@ -45,12 +58,11 @@ export async function locateDatabase(config: Config): Promise<DatabaseLocation> 
 }
 
 async function locateOrCreate(config: Config): Promise<DatabaseLocation> {
-  const { databaseUrl, readerDatabaseUrl: readerUrl, dataDir } = config;
-  if (databaseUrl !== undefined) return { databaseUrl, readerUrl, close: async () => undefined };
-  const embedded = await startEmbeddedPostgres(dataDir);
+  const configured = configuredUrls(config);
+  if (configured !== undefined) return { ...configured, close: async () => undefined };
+  const embedded = await startEmbeddedPostgres(config.dataDir);
   return {
-    databaseUrl: embedded.databaseUrl,
-    readerUrl: embedded.readerUrl,
+    ...embedded,
     close: async () => {
       if (!embedded.started) return;
       // A `serve` may have taken the server over while this command ran.
@@ -60,6 +72,12 @@ async function locateOrCreate(config: Config): Promise<DatabaseLocation> {
       await embedded.stop();
     },
   };
+}
+
+/** The connection strings of the settings. Undefined: the database is the embedded one. */
+export function configuredUrls(config: Config): DatabaseUrls | undefined {
+  const { databaseUrl, readerDatabaseUrl: readerUrl, migrationDatabaseUrl: migrationUrl } = config;
+  return databaseUrl === undefined ? undefined : { databaseUrl, readerUrl, migrationUrl };
 }
 
 /** Where the queue is under these settings. Without an installation the queue is only inspected, whoever it belongs to. */
@@ -78,12 +96,13 @@ export function locateQueue(
 /** Brings every table up to date: ours, and BullMQ's if the queue is in Postgres. Returns the migrations applied now. */
 async function migrateAll(
   config: Config,
-  databaseUrl: string,
+  { databaseUrl, migrationUrl }: DatabaseUrls,
   db: Db,
   signal?: AbortSignal,
 ): Promise<string[]> {
-  const applied = await withDirectConnection(config.databaseDirectUrl, db, (direct) =>
-    migrateStore(direct, signal),
+  const service = migrationUrl === undefined ? undefined : roleOf(databaseUrl);
+  const applied = await withDirectConnection(migrationUrl ?? config.databaseDirectUrl, db, (direct) =>
+    migrateStore(direct, signal, undefined, service),
   );
   signal?.throwIfAborted();
   if (config.redisUrl === undefined) await migrateQueue(config.databaseDirectUrl ?? databaseUrl);
@@ -96,11 +115,12 @@ async function migrateAll(
  */
 export async function prepareTables(
   config: Config,
-  databaseUrl: string,
+  urls: DatabaseUrls,
   db: Db,
   signal: AbortSignal,
 ): Promise<string[]> {
-  if (config.migrates) return migrateAll(config, databaseUrl, db, signal);
+  const { databaseUrl } = urls;
+  if (config.migrates) return migrateAll(config, urls, db, signal);
   checkTables(await readMigrationState(db), nameOf(config, databaseUrl));
   if (config.redisUrl === undefined && !(await isQueueMigrated(databaseUrl))) {
     throw new UsageError(`The tables of the queue are not up to date. Run: ${commandName()} migrate`);
@@ -112,11 +132,8 @@ export async function prepareTables(
 const nameOf = ({ databaseUrl, dataDir }: Config, actualUrl: string) =>
   databaseUrl === undefined ? dataDir : serverName(actualUrl);
 
-export interface CommandStore {
+export interface CommandStore extends DatabaseUrls {
   readonly db: Db;
-  readonly databaseUrl: string;
-  /** Connection string of `xiq_reader`. Undefined if the settings do not name it. */
-  readonly readerUrl: string | undefined;
 }
 
 /**
@@ -146,20 +163,22 @@ export async function prepareStore(
   logger: Logger,
   options: BuildOptions = {},
 ): Promise<readonly string[]> {
-  const { bootstrapDatabaseUrl, databaseUrl, readerDatabaseUrl: readerUrl } = config;
+  const { bootstrapDatabaseUrl, databaseDirectUrl } = config;
+  const { databaseUrl, readerUrl, migrationUrl } = configuredUrls(config) ?? {};
   if (bootstrapDatabaseUrl !== undefined && databaseUrl !== undefined && readerUrl !== undefined) {
     const bootstrapUrl = new URL(bootstrapDatabaseUrl);
     bootstrapUrl.pathname = new URL(databaseUrl).pathname;
-    await asOutage(databaseUrl, () => createRoles(bootstrapUrl.href, { databaseUrl, readerUrl }));
+    await asOutage(databaseUrl, () =>
+      createRoles(bootstrapUrl.href, { databaseUrl, readerUrl, migrationUrl }),
+    );
   }
   let applied: readonly string[] = [];
-  await withLocation(await locateOrCreate(config), logger, async ({ db, databaseUrl }) => {
-    await asOutage(databaseUrl, () => readMigrationState(db));
-    const migrations = await migrateAll(config, databaseUrl, db, options.signal);
-    const building = { ...options, isPooled: () => isPooled(config.databaseDirectUrl ?? databaseUrl) };
-    const indexes = await withDirectConnection(config.databaseDirectUrl, db, (direct) =>
-      buildIndexes(direct, building),
-    );
+  await withLocation(await locateOrCreate(config), logger, async ({ db, ...urls }) => {
+    await asOutage(urls.databaseUrl, () => checkDatabase(db));
+    const migrations = await migrateAll(config, urls, db, options.signal);
+    const directUrl = urls.migrationUrl ?? databaseDirectUrl;
+    const building = { ...options, isPooled: () => isPooled(directUrl ?? urls.databaseUrl) };
+    const indexes = await withDirectConnection(directUrl, db, (direct) => buildIndexes(direct, building));
     if (indexes === 'pooled') {
       throw new UsageError(
         'Indexes cannot be built through a pooler. Set DATABASE_DIRECT_URL to an address without one.',
@@ -176,13 +195,13 @@ async function withLocation(
   logger: Logger,
   work: (store: CommandStore) => Promise<void>,
 ): Promise<void> {
-  const { databaseUrl, readerUrl } = location;
-  const db = openDatabase(databaseUrl, logLostConnections(logger));
+  const { close, ...urls } = location;
+  const db = openDatabase(urls.databaseUrl, logLostConnections(logger));
   try {
-    await work({ db, databaseUrl, readerUrl });
+    await work({ db, ...urls });
   } finally {
     await db.destroy();
-    await location.close();
+    await close();
   }
 }
 

@@ -20,25 +20,25 @@ import { FIRST_MIGRATION } from '../store/server/schema/migrations.ts';
 import { startIndexBuilding } from '../store/server/schema/build-indexes.ts';
 import type { LiveSettings } from './live-settings.ts';
 import type { Observation } from './observation.ts';
-import { prepareTables } from './open-store.ts';
+import { prepareTables, type DatabaseUrls } from './open-store.ts';
 import type { Start } from './start-with-database.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { maskConfig, type Config } from '../config/config.ts';
 import { lastEnded, recordEnded } from '../store/access/operator-log.ts';
 
-interface RoleParts extends Omit<StoringOptions, 'config' | 'observation'> {
+interface RoleParts extends DatabaseUrls, Omit<StoringOptions, 'config' | 'observation'> {
   readonly live: LiveSettings;
   readonly observation: Observation;
 }
 
 /** The parts of a role that need the database. They bring its tables up to date first, or check them. */
 export function startRoleParts(role: Role, parts: RoleParts): Start {
-  const { live, databaseUrl, db, observation, logger } = parts;
+  const { live, db, observation, logger } = parts;
   const { config } = live;
   const { startSteps: steps } = observation;
   return async (started, signal) => {
-    const applied = await steps.run('migrations', () => prepareTables(config, databaseUrl, db, signal));
+    const applied = await steps.run('migrations', () => prepareTables(config, parts, db, signal));
     if (applied.includes(FIRST_MIGRATION)) logger.debug({ applied }, 'database created');
     else if (applied.length > 0) logger.info({ applied }, 'database migrated');
     await recordStart(db, config, role);
@@ -62,10 +62,10 @@ export function startRoleParts(role: Role, parts: RoleParts): Start {
 
 /** Maintains the tables, counts what they contain, and watches for silences. */
 async function startUpkeep(
-  { live: { config }, databaseUrl, db, observation, logger }: RoleParts,
+  { live: { config }, databaseUrl, readerUrl, migrationUrl, db, observation, logger }: RoleParts,
   started: AsyncDisposableStack,
 ): Promise<void> {
-  const { databaseDirectUrl: directUrl } = config;
+  const directUrl = migrationUrl ?? config.databaseDirectUrl;
   if (config.migrates) startIndexBuilding({ db, databaseUrl, directUrl, logger }, started);
   const destinations = () => destinationNames(config.forwarding);
   const { onBlocked, onQuarantineDropped: onDropped } = observation;
@@ -74,7 +74,7 @@ async function startUpkeep(
   const watch = startSilenceWatch(db, logger, started);
   observation.followArrivals(() => watch.latest());
   startQuarantineLimits({ db, config, onDropped, logger }, started);
-  startReaderLimits(db, logger, started);
+  startReaderLimits({ db, readerUrl, logger }, started);
   startGdprErasures({ db, config, logger }, started);
 }
 

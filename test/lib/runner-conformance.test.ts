@@ -90,7 +90,10 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
     start: (needs, started) => startQuarantineLimits({ ...needs, onDropped: ignore }, started),
     parts: 1,
   },
-  startReaderLimits: { start: ({ db, logger }, started) => startReaderLimits(db, logger, started), parts: 1 },
+  startReaderLimits: {
+    start: ({ db, logger }, started) => startReaderLimits({ db, readerUrl: undefined, logger }, started),
+    parts: 1,
+  },
   startReporting: { start: startReporting, parts: 1 },
   startSequencing: { start: ({ db, logger }, started) => startSequencing(db, logger, started), parts: 1 },
   startSilenceWatch: {

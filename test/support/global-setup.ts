@@ -71,9 +71,12 @@ async function createTemplate(adminUrl: string): Promise<void> {
   const url = new URL(adminUrl);
   url.pathname = `/${TEMPLATE}`;
   const databaseUrl = withRole(url.href, SERVICE_ROLE);
-  await createRoles(url.href, { databaseUrl, readerUrl: withRole(url.href, READER_ROLE) });
+  const readerUrl = withRole(url.href, READER_ROLE);
+  await createRoles(url.href, { databaseUrl, readerUrl, migrationUrl: url.href });
+  const migrating = openDatabase(url.href, () => undefined);
+  await migrateStore(migrating, undefined, undefined, SERVICE_ROLE);
+  await migrating.destroy();
   const db = openDatabase(databaseUrl, () => undefined);
-  await migrateStore(db);
   await migrateQueue(databaseUrl);
   await maintainPartitions(db, new Date(), { audit: undefined, location: undefined, log: undefined });
   await db.destroy();

@@ -14,6 +14,7 @@ import { note, print, printRows, type Columns } from '../shared/output.ts';
 import { recordCommand } from '../shared/record.ts';
 import { digestOf, newApiToken } from '../../access/credentials.ts';
 import { addAccessToken, revokeAccessToken, listAccessTokens } from '../../store/access/access-tokens.ts';
+import { listReaders } from '../../store/server/roles/readers.ts';
 import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
 import { Writable } from 'node:stream';
@@ -88,7 +89,8 @@ export async function removePerson(db: Db, name: string): Promise<void> {
   print(`disabled ${name}; its sessions have ended and its API tokens are revoked`);
 }
 
-async function passwordFrom(
+/** Reads or makes a new password. Undefined: there is none. */
+export async function passwordFrom(
   input: PasswordInput,
 ): Promise<{ text: string; isGenerated: boolean } | undefined> {
   if (input === 'none') return undefined;
@@ -96,7 +98,8 @@ async function passwordFrom(
   return text === undefined ? { text: newPassword(), isGenerated: true } : { text, isGenerated: false };
 }
 
-function printSecrets(
+/** Prints what was made for a person, once. */
+export function printSecrets(
   password: Awaited<ReturnType<typeof passwordFrom>>,
   key: { readonly uri: string } | undefined,
 ): void {
@@ -160,23 +163,36 @@ const TOKEN_COLUMNS: Columns<Awaited<ReturnType<typeof listAccessTokens>>[number
   'last used': ({ last_used_at: at }) => at?.toISOString() ?? 'never',
 };
 
-/** `access list`: prints accounts and API tokens as tables, or accounts with their tokens as JSON lines. */
+const READER_COLUMNS: Columns<Awaited<ReturnType<typeof listReaders>>[number]> = {
+  'SQL login of': ({ person }) => person,
+  'sessions now': ({ sessions }) => String(sessions),
+};
+
+/**
+ * `access list`: prints accounts, API tokens and log-ins for SQL as tables, or accounts with their tokens, then log-ins, as
+ * JSON lines.
+ */
 export async function printAccess(db: Db, asJson: boolean): Promise<void> {
-  const [accounts, tokens] = await Promise.all([listAccounts(db), listAccessTokens(db)]);
+  const [accounts, tokens, readers] = await Promise.all([
+    listAccounts(db),
+    listAccessTokens(db),
+    listReaders(db),
+  ]);
   if (asJson) {
     for (const account of accounts) {
       const own = tokens.filter((token) => token.account === account.name);
       print(JSON.stringify({ ...account, tokens: own.map(({ account: _account, ...token }) => token) }));
     }
+    for (const reader of readers)
+      print(JSON.stringify({ sql_login: reader.person, sessions: reader.sessions }));
     return;
   }
-  if (accounts.length === 0) {
-    note('(no accounts; add one with access add)');
-    return;
-  }
+  if (accounts.length === 0) note('(no accounts; add one with access add)');
   await printRows(accounts, ACCOUNT_COLUMNS);
   if (tokens.length > 0) print('');
   await printRows(tokens, TOKEN_COLUMNS);
+  if (readers.length > 0) print('');
+  await printRows(readers, READER_COLUMNS);
 }
 
 function logInOf({ has_password, has_totp, is_openid }: Listed): string {

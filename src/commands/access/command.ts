@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from '@commander-js/extra-typings';
+import { UsageError } from '../../lib/errors.ts';
 import { ACCOUNT_ROLES } from '../../store/access/permissions.ts';
 import { defineCommand, wholeNumber } from '../shared/options.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
@@ -10,16 +11,28 @@ export function defineAccess(program: Command, settings: Settings): void {
     'xiq-sink access add ada --role operator',
     'xiq-sink access add grace --role auditor --source branch --totp',
     'xiq-sink access add grafana --role viewer --no-password',
+    'xiq-sink access add ada --sql',
   ])
     .argument('<name>', 'name of the person or the program; recorded in the operator log')
+    .addOption(new Option('--role <role>', 'role of the account').choices(ACCOUNT_ROLES))
     .addOption(
-      new Option('--role <role>', 'role of the account').choices(ACCOUNT_ROLES).makeOptionMandatory(),
+      new Option('--sql', 'add a login of the database instead, which may only read, all sources').conflicts([
+        'role',
+        'source',
+        'totp',
+      ]),
     )
     .option('--source <name>', 'source that the account may see; repeat for several (default: all)', collect)
     .option('--password-stdin', 'read the password from standard input')
     .option('--no-password', 'allow no login with a password, for programs that use API tokens')
     .option('--totp', 'require one-time codes of an authenticator app, and print the key for it')
-    .action(async (name, { role, source, passwordStdin, password, totp }) => {
+    .action(async (name, { role, source, passwordStdin, password, totp, sql }) => {
+      if (sql === true) {
+        const { addSqlLogin } = await import('./sql-logins.ts');
+        await runOnStore(settings, (store) => addSqlLogin(store, name, passwordInput(passwordStdin)));
+        return;
+      }
+      if (role === undefined) throw new UsageError('--role is required, or --sql (see --help)');
       const { addPerson } = await import('./accounts.ts');
       const input = password ? passwordInput(passwordStdin) : 'none';
       await runOnStore(settings, ({ db }) =>
@@ -67,11 +80,14 @@ export function defineAccess(program: Command, settings: Settings): void {
 
   defineCommand(access, 'remove', 'disable an account, end its sessions and revoke its API tokens', [
     'xiq-sink access remove ada',
+    'xiq-sink access remove ada --sql',
   ])
     .argument('<name>', 'account name; it stays reserved, because the operator log contains it')
-    .action(async (name) => {
+    .option('--sql', 'remove the login of the database instead, and end its sessions')
+    .action(async (name, { sql }) => {
       const { removePerson } = await import('./accounts.ts');
-      await runOnStore(settings, ({ db }) => removePerson(db, name));
+      const { removeSqlLogin } = await import('./sql-logins.ts');
+      await runOnStore(settings, ({ db }) => (sql === true ? removeSqlLogin : removePerson)(db, name));
     });
 
   defineCommand(access, 'token', 'create an API token of an account, or revoke one', [

@@ -8,7 +8,8 @@ import { countAhead } from '../../store/events/events-ahead.ts';
 import { readConservation } from '../../store/counts/read-arrivals.ts';
 import { allPartitions, changedPartitions, recount } from '../../store/deliveries/recount-deliveries.ts';
 import { compareSchema } from '../../store/server/schema/compare-schema.ts';
-import { readRoleState } from '../../store/server/roles/roles.ts';
+import { findReaderChanges } from '../../store/server/roles/readers.ts';
+import { OWNER, readRoleState } from '../../store/server/roles/roles.ts';
 import { describeWork } from '../../store/server/server-sessions.ts';
 import { findTableUsers, findWaits } from '../../store/server/waits.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
@@ -75,10 +76,15 @@ export async function checkMigrations(access: DatabaseAccess): Promise<Finding> 
 /** Checks that neither the service nor the reader has more rights in the database than it needs. */
 export async function checkRoles(access: DatabaseAccess, config: Config): Promise<Finding> {
   const { db } = access.opened();
-  const { service, serviceIsSuperuser, hasOwner, readerRights } = await readRoleState(db);
+  const { service, serviceIsSuperuser, hasOwner, canBecomeOwner, readerRights } = await readRoleState(db);
+  const changed = await findReaderChanges(db);
   const findings = [
     serviceIsSuperuser && `${service}, which xiq-sink logs in as, is a superuser`,
     !hasOwner && `${service} owns the tables, and could remove the guards of what is stored`,
+    hasOwner &&
+      canBecomeOwner &&
+      `whoever has the password of ${service} can become ${OWNER} and rewrite what is stored: set MIGRATION_DATABASE_URL for migrations alone`,
+    ...changed.map(({ login, changes }) => `${login} was changed: ${changes.join(', ')}`),
     readerRights.length > 0 && `xiq_reader has ${readerRights.join(', ')}`,
     config.databaseUrl !== undefined &&
       config.readerDatabaseUrl === undefined &&

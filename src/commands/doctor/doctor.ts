@@ -66,10 +66,18 @@ function wrongSettings({ message }: UsageError): Running[] {
   ].map(({ name, found }) => ({ name, finding: Promise.resolve(found) }));
 }
 
-function secretsOf({ databaseUrl, databaseDirectUrl, redisUrl, sources, forwarding }: Config): Secrets {
+function secretsOf({ redisUrl, sources, forwarding, ...config }: Config): Secrets {
   const secrets = createSecrets();
   for (const password of redisUrl === undefined ? [] : passwordsOfRedis(redisUrl)) secrets.add(password);
-  for (const url of [databaseUrl, databaseDirectUrl, forwarding.forwardTo]) {
+  const { databaseUrl, databaseDirectUrl, migrationDatabaseUrl, readerDatabaseUrl } = config;
+  const urls = [
+    databaseUrl,
+    databaseDirectUrl,
+    migrationDatabaseUrl,
+    readerDatabaseUrl,
+    forwarding.forwardTo,
+  ];
+  for (const url of urls) {
     const password = url === undefined ? '' : (URL.parse(url)?.password ?? '');
     secrets.add(password);
     secrets.add(decodeURIComponent(password));

@@ -22,7 +22,11 @@ export function defineMoveTo(program: Command, env: Environment): void {
         throw new UsageError(
           'DATABASE_URL is set: this installation already uses a server. Unset it to move.',
         );
-      const noServer = { READER_DATABASE_URL: undefined, BOOTSTRAP_DATABASE_URL: undefined };
+      const noServer = {
+        READER_DATABASE_URL: undefined,
+        MIGRATION_DATABASE_URL: undefined,
+        BOOTSTRAP_DATABASE_URL: undefined,
+      };
       const [from, to] = await Promise.all([
         settingsOf(() => ({ ...env, ...noServer }))(),
         settingsOf(() => ({ ...env, DATABASE_URL: databaseUrl }))(),

@@ -12,6 +12,7 @@ import {
   logLostConnections,
   OLDEST_POSTGRES,
   openDatabase,
+  withDirectConnection,
   readServerFacts,
   type Db,
 } from '../../store/server/database.ts';
@@ -126,13 +127,13 @@ async function drainQueue({ databaseUrl, db }: CommandStore, { from, logger, sig
 async function copyAll(
   source: CommandStore,
   target: Db,
-  { databaseUrl, signal }: Move,
+  { to, databaseUrl, signal }: Move,
 ): Promise<readonly MovedTable[]> {
   // Around each month, partitions are created; none is dropped.
   for (const month of await readMonths(source.db)) {
     await maintainPartitions(target, month, {});
   }
-  await moveSequences(source.db, target);
+  await withDirectConnection(to.migrationDatabaseUrl, target, (owner) => moveSequences(source.db, owner));
   let progress: Progress | undefined;
   let done = 0;
   const observer: MoveObserver = {

@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
 import type { Db, Trx } from '../server/database.ts';
-import { becomeOwner } from '../server/roles/roles.ts';
 import { SESSION_COLUMNS, type Session } from '../server/server-sessions.ts';
 import { allRows, onlyRow, run } from '../server/statement.ts';
 
@@ -60,13 +59,9 @@ export interface Horizon {
 /** Whether a transaction is storing, as an SQL condition. */
 export const IS_ANYONE_STORING = sql`exists (select from pg_locks where granted and ${IS_STORING})`;
 
-/**
- * Waits until no transaction is storing, and keeps others from it until this one ends. The owner may not lock the table,
- * whose rows stay as they are, but gets the same lock by this change, which changes nothing.
- */
+/** Waits until no transaction is storing, and keeps others from it until this one ends. */
 export async function stopStoring(trx: Trx): Promise<void> {
-  await becomeOwner(trx);
-  await run(trx)`alter table only deliveries enable always trigger store_in_order`;
+  await run(trx)`select stop_storing()`;
 }
 
 /** The sessions whose transactions have been storing for longer than this, longest first: readers wait for them. */

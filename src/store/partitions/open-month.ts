@@ -1,18 +1,9 @@
-import { sql, type RawBuilder } from 'kysely';
+import { sql } from 'kysely';
 import type { Db } from '../server/database.ts';
 import { whileAlone } from '../server/locks.ts';
-import {
-  attach,
-  createTableLike,
-  lockAtOnce,
-  makeChange,
-  timeLiteral,
-  valuesOf,
-} from './partition-changes.ts';
-import type { BlockedChange, Change } from './partition-changes.ts';
-import { addMonths, defaultOf, partitionName, WAITING_CONSTRAINT } from './partitioned-tables.ts';
+import { lockAtOnce, makeChange, type BlockedChange, type Change } from './partition-changes.ts';
+import { addMonths, defaultOf, firstDay, partitionName, WAITING_CONSTRAINT } from './partitioned-tables.ts';
 import type { PartitionedTable } from './partitioned-tables.ts';
-import { becomeOwner } from '../server/roles/roles.ts';
 import { allRows, run } from '../server/statement.ts';
 
 /**
@@ -27,42 +18,17 @@ export async function openMonth(
   table: PartitionedTable,
   month: Date,
 ): Promise<readonly BlockedChange[]> {
-  const partition = partitionName(table, month);
-  const change: Change = { action: 'create', table: table.name, partition };
-  const from = timeLiteral(month);
-  const to = timeLiteral(addMonths(month, 1));
-  const time = sql.id(table.time);
-  const inMonth = sql`${time} >= ${from} and ${time} < ${to}`;
-  const values = valuesOf(month);
-  return whileRowsWait(db, table, change, sql`${time} < ${from} or ${time} >= ${to}`, async () => {
-    const rows = await allRows(db)`
-      select from ${sql.id(defaultOf(table))} where ${inMonth} limit 1`;
-    if (rows.length > 0) return splitDefault(db, table, change, inMonth, values);
-    await validate(db, table);
-    return makeChange(db, change, async (trx) => {
-      await lockAtOnce(trx, [defaultOf(table)]);
-      await createTableLike(trx, table, partition);
-      await attach(trx, table, partition, values);
-    });
-  });
-}
-
-/**
- * Adds a constraint to the default partition, without a check of its rows, for the time of some work: rows that it refuses
- * wait meanwhile. One process at a time; another one is blocked.
- */
-async function whileRowsWait(
-  db: Db,
-  table: PartitionedTable,
-  change: Change,
-  condition: RawBuilder<unknown>,
-  beside: () => Promise<readonly BlockedChange[]>,
-): Promise<readonly BlockedChange[]> {
+  const change: Change = { action: 'create', table: table.name, partition: partitionName(table, month) };
   const work = async () => {
-    const blocked = await constrain(db, table, change, condition);
+    const blocked = await holdRows(db, table, change, month);
     if (blocked.length > 0) return blocked;
     try {
-      return await beside();
+      if (await hasRowsOf(db, table, month)) return await splitDefault(db, table, change, month);
+      await run(db)`select check_waiting(${table.name})`;
+      return await makeChange(db, change, async (trx) => {
+        await lockAtOnce(trx, [defaultOf(table)]);
+        await run(trx)`select create_month(${table.name}, ${firstDay(month)}::date)`;
+      });
     } finally {
       await release(db, table);
     }
@@ -82,30 +48,27 @@ export async function releaseRows(db: Db, table: PartitionedTable): Promise<read
 const alone = <T>(db: Db, work: () => Promise<T>) =>
   whileAlone(db, sql`locks where name = 'default partitions'`, work);
 
-const constraint = sql.id(WAITING_CONSTRAINT);
-
-function constrain(db: Db, table: PartitionedTable, change: Change, condition: RawBuilder<unknown>) {
-  const current = sql.id(defaultOf(table));
-  return makeChange(db, change, async (trx) => {
-    await lockAtOnce(trx, [defaultOf(table)]);
-    await run(trx)`alter table ${current} drop constraint if exists ${constraint},
-      add constraint ${constraint} check (${condition}) not valid`;
-  });
+async function hasRowsOf(db: Db, table: PartitionedTable, month: Date): Promise<boolean> {
+  const time = sql.id(table.time);
+  const rows = await allRows(db)`
+    select from ${sql.id(defaultOf(table))} where ${time} >= ${month} and ${time} < ${addMonths(month, 1)} limit 1`;
+  return rows.length > 0;
 }
+
+/** Lets rows of a month wait, or all rows of the default partition, without a check of those that it has. */
+const holdRows = (db: Db, table: PartitionedTable, change: Change, month?: Date) =>
+  makeChange(db, change, async (trx) => {
+    await lockAtOnce(trx, [defaultOf(table)]);
+    await run(
+      trx,
+    )`select let_rows_wait(${table.name}, ${month === undefined ? null : firstDay(month)}::date)`;
+  });
 
 function release(db: Db, table: PartitionedTable) {
   const partition = defaultOf(table);
   return makeChange(db, { action: 'create', table: table.name, partition }, async (trx) => {
     await lockAtOnce(trx, [partition]);
-    await run(trx)`alter table ${sql.id(partition)} drop constraint if exists ${constraint}`;
-  });
-}
-
-/** Checks the constraint on the rows that were there before. Nobody waits for it. */
-async function validate(db: Db, table: PartitionedTable): Promise<void> {
-  await db.transaction().execute(async (trx) => {
-    await becomeOwner(trx);
-    await run(trx)`alter table ${sql.id(defaultOf(table))} validate constraint ${constraint}`;
+    await run(trx)`select let_rows_in(${table.name})`;
   });
 }
 
@@ -113,29 +76,13 @@ async function splitDefault(
   db: Db,
   table: PartitionedTable,
   change: Change,
-  inMonth: RawBuilder<unknown>,
-  values: RawBuilder<unknown>,
+  month: Date,
 ): Promise<readonly BlockedChange[]> {
-  const current = sql.id(defaultOf(table));
-  const [newMonth, newDefault] = [`${table.name}_new_month`, `${table.name}_new_default`];
-  const blocked = await constrain(db, table, change, sql`false`);
+  const blocked = await holdRows(db, table, change);
   if (blocked.length > 0) return blocked;
-  await db.transaction().execute(async (trx) => {
-    await becomeOwner(trx);
-    await run(trx)`drop table if exists ${sql.id(newMonth)}, ${sql.id(newDefault)}`;
-    for (const name of [newMonth, newDefault]) await createTableLike(trx, table, name);
-    await run(trx)`alter table ${sql.id(newMonth)} add constraint in_month check (${inMonth})`;
-    await run(trx)`insert into ${sql.id(newMonth)} select * from ${current} where ${inMonth}`;
-    await run(trx)`insert into ${sql.id(newDefault)} select * from ${current} where not (${inMonth})`;
-  });
+  await run(db)`select copy_default(${table.name}, ${firstDay(month)}::date)`;
   return makeChange(db, change, async (trx) => {
     await lockAtOnce(trx, [table.name, defaultOf(table)]);
-    await run(trx)`alter table ${sql.id(table.name)} detach partition ${current}`;
-    await run(trx)`drop table ${current}`;
-    await run(trx)`alter table ${sql.id(newDefault)} rename to ${current}`;
-    await run(trx)`alter table ${sql.id(newMonth)} rename to ${sql.id(change.partition)}`;
-    await attach(trx, table, change.partition, values);
-    await run(trx)`alter table ${sql.id(change.partition)} drop constraint in_month`;
-    await attach(trx, table, defaultOf(table), sql`default`);
+    await run(trx)`select use_copy(${table.name}, ${firstDay(month)}::date)`;
   });
 }

@@ -1,12 +1,10 @@
-import { sql, type RawBuilder } from 'kysely';
+import { sql } from 'kysely';
 import { DatabaseError } from 'pg';
 import { isLockTimeout } from '../server/postgres.ts';
 import type { Db, Trx } from '../server/database.ts';
 import { limitLockWait, lockRow } from '../server/locks.ts';
-import { addMonths, type PartitionedTable } from './partitioned-tables.ts';
-import { becomeOwner } from '../server/roles/roles.ts';
 import { describeSession, findHolders, type Session } from '../server/server-sessions.ts';
-import { allRows, run } from '../server/statement.ts';
+import { run } from '../server/statement.ts';
 
 /**
  * How long a change waits for the locks that it needs. Everybody else who needs the table queues behind it meanwhile,
@@ -45,7 +43,6 @@ export async function makeChange(
   try {
     await db.transaction().execute(async (trx) => {
       await lockRow(trx, 'maintenance');
-      await becomeOwner(trx);
       await limitLockWait(trx, LOCK_WAIT_MS);
       await work(trx);
     });
@@ -69,44 +66,9 @@ class LocksLateError extends Error {
 export async function lockAtOnce(trx: Trx, tables: readonly string[]): Promise<void> {
   const limit = (ms: number) => run(trx)`select set_config('statement_timeout', ${String(ms)}, true)`;
   await limit(LOCK_WAIT_MS);
-  const names = sql.join(tables.map((name) => sql.id(name)));
-  // Before Postgres 17, the lock needs a privilege that the guard has taken from the owner, too.
-  const rows = await allRows(trx)`select where current_setting('server_version_num')::int < 170000`;
-  if (rows.length > 0) await run(trx)`grant truncate on ${names} to current_user`;
-  const alone = sql.join(tables.map((name) => sql`only ${sql.id(name)}`));
-  await run(trx)`lock table ${alone} in access exclusive mode`.catch((error: unknown) => {
+  await run(trx)`select lock_tables(${tables})`.catch((error: unknown) => {
     const isLate = error instanceof DatabaseError && error.code === '57014';
     throw isLate ? new LocksLateError('the locks were not available at once', { cause: error }) : error;
   });
   await limit(0);
-  if (rows.length > 0) await run(trx)`revoke truncate on ${names} from current_user`;
-}
-
-/** Creates a table that can become a partition. */
-export async function createTableLike(
-  trx: Trx,
-  { name: table, key }: PartitionedTable,
-  name: string,
-): Promise<void> {
-  await run(trx)`
-    create table ${sql.id(name)} (like ${sql.id(table)} including defaults including constraints)`;
-  if (key !== undefined) await run(trx)`alter table ${sql.id(name)} add primary key (${sql.id(key)})`;
-}
-
-/** A time as Postgres reads it: JavaScript prints the end of the year 9999 with a sign. */
-export const timeLiteral = (time: Date) => sql.lit(time.toISOString().replace(/^\+0/, ''));
-
-/** The values of the rows of a month, for `attach`. */
-export const valuesOf = (month: Date) =>
-  sql`for values from (${timeLiteral(month)}) to (${timeLiteral(addMonths(month, 1))})`;
-
-/** Guards a table and makes it a partition. Attached last: readers and writers of the default partition wait from then on. */
-export async function attach(
-  trx: Trx,
-  table: PartitionedTable,
-  name: string,
-  values: RawBuilder<unknown>,
-): Promise<void> {
-  await run(trx)`select guard_table(${name}), order_table(${name})`;
-  await run(trx)`alter table ${sql.id(table.name)} attach partition ${sql.id(name)} ${values}`;
 }

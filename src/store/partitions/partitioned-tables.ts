@@ -11,8 +11,6 @@ export interface PartitionedTable {
   readonly time: 'occurred_at' | 'received_at';
   /** The name of its retention. */
   readonly keep: keyof RetentionMonths;
-  /** The primary key of each partition, if the table as a whole has none. */
-  readonly key: string | undefined;
 }
 
 /** Months that rows are kept, by family, and those of `deliveries`. Absent or undefined: for ever. */
@@ -24,9 +22,8 @@ export const PARTITIONED: readonly PartitionedTable[] = [
     name: TABLE_OF[family],
     time: 'occurred_at' as const,
     keep: family,
-    key: undefined,
   })),
-  { name: 'deliveries', time: 'received_at', keep: 'deliveries', key: 'delivery_id' },
+  { name: 'deliveries', time: 'received_at', keep: 'deliveries' },
 ];
 
 export const defaultOf = (table: PartitionedTable) => `${table.name}_default`;
@@ -55,6 +52,9 @@ export function addMonths(date: Date, months: number): Date {
 
 /** A month as it ends the names of partitions; these sort by time. */
 const monthName = (month: Date) => month.toISOString().slice(0, 7).replace('-', '_');
+
+/** A month as the database's functions take it. */
+export const firstDay = (month: Date) => month.toISOString().slice(0, 10);
 
 export const partitionName = (table: PartitionedTable, month: Date) => `${table.name}_${monthName(month)}`;
 

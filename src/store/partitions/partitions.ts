@@ -1,16 +1,16 @@
-import { sql } from 'kysely';
 import type { Db, Trx } from '../server/database.ts';
 import { destinationsBehind } from '../destinations/destinations.ts';
 import { recordDropped } from '../reconcile/gaps.ts';
 import { openMonth, releaseRows } from './open-month.ts';
 import { recordEnded, type OperatorAction } from '../access/operator-log.ts';
-import { attach, createTableLike, lockAtOnce, makeChange, valuesOf } from './partition-changes.ts';
+import { lockAtOnce, makeChange } from './partition-changes.ts';
 import type { BlockedChange, Change } from './partition-changes.ts';
 import {
   countDefault,
   defaultOf,
   endsBefore,
   expiredInDefault,
+  firstDay,
   isCovered,
   isLongReceived,
   isPartition,
@@ -142,8 +142,7 @@ async function createMissing(
       await lockAtOnce(trx, [defaultOf(table)]);
       isOccupied = (await countDefault(trx, table)) > 0;
       if (isOccupied) return;
-      await createTableLike(trx, table, partition);
-      await attach(trx, table, partition, valuesOf(month));
+      await run(trx)`select create_month(${table.name}, ${firstDay(month)}::date)`;
     });
     if (isOccupied) found = await openMonth(db, table, month);
     if (found.length === 0 && !isOther) created.push(partition);
@@ -180,8 +179,7 @@ async function dropExpired(
       if (isDeliveries && !(await markDropped(trx, partition))) return;
       await recordDropped(trx, table, partition);
       await recordEnded(trx, await describeDrop(trx, table, partition));
-      await run(trx)`alter table ${sql.id(table.name)} detach partition ${sql.id(partition)}`;
-      await run(trx)`alter table ${sql.id(partition)} rename to ${sql.id(`${partition}${DETACHED}`)}`;
+      await run(trx)`select detach_month(${table.name}, ${partition})`;
       missed.push(...now.others);
       dropped.push(partition);
     });
@@ -213,7 +211,7 @@ async function dropDetached(db: Db, table: PartitionedTable): Promise<void> {
       and starts_with(relname, ${`${table.name}_`}) and relname like ${`%\\${DETACHED}`}`;
   for (const { name } of rows) {
     await makeChange(db, { action: 'drop', table: table.name, partition: name }, async (trx) => {
-      await run(trx)`drop table if exists ${sql.id(name)}`;
+      await run(trx)`select drop_detached(${name})`;
     });
   }
 }

@@ -7,7 +7,6 @@ import { kindOfRow, outcomeOfRow } from '../events/event-kinds.ts';
 import { arrayLiteral } from '../events/insert-rows.ts';
 import { deleteVersions } from '../reconcile/inventory.ts';
 import { uncountSeen } from '../counts/roll-up-seen.ts';
-import { asOwner } from '../server/roles/roles.ts';
 import { allRows, firstRow, run } from '../server/statement.ts';
 import type { FingerprintKind } from '../server/schema/seal-tables.ts';
 import { erasableColumns, type ErasableEvent, type OtherTraces } from './person-traces.ts';
@@ -200,20 +199,7 @@ export async function addFingerprints(
       ${arrayLiteral(records.map(({ sieve }) => sieve))}::int[]) as one (kind, words, key_id, digest, sieve)`;
 }
 
-/** What an erasure changes, and the statistics of which have values of the rows. */
-const ERASED_TABLES = [
-  ...FAMILIES.map((family) => TABLE_OF[family]),
-  'quarantine',
-  'operator_log',
-  'saved_searches',
-  'devices',
-  'locations',
-  'people',
-  'seen',
-  'seen_days',
-];
-
 /** Lets the server make the statistics of its planner anew, which keep the most frequent values of a column. */
 export async function renewStatistics(db: Db): Promise<void> {
-  await asOwner(db, (trx) => run(trx)`analyze ${sql.join(ERASED_TABLES.map((table) => sql.table(table)))}`);
+  await run(db)`select renew_statistics()`;
 }

@@ -1,7 +1,8 @@
+import { readFile } from 'node:fs/promises';
 import { Client } from 'pg';
 import { UsageError } from '../../../lib/errors.ts';
 import { createClient, serverName } from '../postgres.ts';
-import { OWNER, READER } from './roles.ts';
+import { OWNER, passwordOf, READER, roleOf } from './roles.ts';
 
 /** Key of the advisory lock under which one process at a time works on the roles. */
 const ROLES_LOCK = 0x7869716f;
@@ -14,13 +15,16 @@ interface RoleUrls {
   readonly databaseUrl: string;
   /** Of `xiq_reader`. */
   readonly readerUrl: string;
+  /** Of the log-in for migrations. Undefined: the service migrates, and can become the owner of the tables. */
+  readonly migrationUrl?: string | undefined;
 }
 
 /**
  * Creates or repairs the database roles, as a superuser that the service itself never uses:
  *
  * - `xiq_owner` owns schema, tables, views and functions. Nobody can log in as it.
- * - The service's role is not a superuser. It inserts and selects; it becomes `xiq_owner` for migrations and partitions.
+ * - The service's role is not a superuser. It inserts and selects.
+ * - The role for migrations becomes `xiq_owner`. It may be the superuser. Without one, the service's role does.
  * - `xiq_reader` can only select, with limits.
  *
  * Objects of the superuser and of the service's role are given to `xiq_owner`, and those of the queue to the service.
@@ -36,7 +40,7 @@ export async function createRoles(bootstrapUrl: string, urls: RoleUrls): Promise
     await client.query('select pg_advisory_xact_lock($1)', [ROLES_LOCK]);
     const service = await checkRoles(client, bootstrapUrl, urls);
     await createLogins(client, service, urls);
-    await limitDatabases(client, service);
+    await limitDatabases(client, service, urls);
     await giveObjects(client, service);
     await limitFunctions(client, service);
     await client.query('commit');
@@ -47,8 +51,8 @@ export async function createRoles(bootstrapUrl: string, urls: RoleUrls): Promise
 
 /** Checks that the connection can create the roles. Returns the name of the service's role. */
 async function checkRoles(client: Client, bootstrapUrl: string, urls: RoleUrls): Promise<string> {
-  const service = new Client({ connectionString: urls.databaseUrl }).user ?? '';
-  const reader = new Client({ connectionString: urls.readerUrl }).user ?? '';
+  const service = roleOf(urls.databaseUrl);
+  const reader = roleOf(urls.readerUrl);
   const { rows } = await client.query<{ isSuper: boolean; isSame: boolean; isFirst: boolean }>(
     `select (select rolsuper from pg_roles where rolname = current_user) as "isSuper",
       $1::text in (current_user, $2, $3) as "isSame",
@@ -74,64 +78,61 @@ async function checkRoles(client: Client, bootstrapUrl: string, urls: RoleUrls):
   if (reader !== READER) {
     throw new UsageError(`READER_DATABASE_URL must name the role ${READER} (got ${reader})`);
   }
+  if (urls.migrationUrl !== undefined && [service, OWNER, READER].includes(roleOf(urls.migrationUrl))) {
+    throw new UsageError(
+      `MIGRATION_DATABASE_URL must name another role than DATABASE_URL, such as xiq_migrate (got ${roleOf(urls.migrationUrl)})`,
+    );
+  }
   return service;
 }
-
-/**
- * Settings of `xiq_reader`. A session may change those except `temp_file_limit`, so the service also ends sessions that
- * take too long.
- */
-const READER_SETTINGS = {
-  default_transaction_read_only: 'on',
-  statement_timeout: '5min',
-  idle_in_transaction_session_timeout: '1min',
-  idle_session_timeout: '30min',
-  temp_file_limit: '1GB',
-};
 
 const NO_ATTRIBUTES = 'nosuperuser nocreaterole nocreatedb noreplication nobypassrls';
 
 async function createLogins(client: Client, service: string, urls: RoleUrls): Promise<void> {
-  for (const name of [OWNER, READER, service]) {
-    const { rowCount } = await client.query('select from pg_roles where rolname = $1', [name]);
-    if (rowCount === 0) await client.query(`create role ${client.escapeIdentifier(name)}`);
+  const { migrationUrl } = urls;
+  const migrator = migrationUrl === undefined ? service : roleOf(migrationUrl);
+  const { rows } = await client.query<{ number: number; isSuper: boolean }>(
+    `select current_setting('server_version_num')::int as number,
+      exists (select from pg_roles where rolname = $1 and rolsuper) as "isSuper"`,
+    [migrator],
+  );
+  const [facts] = rows;
+  const isSince16 = facts !== undefined && facts.number >= 160_000;
+  for (const name of [OWNER, READER]) await createRole(client, name);
+  await client.query(`alter role ${OWNER} nologin inherit ${NO_ATTRIBUTES}`);
+  await createLogin(client, service, urls.databaseUrl);
+  // A superuser is every role already.
+  if (facts?.isSuper !== true) {
+    if (migrationUrl !== undefined) await createLogin(client, migrator, migrationUrl);
+    const name = client.escapeIdentifier(migrator);
+    await client.query(`grant ${OWNER} to ${name}`);
+    if (isSince16) await client.query(`grant ${OWNER} to ${name} with inherit false, set true`);
   }
   const serviceName = client.escapeIdentifier(service);
-  const passwordOf = (url: string) =>
-    client.escapeLiteral(new Client({ connectionString: url }).password ?? '');
-  await client.query(`alter role ${OWNER} nologin inherit ${NO_ATTRIBUTES}`);
-  // Before Postgres 16, a role inherits from all of its roles or from none: the grant cannot say it.
+  if (migrationUrl !== undefined) await client.query(`revoke ${OWNER} from ${serviceName}`);
+  // It names the sessions that it waits for, and what they do. Before Postgres 16, it names them only.
+  if (isSince16) await client.query(`grant pg_read_all_stats to ${serviceName} with inherit true, set false`);
+  await client.query(await readFile(new URL('readers.sql', import.meta.url), 'utf8'));
+  await client.query(`grant usage on schema xiq_roles to ${serviceName}`);
+  await client.query(`grant execute on all functions in schema xiq_roles to ${serviceName}`);
+  await client.query('select xiq_roles.keep_reader($1, $2)', [READER, passwordOf(urls.readerUrl)]);
+}
+
+async function createRole(client: Client, name: string): Promise<void> {
+  const { rowCount } = await client.query('select from pg_roles where rolname = $1', [name]);
+  if (rowCount === 0) await client.query(`create role ${client.escapeIdentifier(name)}`);
+}
+
+/** Before Postgres 16, a role inherits from all of its roles or from none: the grant cannot say it. */
+async function createLogin(client: Client, name: string, url: string): Promise<void> {
+  await createRole(client, name);
   await client.query(
-    `alter role ${serviceName} login noinherit ${NO_ATTRIBUTES} password ${passwordOf(urls.databaseUrl)}`,
+    `alter role ${client.escapeIdentifier(name)} login noinherit ${NO_ATTRIBUTES} password ${client.escapeLiteral(passwordOf(url))}`,
   );
-  await client.query(
-    `alter role ${READER} login noinherit ${NO_ATTRIBUTES} connection limit 10 password ${passwordOf(urls.readerUrl)}`,
-  );
-  for (const [name, value] of Object.entries(READER_SETTINGS)) {
-    const setting = client.escapeIdentifier(name);
-    await client.query(`alter role ${READER} set ${setting} = ${client.escapeLiteral(value)}`);
-  }
-  await runEach(
-    client,
-    `select format('revoke %s from ${READER}', roleid::regrole) as statement
-      from pg_auth_members where member = $1::regrole`,
-    [READER],
-  );
-  const { rows } = await client.query<{ number: string }>(
-    `select current_setting('server_version_num') as number`,
-  );
-  await client.query(`grant ${OWNER} to ${serviceName}`);
-  if (Number(rows[0]?.number) >= 160_000) {
-    await client.query(`grant ${OWNER} to ${serviceName} with inherit false, set true`);
-    // It names the sessions that it waits for, and what they do. Before Postgres 16, it names them only.
-    await client.query(`grant pg_read_all_stats to ${serviceName} with inherit true, set false`);
-  }
-  // With the rights of the reader, the owner can end the reader's sessions.
-  await client.query(`grant ${READER} to ${OWNER}`);
 }
 
 /** Only these roles connect to the database. On a server without other databases, the reader connects to no other one. */
-async function limitDatabases(client: Client, service: string): Promise<void> {
+async function limitDatabases(client: Client, service: string, { migrationUrl }: RoleUrls): Promise<void> {
   const { rows } = await client.query<{ name: string }>('select current_database() as name');
   const database = client.escapeIdentifier(rows[0]?.name ?? '');
   await client.query(`revoke all on database ${database} from public`);
@@ -140,6 +141,11 @@ async function limitDatabases(client: Client, service: string): Promise<void> {
     `grant connect, temporary, create on database ${database} to ${client.escapeIdentifier(service)}`,
   );
   await client.query(`grant connect on database ${database} to ${READER}`);
+  if (migrationUrl !== undefined) {
+    await client.query(
+      `grant connect on database ${database} to ${client.escapeIdentifier(roleOf(migrationUrl))}`,
+    );
+  }
   await runEach(
     client,
     `select format('alter database %I owner to current_user', datname) as statement

@@ -1,12 +1,16 @@
-import type { Db } from '../database.ts';
-import { becomeOwner, READER } from './roles.ts';
-import { allRows } from '../statement.ts';
+import { DatabaseError } from 'pg';
 import type { Logger } from 'pino';
+import type { Db } from '../database.ts';
+import { withClient } from '../postgres.ts';
+import { allRows } from '../statement.ts';
+import { canKeepReaders, findReaderChanges, keepReader, type ReaderChange } from './readers.ts';
+import { passwordOf, READER } from './roles.ts';
 import { repeatInBackground } from '../../../lib/repeat.ts';
 
-/** A session of `xiq_reader` that was ended. */
+/** A session of a reader that was ended. */
 export interface EndedReader {
   readonly pid: number;
+  readonly role: string;
   /** The address that it came from. Null: the same machine, over a socket file. */
   readonly address: string | null;
   readonly application: string;
@@ -18,35 +22,54 @@ export interface EndedReader {
 const LIMIT_SECONDS = 360;
 
 /**
- * Ends the sessions of `xiq_reader` in this database whose transaction takes longer than the limit: a session can turn off
- * the time-outs of its role. Resolves with the ended ones; none if this role has no right to end them.
+ * Ends the sessions of readers in this database whose transaction takes longer than the limit: a session can turn off the
+ * time-outs of its role. Resolves with the ended ones; none if this role has no right to end them.
  */
 export async function limitReaders(db: Db, limitSeconds = LIMIT_SECONDS): Promise<readonly EndedReader[]> {
-  return db.transaction().execute(async (trx) => {
-    await becomeOwner(trx);
-    // The state of a session is visible only with the rights of its role, which are also needed to end it.
-    return allRows<EndedReader>(trx)`
-      with slow as materialized (
-        select pid, host(client_addr) as address, application_name as application,
-            extract(epoch from clock_timestamp() - xact_start)::int as seconds
-          from pg_stat_activity
-          where usename = ${READER} and datname = current_database()
-            and clock_timestamp() - xact_start > make_interval(secs => ${limitSeconds})
-            and pg_has_role(usesysid, 'usage')
-      )
-      select * from slow where pg_terminate_backend(pid)`;
-  });
+  return allRows<EndedReader>(db)`select * from end_slow_readers(${limitSeconds})`;
 }
+
+/**
+ * Puts right what is not as this program made it: a reader may change the password and the settings of its own log-in. Resolves
+ * with what was changed. Does nothing in a database whose roles no administrator has created.
+ */
+export async function repairReaders(db: Db, readerUrl: string | undefined): Promise<readonly ReaderChange[]> {
+  const changed = await findReaderChanges(db);
+  for (const { login } of changed) await keepReader(db, login);
+  if (readerUrl === undefined || !(await canKeepReaders(db)) || !(await isRejected(readerUrl)))
+    return changed;
+  await keepReader(db, READER, passwordOf(readerUrl));
+  return [...changed, { login: READER, changes: ['its password is not that of READER_DATABASE_URL'] }];
+}
+
+/** SQLSTATE invalid_password. */
+const isRejected = (url: string) =>
+  withClient(url, async () => false).catch(
+    (error: unknown) => error instanceof DatabaseError && error.code === '28P01',
+  );
 
 const INTERVAL_MS = 30_000;
 
-/** Ends sessions of the reading role that take too long, now and every half a minute. */
-export function startReaderLimits(db: Db, logger: Logger, started: AsyncDisposableStack): void {
+interface ReaderUpkeep {
+  readonly db: Db;
+  /** Connection string of `xiq_reader`. Undefined: its password is not compared. */
+  readonly readerUrl: string | undefined;
+  readonly logger: Logger;
+}
+
+/** Ends sessions of readers that take too long, and repairs their log-ins, now and every half a minute. */
+export function startReaderLimits(
+  { db, readerUrl, logger }: ReaderUpkeep,
+  started: AsyncDisposableStack,
+): void {
   const work = async () => {
     for (const ended of await limitReaders(db)) {
-      logger.warn(ended, 'a session of xiq_reader was ended, because its transaction took too long');
+      logger.warn(ended, `a session of ${ended.role} was ended, because its transaction took too long`);
+    }
+    for (const changed of await repairReaders(db, readerUrl)) {
+      logger.warn(changed, `the log-in ${changed.login} was changed, and is as it was again`);
     }
   };
-  const failure = 'sessions of xiq_reader were not limited';
+  const failure = 'readers were not limited';
   repeatInBackground({ part: 'limits of readers', failure, pauseMs: INTERVAL_MS, work }, logger, started);
 }

@@ -1,4 +1,5 @@
-import { sql } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
+import { Client } from 'pg';
 import { UsageError } from '../../../lib/errors.ts';
 import type { Db, Trx } from '../database.ts';
 import { allRows, firstRow, run } from '../statement.ts';
@@ -9,9 +10,14 @@ export const OWNER = 'xiq_owner';
 /** The role that can only select. */
 export const READER = 'xiq_reader';
 
+/** The role that a connection string logs in as. */
+export const roleOf = (url: string) => new Client({ connectionString: url }).user ?? '';
+
+export const passwordOf = (url: string) => new Client({ connectionString: url }).password ?? '';
+
 /**
- * Lets the rest of a transaction work as the owner of the tables. Does nothing in a database whose tables belong to the
- * service's own role, because no administrator has created the roles there.
+ * Lets the rest of a transaction work as the owner of the tables. Does nothing if this log-in cannot become the owner, and in
+ * a database whose tables belong to the service's own role, because no administrator has created the roles there.
  */
 export async function becomeOwner(trx: Trx): Promise<void> {
   await setOwner(trx, true);
@@ -48,6 +54,18 @@ async function setOwner(db: Db, isLocal: boolean): Promise<void> {
       where rolname = ${OWNER} and nspname = 'public' and pg_has_role(pg_roles.oid, 'member')`;
 }
 
+/** Throws a UsageError if the tables have an owner that this transaction is not, and cannot become. */
+export async function checkOwner(trx: Trx): Promise<void> {
+  const rows = await allRows<{ name: string }>(trx)`
+    select session_user as name from pg_namespace
+      where nspname = 'public' and nspowner = to_regrole(${OWNER}) and not pg_has_role(nspowner, 'usage')`;
+  for (const { name } of rows) {
+    throw new UsageError(
+      `${name} cannot change the tables, which belong to ${OWNER}. Run migrate with MIGRATION_DATABASE_URL, which names the role for migrations.`,
+    );
+  }
+}
+
 /**
  * Throws a UsageError with the statement for an administrator if the reading role does not exist, and the role that is
  * logged in may not create it.
@@ -72,6 +90,8 @@ export interface RoleState {
   readonly serviceIsSuperuser: boolean;
   /** `xiq_owner` owns the tables. If not, the service's own role does, and could remove their guards. */
   readonly hasOwner: boolean;
+  /** The service can become `xiq_owner`, because it has the same log-in for migrations. */
+  readonly canBecomeOwner: boolean;
   /** Rights of `xiq_reader` that let it do more than read, in words. */
   readonly readerRights: readonly string[];
 }
@@ -82,6 +102,7 @@ export async function readRoleState(db: Db): Promise<RoleState> {
     select session_user as service, service.rolsuper as "serviceIsSuperuser",
         (select relowner = to_regrole(${OWNER}) from pg_class where oid = to_regclass('public.deliveries')) is true
           as "hasOwner",
+        coalesce(pg_has_role(service.oid, to_regrole(${OWNER})::oid, 'member'), false) as "canBecomeOwner",
         array_remove(array[
           case when has_database_privilege(reader.oid, current_database(), 'temporary') then 'temporary tables' end,
           case when has_function_privilege(reader.oid, 'pg_advisory_lock(bigint)', 'execute') then 'advisory locks' end,
@@ -94,39 +115,40 @@ export async function readRoleState(db: Db): Promise<RoleState> {
 }
 
 /**
- * Gives the role that is logged in the rights on every table and function that the owner kept for itself: a table
- * that nobody may update has lost that right there, too. Grants only what is missing. The transaction is the owner's and
- * holds the lock of the migrations.
+ * Gives the service's role, or else the one that is logged in, the rights on every table and function that the owner kept for
+ * itself: a table that nobody may update has lost that right there, too. Grants only what is missing. The transaction is the
+ * owner's and holds the lock of the migrations.
  */
-export async function grantToService(trx: Trx): Promise<void> {
-  for (const { statement } of await allRows<{ statement: string }>(trx)`${MISSING_GRANTS}`) {
+export async function grantToService(trx: Trx, service: string | undefined): Promise<void> {
+  const grants = missingGrants(service === undefined ? sql`session_user` : sql`${service}::name`);
+  for (const { statement } of await allRows<{ statement: string }>(trx)`${grants}`) {
     await run(trx)`${sql.raw(statement)}`;
   }
 }
 
-const MISSING_GRANTS = sql`
+const missingGrants = (service: RawBuilder<unknown>) => sql`
   with owned as (
     select * from pg_class
       where relnamespace = 'public'::regnamespace and relowner = quote_ident(current_user)::regrole
-        and relkind in ('r', 'p', 'v', 'S') and session_user <> current_user
+        and relkind in ('r', 'p', 'v', 'S') and ${service} <> current_user
   )
-  select format('grant usage on schema public to %I', session_user) as statement
-    where not has_schema_privilege(session_user, 'public', 'usage')
+  select format('grant usage on schema public to %I', ${service}) as statement
+    where not has_schema_privilege(${service}, 'public', 'usage')
   union all
-  select format('grant %s on %s to %I', privilege_type, oid::regclass, session_user)
+  select format('grant %s on %s to %I', privilege_type, oid::regclass, ${service})
     from owned, aclexplode(coalesce(relacl, acldefault(
       case relkind when 'S' then 's'::"char" else 'r'::"char" end, relowner)))
     where grantee = relowner and case relkind
       when 'S' then privilege_type in ('SELECT', 'USAGE')
-        and not has_sequence_privilege(session_user, oid, privilege_type)
+        and not has_sequence_privilege(${service}, oid, privilege_type)
       else privilege_type in ('SELECT', 'INSERT', 'UPDATE', 'DELETE')
-        and not has_table_privilege(session_user, oid, privilege_type) end
+        and not has_table_privilege(${service}, oid, privilege_type) end
   union all
-  select format('grant execute on function %s to %I', oid::regprocedure, session_user)
+  select format('grant execute on function %s to %I', oid::regprocedure, ${service})
     from pg_proc
-    where session_user <> current_user and pronamespace = 'public'::regnamespace and proowner = quote_ident(current_user)::regrole
-      and not has_function_privilege(session_user, oid, 'execute')
+    where ${service} <> current_user and pronamespace = 'public'::regnamespace and proowner = quote_ident(current_user)::regrole
+      and not has_function_privilege(${service}, oid, 'execute')
   union all
-  select format('grant %s (%I) on %s to %I', privilege_type, attname, attrelid::regclass, session_user)
+  select format('grant %s (%I) on %s to %I', privilege_type, attname, attrelid::regclass, ${service})
     from owned join pg_attribute on attrelid = owned.oid, aclexplode(attacl)
-    where grantee = relowner and not has_column_privilege(session_user, attrelid, attnum, privilege_type)`;
+    where grantee = relowner and not has_column_privilege(${service}, attrelid, attnum, privilege_type)`;

@@ -7,7 +7,7 @@ import { refuseEncoding, type Db, type Trx } from '../database.ts';
 import { limitLockWait } from '../locks.ts';
 import { ADOPTION, adopt, isOfBefore } from './adopt.ts';
 import { declaredBy, loadMigrations, type Migrations } from './migrations.ts';
-import { asOwner, checkReader, grantToService } from '../roles/roles.ts';
+import { asOwner, checkOwner, checkReader, grantToService } from '../roles/roles.ts';
 import { cancelledBy, describeSession, findHolders } from '../server-sessions.ts';
 import { allRows, run } from '../statement.ts';
 
@@ -19,13 +19,18 @@ const MIGRATOR_WAIT_MS = 30_000;
 
 /**
  * Applies the pending migrations in one transaction and under a lock, so that several processes may start at once, as the
- * owner of the tables. Resolves with the names of the migrations applied; tables of before the baseline are adopted first.
+ * owner of the tables, and grants the service's role its rights: that of this connection unless named. Resolves with the names of the migrations applied; tables of before the baseline are adopted first.
  * Throws an error that names the failed migration,
  * an OutageError that names the sessions that are in the way, another migrator included, or the signal's reason: nothing
  * was changed, and it can be repeated. Throws a UsageError if an administrator has to create the reading role, or if a
  * newer program has changed the tables in a way that this one may not run with.
  */
-export async function migrateStore(db: Db, signal?: AbortSignal, migrations?: Migrations): Promise<string[]> {
+export async function migrateStore(
+  db: Db,
+  signal?: AbortSignal,
+  migrations?: Migrations,
+  service?: string,
+): Promise<string[]> {
   const known = migrations ?? (await loadMigrations());
   try {
     await refuseEncoding(db);
@@ -35,7 +40,7 @@ export async function migrateStore(db: Db, signal?: AbortSignal, migrations?: Mi
       cancelledBy(signal, db, trx, async () => {
         const applied = await applyMigrations(trx, known);
         // In the same transaction: whoever sees a new table may read it.
-        await grantToService(trx);
+        await grantToService(trx, service);
         return applied;
       }),
     );
@@ -70,6 +75,7 @@ async function applyMigrations(trx: Trx, known: Migrations): Promise<string[]> {
   checkCompatible(state);
   // The migrator itself refuses a database with migrations that it does not know.
   if (state.unknown.length > 0) return [];
+  if (state.pending.length > 0) await checkOwner(trx);
   const { error, results = [] } = await new Migrator({
     db: trx,
     provider: { getMigrations: async () => ({ ...known }) },
