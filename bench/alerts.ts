@@ -23,7 +23,7 @@ const postgres = await startEmbeddedPostgres(dataDir);
 const signal = AbortSignal.timeout(3_600_000);
 const db = openDatabase(postgres.databaseUrl, () => undefined);
 try {
-  const { until } = await seedEvents(postgres.databaseUrl, events, signal);
+  const { until } = await seedEvents(postgres.migrationUrl, events, signal);
   const since = new Date(until.getTime() - SEEDED_DAYS * DAY_MS);
   for (const given of BUILT_IN_RULES) {
     let read = 0;

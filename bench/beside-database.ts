@@ -25,7 +25,8 @@ export async function prepareFull(events: number, signal: AbortSignal): Promise<
   const dataDir = fullDirectory(events);
   await mkdir(dataDir, { recursive: true });
   const postgres = await startEmbeddedPostgres(dataDir);
-  const { databaseUrl } = postgres;
+  // Seeding needs the owner of the tables.
+  const { migrationUrl: databaseUrl } = postgres;
   try {
     const seeded = await seedEvents(databaseUrl, events, signal);
     await seedDeliveries(databaseUrl, seeded);

@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises';
+import { SERVICE } from '../src/embedded/credentials.ts';
 import { startEmbeddedPostgres } from '../src/embedded/embedded-postgres.ts';
 import { withDatabase } from '../src/store/server/database.ts';
 import { migrateStore } from '../src/store/server/schema/migrate.ts';
@@ -82,7 +83,7 @@ async function createEmpty(seeded: Seeded) {
   const empty = emptyDirectory();
   const postgres = await startEmbeddedPostgres(empty.dataDir);
   try {
-    await withDatabase(postgres.databaseUrl, async (db) => migrateStore(db));
+    await withDatabase(postgres.migrationUrl, async (db) => migrateStore(db, undefined, undefined, SERVICE));
     await createMonths(postgres.databaseUrl, monthBefore(seeded), seeded.until);
     return empty;
   } finally {
@@ -93,7 +94,7 @@ async function createEmpty(seeded: Seeded) {
 async function countDropped(events: number, seeded: Seeded): Promise<number> {
   const postgres = await startEmbeddedPostgres(fullDirectory(events));
   try {
-    return await countMonth(postgres.databaseUrl, seeded);
+    return await countMonth(postgres.migrationUrl, seeded);
   } finally {
     await postgres.stop();
   }

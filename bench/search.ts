@@ -57,7 +57,7 @@ export async function measureSearch(events: number, signal: AbortSignal): Promis
   await mkdir(dataDir, { recursive: true });
   const postgres = await startEmbeddedPostgres(dataDir);
   try {
-    const seeded = await seedEvents(postgres.databaseUrl, events, signal);
+    const seeded = await seedEvents(postgres.migrationUrl, events, signal);
     const db = openDatabase(postgres.databaseUrl, () => undefined);
     try {
       const answers: Answered[] = [];

@@ -6,12 +6,13 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { sql } from 'kysely';
 import { pino } from 'pino';
+import { SERVICE } from '../src/embedded/credentials.ts';
 import { startEmbeddedPostgres } from '../src/embedded/embedded-postgres.ts';
 import { BatchStore } from '../src/handlers/store-batch.ts';
 import { createSealer } from '../src/seal/sealer.ts';
 import { newDeliveryId, type QueuedDelivery } from '../src/queue/delivery-batch.ts';
 import { keepLogKey } from '../src/seal/log-key.ts';
-import { openDatabase, type Db } from '../src/store/server/database.ts';
+import { openDatabase, withDatabase, type Db } from '../src/store/server/database.ts';
 import { assignPositions } from '../src/store/log/extend-log.ts';
 import { readInstallation } from '../src/store/server/installation.ts';
 import { migrateStore } from '../src/store/server/schema/migrate.ts';
@@ -147,8 +148,8 @@ async function report(databaseUrl: string, events: number): Promise<void> {
 await mkdir(dataDir, { recursive: true });
 const postgres = await startEmbeddedPostgres(dataDir);
 try {
+  await withDatabase(postgres.migrationUrl, (db) => migrateStore(db, undefined, undefined, SERVICE));
   const db = openDatabase(postgres.databaseUrl, () => undefined);
-  await migrateStore(db);
   await maintainPartitions(db, new Date(), {});
   await db.destroy();
   await report(postgres.databaseUrl, EVENTS / 10);

@@ -9,15 +9,18 @@ import type { Place } from './target.ts';
 
 /** Starts a database for the lifetime of the place. Returns its connection string. */
 export async function startPostgres(place: Place): Promise<string> {
+  return (await start(place)).databaseUrl;
+}
+
+async function start(place: Place) {
   stopPostgresWith(place);
-  const { databaseUrl } = await startEmbeddedPostgres(place.dataDir);
-  return databaseUrl;
+  return startEmbeddedPostgres(place.dataDir);
 }
 
 /** Starts a database in which programs other than xiq-sink may create their tables. Returns its connection string. */
 export async function startOpenPostgres(place: Place): Promise<string> {
-  const databaseUrl = await startPostgres(place);
-  const client = new Client({ connectionString: databaseUrl });
+  const { databaseUrl, migrationUrl } = await start(place);
+  const client = new Client({ connectionString: migrationUrl });
   await client.connect();
   try {
     await client.query(`set role ${OWNER}`);

@@ -195,13 +195,13 @@ async function withLocation(
   logger: Logger,
   work: (store: CommandStore) => Promise<void>,
 ): Promise<void> {
-  const { close, ...urls } = location;
-  const db = openDatabase(urls.databaseUrl, logLostConnections(logger));
+  const { databaseUrl, readerUrl, migrationUrl } = location;
+  const db = openDatabase(databaseUrl, logLostConnections(logger));
   try {
-    await work({ db, ...urls });
+    await work({ db, databaseUrl, readerUrl, migrationUrl });
   } finally {
     await db.destroy();
-    await close();
+    await location.close();
   }
 }
 

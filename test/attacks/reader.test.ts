@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bootstrapUrl, keepCredentials, readerUrl, serviceUrl } from '../../src/embedded/credentials.ts';
 import { openDatabase } from '../../src/store/server/database.ts';
 import type { Db } from '../../src/store/server/database.ts';
-import { limitReaders } from '../../src/store/server/roles/limit-readers.ts';
+import { limitReaders, repairReaders } from '../../src/store/server/roles/limit-readers.ts';
+import { findReaderChanges } from '../../src/store/server/roles/readers.ts';
 import { auditRecord } from '../support/deliveries.ts';
 import { endOfProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
@@ -202,10 +203,37 @@ describe('a reader', () => {
       await service.destroy();
     }
   });
+
+  it('that changes its own password and settings is put right', async () => {
+    await using opened = new AsyncDisposableStack();
+    const service = opened.adopt(
+      openDatabase(serviceAddress, () => undefined),
+      (db) => db.destroy(),
+    );
+    const before = await findReaderChanges(service);
+    const reader = new Client({ connectionString: url });
+    await reader.connect();
+    for (const change of ['set statement_timeout = 0', 'set role = none', "password 'mine'"]) {
+      await reader.query(`begin read write; alter role xiq_reader ${change}; commit`);
+    }
+    await reader.end();
+    expect(await repairReaders(service, url)).toEqual([
+      {
+        login: 'xiq_reader',
+        changes: ['it has role=none', 'it has statement_timeout=0', 'it lacks statement_timeout=5min'],
+      },
+      { login: 'xiq_reader', changes: ['its password is not that of READER_DATABASE_URL'] },
+    ]);
+    const again = new Client({ connectionString: url });
+    await again.connect();
+    expect((await again.query('show statement_timeout')).rows).toEqual([{ statement_timeout: '5min' }]);
+    await again.end();
+    expect([before, await repairReaders(service, url)]).toEqual([[], []]);
+  });
 });
 
 describe('the service', () => {
-  it('cannot change the trail or its guards, except as the owner that it becomes for maintenance', async () => {
+  it('cannot change the trail or its guards, nor become the owner of them', async () => {
     const accepted: string[] = [];
     for (const statement of [
       'delete from audit_events',
@@ -218,6 +246,7 @@ describe('the service', () => {
       "copy (select 1) to program 'id'",
       'alter role xiq_sink superuser',
       'set role postgres',
+      'set role xiq_owner',
     ]) {
       if (!REFUSED.test(await refusalOf(serviceAddress, statement))) accepted.push(statement);
     }

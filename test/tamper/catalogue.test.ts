@@ -343,6 +343,54 @@ describe('verify names', () => {
   });
 });
 
+/** What whoever has the service's password may try, and nobody but the owner of the tables may do. */
+const REFUSED: readonly (readonly [what: string, statement: string])[] = [
+  ['a column', "update audit_events set user_name = 'x' where code = 7"],
+  ['a column, in the partition', "update audit_events_default set user_name = 'x'"],
+  ['a row deleted', 'delete from audit_events where code = 7'],
+  ['a delivery deleted', 'delete from deliveries'],
+  ['the owner', 'set role xiq_owner'],
+  ['the owner, by grant', 'grant xiq_owner to xiq_sink'],
+  ['leaves forged', 'update log_hashes set hashes = sha256(hashes) where level = 0'],
+  ['leaves cut', 'delete from log_hashes'],
+  ['leaves cut by size', 'update log_seal_state set size = size - 1'],
+  ['leaves of other rows', 'update log_seals set first_position = first_position + 1'],
+  ['salts', 'update log_salts set salts = array[sha256(salts[1])] || salts[2:]'],
+  ['salts erased', 'update log_salts set salts = array_fill(null::bytea, array[cardinality(salts)])'],
+  ['checkpoints cut', 'delete from log_checkpoints'],
+  ['checkpoints signed anew', "update log_checkpoints set note = replace(note, 'xiq', 'XIQ')"],
+  ['another key', "update log_checkpoints set public_key = 'mine'"],
+  ['statements', "update log_statements set record = '[]'"],
+  ['all of them', 'truncate log_hashes'],
+  ['a guard switched off', 'alter table audit_events disable trigger refuse_change'],
+  ['a guard of the seal switched off', 'alter table log_hashes disable trigger only_grows'],
+  ['guards passed over', 'set session_replication_role = replica'],
+  ['a view', 'create or replace view events as select 1 as one'],
+  [
+    'a function',
+    "create or replace function is_in(parent text, month date) returns text language sql as 'select 1::text'",
+  ],
+  [
+    'a trigger',
+    'create trigger mine before insert on audit_events for each row execute function only_grows()',
+  ],
+  ['row-level security', 'alter table operator_log enable row level security'],
+  ['a month dropped', `select detach_month('audit_events', 'audit_events_${MONTH.replace('-', '_')}')`],
+  ['a month dropped, directly', `drop table audit_events_${MONTH.replace('-', '_')}`],
+  ['rows lost by a copy', `select copy_default('audit_events', '${MONTH}-01')`],
+];
+
+describe("with the service's log-in alone, Postgres", () => {
+  it.each(REFUSED)('refuses %s', async (what, statement) => {
+    const refusal = await sql
+      .raw(statement)
+      .execute(test.service)
+      .then(() => 'accepted', String);
+    expect(refusal).toMatch(/permission denied|must be (owner|member)|is refused|do not wait/);
+    table.push(`${what}, by the service's log-in | Postgres | ${refusal}`);
+  });
+});
+
 describe('verify finds nothing wrong, and what it cannot know is said elsewhere', () => {
   it('nothing was changed', async () => {
     const { findings, summary } = await log.verify({ trust });

@@ -42,7 +42,7 @@ describe('a month whose default partition has rows', () => {
 
   it('takes its rows over, and new rows wait until then instead of being refused', async () => {
     await insert('2033-03-03');
-    const other = new Client({ connectionString: test.databaseUrl });
+    const other = new Client({ connectionString: test.adminUrl });
     await other.connect();
     await other.query('set role xiq_owner');
     await other.query(

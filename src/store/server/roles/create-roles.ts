@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { UsageError } from '../../../lib/errors.ts';
 import { createClient, serverName } from '../postgres.ts';
 import { OWNER, passwordOf, READER, roleOf } from './roles.ts';

@@ -135,6 +135,10 @@ const missingGrants = (service: RawBuilder<unknown>) => sql`
   select format('grant usage on schema public to %I', ${service}) as statement
     where not has_schema_privilege(${service}, 'public', 'usage')
   union all
+  -- guard_table grants to the role that calls it, which may be that for migrations.
+  select distinct format('revoke all on %s from session_user', oid::regclass) from owned, aclexplode(relacl)
+    where session_user <> ${service} and grantee = quote_ident(session_user)::regrole
+  union all
   select format('grant %s on %s to %I', privilege_type, oid::regclass, ${service})
     from owned, aclexplode(coalesce(relacl, acldefault(
       case relkind when 'S' then 's'::"char" else 'r'::"char" end, relowner)))

@@ -70,12 +70,13 @@ async function applyMigrations(trx: Trx, known: Migrations): Promise<string[]> {
   await run(trx)`select from kysely_migration_lock for update`;
   await limitLockWait(trx, LOCK_WAIT_MS);
   const adopted = (await isOfBefore(trx)) ? [ADOPTION] : [];
+  const { pending } = await stateOf(trx, known);
+  if (pending.length > 0) await checkOwner(trx);
   if (adopted.length > 0) await adopt(trx, known);
   const state = await stateOf(trx, known);
   checkCompatible(state);
   // The migrator itself refuses a database with migrations that it does not know.
   if (state.unknown.length > 0) return [];
-  if (state.pending.length > 0) await checkOwner(trx);
   const { error, results = [] } = await new Migrator({
     db: trx,
     provider: { getMigrations: async () => ({ ...known }) },

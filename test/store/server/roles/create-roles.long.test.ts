@@ -150,6 +150,52 @@ async function expectMigrated(urls: { databaseUrl: string; readerUrl: string }, 
   }
 }
 
+const ROLES_COMMAND = /```sh\n(BOOTSTRAP_DATABASE_URL[^`]*MIGRATION_DATABASE_URL[^`]*xiq-sink migrate)/;
+const MIGRATE_COMMAND = /```sh\n(MIGRATION_DATABASE_URL[^`]*xiq-sink migrate)/;
+
+/** The settings of a command in docs/operating.md, for another server. */
+async function settingsOf(command: RegExp, { host, password }: URL, dataDir: string) {
+  const page = await fs.readFile('docs/operating.md', 'utf8');
+  const [, text = ''] = command.exec(page) ?? [];
+  const settings = Object.fromEntries(
+    [...text.matchAll(/^(\w+)=(\S+)/gm)].map(([, name = '', url = '']) => [
+      name,
+      url.replace('db.example:5432', host).replace('postgres:PASSWORD', `postgres:${password}`),
+    ]),
+  );
+  return loadSettings({ ...settings, DATA_DIR: dataDir });
+}
+
+it('separates the log-ins by the commands of docs/operating.md', async () => {
+  const place = await temporaryDirectory();
+  const { cluster, url } = await startOldServer(place);
+  const logger = createLogger('silent');
+  try {
+    const both = await settingsOf(ROLES_COMMAND, url, place);
+    const databaseUrl = both.databaseUrl ?? '';
+    await prepareStore({ ...both, migrationDatabaseUrl: undefined }, logger);
+    await run(databaseUrl, 'set role xiq_owner');
+
+    await prepareStore(both, logger);
+    await expect(run(databaseUrl, 'set role xiq_owner')).rejects.toThrow(/permission denied/);
+    // All migrations are to be applied: those of the next version would be.
+    await run(url.href, 'drop schema public cascade', 'create schema public authorization xiq_owner');
+    const alone = await settingsOf(MIGRATE_COMMAND, url, place);
+    await expect(prepareStore({ ...alone, migrationDatabaseUrl: undefined }, logger)).rejects.toThrow(
+      /xiq_sink cannot change the tables.*MIGRATION_DATABASE_URL/,
+    );
+    expect(await prepareStore(alone, logger)).toContain('0016_work_of_the_owner');
+
+    const db = openDatabase(databaseUrl, () => undefined);
+    expect((await maintainPartitions(db, new Date(), {})).created.length).toBeGreaterThan(10);
+    await storeRows(db);
+    await db.destroy();
+  } finally {
+    await stopServer(cluster, 'immediate');
+    await rm(place, { recursive: true, force: true });
+  }
+});
+
 describe('an installation of before the roles', () => {
   let directory: string;
   beforeAll(async () => {
@@ -166,8 +212,8 @@ describe('an installation of before the roles', () => {
 
     const embedded = await startEmbeddedPostgres(place);
     try {
-      const db = openDatabase(embedded.databaseUrl, () => undefined);
-      expect(await migrateStore(db)).toEqual([]);
+      const db = openDatabase(embedded.migrationUrl, () => undefined);
+      expect(await migrateStore(db, undefined, undefined, 'xiq_sink')).toEqual([]);
       await db.destroy();
       await migrateQueue(embedded.databaseUrl);
       await expectMigrated(embedded, url);

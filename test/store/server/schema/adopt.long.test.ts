@@ -12,6 +12,7 @@ import { migrateStore, readMigrationState } from '../../../../src/store/server/s
 import { createTestDatabase, type TestDatabase } from '../../../support/database.ts';
 import { auditRecord } from '../../../support/deliveries.ts';
 import { endOfProgram, SECRET, startProgram, temporaryDirectory } from '../../../support/program.ts';
+import { SERVICE_ROLE } from '../../../support/roles.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 import { readSchema } from './adopted/read-schema.ts';
 
@@ -19,11 +20,11 @@ import { readSchema } from './adopted/read-schema.ts';
 const DUMP = path.join(import.meta.dirname, 'adopted/last-of-34.sql.gz');
 
 let test: TestDatabase;
-/** Connections of the service. */
+/** Connections of the superuser, who becomes the owner to migrate. */
 let db: Db;
 beforeEach(async () => {
   test = await createTestDatabase();
-  db = openDatabase(test.databaseUrl, () => undefined);
+  db = openDatabase(test.adminUrl, () => undefined);
   // The dump creates the schema, which belongs to the owner.
   await sql`drop schema public cascade`.execute(test.db);
   const dump = gunzipSync(await readFile(DUMP)).toString();
@@ -80,10 +81,10 @@ describe('a database of the last program before the baseline', () => {
     expect(filled.length).toBeGreaterThan(40);
     expect((await readMigrationState(db)).unknown).toEqual([]);
 
-    expect(await migrateStore(db)).toEqual([ADOPTION, ...AFTER_BASELINE]);
+    expect(await migrateStore(db, undefined, undefined, SERVICE_ROLE)).toEqual([ADOPTION, ...AFTER_BASELINE]);
     // With the columns that were added since.
     expect(await readRows()).toMatchObject(before);
-    expect(await migrateStore(db)).toEqual([]);
+    expect(await migrateStore(db, undefined, undefined, SERVICE_ROLE)).toEqual([]);
     expect(await readMigrationState(db)).toMatchObject({ pending: [], unknown: [] });
 
     const fresh = await createTestDatabase();
@@ -96,8 +97,10 @@ describe('a database of the last program before the baseline', () => {
   });
 
   it('is adopted once by processes that start together', async () => {
-    const others = [1, 2, 3].map(() => openDatabase(test.databaseUrl, () => undefined));
-    const applied = await Promise.all(others.map((other) => migrateStore(other)));
+    const others = [1, 2, 3].map(() => openDatabase(test.adminUrl, () => undefined));
+    const applied = await Promise.all(
+      others.map((other) => migrateStore(other, undefined, undefined, SERVICE_ROLE)),
+    );
     for (const other of others) await other.destroy();
     expect(applied.flat()).toEqual([ADOPTION, ...AFTER_BASELINE]);
   });
@@ -105,6 +108,7 @@ describe('a database of the last program before the baseline', () => {
   it('serves: what it had is intact, and new deliveries are sealed with it', async () => {
     const settings = {
       DATABASE_URL: test.databaseUrl,
+      MIGRATION_DATABASE_URL: test.adminUrl,
       DATA_DIR: await temporaryDirectory(),
       WEBHOOK_SECRET: SECRET,
     };
@@ -149,7 +153,7 @@ describe('a database of the last program before the baseline', () => {
     ],
   ])('is not adopted while %s', async (reason, statement) => {
     await sql.raw(statement).execute(test.db);
-    await expect(migrateStore(db)).rejects.toThrow(
+    await expect(migrateStore(db, undefined, undefined, SERVICE_ROLE)).rejects.toThrow(
       `An earlier version of xiq-sink has not finished converting the database: ${reason}. Update it first: with the commit ${LAST_COMMIT}, let its serve run until it has.`,
     );
     expect((await sql`select from kysely_migration`.execute(test.db)).rows).toHaveLength(34);
@@ -157,7 +161,11 @@ describe('a database of the last program before the baseline', () => {
 
   it('is not adopted if an even earlier program created it', async () => {
     await sql`delete from kysely_migration where name >= '0030'`.execute(test.db);
-    const settings = { DATABASE_URL: test.databaseUrl, DATA_DIR: await temporaryDirectory() };
+    const settings = {
+      DATABASE_URL: test.databaseUrl,
+      MIGRATION_DATABASE_URL: test.adminUrl,
+      DATA_DIR: await temporaryDirectory(),
+    };
     const { code, stderr } = await endOfProgram(settings, 'migrate');
     expect(code).toBe(2);
     expect(stderr).toContain(

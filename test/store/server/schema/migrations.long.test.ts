@@ -15,11 +15,11 @@ import type { TestDatabase } from '../../../support/database.ts';
 const FIRST_TO_SAY = '0011';
 
 let test: TestDatabase;
-/** Connections of the service. */
+/** Connections of the superuser, who becomes the owner to migrate. */
 let db: Db;
 beforeEach(async () => {
   test = await createTestDatabase();
-  db = openDatabase(test.databaseUrl, () => undefined);
+  db = openDatabase(test.adminUrl, () => undefined);
 });
 afterEach(async () => {
   await db.destroy();
@@ -221,7 +221,7 @@ describe('indexes on large tables', () => {
     expect(performance.now() - began).toBeLessThan(2_000);
     expect(isBuilt).toBe(false);
     // Another process does not interfere.
-    const other = openDatabase(test.databaseUrl, () => undefined);
+    const other = openDatabase(test.adminUrl, () => undefined);
     expect(await buildIndexes(other, { migrations })).toBe('busy');
     await other.destroy();
     await end();

@@ -1,0 +1,80 @@
+import { sql } from 'kysely';
+import { Client } from 'pg';
+import { afterAll, expect, it } from 'vitest';
+import { addSqlLogin, removeSqlLogin } from '../../../../src/commands/access/sql-logins.ts';
+import { repairReaders } from '../../../../src/store/server/roles/limit-readers.ts';
+import { findReaderChanges, listReaders } from '../../../../src/store/server/roles/readers.ts';
+import { printedBy } from '../../../support/printed.ts';
+import { useDatabase } from '../../../support/use-database.ts';
+
+const test = useDatabase();
+
+/** The server is that of all tests: a person of this database alone. */
+const database = () => new URL(test.databaseUrl).pathname.slice(1);
+const person = () => database().slice(-12);
+const login = () => `xiq_reader_${person()}`;
+
+afterAll(() => sql`drop role if exists ${sql.id(login())}`.execute(test.db));
+
+/** The log-ins of this file: others may be there of other files at the same time. */
+const own = <T extends { readonly login: string }>(found: readonly T[]) =>
+  found.filter((one) => one.login === login());
+
+it("a person's log-in reads within its limits, is repaired, and is removed", async () => {
+  const urls = { databaseUrl: test.databaseUrl, readerUrl: undefined, migrationUrl: undefined };
+  const add = () => addSqlLogin({ db: test.service, ...urls }, person(), 'ask');
+  const { out } = await printedBy(add);
+  const [, address = '', password = ''] = /: (\S+)\npassword: (\S+)/.exec(out) ?? [];
+  const url = new URL(address);
+  url.password = password;
+  await expect(add()).rejects.toThrow(`${login()} exists already`);
+
+  const ada = new Client({ connectionString: url.href });
+  ada.on('error', () => undefined);
+  await ada.connect();
+  expect((await ada.query('select count(*)::int from events')).rows).toEqual([{ count: 0 }]);
+  expect((await ada.query('show statement_timeout')).rows).toEqual([{ statement_timeout: '5min' }]);
+  for (const write of ['create table mine ()', 'delete from deliveries', 'select from accounts']) {
+    await expect(ada.query(`begin read write; ${write}`)).rejects.toThrow(/permission denied/);
+    await ada.query('rollback');
+  }
+  expect(await listReaders(test.service)).toContainEqual({ person: person(), sessions: 1 });
+
+  expect(own(await findReaderChanges(test.service))).toEqual([]);
+  const here = `alter role ${login()} in database ${database()}`;
+  await ada.query(`begin read write; ${here} set search_path = elsewhere; commit`);
+  expect(own(await repairReaders(test.service, undefined))).toEqual([
+    { login: login(), changes: ['it has search_path=elsewhere'] },
+  ]);
+  expect(own(await findReaderChanges(test.service))).toEqual([]);
+
+  await printedBy(() => removeSqlLogin(test.service, person()));
+  await expect(ada.query('select')).rejects.toThrow(/terminat|closed|not queryable/i);
+  await expect(new Client({ connectionString: url.href }).connect()).rejects.toThrow(
+    /does not exist|authentication/,
+  );
+  await expect(removeSqlLogin(test.service, person())).rejects.toThrow(`no log-in ${login()}`);
+  const { rows } = await sql`select action, subject, details, outcome from operator_log order by id`.execute(
+    test.db,
+  );
+  const entry = { subject: person(), details: { sql: login() } };
+  expect(rows).toEqual([
+    { action: 'access.add', ...entry, outcome: 'done' },
+    { action: 'access.add', ...entry, outcome: 'failed' },
+    { action: 'access.remove', ...entry, outcome: 'done' },
+    { action: 'access.remove', ...entry, outcome: 'failed' },
+  ]);
+});
+
+it('the service makes readers, and no other role', async () => {
+  for (const name of ['postgres', 'xiq_sink', 'xiq_owner', 'xiq_readers', 'xiq_reader_']) {
+    await expect(
+      sql`select xiq_roles.keep_reader(${name}, 'a-password')`.execute(test.service),
+    ).rejects.toThrow(`${name} is no log-in of a reader`);
+  }
+  for (const name of ['xiq_reader', 'xiq_owner']) {
+    await expect(sql`select xiq_roles.drop_reader(${name})`.execute(test.service)).rejects.toThrow(
+      /is not the log-in of a person/,
+    );
+  }
+});
