@@ -1,11 +1,11 @@
 import { sql, type Kysely } from 'kysely';
 
-/** Programs without it become the owner instead, where their log-in may. */
+/** Programs without it become the owner instead, where their login may. */
 export const olderProgramsMayRun = true;
 
 /**
  * While it runs, the service creates and drops months, and some more that only the owner of the tables may do. Each such
- * step is a function of the owner, which the service calls: its log-in need not be able to become the owner. What takes a
+ * step is a function of the owner, which the service calls: its login need not be able to become the owner. What takes a
  * text that becomes a part of a statement is no function of the owner's rights, or it takes a name alone.
  */
 const STEPS = [

@@ -380,14 +380,14 @@ const REFUSED: readonly (readonly [what: string, statement: string])[] = [
   ['rows lost by a copy', `select copy_default('audit_events', '${MONTH}-01')`],
 ];
 
-describe("with the service's log-in alone, Postgres", () => {
+describe("with the service's login alone, Postgres", () => {
   it.each(REFUSED)('refuses %s', async (what, statement) => {
     const refusal = await sql
       .raw(statement)
       .execute(test.service)
       .then(() => 'accepted', String);
     expect(refusal).toMatch(/permission denied|must be (owner|member)|is refused|do not wait/);
-    table.push(`${what}, by the service's log-in | Postgres | ${refusal}`);
+    table.push(`${what}, by the service's login | Postgres | ${refusal}`);
   });
 });
 

@@ -169,7 +169,7 @@ const READER_COLUMNS: Columns<Awaited<ReturnType<typeof listReaders>>[number]> =
 };
 
 /**
- * `access list`: prints accounts, API tokens and log-ins for SQL as tables, or accounts with their tokens, then log-ins, as
+ * `access list`: prints accounts, API tokens and logins for SQL as tables, or accounts with their tokens, then logins, as
  * JSON lines.
  */
 export async function printAccess(db: Db, asJson: boolean): Promise<void> {

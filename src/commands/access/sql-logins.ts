@@ -14,7 +14,7 @@ import { recordCommand } from '../shared/record.ts';
 import { passwordFrom, printSecrets } from './accounts.ts';
 
 /**
- * `access add --sql`: makes a log-in of the database for one person, which may only read, and prints its address. Its
+ * `access add --sql`: makes a login of the database for one person, which may only read, and prints its address. Its
  * permissions are those of `xiq_reader`: every source.
  */
 export async function addSqlLogin(
@@ -34,12 +34,12 @@ export async function addSqlLogin(
   printSecrets(password, undefined);
 }
 
-/** `access remove --sql`: ends the sessions of a person's log-in and removes it. */
+/** `access remove --sql`: ends the sessions of a person's login and removes it. */
 export async function removeSqlLogin(db: Db, person: string): Promise<void> {
   const login = loginOf(person);
   await checkAdministered(db);
   await recordCommand(db, { action: 'access.remove', subject: person, details: { sql: login } }, async () => {
-    if (!(await exists(db, person))) throw new NotFoundError('NO_SUCH_LOGIN', `there is no log-in ${login}`);
+    if (!(await exists(db, person))) throw new NotFoundError('NO_SUCH_LOGIN', `there is no login ${login}`);
     await dropReader(db, login);
   });
   print(`removed ${login}; its sessions have ended`);
@@ -51,12 +51,12 @@ const exists = async (db: Db, person: string) =>
 function loginOf(person: string): string {
   const login = personalLogin(person);
   if (login !== undefined && isAccountName(person)) return login;
-  throw new UsageError(`"${person}" cannot be the name of a log-in: use up to 52 letters, digits and signs`);
+  throw new UsageError(`"${person}" cannot be the name of a login: use up to 52 letters, digits and signs`);
 }
 
 async function checkAdministered(db: Db): Promise<void> {
   if (await canKeepReaders(db)) return;
   throw new UsageError(
-    'This database has no roles of xiq-sink, so no log-in can be made. Create them: see "Database roles" in docs/operating.md.',
+    'This database has no roles of xiq-sink, so no login can be made. Create them: see "Database roles" in docs/operating.md.',
   );
 }

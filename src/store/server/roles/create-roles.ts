@@ -15,7 +15,7 @@ interface RoleUrls {
   readonly databaseUrl: string;
   /** Of `xiq_reader`. */
   readonly readerUrl: string;
-  /** Of the log-in for migrations. Undefined: the service migrates, and can become the owner of the tables. */
+  /** Of the login for migrations. Undefined: the service migrates, and can become the owner of the tables. */
   readonly migrationUrl?: string | undefined;
 }
 

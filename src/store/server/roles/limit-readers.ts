@@ -30,7 +30,7 @@ export async function limitReaders(db: Db, limitSeconds = LIMIT_SECONDS): Promis
 }
 
 /**
- * Puts right what is not as this program made it: a reader may change the password and the settings of its own log-in. Resolves
+ * Puts right what is not as this program made it: a reader may change the password and the settings of its own login. Resolves
  * with what was changed. Does nothing in a database whose roles no administrator has created.
  */
 export async function repairReaders(db: Db, readerUrl: string | undefined): Promise<readonly ReaderChange[]> {
@@ -57,7 +57,7 @@ interface ReaderUpkeep {
   readonly logger: Logger;
 }
 
-/** Ends sessions of readers that take too long, and repairs their log-ins, now and every half a minute. */
+/** Ends sessions of readers that take too long, and repairs their logins, now and every half a minute. */
 export function startReaderLimits(
   { db, readerUrl, logger }: ReaderUpkeep,
   started: AsyncDisposableStack,
@@ -67,7 +67,7 @@ export function startReaderLimits(
       logger.warn(ended, `a session of ${ended.role} was ended, because its transaction took too long`);
     }
     for (const changed of await repairReaders(db, readerUrl)) {
-      logger.warn(changed, `the log-in ${changed.login} was changed, and is as it was again`);
+      logger.warn(changed, `the login ${changed.login} was changed, and is as it was again`);
     }
   };
   const failure = 'readers were not limited';

@@ -1,4 +1,4 @@
--- What the service may do with the log-ins that may only read, as functions of the superuser that creates the roles: a role may
+-- What the service may do with the logins that may only read, as functions of the superuser that creates the roles: a role may
 -- change its own password and settings, and only a role that creates roles can put that right. They make readers, and nothing
 -- else. Created by create-roles.ts.
 
@@ -12,7 +12,7 @@ create or replace function xiq_roles.reader_settings() returns text[] language s
 create or replace function xiq_roles.reader_connections(login text) returns int language sql immutable as $$
   select case login when 'xiq_reader' then 10 else 3 end $$;
 
--- The log-ins that may only read, and what of each is not as it must be
+-- The logins that may only read, and what of each is not as it must be
 create or replace function xiq_roles.reader_changes() returns table (login text, changes text[])
 language sql stable set search_path = pg_catalog, xiq_roles, pg_temp as $$
   with readers as (
@@ -41,14 +41,14 @@ language sql stable set search_path = pg_catalog, xiq_roles, pg_temp as $$
   select login, array_agg(change order by change) from found group by login order by login
 $$;
 
--- Makes a log-in that may only read, or puts it right. Without a password, it keeps the one that it has
+-- Makes a login that may only read, or puts it right. Without a password, it keeps the one that it has
 create or replace function xiq_roles.keep_reader(login text, new_password text) returns void
 language plpgsql security definer set search_path = pg_catalog, xiq_roles, pg_temp as $$
 declare
   statement text;
 begin
   if login !~ '^xiq_reader(_.+)?$' or exists (select from pg_roles where rolname = login and rolsuper) then
-    raise exception '% is no log-in of a reader', login using errcode = 'insufficient_privilege';
+    raise exception '% is no login of a reader', login using errcode = 'insufficient_privilege';
   end if;
   if not exists (select from pg_roles where rolname = login) then
     execute format('create role %I', login);
@@ -75,12 +75,12 @@ begin
   execute format('grant %I to xiq_owner', login);
 end $$;
 
--- Ends the sessions of a person's log-in and removes it
+-- Ends the sessions of a person's login and removes it
 create or replace function xiq_roles.drop_reader(login text) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if not starts_with(login, 'xiq_reader_') then
-    raise exception '% is not the log-in of a person', login using errcode = 'insufficient_privilege';
+    raise exception '% is not the login of a person', login using errcode = 'insufficient_privilege';
   end if;
   perform pg_terminate_backend(pid) from pg_stat_activity where usename = login;
   execute format('drop owned by %I', login);

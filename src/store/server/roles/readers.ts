@@ -2,13 +2,13 @@ import type { Db } from '../database.ts';
 import { allRows, firstRow, run } from '../statement.ts';
 import { READER } from './roles.ts';
 
-/** The log-in of one person begins so, and ends with the name of the person, as the operator log has it. */
+/** The login of one person begins so, and ends with the name of the person, as the operator log has it. */
 const PERSONAL = `${READER}_`;
 
 /** A name of Postgres has at most 63 bytes. */
 const NAME_BYTES = 63;
 
-/** The log-in of a person. Undefined if the name is too long for one. */
+/** The login of a person. Undefined if the name is too long for one. */
 export function personalLogin(person: string): string | undefined {
   const login = PERSONAL + person;
   return Buffer.byteLength(login) > NAME_BYTES ? undefined : login;
@@ -19,17 +19,17 @@ export async function canKeepReaders(db: Db): Promise<boolean> {
   return (await firstRow(db)`select where to_regnamespace('xiq_roles') is not null`) !== undefined;
 }
 
-/** Makes a log-in that may only read, or puts it right. Without a password, it keeps the one that it has. */
+/** Makes a login that may only read, or puts it right. Without a password, it keeps the one that it has. */
 export async function keepReader(db: Db, login: string, password?: string): Promise<void> {
   await run(db)`select xiq_roles.keep_reader(${login}, ${password ?? null})`;
 }
 
-/** Ends the sessions of a person's log-in and removes it. */
+/** Ends the sessions of a person's login and removes it. */
 export async function dropReader(db: Db, login: string): Promise<void> {
   await run(db)`select xiq_roles.drop_reader(${login})`;
 }
 
-/** The log-ins of persons, each with its sessions now. */
+/** The logins of persons, each with its sessions now. */
 export async function listReaders(db: Db): Promise<readonly { person: string; sessions: number }[]> {
   return allRows<{ person: string; sessions: number }>(db)`
     select substr(rolname, ${PERSONAL.length + 1}) as person,
@@ -37,7 +37,7 @@ export async function listReaders(db: Db): Promise<readonly { person: string; se
       from pg_roles where starts_with(rolname, ${PERSONAL}) order by 1`;
 }
 
-/** A log-in that may only read, and what of it is not as this program made it. */
+/** A login that may only read, and what of it is not as this program made it. */
 export interface ReaderChange {
   readonly login: string;
   readonly changes: readonly string[];

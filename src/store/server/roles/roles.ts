@@ -16,7 +16,7 @@ export const roleOf = (url: string) => new Client({ connectionString: url }).use
 export const passwordOf = (url: string) => new Client({ connectionString: url }).password ?? '';
 
 /**
- * Lets the rest of a transaction work as the owner of the tables. Does nothing if this log-in cannot become the owner, and in
+ * Lets the rest of a transaction work as the owner of the tables. Does nothing if this login cannot become the owner, and in
  * a database whose tables belong to the service's own role, because no administrator has created the roles there.
  */
 export async function becomeOwner(trx: Trx): Promise<void> {
@@ -90,7 +90,7 @@ export interface RoleState {
   readonly serviceIsSuperuser: boolean;
   /** `xiq_owner` owns the tables. If not, the service's own role does, and could remove their guards. */
   readonly hasOwner: boolean;
-  /** The service can become `xiq_owner`, because it has the same log-in for migrations. */
+  /** The service can become `xiq_owner`, because it has the same login for migrations. */
   readonly canBecomeOwner: boolean;
   /** Rights of `xiq_reader` that let it do more than read, in words. */
   readonly readerRights: readonly string[];

@@ -125,10 +125,11 @@ async function createLockTable(db: Db): Promise<void> {
   );
   if (tables.length === 0) {
     // Without a lock, two processes may both find no table, and one of them fails.
-    await asOwner(db, (trx) =>
-      sql`create table if not exists kysely_migration_lock (
-        id varchar(255) primary key, is_locked integer not null default 0)`.execute(trx),
-    ).catch((error: unknown) => {
+    await asOwner(db, async (trx) => {
+      await checkOwner(trx);
+      await run(trx)`create table if not exists kysely_migration_lock (
+        id varchar(255) primary key, is_locked integer not null default 0)`;
+    }).catch((error: unknown) => {
       if (!(error instanceof DatabaseError) || !DUPLICATES.has(error.code ?? '')) throw error;
     });
   }

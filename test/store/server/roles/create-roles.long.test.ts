@@ -166,7 +166,7 @@ async function settingsOf(command: RegExp, { host, password }: URL, dataDir: str
   return loadSettings({ ...settings, DATA_DIR: dataDir });
 }
 
-it('separates the log-ins by the commands of docs/operating.md', async () => {
+it('separates the logins by the commands of docs/operating.md', async () => {
   const place = await temporaryDirectory();
   const { cluster, url } = await startOldServer(place);
   const logger = createLogger('silent');

@@ -16,11 +16,11 @@ const login = () => `xiq_reader_${person()}`;
 
 afterAll(() => sql`drop role if exists ${sql.id(login())}`.execute(test.db));
 
-/** The log-ins of this file: others may be there of other files at the same time. */
+/** The logins of this file: others may be there of other files at the same time. */
 const own = <T extends { readonly login: string }>(found: readonly T[]) =>
   found.filter((one) => one.login === login());
 
-it("a person's log-in reads within its limits, is repaired, and is removed", async () => {
+it("a person's login reads within its limits, is repaired, and is removed", async () => {
   const urls = { databaseUrl: test.databaseUrl, readerUrl: undefined, migrationUrl: undefined };
   const add = () => addSqlLogin({ db: test.service, ...urls }, person(), 'ask');
   const { out } = await printedBy(add);
@@ -53,7 +53,7 @@ it("a person's log-in reads within its limits, is repaired, and is removed", asy
   await expect(new Client({ connectionString: url.href }).connect()).rejects.toThrow(
     /does not exist|authentication/,
   );
-  await expect(removeSqlLogin(test.service, person())).rejects.toThrow(`no log-in ${login()}`);
+  await expect(removeSqlLogin(test.service, person())).rejects.toThrow(`no login ${login()}`);
   const { rows } = await sql`select action, subject, details, outcome from operator_log order by id`.execute(
     test.db,
   );
@@ -70,11 +70,11 @@ it('the service makes readers, and no other role', async () => {
   for (const name of ['postgres', 'xiq_sink', 'xiq_owner', 'xiq_readers', 'xiq_reader_']) {
     await expect(
       sql`select xiq_roles.keep_reader(${name}, 'a-password')`.execute(test.service),
-    ).rejects.toThrow(`${name} is no log-in of a reader`);
+    ).rejects.toThrow(`${name} is no login of a reader`);
   }
   for (const name of ['xiq_reader', 'xiq_owner']) {
     await expect(sql`select xiq_roles.drop_reader(${name})`.execute(test.service)).rejects.toThrow(
-      /is not the log-in of a person/,
+      /is not the login of a person/,
     );
   }
 });
