@@ -138,10 +138,9 @@ function serveApi(
       requireAccess(one),
       json,
       (request: Request, response: Response) => {
-        const { operator, scope } = visitorOf(request);
         const ends = [goneOf(response), stopping];
         if (one.answers.kind === 'stream') ends.push(watchAccess(access, request, one));
-        return one.serve(request, response, { operator, scope, signal: AbortSignal.any(ends) });
+        return one.serve(request, response, { ...visitorOf(request), signal: AbortSignal.any(ends) });
       },
     );
   }

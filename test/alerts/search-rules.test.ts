@@ -17,9 +17,24 @@ afterAll(() => test.drop());
 const search = { since: null, until: null, raisesAlerts: true };
 
 it('has the rules of the settings, and one of each search that raises alerts, for the sources of its saver', async () => {
-  await saveSearch(test.db, ALL_SOURCES, { ...search, name: 'Quiet', line: '', raisesAlerts: false }, 'ada');
-  await saveSearch(test.db, ALL_SOURCES, { ...search, name: 'No search any more', line: 'nokey:1' }, 'ada');
-  await saveSearch(test.db, ['branch'], { ...search, name: 'Audits', line: 'type:audit' }, 'amy');
+  await saveSearch(
+    test.db,
+    ALL_SOURCES,
+    { ...search, name: 'Quiet', line: '', raisesAlerts: false },
+    { name: 'ada', mayAlert: true },
+  );
+  await saveSearch(
+    test.db,
+    ALL_SOURCES,
+    { ...search, name: 'No search any more', line: 'nokey:1' },
+    { name: 'ada', mayAlert: true },
+  );
+  await saveSearch(
+    test.db,
+    ['branch'],
+    { ...search, name: 'Audits', line: 'type:audit' },
+    { name: 'amy', mayAlert: true },
+  );
   const rules = await withSearchRules(test.db, []);
   expect(rules.map(({ title }) => title)).toEqual(['Audits']);
   const [rule] = rules;

@@ -15,9 +15,9 @@ beforeAll(async () => {
     since: '24h',
     raisesAlerts: true,
   };
-  await saveSearch(test.db, ALL_SOURCES, failed, 'ada');
-  await saveSearch(test.db, ['amber'], { ...blank, name: 'Night' }, 'amy');
-  await saveSearch(test.db, ['birch'], { ...blank, name: 'night' }, 'bea');
+  await saveSearch(test.db, ALL_SOURCES, failed, { name: 'ada', mayAlert: true });
+  await saveSearch(test.db, ['amber'], { ...blank, name: 'Night' }, { name: 'amy', mayAlert: true });
+  await saveSearch(test.db, ['birch'], { ...blank, name: 'night' }, { name: 'bea', mayAlert: true });
 });
 
 it('are listed as a table and as JSON', async () => {

@@ -6,7 +6,7 @@ import { addWithToken } from '../support/accounts.ts';
 import { useConsole } from '../support/use-console.ts';
 import { nothingKnown } from '../support/trust.ts';
 
-type Person = 'ada' | 'bea' | 'amy' | 'tom';
+type Person = 'ada' | 'bea' | 'amy' | 'tom' | 'oscar' | 'root';
 
 const tokens = new Map<Person, string>();
 const admin = useConsole((db) => [eventsArea({ db, trust: nothingKnown, isFiltered: () => false })], {
@@ -16,6 +16,8 @@ const admin = useConsole((db) => [eventsArea({ db, trust: nothingKnown, isFilter
     for (const name of ['ada', 'bea', 'amy', 'tom'] as const) {
       tokens.set(name, await addWithToken(db, { name, role: 'viewer', sources: scopes[name] }));
     }
+    tokens.set('oscar', await addWithToken(db, { name: 'oscar', role: 'operator' }));
+    tokens.set('root', await addWithToken(db, { name: 'root', role: 'admin' }));
   },
 });
 
@@ -78,15 +80,40 @@ it('are replaced by the person who saved them, and by nobody else', async () => 
   expect(await seenBy('bea')).toContain('MINE = code:2 (ada)');
 });
 
-it('are deleted by the person who saved them, and by nobody else', async () => {
+it('are deleted by the person who saved them and by an administrator, and by nobody else', async () => {
   await save('tom', 'Gone');
   const id = await idOf('Gone');
-  for (const person of ['amy', 'ada'] as const) {
+  for (const person of ['amy', 'ada', 'oscar'] as const) {
     expect((await ask(person, `/api/v1/saved-searches/${id}/delete`, {})).status).toBe(404);
   }
   expect(await seenBy('tom')).toContain('Gone =  (tom)');
   expect((await ask('tom', `/api/v1/saved-searches/${id}/delete`, {})).status).toBe(200);
   expect(await seenBy('tom')).not.toContain('Gone =  (tom)');
+  await save('tom', 'Gone, too');
+  const other = await idOf('Gone, too');
+  expect((await ask('root', `/api/v1/saved-searches/${other}/delete`, {})).status).toBe(200);
+  expect(await seenBy('tom')).not.toContain('Gone, too =  (tom)');
+});
+
+it('that raise alerts are changed and deleted by those alone who may switch alerts', async () => {
+  await save('tom', 'Watched', { line: 'outcome:failure' });
+  const id = await idOf('Watched');
+  const remove = (person: Person) => ask(person, `/api/v1/saved-searches/${id}/delete`, {});
+  await ask('oscar', `/api/v1/saved-searches/${id}/alerts`, { state: 'on' });
+  for (const refused of [await save('tom', 'watched', { line: 'user:nobody' }), await remove('tom')]) {
+    expect(refused).toMatchObject({ status: 409, text: expect.stringContaining('SEARCH_RAISES_ALERTS') });
+  }
+  expect(await seenBy('tom')).toContain('Watched = outcome:failure (tom)');
+  const { text } = await ask('tom', '/events');
+  expect(text).not.toContain(`/saved-searches/${id}/delete`);
+  // His own are no more than a search again when their alerts are off.
+  await ask('oscar', `/api/v1/saved-searches/${id}/alerts`, { state: 'off' });
+  expect((await save('tom', 'watched', { line: 'user:nobody' })).status).toBe(200);
+  expect((await remove('tom')).status).toBe(200);
+  // Who may switch alerts changes them while they are on.
+  await ask('oscar', '/api/v1/saved-searches/alert', { name: 'His', line: 'code:1' });
+  expect((await save('oscar', 'his', { line: 'code:2' })).status).toBe(200);
+  expect(await seenBy('oscar')).toContain('his = code:2 (oscar)');
 });
 
 it('must be searches with a valid range', async () => {
@@ -107,10 +134,15 @@ it('are recorded in the operator log, with what was refused', async () => {
   expect(entries).toEqual([{ operator: 'bea', action: 'search.save', subject: 'mine', outcome: 'failed' }]);
 });
 
-it('can be at most 500', async () => {
-  const saved = (await seenBy('ada')).length;
+it('can be at most 100 of one person, who fills no place of another', async () => {
+  const own = (await seenBy('ada')).filter((search) => search.endsWith('(ada)')).length;
   await sql`insert into saved_searches (name, line, saved_by)
-    select 'number ' || n, '', 'ada' from generate_series(1, ${499 - saved}::int) as n`.execute(admin.db);
+    select 'number ' || n, '', 'ada' from generate_series(1, ${99 - own}::int) as n`.execute(admin.db);
   expect((await save('ada', 'the last')).status).toBe(200);
-  expect((await save('ada', 'one more')).text).toContain('500 searches are saved');
+  expect(await save('ada', 'one more')).toMatchObject({
+    status: 409,
+    text: expect.stringContaining('You have saved 100 searches'),
+  });
+  expect((await save('ada', 'THE LAST', { line: 'code:3' })).status).toBe(200);
+  expect((await save('bea', 'hers')).status).toBe(200);
 });

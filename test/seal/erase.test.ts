@@ -146,8 +146,13 @@ describe('an erasure', () => {
       until: null,
       raisesAlerts: false,
     };
-    await saveSearch(test.service, ALL_SOURCES, search, 'jane');
-    await saveSearch(test.service, ALL_SOURCES, { ...search, name: 'All', line: '' }, 'jane');
+    await saveSearch(test.service, ALL_SOURCES, search, { name: 'jane', mayAlert: true });
+    await saveSearch(
+      test.service,
+      ALL_SOURCES,
+      { ...search, name: 'All', line: '' },
+      { name: 'jane', mayAlert: true },
+    );
     const zoe = { person_id: '1', user_name: 'zoe@example.com', name: 'Zoe', role: 'Operator' };
     const bob = { ...zoe, person_id: '2', user_name: 'bob@example.com' };
     await saveInventory(test.service, 'people', 'default', [zoe, bob], new Date('2026-01-01'));

@@ -43,12 +43,15 @@ export async function printSaved(db: Db, asJson: boolean): Promise<void> {
   );
 }
 
+/** A person at the command line is subject to no role. */
+const EVERYTHING = { name: '', mayAlert: true, managesAll: true };
+
 /** `events saved --delete`: deletes the searches of a name. Throws a UsageError if there is none. */
 export async function deleteSaved(db: Db, name: string): Promise<void> {
   for (const { id } of await searchesNamed(db, name)) {
     const action = { action: 'search.delete', subject: id } as const;
-    const deleted = await recordCommand(db, action, () => deleteSavedSearch(db, ALL_SOURCES, id));
-    if (deleted !== undefined) print(`deleted: ${deleted.name}`);
+    const deleted = await recordCommand(db, action, () => deleteSavedSearch(db, ALL_SOURCES, id, EVERYTHING));
+    print(`deleted: ${deleted.name}`);
   }
 }
 

@@ -168,5 +168,7 @@ export const CHANGE_QUARANTINE = { needs: 'quarantine.change', data: 'by source'
 export const VERIFY = { needs: 'integrity.verify', data: 'whole' } as const satisfies Rule;
 export const CHANGE_SOURCES = { needs: 'sources.change', data: 'whole' } as const satisfies Rule;
 
-export const hasAccess = ({ permissions, scope }: Visitor, { needs, data }: Rule): boolean =>
-  permissions.has(needs) && (data === 'by source' || scope === ALL_SOURCES);
+export const hasAccess = (
+  { permissions, scope }: Pick<Visitor, 'permissions' | 'scope'>,
+  { needs, data }: Rule,
+): boolean => permissions.has(needs) && (data === 'by source' || scope === ALL_SOURCES);

@@ -2,9 +2,7 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { closestName } from '../../lib/text/closest-name.ts';
 import { describeError, HttpError } from '../../lib/errors.ts';
-import type { Operator } from '../../store/access/operator-log.ts';
-import type { Scope } from '../../store/server/scope.ts';
-import type { Rule } from '../access/access.ts';
+import type { Rule, Visitor } from '../access/access.ts';
 import { queryOf } from './parameters.ts';
 
 /** The input of a route: schemas of its path parameters, its query parameters and its JSON body. */
@@ -16,10 +14,8 @@ export type RouteInput = z.ZodObject<{
 
 export const NOTHING = z.object({});
 
-/** The context of a request: the operator who sent it, and whether the answer is still wanted. */
-export interface RouteContext {
-  readonly operator: Operator;
-  readonly scope: Scope;
+/** The context of a request: who sent it, and whether the answer is still wanted. */
+export interface RouteContext extends Pick<Visitor, 'operator' | 'permissions' | 'scope'> {
   readonly signal: AbortSignal;
 }
 

@@ -9,12 +9,11 @@ import {
   listSavedSearches,
   saveSearch,
   setSearchAlerts,
-  type NewSearch,
+  type SearchEditor,
 } from '../../store/alerts/saved-searches.ts';
-import type { Scope } from '../../store/server/scope.ts';
 import { toAnswer, jsonRoute, NOTHING, type ApiRoute, type RouteContext } from '../api/route.ts';
 import { isoTime } from '../api/parameters.ts';
-import { VIEW } from '../access/access.ts';
+import { hasAccess, VIEW } from '../access/access.ts';
 
 const MOST_CHARACTERS = 500;
 
@@ -58,6 +57,13 @@ export function savedSearchRoutes(db: Db): readonly ApiRoute[] {
 /** Alerts go to the destinations, so that they need more than a look. */
 export const ALERTING = { needs: 'destinations.change', data: 'by source' } as const;
 
+/** What a visitor may change of saved searches. */
+export const editorOf = (visitor: Omit<RouteContext, 'signal'>): SearchEditor => ({
+  name: visitor.operator.name,
+  mayAlert: hasAccess(visitor, ALERTING),
+  managesAll: visitor.permissions.has('searches.manage'),
+});
+
 const savedId = z.object({ id: z.string().regex(/^\d{1,18}$/) });
 
 const listRoute = (db: Db) =>
@@ -86,14 +92,14 @@ const saveInput = z.object({
 async function save(
   db: Db,
   { body }: z.output<typeof saveInput>,
-  { operator, scope }: RouteContext,
+  context: RouteContext,
   raisesAlerts: boolean,
 ): Promise<{ readonly name: string }> {
   const { name, line, since = null, until = null } = body;
   const search = { name, line, since, until, raisesAlerts };
   const details = { name, line, since, until, raises_alerts: raisesAlerts };
-  const action = { operator, action: 'search.save', subject: name, details } as const;
-  await recordAction(db, action, () => saveNew(db, scope, search, operator.name));
+  const action = { operator: context.operator, action: 'search.save', subject: name, details } as const;
+  await recordAction(db, action, () => saveSearch(db, context.scope, search, editorOf(context)));
   return { name };
 }
 
@@ -117,35 +123,20 @@ const saveAlertRoute = (db: Db) =>
     work: (values, context) => save(db, values, context, true),
   });
 
-async function saveNew(db: Db, scope: Scope, search: NewSearch, savedBy: string): Promise<void> {
-  switch (await saveSearch(db, scope, search, savedBy)) {
-    case 'saved':
-      return;
-    case 'name is taken':
-      throw new HttpError(
-        409,
-        'NAME_TAKEN',
-        `Another user saved a search “${search.name}”: choose another name.`,
-      );
-    case 'too many':
-      throw new HttpError(409, 'TOO_MANY_SEARCHES', '500 searches are saved: delete one first.');
-  }
-}
-
 const deleteRoute = (db: Db) =>
   jsonRoute({
     route: 'POST /saved-searches/{id}/delete',
-    summary: 'delete a search that you saved',
+    summary: 'delete a search that you saved; an administrator, any search',
     ...VIEW,
     input: z.object({ path: savedId }),
     answer: z.object({ name: z.string() }),
-    async work({ path: { id } }, { operator, scope }) {
+    async work({ path: { id } }, context) {
+      const { operator, scope } = context;
       const action = { operator, action: 'search.delete', subject: id } as const;
-      const deleted = await recordAction(db, action, () => deleteSavedSearch(db, scope, id, operator.name));
-      if (deleted === undefined) {
-        throw new HttpError(404, 'NOT_FOUND', `you have saved no search with the id ${id}`);
-      }
-      return { name: deleted.name };
+      const { name } = await recordAction(db, action, () =>
+        deleteSavedSearch(db, scope, id, editorOf(context)),
+      );
+      return { name };
     },
   });
 

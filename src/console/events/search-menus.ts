@@ -1,13 +1,13 @@
 import type { VNode } from 'preact';
 import { stringify } from 'yaml';
 import { printSearch } from '../../events/search-query.ts';
-import type { StoredSearch } from '../../store/alerts/saved-searches.ts';
+import { isDeletable, type StoredSearch } from '../../store/alerts/saved-searches.ts';
 import { type Visitor, hasAccess } from '../access/access.ts';
 import { searchAddress } from '../addresses.ts';
 import { textOf, type Written } from '../api/parameters.ts';
 import { html, type Content } from '../html/html.ts';
 import { badge } from '../html/elements.ts';
-import { ALERTING, LONGEST_NAME } from './saved-searches.ts';
+import { ALERTING, editorOf, LONGEST_NAME } from './saved-searches.ts';
 import { termsOfConditions, type Conditions } from './conditions.ts';
 
 /** The saved searches: one opens by its link; the present one is saved by a name. Works with the keyboard alone. */
@@ -17,14 +17,16 @@ export function savedMenu(
   conditions: Conditions,
   visitor: Visitor,
 ): VNode {
-  const mayAlert = hasAccess(visitor, ALERTING);
+  const editor = editorOf(visitor);
+  const { mayAlert } = editor;
   return html`
     <details class="picker saved">
       <summary class="button quiet">Saved searches</summary>
       <div class="panel">
         <ul class="plain">
-          ${saved.map(
-            ({ id, name, line, since, until, savedBy, raisesAlerts }) => html`
+          ${saved.map((search) => {
+            const { id, name, line, since, until, savedBy, raisesAlerts } = search;
+            return html`
               <li class="row apart">
                 <a
                   data-saved
@@ -34,11 +36,11 @@ export function savedMenu(
                 >
                 <span class="row">
                   ${mayAlert ? alertForm(id, name, raisesAlerts) : raisesAlerts && badge('plain', 'alerts on')}
-                  ${savedBy === visitor.operator.name && deleteForm(id, name)}
+                  ${isDeletable(search, editor) && deleteForm(id, name)}
                 </span>
               </li>
-            `,
-          )}
+            `;
+          })}
         </ul>
         <form class="row" data-action="/saved-searches" data-done="The search is saved.">
           <input type="hidden" name="line" value=${printSearch(termsOfConditions(conditions))} />

@@ -3,6 +3,7 @@ export const PERMISSIONS = [
   'view',
   'metrics.read',
   'events.export',
+  'searches.manage',
   'quarantine.content',
   'quarantine.change',
   'destinations.change',

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { ConflictError, NotFoundError } from '../../lib/errors.ts';
 import type { Db } from '../server/database.ts';
 import { ALL_SOURCES, type Scope } from '../server/scope.ts';
 
@@ -29,8 +30,17 @@ export interface RaisingSearch extends Pick<StoredSearch, 'id' | 'name' | 'line'
   readonly sources: readonly string[] | null;
 }
 
-/** The most searches that are kept: a longer list is hard to search. */
-const MOST = 500;
+/** Who changes a saved search. */
+export interface SearchEditor {
+  readonly name: string;
+  /** May also change searches that raise alerts. */
+  readonly mayAlert: boolean;
+  /** May also delete the searches of others. */
+  readonly managesAll: boolean;
+}
+
+/** The most searches of one person, so that nobody uses up the places of others. */
+const MOST_OF_ONE = 100;
 
 /** The sources of a scope as the table holds them. */
 const sourcesOf = (scope: Scope) => (scope === ALL_SOURCES ? null : [...scope].toSorted());
@@ -61,51 +71,82 @@ export async function listSavedSearches(db: Db, scope: Scope): Promise<readonly 
     .execute();
 }
 
-/** Saves a search; one of the same name, sources and person is replaced, and its alerts stay on. If it is not saved, says what is in the way. */
+/**
+ * Saves a search; one of the same name, sources and person is replaced, and its alerts stay on. Throws a ConflictError
+ * if another person has the name, the search may not be changed by `editor`, or the person has saved too many.
+ */
 export async function saveSearch(
   db: Db,
   scope: Scope,
   { name, line, since, until, raisesAlerts }: NewSearch,
-  savedBy: string,
-): Promise<'saved' | 'name is taken' | 'too many'> {
-  const count = db.selectFrom('saved_searches').select(db.fn.countAll().as('count'));
-  const written = { name, line, since, until };
+  { name: savedBy, mayAlert }: Omit<SearchEditor, 'managesAll'>,
+): Promise<void> {
+  const sources = sql`${sourcesOf(scope)}::text[]`;
+  const isThis = sql<boolean>`(lower(name) = lower(${name}) and coalesce(sources, '{}') = coalesce(${sources}, '{}'))`;
+  const others = db
+    .selectFrom('saved_searches')
+    .select(db.fn.countAll().as('count'))
+    .where('saved_by', '=', savedBy)
+    .where(sql<boolean>`not ${isThis}`);
   const saved = await db
     .insertInto('saved_searches')
     .columns(['name', 'line', 'since', 'until', 'saved_by', 'sources', 'raises_alerts'])
     .expression(
-      sql`select ${name}, ${line}, ${since}, ${until}, ${savedBy}, ${sourcesOf(scope)}::text[], ${raisesAlerts}::boolean
-        where (${count}) < ${MOST}`,
+      sql`select ${name}, ${line}, ${since}, ${until}, ${savedBy}, ${sources}, ${raisesAlerts}::boolean
+        where (${others}) < ${MOST_OF_ONE}`,
     )
     .onConflict((exists) =>
       exists
         .expression(sql`lower(name), coalesce(sources, '{}')`)
         .doUpdateSet({
-          ...written,
+          ...{ name, line, since, until },
           saved_at: sql`now()`,
           raises_alerts: sql`saved_searches.raises_alerts or excluded.raises_alerts`,
         })
-        .where('saved_searches.saved_by', '=', savedBy),
+        .where('saved_searches.saved_by', '=', savedBy)
+        .where(sql<boolean>`(not saved_searches.raises_alerts or ${mayAlert}::boolean)`),
     )
     .returning('id')
     .executeTakeFirst();
-  if (saved !== undefined) return 'saved';
-  return Number((await count.executeTakeFirstOrThrow()).count) === MOST ? 'too many' : 'name is taken';
+  if (saved !== undefined) return;
+  const existing = await db.selectFrom('saved_searches').select('saved_by').where(isThis).executeTakeFirst();
+  if (existing?.saved_by === savedBy) throw raisesAlertsNow();
+  if (existing !== undefined) {
+    throw new ConflictError('NAME_TAKEN', `Another user saved a search “${name}”: choose another name.`);
+  }
+  const message = `You have saved ${MOST_OF_ONE} searches: delete one first.`;
+  throw new ConflictError('TOO_MANY_SEARCHES', message);
 }
 
-/** Deletes a search that a reader may see, by its id; with `savedBy`, only one that this person saved. */
-export async function deleteSavedSearch(
-  db: Db,
-  scope: Scope,
-  id: string,
-  savedBy?: string,
-): Promise<StoredSearch | undefined> {
-  const deletion = db
-    .deleteFrom('saved_searches')
-    .where('id', '=', id)
-    .where(isVisible(scope))
-    .returning(COLUMNS);
-  return (savedBy === undefined ? deletion : deletion.where('saved_by', '=', savedBy)).executeTakeFirst();
+const raisesAlertsNow = () =>
+  new ConflictError('SEARCH_RAISES_ALERTS', 'This search raises alerts: ask an operator to change it.');
+
+/** Whether a person may delete a search: their own or, as an administrator, any; and with alerts only if they may switch them. */
+export const isDeletable = (
+  { savedBy, raisesAlerts }: Pick<StoredSearch, 'savedBy' | 'raisesAlerts'>,
+  { name, mayAlert, managesAll }: SearchEditor,
+): boolean => (managesAll || savedBy === name) && (mayAlert || !raisesAlerts);
+
+/**
+ * Deletes a search that a reader may see, by its id. Throws a NotFoundError if it is none of the editor's, and a
+ * ConflictError if they may not delete it while it raises alerts.
+ */
+export async function deleteSavedSearch(db: Db, scope: Scope, id: string, editor: SearchEditor) {
+  return db.transaction().execute(async (trx) => {
+    const search = await trx
+      .selectFrom('saved_searches')
+      .select(COLUMNS)
+      .where('id', '=', id)
+      .where(isVisible(scope))
+      .forUpdate()
+      .executeTakeFirst();
+    if (search === undefined || !isDeletable(search, { ...editor, mayAlert: true })) {
+      throw new NotFoundError('NOT_FOUND', `you have saved no search with the id ${id}`);
+    }
+    if (!isDeletable(search, editor)) throw raisesAlertsNow();
+    await trx.deleteFrom('saved_searches').where('id', '=', id).execute();
+    return search;
+  });
 }
 
 /** Switches the alerts of a search that a reader may see on or off. */
