@@ -25,6 +25,8 @@ export interface AdminOptions {
   readonly token: string | undefined;
   readonly countFailure: CountFailure;
   readonly logRefusal: LogRefusal;
+  /** The proxies whose `X-Forwarded-For` is trusted: their number, or their addresses. Undefined: none. */
+  readonly trustedProxies?: number | readonly string[] | undefined;
   /** The metrics of this process in Prometheus format. */
   readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
   /** Undefined in roles without the console. */
@@ -71,6 +73,7 @@ export function createAdminApp(options: AdminOptions): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
+  if (options.trustedProxies !== undefined) app.set('trust proxy', options.trustedProxies);
   // Otherwise errors before our own error handler show a stack trace.
   app.set('env', 'production');
   // Access is decided by the exact path.
@@ -91,8 +94,9 @@ export function createAdminApp(options: AdminOptions): Express {
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
   if (console !== undefined) {
     const { db, openId } = console;
-    const counting = { recordWrongToken, countFailure: options.countFailure, logRefusal };
-    app.use(serveLogIn({ access, adminToken: token, ...counting, openId, db, checkSchema }));
+    const { countFailure, stopping } = options;
+    const counting = { recordWrongToken, countFailure, logRefusal };
+    app.use(serveLogIn({ access, adminToken: token, ...counting, openId, stopping, db, checkSchema }));
   }
   app.use(requireVisitor({ access, recordWrongToken, hasLogIn: console !== undefined }));
   app.get(

@@ -12,6 +12,7 @@ import {
   SettingsError,
   UsageError,
 } from '../lib/errors.ts';
+import { remoteAddressOf } from '../ingest/remote-address.ts';
 import { isLockTimeout } from '../store/server/postgres.ts';
 import type { Db } from '../store/server/database.ts';
 import { ALL_SOURCES } from '../store/server/scope.ts';
@@ -44,8 +45,7 @@ export function answerErrors(
     const line = { errorId, status, method: request.method, path: request.path };
     if (status >= 500) logger.error({ ...line, err: error }, `console: ${message}`);
     else if (visitorIfAny(request) !== undefined) logger.info(line, `console: ${message}`);
-    else if (!isWrongToken)
-      logRefusal({ ...line, remote: request.socket.remoteAddress ?? '' }, `console: ${message}`);
+    else if (!isWrongToken) logRefusal({ ...line, remote: remoteAddressOf(request) }, `console: ${message}`);
     if (response.headersSent) {
       response.destroy();
       return;

@@ -9,19 +9,20 @@ const FAILURES_PER_MINUTE = 20;
 const COUNTERS = 16_384;
 
 /**
- * Allows so many failures in a minute for each text. Few texts share a counter, and nobody outside can find out which
- * ones do.
+ * Allows so many failures in a time for each text. Few texts share a counter, and nobody outside can find out which ones
+ * do.
  */
-export function createFailureCounts(perMinute: number) {
-  const limiter = new RateLimiterMemory({ points: perMinute, duration: 60 });
+export function createFailureCounts(most: number, seconds = 60) {
+  const limiter = new RateLimiterMemory({ points: most, duration: seconds });
   const key = randomBytes(16);
   const counterOf = (text: string) =>
     createHmac('sha256', key).update(text).digest().readUInt32BE() % COUNTERS;
   return {
-    /** Counts one more. Returns the seconds to wait if there were too many, else undefined. */
-    async count(text: string): Promise<number | undefined> {
+    /** Counts one more. Undefined unless there were too many: then by how many, and for how many seconds they count. */
+    async count(text: string): Promise<{ tooMany: number; retryAfter: number } | undefined> {
       const { consumedPoints, msBeforeNext } = await limiter.penalty(counterOf(text));
-      return consumedPoints > perMinute ? Math.ceil(msBeforeNext / 1000) : undefined;
+      if (consumedPoints <= most) return undefined;
+      return { tooMany: consumedPoints - most, retryAfter: Math.ceil(msBeforeNext / 1000) };
     },
     /** Takes back one that was counted before its outcome was known. */
     async takeBack(text: string): Promise<void> {
@@ -39,7 +40,7 @@ export type FailedSecrets = ReturnType<typeof createFailedSecrets>;
  */
 export function createFailedSecrets() {
   const failures = createFailureCounts(FAILURES_PER_MINUTE);
-  return { count: (address: string) => failures.count(networkOf(address)) };
+  return { count: async (address: string) => (await failures.count(networkOf(address)))?.retryAfter };
 }
 
 /**

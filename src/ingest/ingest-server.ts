@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { isIP } from 'node:net';
 import express from 'express';
 import type { ErrorRequestHandler, Express, Request, Response } from 'express';
 import type { Logger } from 'pino';
@@ -10,6 +9,7 @@ import { OVERLOADED, type Admission } from './admission.ts';
 import { createHttpListener, type HttpListener, type TlsCertificate } from './http-listener.ts';
 import { receiveDelivery, type Addressed, type ReceiveOptions } from './receive-delivery.ts';
 import { createRefusalLog, type RefusalLog } from './refusal-log.ts';
+import { remoteAddressOf } from './remote-address.ts';
 import { RATE_LIMITED } from './source-rates.ts';
 
 export interface HealthOptions {
@@ -139,17 +139,6 @@ function answer(response: Response, status: number, body: object, ...headers: re
   const text = JSON.stringify(body);
   const length = String(Buffer.byteLength(text));
   response.writeHead(status, [...HEADERS, 'Content-Length', length, ...headers]).end(text);
-}
-
-/**
- * The address that a request came from: the one that a trusted proxy reports (setting TRUST_PROXY), else the other end of
- * the connection. It is always an address: the text that a proxy forwards may be made up by the sender.
- */
-function remoteAddressOf(request: Request): string {
-  const peer = request.socket.remoteAddress ?? '';
-  if (request.headers['x-forwarded-for'] === undefined) return peer;
-  const { ip = '' } = request;
-  return isIP(ip) === 0 ? peer : ip;
 }
 
 /**

@@ -48,6 +48,7 @@ export async function startAdminListener(
   const app = createAdminApp({
     ...parts,
     token,
+    trustedProxies: config.trustedProxies,
     countFailure: (address) => failures.count(address),
     logRefusal: (refusal, message) => refusals.add(refusal, message),
     version: packageJson.version,

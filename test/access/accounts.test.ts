@@ -407,6 +407,24 @@ describe('guessing passwords', () => {
     expect((await ask(admin.url, formOf({ token: TOKEN }))).status).toBe(303);
   });
 
+  it('through a trusted proxy is counted by the address that it names, whatever the sender puts before', async () => {
+    await other.close();
+    other = await startAdmin([area], database.db, { trustedProxies: ['loopback'] });
+    await add();
+    await add({ name: 'grace' });
+    const through = (forwarded: string, fields: Record<string, string>) => {
+      const question = formOf({ name: 'ada', password: PASSWORD, ...fields });
+      return ask(other.url, { ...question, headers: { ...question.headers, 'X-Forwarded-For': forwarded } });
+    };
+    for (let n = 0; n < 20; n += 1) {
+      expect((await through(`198.51.100.${n}, 192.0.2.1`, { password: 'wrong' })).status).toBe(401);
+    }
+    expect((await through('192.0.2.1', {})).status).toBe(429);
+    expect((await through('192.0.2.2', { name: 'grace' })).status).toBe(303);
+    const actions = await listActions(database.db, { limit: 3 });
+    expect(actions.at(-1)).toMatchObject({ outcome: 'failed', details: { remote: '192.0.2.1' } });
+  });
+
   it('with a stolen proof of a known browser stops, too, and the proof ends with the password', async () => {
     await add();
     const known = proofOf(await logIn());

@@ -1,5 +1,6 @@
 import type { Request, RequestHandler } from 'express';
 import { HttpError } from '../../lib/errors.ts';
+import { remoteAddressOf } from '../../ingest/remote-address.ts';
 import { type Access, type Visitor, hasAccess, type Rule } from './access.ts';
 
 /** Whether the request is for a page, and not for data. */
@@ -25,12 +26,11 @@ export type LogRefusal = (
 /** Logs and counts the wrong token of a request. Throws HttpError 429 after too many from its address. */
 export type RecordWrongToken = (request: Request) => Promise<void>;
 
-/**
- * Counts by the address of the connection, whatever headers say. Only wrong tokens are answered 429, so people behind the
- * same proxy cannot lock each other out.
- */
+/** Only wrong tokens are answered 429, so people behind the same address cannot lock each other out. */
 export function createWrongTokens(countFailure: CountFailure, logRefusal: LogRefusal): RecordWrongToken {
-  return async ({ method, path, socket: { remoteAddress: remote = '' } }) => {
+  return async (request) => {
+    const { method, path } = request;
+    const remote = remoteAddressOf(request);
     const retryAfter = await countFailure(remote);
     if (retryAfter === undefined) {
       logRefusal({ remote, status: 401, method, path }, 'console: wrong token');

@@ -13,6 +13,7 @@ import { renderDocument } from '../html/html.ts';
 import type { SchemaGate } from '../schema-gate.ts';
 import { ADMIN_TOKEN_NAME, SESSION_COOKIE, type Access } from './access.ts';
 import { createAttempts } from '../../access/attempts.ts';
+import { remoteAddressOf } from '../../ingest/remote-address.ts';
 import { adminDigestOf, browserProof, digestOf, newSessionValue } from '../../access/credentials.ts';
 import type { CountFailure, LogRefusal, RecordWrongToken } from './gate.ts';
 import { continuePage, logInPage } from './log-in-page.ts';
@@ -31,6 +32,7 @@ export interface LogInOptions {
   readonly logRefusal: LogRefusal;
   readonly countFailure: CountFailure;
   readonly openId: OpenIdConfig | undefined;
+  readonly stopping: AbortSignal;
   readonly db: Db;
   /** Throws HttpError 503 while the database is being prepared: a login is recorded there. */
   readonly checkSchema: SchemaGate;
@@ -66,7 +68,7 @@ const NOT_LOGGED_IN = 'not logged in';
 export function serveLogIn(options: LogInOptions): Router {
   const { access, adminToken, recordWrongToken, countFailure, logRefusal, db, checkSchema } = options;
   const router = express.Router({ caseSensitive: true });
-  const beginAttempt = createAttempts();
+  const beginAttempt = createAttempts(options.stopping);
 
   const openId = options.openId && createOpenId(options.openId);
 
@@ -146,13 +148,10 @@ export function serveLogIn(options: LogInOptions): Router {
 
   async function logInWithPassword(request: Request, entered: Form): Promise<LoggedIn | undefined> {
     const account = await findAccount(db, entered.name);
-    const { remoteAddress: address = '' } = request.socket;
-    const wasRight = await beginAttempt({
-      address,
-      name: entered.name,
-      isKnown: isKnownBrowser(request, account),
-    });
-    const isRight = await isPassword(entered.password, account?.password_hash);
+    const address = remoteAddressOf(request);
+    const isKnown = isKnownBrowser(request, account);
+    const wasRight = await beginAttempt({ address, name: entered.name, isKnown });
+    const isRight = await isPassword(entered.password, account?.password_hash, isKnown);
     const value = newSessionValue();
     // One after the other: a one-time code is used up only with the right password.
     if (
@@ -174,9 +173,9 @@ export function serveLogIn(options: LogInOptions): Router {
   }
 
   /** Never with what was entered instead of a name, which may be a password. */
-  const recordFailure = ({ socket }: Request, account: Account | undefined) => {
+  const recordFailure = (request: Request, account: Account | undefined) => {
     const operator = { name: NOT_LOGGED_IN, via: 'console' } as const;
-    const details = { remote: socket.remoteAddress };
+    const details = { remote: remoteAddressOf(request) };
     const attempt = { operator, action: 'console.login', subject: account?.name, details } as const;
     return recordEnded(db, attempt, { outcome: 'failed' });
   };

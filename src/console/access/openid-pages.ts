@@ -3,6 +3,7 @@ import { parseCookie } from 'cookie';
 import express from 'express';
 import type { Request, Response, Router } from 'express';
 import { HttpError } from '../../lib/errors.ts';
+import { remoteAddressOf } from '../../ingest/remote-address.ts';
 import { renderDocument } from '../html/html.ts';
 import type { CountFailure, LogRefusal } from './gate.ts';
 import { continuePage } from './log-in-page.ts';
@@ -75,11 +76,13 @@ const queryOf = ({ originalUrl }: Request) => new URL(originalUrl, 'http://local
 /** Logs the reason of a failed login once, and shows the person what to do. Other errors are thrown on. */
 async function answerProblem(
   { showProblem, countFailure, logRefusal }: OpenIdPagesOptions,
-  { method, path, socket: { remoteAddress: remote = '' } }: Request,
+  request: Request,
   response: Response,
   error: unknown,
 ): Promise<void> {
   if (!(error instanceof HttpError)) throw error;
+  const { method, path } = request;
+  const remote = remoteAddressOf(request);
   // Each refused answer cost a call of the provider: an address may cause a few.
   const retryAfter = error.status === 401 ? await countFailure(remote) : undefined;
   if (retryAfter !== undefined) {
