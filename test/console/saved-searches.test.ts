@@ -101,7 +101,10 @@ it('that raise alerts are changed and deleted by those alone who may switch aler
   const remove = (person: Person) => ask(person, `/api/v1/saved-searches/${id}/delete`, {});
   await ask('oscar', `/api/v1/saved-searches/${id}/alerts`, { state: 'on' });
   for (const refused of [await save('tom', 'watched', { line: 'user:nobody' }), await remove('tom')]) {
-    expect(refused).toMatchObject({ status: 409, text: expect.stringContaining('SEARCH_RAISES_ALERTS') });
+    expect(refused).toMatchObject({
+      status: 409,
+      text: expect.stringContaining('SEARCH_RAISES_ALERTS') as unknown,
+    });
   }
   expect(await seenBy('tom')).toContain('Watched = outcome:failure (tom)');
   const { text } = await ask('tom', '/events');
@@ -141,7 +144,7 @@ it('can be at most 100 of one person, who fills no place of another', async () =
   expect((await save('ada', 'the last')).status).toBe(200);
   expect(await save('ada', 'one more')).toMatchObject({
     status: 409,
-    text: expect.stringContaining('You have saved 100 searches'),
+    text: expect.stringContaining('You have saved 100 searches') as unknown,
   });
   expect((await save('ada', 'THE LAST', { line: 'code:3' })).status).toBe(200);
   expect((await save('bea', 'hers')).status).toBe(200);

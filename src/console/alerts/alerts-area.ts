@@ -5,7 +5,7 @@ import type { Db } from '../../store/server/database.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { VIEW, hasAccess, type Visitor } from '../access/access.ts';
 import { toAnswer, jsonRoute, NOTHING, parseInput } from '../api/route.ts';
-import { moment, limit, queryOf, type Written } from '../api/parameters.ts';
+import { moment, limit, queryOf, type Written, text } from '../api/parameters.ts';
 import type { Area } from '../area.ts';
 import { withValidRange } from '../events/conditions.ts';
 import { SEVERITIES } from '../../events/rule-alert.ts';
@@ -25,8 +25,8 @@ interface AlertsOptions {
 }
 
 const query = withValidRange({
-  rule: z.string().optional().describe('exactly this rule'),
-  source: z.string().optional(),
+  rule: text.optional().describe('exactly this rule'),
+  source: text.optional(),
   since: moment.optional().describe('when the alert was raised'),
   until: moment.optional(),
   limit: limit(100, 500),

@@ -33,14 +33,13 @@ export const isoTime = z
   .transform((at) => at.toISOString())
   .pipe(z.string());
 
-const text = z.string({ error: 'can be given only once' });
+/** A text in a request. Postgres cannot store U+0000, and answers a query with it by an error. */
+export const text = z
+  .string({ error: ({ input }) => (Array.isArray(input) ? 'can be given only once' : undefined) })
+  .refine((value) => !value.includes('\0'), 'must not contain the character U+0000');
 
 /** A text of limited length as a query parameter. */
-export const shortText = (most: number) =>
-  text
-    .max(most, `must have at most ${most} characters`)
-    // Postgres cannot store this character.
-    .refine((value) => !value.includes('\0'), 'must not contain the character U+0000');
+export const shortText = (most: number) => text.max(most, `must have at most ${most} characters`);
 
 /** A query parameter that `read` makes of a text; undefined from it means that the text is wrong, and `message` says why. */
 export const parsedText = <Value>(read: (value: string) => Value | undefined, message: string) =>

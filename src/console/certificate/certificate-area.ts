@@ -6,7 +6,7 @@ import { readCertificate, type CertificateRange } from '../../store/seal/certifi
 import type { Db } from '../../store/server/database.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
 import { hasAccess, VERIFY, VIEW, VIEW_WHOLE } from '../access/access.ts';
-import { month } from '../api/parameters.ts';
+import { month, text } from '../api/parameters.ts';
 import { jsonRoute, parseInput, streamRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { html } from '../html/html.ts';
@@ -16,7 +16,7 @@ import { provePanel } from './prove-panel.ts';
 
 const monthOfSource = z.object({
   month: month.describe('month such as 2026-03, in UTC; by default this one'),
-  source: z.string().optional().describe('source (exact match)'),
+  source: text.optional().describe('source (exact match)'),
 });
 const input = z.object({ query: monthOfSource });
 

@@ -8,7 +8,7 @@ import {
 import type { Db } from '../../store/server/database.ts';
 import { listGaps, type MissingPeriod } from '../../store/reconcile/gaps.ts';
 import { VIEW } from '../access/access.ts';
-import { isoTime, moment } from '../api/parameters.ts';
+import { isoTime, moment, text } from '../api/parameters.ts';
 import { jsonRoute, parseInput } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { typeShape } from '../events/conditions.ts';
@@ -27,7 +27,7 @@ const range = (mostDays: number) =>
     .object({
       since: moment,
       until: moment.default(() => new Date()),
-      source: z.string().optional().describe('source (exact match)'),
+      source: text.optional().describe('source (exact match)'),
       ...typeShape,
     })
     .refine(({ since, until }) => since < until && until.getTime() - since.getTime() <= mostDays * DAY_MS, {
@@ -122,7 +122,7 @@ const shownSchema = z.object({
     .string()
     .regex(/^\d{4}-(?:0[1-9]|1[0-2])$/, 'must be a month such as 2026-01')
     .optional(),
-  source: z.string().optional(),
+  source: text.optional(),
 });
 
 type Shown = z.output<typeof shownSchema>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { MESSAGE_TYPES } from '../../events/domain.ts';
-import { isoTime, moment, limit } from '../api/parameters.ts';
+import { isoTime, moment, limit, text } from '../api/parameters.ts';
 import { cursorOf } from '../api/paging.ts';
 
 const time = isoTime.nullable();
@@ -25,7 +25,7 @@ export const destinationSchema = z
   })
   .meta({ id: 'Destination', description: 'A destination and its state' });
 
-export const oneDestination = z.object({ path: z.object({ name: z.string().max(200) }) });
+export const oneDestination = z.object({ path: z.object({ name: text.max(200) }) });
 
 export const rewindBody = z.strictObject({
   to: z

@@ -5,7 +5,7 @@ import { countFacet, FACETS } from '../../store/events/facets.ts';
 import { VIEW } from '../access/access.ts';
 import { toAnswer, jsonRoute, parseInput } from '../api/route.ts';
 import { pageSchema } from '../api/paging.ts';
-import { limit, wholeNumber } from '../api/parameters.ts';
+import { limit, wholeNumber, text } from '../api/parameters.ts';
 import type { Area } from '../area.ts';
 import { eventDetail } from './event-detail.ts';
 import {
@@ -72,7 +72,7 @@ export function eventsArea({ db, isFiltered, trust }: EventDetailNeeds): Area {
 
 /** `search`: the address of the search whose drawer the event is shown in (browser/events/event-drawer.js). */
 const shownEvent = oneEvent.extend({
-  query: oneEvent.shape.query.extend({ search: z.string().startsWith('/events').optional() }),
+  query: oneEvent.shape.query.extend({ search: text.startsWith('/events').optional() }),
 });
 
 const DAY_MS = 86_400_000;

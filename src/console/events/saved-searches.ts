@@ -12,15 +12,14 @@ import {
   type SearchEditor,
 } from '../../store/alerts/saved-searches.ts';
 import { toAnswer, jsonRoute, NOTHING, type ApiRoute, type RouteContext } from '../api/route.ts';
-import { isoTime } from '../api/parameters.ts';
+import { isoTime, text } from '../api/parameters.ts';
 import { hasAccess, VIEW } from '../access/access.ts';
 
 const MOST_CHARACTERS = 500;
 
 export const LONGEST_NAME = 100;
 
-const line = z
-  .string()
+const line = text
   .max(MOST_CHARACTERS)
   .superRefine((text, context) => {
     const { problem } = parseSearch(text);
@@ -29,8 +28,7 @@ const line = z
   .describe('search line (docs/searching.md)');
 
 /** Stays as it is written, so that a relative time stays relative. */
-const written = z
-  .string()
+const written = text
   .max(40)
   .refine((text) => parseTime(text, new Date()) !== undefined, 'must be a time, or how long ago')
   .describe('ISO 8601 in UTC, or how long ago: 24h')
@@ -81,7 +79,7 @@ const listRoute = (db: Db) =>
 
 const saveInput = z.object({
   body: z.strictObject({
-    name: z.string().trim().min(1).max(LONGEST_NAME).describe('upper and lower case do not matter'),
+    name: text.trim().min(1).max(LONGEST_NAME).describe('upper and lower case do not matter'),
     line: line.default(''),
     since: written,
     until: written,

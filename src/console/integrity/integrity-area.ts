@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { statusOfSeal } from '../../observe/status.ts';
 import type { Db } from '../../store/server/database.ts';
 import { hasAccess, VERIFY, VIEW_WHOLE } from '../access/access.ts';
-import { moment, month } from '../api/parameters.ts';
+import { moment, month, text } from '../api/parameters.ts';
 import { jsonRoute, NOTHING, parseInput } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { withValidRange } from '../events/conditions.ts';
@@ -21,7 +21,7 @@ const input = z.object({
 const verifyBody = withValidRange({
   since: moment.optional().describe('events received since: ISO 8601 or relative (7d)'),
   until: moment.optional().describe('exclusive'),
-  source: z.string().optional().describe('source (exact match)'),
+  source: text.optional().describe('source (exact match)'),
 });
 
 /** What is sealed, who keeps it, and how the stored rows compare with it. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Db } from '../../store/server/database.ts';
 import { listActions, type LoggedAction, recordAction } from '../../store/access/operator-log.ts';
-import { isoTime, moment, timeZone, limit } from '../api/parameters.ts';
+import { isoTime, moment, timeZone, limit, text } from '../api/parameters.ts';
 import { cursorParameter, pageOf, type PageOf } from '../api/paging.ts';
 import { OPERATOR_ACTIONS } from '../../store/server/schema/access-tables.ts';
 import { csvLine, guardFormula } from '../../lib/text/csv.ts';
@@ -33,7 +33,7 @@ export const actionSchema = z
   .meta({ id: 'OperatorAction' });
 
 const askedEntries = z.object({
-  operator: z.string().optional().describe('exactly this operator'),
+  operator: text.optional().describe('exactly this operator'),
   action: z.enum(OPERATOR_ACTIONS).optional(),
   since: moment.optional(),
   until: moment.optional(),

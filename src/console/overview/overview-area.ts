@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { sumArrivals } from '../../store/counts/read-arrivals.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { VIEW } from '../access/access.ts';
-import { moment, wholeNumber } from '../api/parameters.ts';
+import { moment, wholeNumber, text } from '../api/parameters.ts';
 import { jsonRoute, NOTHING, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { withValidRange, rangeShape } from '../events/conditions.ts';
@@ -43,7 +43,7 @@ export function overviewArea(options: OverviewOptions): Area {
 const activityQuery = {
   since: moment.describe('start of the range: ISO 8601 or relative (24h)'),
   until: rangeShape.until,
-  source: z.string().optional().describe('source (exact match)'),
+  source: text.optional().describe('source (exact match)'),
 };
 
 const arrivalsQuery = withValidRange({

@@ -1,4 +1,5 @@
 import type { Request } from 'express';
+import { text } from '../api/parameters.ts';
 import { z } from 'zod';
 import type { Scope } from '../../store/server/scope.ts';
 import { formatDuration } from '../../lib/text/units.ts';
@@ -25,7 +26,7 @@ const input = z.object({
   query: withValidRange({
     range: z.enum(RANGE_NAMES, 'must be hour, day or week').optional(),
     ...rangeShape,
-    source: z.string().optional(),
+    source: text.optional(),
   }),
 });
 

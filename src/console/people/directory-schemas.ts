@@ -4,7 +4,7 @@ import { directorySince, listDirectory } from '../../store/counts/read-directory
 import type { Db } from '../../store/server/database.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { toAnswer } from '../api/route.ts';
-import { isoTime, shortText, limit } from '../api/parameters.ts';
+import { isoTime, shortText, limit, text } from '../api/parameters.ts';
 import { cursorOf, pageOf, writeCursor } from '../api/paging.ts';
 import { SEEN_KINDS, type SeenKind } from '../../store/server/schema/count-tables.ts';
 
@@ -19,8 +19,8 @@ const MAX_PREFIX = 200;
 
 const place = z.object({
   kind: z.enum(SEEN_KINDS),
-  key: z.string(),
-  label: z.string(),
+  key: text,
+  label: text,
   lastSeen: z.coerce.date(),
 });
 

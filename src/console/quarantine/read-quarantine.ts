@@ -76,7 +76,7 @@ export const chosenBody = z
       .optional()
       .describe('all open items that meet these conditions; {} for all open items'),
     limit: limit(500, MOST_AT_ONCE),
-    cursor: cursorOf(z.object({ began: z.string(), after: z.uuid() })),
+    cursor: cursorOf(z.object({ began: z.string().regex(/^[\d-]{10} [\d:.]+[+-][\d:]+$/), after: z.uuid() })),
   })
   .refine(({ ids, matching }) => (ids === undefined) !== (matching === undefined), {
     path: ['ids'],

@@ -15,7 +15,7 @@ import {
 import type { Scope } from '../../store/server/scope.ts';
 import { HttpError } from '../../lib/errors.ts';
 import { EXPORT, hasAccess, READ_OPERATOR_LOG, VIEW, VIEW_WHOLE } from '../access/access.ts';
-import { isoTime, moment, timeZone, queryOf } from '../api/parameters.ts';
+import { isoTime, moment, timeZone, queryOf, text } from '../api/parameters.ts';
 import { jsonRoute, NOTHING, parseInput, streamRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { withValidRange } from '../events/conditions.ts';
@@ -33,7 +33,7 @@ const shape = {
   since: moment.optional().describe('start of a range, instead of a month'),
   until: moment.optional().describe('end of the range, exclusive; now unless given'),
   tz: timeZone.optional().describe('time zone of the month and of working hours; UTC unless given'),
-  user: z.string().optional(),
+  user: text.optional(),
 };
 
 const query = withValidRange(shape);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { text } from '../api/parameters.ts';
 import { CLOUD_TYPES } from '../../events/domain.ts';
 import type { Operator } from '../../store/access/operator-log.ts';
 import { CHANGE_SOURCES, hasAccess, type Visitor } from '../access/access.ts';
@@ -48,8 +49,7 @@ const listRoute = ({ list }: SourceChanges) =>
     work: async (_asked, { scope }) => ({ items: [...(await list(scope))], next_cursor: null }),
   });
 
-const secret = z
-  .string()
+const secret = text
   .max(1_000)
   .optional()
   .describe('stored encrypted; default: generated, and returned this once');
@@ -70,12 +70,12 @@ const addRoute = ({ add }: SourceChanges) =>
     ...CHANGE_SOURCES,
     input: z.object({
       body: z.strictObject({
-        name: z.string().max(63),
+        name: text.max(63),
         secret,
-        api_url: z.string().max(1_000).optional(),
-        api_token: z.string().max(10_000).optional(),
-        username: z.string().max(1_000).optional(),
-        password: z.string().max(1_000).optional(),
+        api_url: text.max(1_000).optional(),
+        api_token: text.max(10_000).optional(),
+        username: text.max(1_000).optional(),
+        password: text.max(1_000).optional(),
         message_types: z.array(z.enum(CLOUD_TYPES)).optional(),
         deliveries_per_second: limit.meta({ description: 'limit in each ingest process' }),
         bytes_per_second: limit.meta({ description: 'limit in each ingest process, of bodies as sent' }),
@@ -97,7 +97,7 @@ const addRoute = ({ add }: SourceChanges) =>
 
 const value = (text: string | undefined) => (text === undefined ? undefined : { value: text });
 
-const onePath = z.object({ name: z.string().max(63) });
+const onePath = z.object({ name: text.max(63) });
 
 const rotateRoute = ({ rotate }: SourceChanges) =>
   jsonRoute({

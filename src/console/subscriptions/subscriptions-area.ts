@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { text } from '../api/parameters.ts';
 import { HttpError } from '../../lib/errors.ts';
 import type { Db } from '../../store/server/database.ts';
 import { recordAction } from '../../store/access/operator-log.ts';
@@ -68,7 +69,7 @@ const listRoute = (options: SubscriptionsOptions): ApiRoute =>
     },
   });
 
-const oneSource = z.object({ path: z.object({ source: z.string().max(200) }) });
+const oneSource = z.object({ path: z.object({ source: text.max(200) }) });
 
 const lookRoute = (options: SubscriptionsOptions): ApiRoute =>
   jsonRoute({
