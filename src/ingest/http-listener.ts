@@ -26,8 +26,16 @@ export const LIMITS = {
   maxConnections: 2_048,
 };
 
-/** Older versions are broken (RFC 8996), and options of Node.js could enable them again. */
-const TLS_OPTIONS = { minVersion: 'TLSv1.2', handshakeTimeout: LIMITS.headersTimeout } as const;
+/**
+ * Older versions are broken (RFC 8996), and options of Node.js could enable them again. Of TLS 1.2, only suites with
+ * forward secrecy and authenticated encryption (RFC 9325, 4.2).
+ */
+const TLS_OPTIONS = {
+  minVersion: 'TLSv1.2',
+  ciphers:
+    'TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256:ECDHE+AESGCM:ECDHE+CHACHA20',
+  handshakeTimeout: LIMITS.headersTimeout,
+} as const;
 
 /** At shutdown, longer than the queue may take for the requests in progress (5 s). */
 const CLOSE_GRACE_MS = 6_000;

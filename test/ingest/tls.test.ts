@@ -80,6 +80,30 @@ describe.skipIf(!hasOpenssl)('TLS (needs openssl on PATH to make certificates)',
     }
   });
 
+  it('speaks TLS 1.2 only with forward secrecy and authenticated encryption', async () => {
+    const { port } = await serve({ tls: readTlsFiles(first) });
+    const greet = (ciphers: string) =>
+      new Promise<string>((resolve) => {
+        const options = {
+          port,
+          host: '127.0.0.1',
+          rejectUnauthorized: false,
+          maxVersion: 'TLSv1.2',
+        } as const;
+        const socket = tls.connect({ ...options, ciphers });
+        socket.once('secureConnect', () => resolve(socket.getCipher().name));
+        socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+        onTestFinished(() => void socket.destroy());
+      });
+    for (const weak of ['AES256-GCM-SHA384', 'kRSA', 'ECDHE+SHA', 'ECDHE+SHA384:!AESGCM', 'DHE']) {
+      expect({ weak, answer: await greet(weak) }).toEqual({
+        weak,
+        answer: 'ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE',
+      });
+    }
+    expect(await greet('DEFAULT')).toMatch(/^ECDHE-.*(?:GCM|POLY1305)/);
+  });
+
   it('keeps its certificate when it is given none that can be used', async () => {
     const { port, server } = await serve({ tls: readTlsFiles(first) });
     const nothing = Buffer.from('nothing');
