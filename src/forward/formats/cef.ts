@@ -1,3 +1,4 @@
+import { CONTROL, revealHidden, revealHiddenAs } from '../../lib/text/hidden-characters.ts';
 import type { Format } from '../sender.ts';
 import { factsOf, PRODUCT, VENDOR } from './facts.ts';
 import { camelCase, compileExtension, cut, eventId, MAPPING_VERSION, type Entry } from './line-formats.ts';
@@ -96,18 +97,17 @@ const ACCESS_KINDS: ReadonlySet<RecordKind> = new Set([
 /** Custom keys start with our name, as CEF requires: `ssid` is `xiqSsid`. */
 const ownKey = (fact: string) => camelCase(`xiq_${fact}`);
 
-/** Characters that end a line for some receivers or control a terminal. Line breaks are escaped first. */
-const CONTROL = /[\p{Cc}\u2028\u2029]/gu;
-const SPECIAL = /[\\=\p{Cc}\u2028\u2029]/u;
+const SPECIAL = /[\\=\p{Cc}\p{Cf}\u2028\u2029\p{Default_Ignorable_Code_Point}]/u;
 
 function escapeValue(value: string): string {
   if (!SPECIAL.test(value)) return value.toWellFormed();
-  return value
+  const escaped = value
     .toWellFormed()
     .replaceAll(/[\\=]/g, String.raw`\$&`)
     .replaceAll('\n', String.raw`\n`)
     .replaceAll('\r', String.raw`\r`)
     .replaceAll(CONTROL, ' ');
+  return revealHiddenAs(escaped, String.raw`\\u`);
 }
 
 function entriesOf(kind: RecordKind): readonly Entry[] {
@@ -126,10 +126,10 @@ const writerOf = memoizeByKind((kind) =>
 );
 
 const headerField = (value: string, maxLength: number) =>
-  cut(value, maxLength)
-    .toWellFormed()
-    .replaceAll(CONTROL, ' ')
-    .replaceAll(/[\\|]/g, String.raw`\$&`);
+  revealHidden(cut(value, maxLength).toWellFormed().replaceAll(CONTROL, ' ')).replaceAll(
+    /[\\|]/g,
+    String.raw`\$&`,
+  );
 
 const HEADER = `CEF:0|${headerField(VENDOR, 63)}|${headerField(PRODUCT, 63)}|${headerField(MAPPING_VERSION, 31)}`;
 

@@ -76,7 +76,7 @@ export function factsOf(event: StoredEvent): Facts {
     outcome,
     name: alert?.title ?? NAME_OF_OWN.get(own ?? '') ?? titleOf(kind, outcome, event),
     action: actionOfEvent(kind, outcome, event),
-    severity: alert === undefined ? String(severityOf(kind, outcome, event)) : RULE_SEVERITY[alert.severity],
+    severity: String(severityOfEvent(event)),
     /** Writing it takes as long as all other facts, and some formats leave it out. */
     get payload() {
       return JSON.stringify(event.payload);
@@ -92,8 +92,14 @@ const NAME_OF_OWN: ReadonlyMap<string, string> = new Map([
   [OWN_TYPES.checkpoint, 'Checkpoint of the log'],
 ]);
 
-/** As in CEF, 0 to 10. */
-const RULE_SEVERITY = { low: '3', medium: '5', high: '8', critical: '10' } as const;
+const RULE_SEVERITY = { low: 3, medium: 5, high: 8, critical: 10 } as const;
+
+/** The severity of an event as in CEF, 0 to 10. */
+export function severityOfEvent(event: StoredEvent): number {
+  const kind = recordKind(event);
+  if (kind === 'ruleAlert') return RULE_SEVERITY[readAlertRecord(event).severity];
+  return severityOf(kind, outcomeOf(kind, event), event);
+}
 
 /** The facts of an alert that a rule raised. Its group names the columns of the events that caused it. */
 function alertFacts(alert: AlertRecord): Record<string, Fact> {

@@ -1,3 +1,4 @@
+import { escapeHiddenInJson } from '../../lib/text/hidden-characters.ts';
 import { createRedaction } from '../redact.ts';
 import type { RedactionRules } from '../redaction-rules.ts';
 import type { Format } from '../sender.ts';
@@ -13,9 +14,9 @@ export const FORMAT_NAMES = ['json', 'ecs', 'ocsf', 'cef', 'leef', 'text'] as co
 export type FormatName = (typeof FORMAT_NAMES)[number];
 
 const WRITERS: Readonly<Record<FormatName, Format>> = {
-  json: formatJson,
-  ecs: formatEcs,
-  ocsf: formatOcsf,
+  json: (event) => escapeHiddenInJson(formatJson(event)),
+  ecs: (event) => escapeHiddenInJson(formatEcs(event)),
+  ocsf: (event) => escapeHiddenInJson(formatOcsf(event)),
   cef: formatCef,
   leef: formatLeef,
   text: formatText,

@@ -1,3 +1,4 @@
+import { CONTROL, revealHidden } from '../../lib/text/hidden-characters.ts';
 import type { Format } from '../sender.ts';
 import { factsOf, PRODUCT, VENDOR } from './facts.ts';
 import { camelCase, compileExtension, cut, eventId, MAPPING_VERSION, type Entry } from './line-formats.ts';
@@ -29,14 +30,12 @@ export const LEEF_ENTRIES: readonly Entry[] = [
 
 const DELIMITER = '^';
 
-const SPECIAL = /[\^\p{Cc}\u2028\u2029]/u;
-
-/** LEEF has no escapes: the delimiter is removed, and characters that could end the line become spaces. */
-function escapeValue(value: string): string {
-  const wellFormed = value.toWellFormed();
-  if (!SPECIAL.test(wellFormed)) return wellFormed;
-  return wellFormed.replaceAll(DELIMITER, '').replaceAll(/[\p{Cc}\u2028\u2029]/gu, ' ');
-}
+/**
+ * LEEF has no escapes: the delimiter is removed, characters that could end the line become spaces, and hidden characters
+ * become text such as `\u202e`.
+ */
+const escapeValue = (value: string): string =>
+  revealHidden(value.toWellFormed().replaceAll(DELIMITER, '').replaceAll(CONTROL, ' '));
 
 const headerField = (value: string) => escapeValue(value).replaceAll('|', ' ');
 

@@ -1,5 +1,6 @@
 import os from 'node:os';
 import { z } from 'zod';
+import { severityOfEvent } from '../formats/facts.ts';
 import type { Message, Refusal, Sender } from '../sender.ts';
 import { openDatagrams, openStream } from './syslog-connection.ts';
 import { hostOption, portOption, tlsOptions } from './connection-options.ts';
@@ -14,8 +15,10 @@ const FACILITIES = [
 /** The severities of RFC 5424, table 2; the index is the code. */
 const SEVERITIES = ['emerg', 'alert', 'crit', 'err', 'warning', 'notice', 'info', 'debug'];
 
-/** The id of the structured data; RFC 5612 reserves enterprise number 32473 for examples and private use. */
-const SD_ID = 'xiq@32473';
+/** The severities of CEF, 0 to 10, in those of RFC 5424: low, medium, high and very high. */
+const OF_CEF = 'info info info info warning warning warning err err crit crit'.split(' ');
+
+const ENTERPRISE = 'must be a private enterprise number of IANA, 1 to 4294967295';
 
 const DATAGRAM = 'must be 480 to 65507 bytes';
 
@@ -23,7 +26,13 @@ const DATAGRAM = 'must be 480 to 65507 bytes';
 export const syslogCommon = {
   host: hostOption,
   facility: z.enum(FACILITIES, `must be one of ${FACILITIES.join(', ')}`).default('local0'),
-  severity: z.enum(SEVERITIES, `must be one of ${SEVERITIES.join(', ')}`).default('info'),
+  /** Of all messages; by default, each has that of its event. */
+  severity: z.enum(SEVERITIES, `must be one of ${SEVERITIES.join(', ')}`).optional(),
+  /**
+   * In the id of the structured data, `xiq@32473`. The default is the number of examples (RFC 5612): this program has
+   * none of its own, and ids without a number belong to IANA (RFC 5424, 6.3.2).
+   */
+  enterprise_number: z.int(ENTERPRISE).min(1, ENTERPRISE).max(4_294_967_295, ENTERPRISE).default(32_473),
   /** The form of the header. Some receivers accept only that of RFC 3164. */
   header: z.enum(['rfc5424', 'rfc3164'], 'must be rfc5424 or rfc3164').default('rfc5424'),
   hostname: z
@@ -122,22 +131,23 @@ function frame(text: string, options: SyslogOptions): string {
 /** A syslog message with the event's own time. */
 export function syslogMessage(
   message: Message,
-  header: Pick<SyslogOptions, 'header' | 'facility' | 'severity' | 'hostname'>,
+  options: Pick<SyslogOptions, 'header' | 'facility' | 'severity' | 'enterprise_number' | 'hostname'>,
 ): string {
-  const priority = FACILITIES.indexOf(header.facility) * 8 + SEVERITIES.indexOf(header.severity);
-  return header.header === 'rfc3164'
-    ? `<${priority}>${rfc3164Message(message, header.hostname)}`
-    : `<${priority}>1 ${rfc5424Message(message, header.hostname)}`;
+  const { header, facility, severity = OF_CEF[severityOfEvent(message.event)] ?? 'info', hostname } = options;
+  const priority = FACILITIES.indexOf(facility) * 8 + SEVERITIES.indexOf(severity);
+  return header === 'rfc3164'
+    ? `<${priority}>${rfc3164Message(message, hostname)}`
+    : `<${priority}>1 ${rfc5424Message(message, hostname, `xiq@${options.enterprise_number}`)}`;
 }
 
 /** RFC 5424 asks for a byte order mark before UTF-8 text, but rsyslog 8.2302 leaves it in the text, so there is none. */
-function rfc5424Message({ event, text }: Message, hostname: string): string {
+function rfc5424Message({ event, text }: Message, hostname: string, dataId: string): string {
   const data = [
     parameter('event_id', event.eventId),
     parameter('message_type', event.messageType),
     parameter('source', event.source),
   ].join(' ');
-  return `${event.occurredAt} ${hostname} xiq-sink - ${event.messageType} [${SD_ID} ${data}] ${text}`;
+  return `${event.occurredAt} ${hostname} xiq-sink - ${event.messageType} [${dataId} ${data}] ${text}`;
 }
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];

@@ -8,12 +8,19 @@
 const HIDDEN =
   /[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]--[\t\n]](?<!\r(?=\n))(?<!\p{Extended_Pictographic}\uFE0F)(?<!\p{Extended_Pictographic}[\uFE0F\p{Emoji_Modifier}]?\u200D(?=\p{Extended_Pictographic}))/gv;
 
+/** Characters that end a line for some receivers or control a terminal. */
+export const CONTROL = /[\p{Cc}\u2028\u2029]/gu;
+
 /** Text for a person, possibly of several lines, with hidden characters as `\u202e`. The text cannot be restored from it. */
-export const revealHidden = (text: string): string => text.replaceAll(HIDDEN, escapeUnits);
+export const revealHidden = (text: string): string => revealHiddenAs(text, ESCAPE);
+
+/** The same with another beginning than `\u`: for a text whose backslashes are escaped. */
+export const revealHiddenAs = (text: string, escape: string): string =>
+  text.replaceAll(HIDDEN, (character) => escapeUnits(character, escape));
 
 /** Text for a person on one line: line breaks are blanks, tabs and hidden characters are escaped. */
 export function revealOnLine(text: string): string {
-  return revealHidden(text.replaceAll(/\s*[\r\n]+\s*/g, ' ')).replaceAll('\t', escapeUnits);
+  return revealHidden(text.replaceAll(/\s*[\r\n]+\s*/g, ' ')).replaceAll('\t', escapeUnits('\t', ESCAPE));
 }
 
 /** JSON text with hidden characters as `\u202e`. It parses to the same value. */
@@ -22,10 +29,12 @@ export function escapeHiddenInJson(json: string): string {
   return revealHidden(json);
 }
 
+const ESCAPE = String.raw`\u`;
+
 /** A character as the escapes of JSON: one, or two for a character beyond U+FFFF. */
-function escapeUnits(character: string): string {
+function escapeUnits(character: string, escape: string): string {
   return character
     .split('')
-    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .map((unit) => `${escape}${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
     .join('');
 }

@@ -2,7 +2,9 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { formatCef } from '../../../src/forward/formats/cef.ts';
 import { formatLeef } from '../../../src/forward/formats/leef.ts';
+import { createFormat, FORMAT_NAMES } from '../../../src/forward/formats/formats.ts';
 import { cut } from '../../../src/forward/formats/line-formats.ts';
+import { DEFAULT_REDACTION_RULES } from '../../../src/forward/redaction-rules.ts';
 import type { StoredEvent } from '../../../src/events/stored-event.ts';
 import { arriving, readCef, readLeef } from './read-lines.ts';
 import { EVENT_OF_KIND, EVENTS, eventsOfAnyText, sampleEvent } from './stored-events.ts';
@@ -36,6 +38,10 @@ const hostile = fc.oneof(
         '\u2028',
         '\u0085',
         '\u001b[31m',
+        '\u202e',
+        '\u200b',
+        '\ufeff',
+        '\u{e0041}',
       ),
       { minLength: 1, maxLength: 20 },
     )
@@ -79,6 +85,20 @@ describe.each(TEXT_COLUMNS)('%s, %s', (messageType, column, cefKey, leefKey) => 
       }),
     );
   });
+});
+
+test('what turns or hides text for a reader is shown as its number, and in JSON parses to the same text', () => {
+  const said = 'a\u202eb\u2066c\u200bd\u{e0041} 👩‍💻';
+  const shown = String.raw`a\u202eb\u2066c\u200bd\udb40\udc41 👩‍💻`;
+  const event = withColumns(sampleEvent('AUDIT_LOG_ALL'), { description: said, user_name: said });
+  expect(readCef(formatCef(event)).values.get('msg')).toBe(shown);
+  expect(readLeef(formatLeef(event)).values.get('msg')).toBe(shown);
+  for (const name of FORMAT_NAMES) {
+    const text = createFormat(name, DEFAULT_REDACTION_RULES)(event);
+    expect({ name, hidden: /[\u202e\u2066\u200b]/u.test(text) }).toEqual({ name, hidden: false });
+  }
+  const parsed: unknown = JSON.parse(createFormat('json', DEFAULT_REDACTION_RULES)(event));
+  expect(JSON.stringify(parsed)).toContain(said);
 });
 
 test('whatever stands in all columns at once, a line is read as such, every key once and alone', () => {

@@ -1,3 +1,4 @@
+import { revealHidden } from '../../../src/lib/text/hidden-characters.ts';
 import { expect } from 'vitest';
 
 /** What a receiver reads of a line: the header's fields, and the values by key. */
@@ -71,8 +72,11 @@ function put(values: Map<string, string>, key: string, value: string): Map<strin
 
 const isControl = (character: string) => /[\p{Cc}\u2028\u2029]/u.test(character);
 
-/** What arrives of a text: no control characters, and in CEF the line breaks. */
+/** What arrives of a text: no control characters, in CEF the line breaks, and hidden characters as their numbers. */
 export const arriving = (value: string, kept: string) =>
   Array.from(value.toWellFormed())
     .map((character) => (isControl(character) && !kept.includes(character) ? ' ' : character))
+    .join('')
+    .split(/([\r\n])/)
+    .map((part) => (kept.includes(part) ? part : revealHidden(part)))
     .join('');

@@ -6,7 +6,13 @@ import { waitFor } from '../../support/wait-for.ts';
 import { message, messages } from './messages.ts';
 import { ACCEPTED, acceptAll, relpReceiver, rsp } from './relp-stand-in.ts';
 
-const header = { header: 'rfc5424', facility: 'local0', severity: 'info', hostname: 'sink.test' } as const;
+const header = {
+  header: 'rfc5424',
+  facility: 'local0',
+  severity: 'info',
+  hostname: 'sink.test',
+  enterprise_number: 32_473,
+} as const;
 const texts = (batch: ReturnType<typeof messages>) => batch.map((one) => syslogMessage(one, header));
 
 function senderTo(port: number, more: object = {}) {

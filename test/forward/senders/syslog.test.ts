@@ -5,15 +5,23 @@ import type { Socket } from 'node:net';
 import tls from 'node:tls';
 import { assert, property, string } from 'fast-check';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { StoredEvent } from '../../../src/events/stored-event.ts';
 import { OutageError } from '../../../src/lib/errors.ts';
 import { createSyslogSender, syslogMessage, syslogOptions } from '../../../src/forward/senders/syslog.ts';
 import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
 import type { TestCertificate } from '../../support/certificates.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { EVENT_OF_KIND } from '../formats/stored-events.ts';
 import { message, messages, storedEvent } from './messages.ts';
 import { listen, tcpServer } from './tcp-server.ts';
 
-const header = { header: 'rfc5424', facility: 'local0', severity: 'info', hostname: 'sink.test' } as const;
+const header = {
+  header: 'rfc5424',
+  facility: 'local0',
+  severity: 'info',
+  hostname: 'sink.test',
+  enterprise_number: 32_473,
+} as const;
 const options = (given: object) =>
   syslogOptions.parse({ host: '127.0.0.1', hostname: 'sink.test', ...given });
 
@@ -64,6 +72,19 @@ describe('a message', () => {
   test('has facility and severity in its priority', () => {
     const loud = { ...header, facility: 'local7', severity: 'emerg' };
     expect(syslogMessage(message(1), loud)).toMatch(/^<184>1 /);
+  });
+
+  test('has the severity of its event, unless one is set for all, and the enterprise number that is set', () => {
+    const { severity: _, ...plain } = header;
+    const priorityOf = (event: StoredEvent) =>
+      /^<(\d+)>/.exec(syslogMessage({ event, text: '' }, plain))?.[1];
+    const severities = [EVENT_OF_KIND.location, EVENT_OF_KIND.gdprDeletion, EVENT_OF_KIND.alert].map(
+      priorityOf,
+    );
+    // local0 is 16 * 8; info, warning and crit.
+    expect(severities).toEqual(['134', '132', '130']);
+    const own = options({ transport: 'udp', host: 'sink.test', enterprise_number: 64_999 });
+    expect(syslogMessage(message(1), own)).toContain(' [xiq@64999 event_id=');
   });
 
   test('keeps every source name readable inside its quotes', () => {
