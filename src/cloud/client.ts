@@ -22,6 +22,8 @@ export interface CloudClientOptions {
   /** The service address, including any path prefix. */
   baseUrl: string;
   credentials: Credentials;
+  /** Whether the address must be one of the public internet. */
+  publicOnly?: boolean | undefined;
   timeoutMs?: number;
   logger?: CloudLogger;
   fetch?: typeof globalThis.fetch;
@@ -43,11 +45,12 @@ export function createCloudClient({
   timeoutMs = DEFAULT_TIMEOUT_MS,
   fetch = globalThis.fetch,
   clock = systemClock,
+  publicOnly = false,
   ...options
 }: CloudClientOptions) {
   const baseUrl = parseBaseUrl(options.baseUrl);
   const secrets = createSecrets();
-  const anonymous = createRequest({ baseUrl, fetch, clock, timeoutMs, secrets, logger });
+  const anonymous = createRequest({ baseUrl, fetch, publicOnly, clock, timeoutMs, secrets, logger });
   const tokens = createTokens({ credentials, request: anonymous, clock, secrets, logger });
   const request = authorize(anonymous, tokens);
   return {

@@ -14,6 +14,8 @@ export class CloudApiError extends Error {
   readonly errorCode: string | undefined;
   readonly errorId: string | undefined;
   readonly retryAfterMs: number | undefined;
+  /** Whether the answer was an HTML page: another system answered, whatever its status says. */
+  readonly isHtml: boolean;
 
   constructor(message: string, details: Pick<CloudApiError, 'method' | 'path'> & Partial<CloudApiError>) {
     super(message, 'cause' in details ? { cause: details.cause } : undefined);
@@ -23,6 +25,7 @@ export class CloudApiError extends Error {
     this.errorCode = details.errorCode;
     this.errorId = details.errorId;
     this.retryAfterMs = details.retryAfterMs;
+    this.isHtml = details.isHtml ?? false;
   }
 }
 
@@ -31,7 +34,8 @@ export function isMissing(
   error: unknown,
   statuses: readonly number[] = [404, 405],
 ): error is CloudApiError & { status: number } {
-  return error instanceof CloudApiError && error.status !== undefined && statuses.includes(error.status);
+  if (!(error instanceof CloudApiError) || error.status === undefined) return false;
+  return !error.isHtml && statuses.includes(error.status);
 }
 
 const eitherShape = z.union([
@@ -49,6 +53,9 @@ const eitherShape = z.union([
 
 /** The content of an error body in either documented shape; undefined if it has neither. */
 export const readErrorBody = (body: unknown) => eitherShape.safeParse(body).data;
+
+/** What an HTML page in place of an answer means. */
+export const HTML_ADVICE = 'an HTML page instead of JSON: a proxy in between, or a wrong CLOUD_API_URL?';
 
 /** How to fix the error (specification, Status codes); undefined if that is obvious. */
 export function adviceFor(path: string, status: number, errorCode: string | undefined): string | undefined {

@@ -1,3 +1,6 @@
+import dns from 'node:dns';
+import { Agent } from 'undici';
+import { publicLookup, refusePrivateAddress } from '../lib/public-addresses.ts';
 import { CloudApiError } from './cloud-api-error.ts';
 
 export interface Call {
@@ -25,8 +28,12 @@ export type OutgoingCall = Call & { token?: string };
 interface ExchangeOptions {
   baseUrl: string;
   fetch: typeof globalThis.fetch;
+  /** Whether to connect to addresses of the public internet alone. */
+  publicOnly: boolean;
   timeoutMs: number;
 }
+
+const PUBLIC = new Agent({ connect: { lookup: publicLookup(dns.lookup) } });
 
 /**
  * Makes one HTTP exchange and resolves with the answer, whatever its status. Rejects with a `CloudApiError` without
@@ -37,7 +44,11 @@ export async function exchange(call: OutgoingCall, options: ExchangeOptions): Pr
   signal?.throwIfAborted();
   const timeout = AbortSignal.timeout(options.timeoutMs);
   try {
-    const response = await options.fetch(urlOf(call, options.baseUrl), {
+    const url = urlOf(call, options.baseUrl);
+    // If the host is an address, connecting makes no lookup.
+    if (options.publicOnly) refusePrivateAddress(url.hostname);
+    const response = await options.fetch(url, {
+      ...(options.publicOnly && { dispatcher: PUBLIC }),
       method,
       headers: headersOf(call),
       body: call.json === undefined ? null : JSON.stringify(call.json),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { CloudApiError } from './cloud-api-error.ts';
+import { isHtmlPage } from '../lib/text/html-page.ts';
+import { CloudApiError, HTML_ADVICE } from './cloud-api-error.ts';
 import type { Answer } from './exchange.ts';
 import { shapeOf } from './shape.ts';
 
@@ -38,13 +39,15 @@ export function readJson<Schema extends z.ZodType>(schema: Schema, answer: Answe
 }
 
 /** The JSON value of an answer. Throws `CloudApiError` if it is not JSON. */
-export function readBody({ method, path, status, text }: Answer): unknown {
+export function readBody({ method, path, status, headers, text }: Answer): unknown {
   try {
     return parseJson(text);
   } catch {
     // The SyntaxError is not the cause on purpose: it quotes the body, which may contain a token.
-    const message = `${method} ${path} answered ${status} with a body that is not JSON (${text.length} characters).`;
-    throw new CloudApiError(message, { method, path, status });
+    const isHtml = isHtmlPage(headers.get('content-type'), text);
+    const what = isHtml ? HTML_ADVICE : `a body that is not JSON (${text.length} characters)`;
+    const message = `${method} ${path} answered ${status} with ${what}${isHtml ? '' : '.'}`;
+    throw new CloudApiError(message, { method, path, status, isHtml });
   }
 }
 

@@ -1,10 +1,11 @@
 import type { Logger } from 'pino';
-import { adviceFor, CloudApiError, readErrorBody } from './cloud-api-error.ts';
+import { adviceFor, CloudApiError, HTML_ADVICE, readErrorBody } from './cloud-api-error.ts';
 import type { Clock } from '../lib/clock.ts';
 import { exchange, type Answer, type OutgoingCall } from './exchange.ts';
 import { jsonOrNothing } from './json.ts';
 import { readRetryAfter } from '../lib/retry-after.ts';
 import type { Secrets } from '../lib/secrets.ts';
+import { isHtmlPage } from '../lib/text/html-page.ts';
 
 /** Logs calls, statuses and waits, never bodies or headers. */
 export type CloudLogger = Pick<Logger, 'debug' | 'info' | 'warn'>;
@@ -24,6 +25,7 @@ const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_C
 interface RequestOptions {
   baseUrl: string;
   fetch: typeof globalThis.fetch;
+  publicOnly: boolean;
   clock: Clock;
   timeoutMs: number;
   secrets: Secrets;
@@ -74,15 +76,16 @@ function refusal(answer: Answer, { clock, secrets }: RequestOptions): CloudApiEr
   const retryAfterMs =
     readRetryAfter(headers.get('retry-after'), clock.now()) ??
     (status === 429 ? readRateLimit(headers)?.resetMs : undefined);
+  const isHtml = isHtmlPage(headers.get('content-type'), answer.text);
   const parts = [
     `${method} ${path} answered ${status}${errorCode === undefined ? '' : ` ${errorCode}`}`,
     message === undefined ? undefined : secrets.hide(message),
     errorId === undefined ? undefined : `error id ${errorId}`,
     retryAfterMs === undefined ? undefined : `retry after ${Math.ceil(retryAfterMs / 1000)} s`,
-    adviceFor(path, status, errorCode),
+    isHtml ? HTML_ADVICE : adviceFor(path, status, errorCode),
   ];
   const text = parts.filter((part) => part !== undefined).join('; ');
-  return new CloudApiError(text, { method, path, status, errorCode, errorId, retryAfterMs });
+  return new CloudApiError(text, { method, path, status, errorCode, errorId, retryAfterMs, isHtml });
 }
 
 /**

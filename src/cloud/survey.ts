@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CloudApiError } from './cloud-api-error.ts';
+import { CloudApiError, HTML_ADVICE } from './cloud-api-error.ts';
 import { homeAccountSchema, viqInfoSchema } from './contract/account.ts';
 import { permissionCheckResponseSchema, permissionSchema, tokenInfoSchema } from './contract/auth.ts';
 import { listedDeviceSchema, BASIC_DEVICE_MEMBERS } from './contract/device.ts';
@@ -134,6 +134,7 @@ function observeError({ members }: Probe, error: unknown): Observation {
   const status = error instanceof CloudApiError ? error.status : undefined;
   if (!(error instanceof CloudApiError) || status === undefined)
     return { result: 'failed', report: 'no answer' };
+  if (error.isHtml) return { result: 'failed', report: `${status}, ${HTML_ADVICE}` };
   const code = /^[A-Z_]{1,40}$/.exec(error.errorCode ?? '')?.[0];
   const report = `refused with ${status}${code === undefined ? '' : ` ${code}`}`;
   if (status === 403) return { result: 'not permitted', report };

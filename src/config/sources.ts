@@ -7,6 +7,8 @@ interface CloudAccess {
   readonly apiUrl: string;
   readonly credentials:
     { readonly apiToken: string } | { readonly username: string; readonly password: string };
+  /** Whether `apiUrl` must lead to the public internet. Only the settings may name an address of the network here. */
+  readonly publicOnly?: boolean;
 }
 
 /** A cloud account that sends to this program, with the secrets of its deliveries. */

@@ -106,8 +106,8 @@ export function startInventory(
       pauseMs: ROUND_MS,
       stopping,
       create(source) {
-        const { apiUrl: baseUrl, credentials } = source.cloud;
-        const client = createCloudClient({ baseUrl, credentials, logger });
+        const { apiUrl: baseUrl, ...access } = source.cloud;
+        const client = createCloudClient({ baseUrl, ...access, logger });
         return { source: source.name, config: source, client, inventory: client.inventory };
       },
       round: (source) => refresher.round(source),

@@ -69,8 +69,8 @@ export function startHistorySweep(
 function createSwept(config: CloudSource, logger: Logger) {
   const { name: source, cloud, messageTypes } = config;
   const budget = createCallBudget(systemClock);
-  const { apiUrl: baseUrl, credentials } = cloud;
-  const client = createCloudClient({ baseUrl, credentials, logger, fetch: budget.fetch });
+  const { apiUrl: baseUrl, ...access } = cloud;
+  const client = createCloudClient({ baseUrl, ...access, logger, fetch: budget.fetch });
   return {
     source,
     config,

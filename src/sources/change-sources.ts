@@ -18,8 +18,8 @@ export interface SourceChange {
   readonly db: Db;
   readonly operator: Operator;
   readonly context: SourceContext;
-  /** The names of the sources in the settings, which are changed there. */
-  readonly configured: readonly string[];
+  /** The sources in the settings, which are changed there. */
+  readonly configured: readonly SourceConfig[];
 }
 
 /** A secret as it is given: where to find it, or itself, which is then encrypted. */
@@ -162,7 +162,7 @@ export function changingSources(
     db,
     operator,
     context: live.config,
-    configured: live.configured().map(({ name }) => name),
+    configured: live.configured(),
   });
   return {
     list: (scope: Scope) => describeSources(db, scope, live.configured()),
@@ -201,7 +201,7 @@ function referenceTo(given: GivenSecret, source: string, [key]: readonly Secrets
   return { sealed: sealSecret(given.value, subjectOf(source), key) };
 }
 
-function check({ context }: SourceChange, name: string, definition: SourceDefinition): void {
+function check({ context, configured }: SourceChange, name: string, definition: SourceDefinition): void {
   const problems: string[] = [];
   const given = {
     name,
@@ -209,12 +209,12 @@ function check({ context }: SourceChange, name: string, definition: SourceDefini
     oldSecretsUntil: null,
     isDisabled: false,
   };
-  readStoredSource(given, context, Date.now(), problems);
+  readStoredSource(given, context, Date.now(), problems, configured);
   if (problems.length > 0) throw new UsageError(problems.join('\n'));
 }
 
 function mustNotBeConfigured({ configured }: SourceChange, name: string, code: string): void {
-  if (!configured.includes(name)) return;
+  if (!configured.some((source) => source.name === name)) return;
   throw new ConflictError(code, `the source "${name}" is in the settings: change it there, and reload`);
 }
 

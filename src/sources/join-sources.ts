@@ -19,7 +19,7 @@ export function joinSources(
   const used = stored.filter(({ isDisabled }) => !isDisabled);
   const added = used
     .filter(({ name }) => !inSettings.has(name))
-    .flatMap((source) => readStoredSource(source, context, Date.now(), problems) ?? []);
+    .flatMap((source) => readStoredSource(source, context, Date.now(), problems, settings) ?? []);
   return {
     sources: [...settings, ...added],
     /** Also of sources that are disabled or cannot be used: subscriptions of these are left alone. */

@@ -4,6 +4,8 @@ import { openSecret, type SecretsKey } from '../config/sealed-secret.ts';
 import { resolveReferences, type Environment } from '../config/references.ts';
 import { sourceSchema } from '../config/settings-file.ts';
 import { sourceOf, type SourceConfig } from '../config/sources.ts';
+import { isLoopback } from '../lib/loopback.ts';
+import { privateRangeOf } from '../lib/public-addresses.ts';
 
 /** A source in the database, as it is kept there: secrets are references, or encrypted. */
 export interface StoredSource {
@@ -60,13 +62,15 @@ export const hasEndedOldSecrets = ({ oldSecretsUntil }: StoredSource, now: numbe
 /**
  * Reads a source of the database with the texts that it refers to. `problems` gains a line for each fault, which quotes
  * no secret. A secret that this process cannot read is left out, and the source is undefined if none is left. The
- * subscriptions of a source with any problem are not managed: they might get a secret that was replaced.
+ * subscriptions of a source with any problem are not managed: they might get a secret that was replaced. Its API must be
+ * on the public internet, unless a source of the settings has the same address.
  */
 export function readStoredSource(
   stored: StoredSource,
   { variables, secretsKeys, messageTypes }: SourceContext,
   now: number,
   problems: string[],
+  settings: readonly SourceConfig[] = [],
 ): SourceConfig | undefined {
   const { name, definition } = stored;
   const own: string[] = [];
@@ -83,13 +87,20 @@ export function readStoredSource(
     .map((secret, index) => read(secret, `webhook_secrets.${index}`))
     .filter((text) => text !== '');
   const cloud = read(definition.cloud, 'cloud');
+  const api = URL.parse(definition.cloud?.api_url ?? '');
+  const publicOnly = !settings.some(({ cloud: known }) => known?.apiUrl === definition.cloud?.api_url);
+  // What a name resolves to is checked at each call.
+  if (publicOnly && api !== null && (isLoopback(api) || privateRangeOf(api.hostname) !== undefined)) {
+    own.push('cloud.api_url must be an address of the public internet: only the settings may name another');
+  }
   const isComplete = own.length === 0;
   let source: SourceConfig | undefined;
   if (secrets.length > 0) {
     const given = { ...definition, name, webhook_secrets: secrets, cloud: isComplete ? cloud : undefined };
     const { data, error } = sourceSchema.safeParse(given);
     for (const { path, message } of error?.issues ?? []) own.push(`${path.join('.')}: ${message}`);
-    source = data && sourceOf(data, 'settings', messageTypes, own);
+    const made = data && sourceOf(data, 'settings', messageTypes, own);
+    source = made?.cloud === undefined ? made : { ...made, cloud: { ...made.cloud, publicOnly } };
   }
   problems.push(...own.map((problem) => `source "${name}": ${problem}`));
   return source;

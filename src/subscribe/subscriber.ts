@@ -96,11 +96,11 @@ export function createSubscribers({
   const names = [...new Set([...sources.map(({ name }) => name), ...allNames])];
   return sources.flatMap(({ name: source, secrets: [secret], cloud, messageTypes }) => {
     if (cloud === undefined || secret === undefined) return [];
-    const { apiUrl: baseUrl, credentials } = cloud;
+    const { apiUrl: baseUrl, ...access } = cloud;
     const otherSources = names.filter((name) => name !== source);
     return createSubscriber({
       source,
-      client: createCloudClient({ baseUrl, credentials, logger }),
+      client: createCloudClient({ baseUrl, ...access, logger }),
       db,
       clock: systemClock,
       isOurs: createOwnership({ publicUrl, otherSources }),

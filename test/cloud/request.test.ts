@@ -62,13 +62,29 @@ describe('errors', () => {
       { errorCode: 'BAD_REQUEST' },
       'limit is too large',
     ],
-    ['<html>nginx</html>', { errorCode: undefined }, 'answered 403'],
+    [
+      '<html>nginx</html>',
+      { errorCode: undefined, isHtml: true },
+      'answered 403; an HTML page instead of JSON',
+    ],
   ])('the body %j gives code, id and message', async (body, members, message) => {
     const raw = typeof body === 'string' ? body : JSON.stringify(body);
     await using cloud = await startTestClient(inTurn({ status: 403, raw }));
     const error = await errorOf(cloud.client.account.home());
     expect(error).toMatchObject({ status: 403, method: 'GET', path: '/account/home', ...members });
     expect(error.message).toContain(message);
+    expect(error.message.includes('lacks the permission')).toBe(typeof body !== 'string');
+  });
+
+  test('an address that may only be public reaches nothing here, by its name either', async () => {
+    await using cloud = await startScriptedCloud(inTurn(OK));
+    const credentials = { apiToken: 'api-token-1' };
+    for (const host of ['127.0.0.1', 'localhost']) {
+      const baseUrl = cloud.baseUrl.replace('127.0.0.1', host);
+      const client = createCloudClient({ baseUrl, credentials, publicOnly: true, clock: createFakeClock() });
+      expect((await errorOf(client.account.home())).message).toMatch(/not a public address \(loopback\)/);
+    }
+    expect(cloud.received).toEqual([]);
   });
 
   test('a redirect is not followed', async () => {
@@ -80,8 +96,11 @@ describe('errors', () => {
   });
 
   test('a good status with a body that is no JSON, or lacks a member we need, is an error that says so', async () => {
-    await using cloud = await startTestClient(inTurn({ raw: 'hello' }, { json: { user_id: 1 } }));
+    await using cloud = await startTestClient(
+      inTurn({ raw: 'hello' }, { raw: '<!doctype html>Log in' }, { json: { user_id: 1 } }),
+    );
     expect((await errorOf(cloud.client.account.home())).message).toContain('not JSON');
+    expect((await errorOf(cloud.client.account.home())).message).toContain('an HTML page instead of JSON');
     expect((await errorOf(cloud.client.authorization.tokenInfo())).message).toContain('user_name');
   });
 

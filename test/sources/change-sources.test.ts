@@ -21,7 +21,7 @@ const change = (keys = SECRETS_KEY) => ({
   db: test.db,
   operator: { name: 'ada', via: 'command' } as const,
   context: contextOf(keys),
-  configured: ['default'],
+  configured: loadSettings({}).sources,
 });
 
 const given = (name: string, secret?: string) => ({
@@ -118,6 +118,7 @@ it('the API takes no reference to a file or a variable', async () => {
   const refused = (body: object) => expect(admin.post('/sources', body)).rejects.toThrow(/answered 400/);
   await refused({ name: 'south', secret: { file: '/etc/hostname' } });
   await refused({ name: 'south', api_url: 'https://api.example', api_token: { env: 'HOME' } });
+  await refused({ name: 'south', api_url: 'https://169.254.169.254', api_token: 'a token' });
   // A text that looks like a reference of the command line is a secret like any other.
   await admin.post('/sources', { name: 'south', secret: 'file:/etc/hostname' });
   expect((await secretsOf('south', SECRETS_KEY)).secrets).toEqual(['file:/etc/hostname']);

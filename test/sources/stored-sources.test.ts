@@ -8,15 +8,21 @@ import { sealSecret } from '../../src/config/sealed-secret.ts';
 import { temporaryDirectory } from '../support/program.ts';
 import { SECRETS_KEY } from '../support/sources.ts';
 
-const { secretsKeys, messageTypes } = loadConfig({ SECRETS_KEY });
+const { secretsKeys, messageTypes, sources } = loadConfig({ SECRETS_KEY });
 const variables = { NEW: 'new-secret-0123456789', OLD: 'old-secret-0123456789', SHORT: 'short' };
 
 const UNTIL = new Date(1_000_000);
 
-function read(definition: SourceDefinition, { keys = secretsKeys, now = 0 } = {}) {
+function read(definition: SourceDefinition, { keys = secretsKeys, now = 0, settings = sources } = {}) {
   const problems: string[] = [];
   const stored = { name: 'east', definition, oldSecretsUntil: UNTIL, isDisabled: false };
-  const source = readStoredSource(stored, { variables, secretsKeys: keys, messageTypes }, now, problems);
+  const source = readStoredSource(
+    stored,
+    { variables, secretsKeys: keys, messageTypes },
+    now,
+    problems,
+    settings,
+  );
   return { source, problems };
 }
 
@@ -33,7 +39,11 @@ it('reads secrets from the environment, from a file, and from what is encrypted'
     source: {
       name: 'east',
       secrets: ['new-secret-0123456789', 'secret-of-a-file-0123456789', 'sealed-secret-0123456789'],
-      cloud: { apiUrl: 'https://api.example', credentials: { apiToken: 'new-secret-0123456789' } },
+      cloud: {
+        apiUrl: 'https://api.example',
+        credentials: { apiToken: 'new-secret-0123456789' },
+        publicOnly: true,
+      },
       messageTypes,
     },
     problems: [],
@@ -76,4 +86,20 @@ it('does not manage the subscriptions of a source whose API is wrong', () => {
   });
   expect(source?.cloud).toBeUndefined();
   expect(problems.join()).toMatch(/cloud\.api_url: needs/);
+});
+
+it.each([
+  'http://localhost:9',
+  'https://127.0.0.1',
+  'https://10.0.0.1',
+  'https://169.254.169.254',
+  'https://[fe80::1]',
+])('leads to no address of this network, unless the settings have the same one: %s', (address) => {
+  const definition = { webhook_secrets: [{ env: 'NEW' }], cloud: { ...cloud, api_url: address } };
+  const { source, problems } = read(definition);
+  expect(source?.cloud).toBeUndefined();
+  expect(problems.join()).toMatch(/cloud\.api_url must be an address of the public internet/);
+  const known = { apiUrl: address, credentials: { apiToken: 'of-the-settings' } };
+  const settings = sources.map((one) => ({ ...one, cloud: known }));
+  expect(read(definition, { settings }).source?.cloud).toMatchObject({ apiUrl: address, publicOnly: false });
 });

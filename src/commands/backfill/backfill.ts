@@ -142,8 +142,8 @@ interface Work {
 
 async function backfillSource({ source, cloud, messageTypes }: Todo, work: Work): Promise<Sums[]> {
   const { context, logger } = work;
-  const { apiUrl: baseUrl, credentials } = cloud;
-  const client = createCloudClient({ baseUrl, credentials, logger });
+  const { apiUrl: baseUrl, ...access } = cloud;
+  const client = createCloudClient({ baseUrl, ...access, logger });
   const holder = randomUUID();
   const sums: Sums[] = [];
   try {

@@ -24,8 +24,8 @@ const FAIL_DAYS = 7;
 
 /** Checks that the cloud accepts our credentials, for how long, and that they permit to manage subscriptions. */
 export async function checkApi(access: CloudAccess, signal: AbortSignal): Promise<Finding> {
-  const { apiUrl: baseUrl, credentials } = access;
-  const client = createCloudClient({ baseUrl, credentials, timeoutMs: LIMIT_MS });
+  const { apiUrl: baseUrl, credentials, publicOnly } = access;
+  const client = createCloudClient({ baseUrl, credentials, publicOnly, timeoutMs: LIMIT_MS });
   try {
     const info = await client.authorization.tokenInfo(signal);
     await demandPermissions(client, ['read', 'write'], signal);
@@ -117,9 +117,7 @@ export type Examination = ReturnType<typeof liveChecks>;
  */
 export function liveChecks(sources: readonly SourceConfig[]) {
   const clouds = sources.flatMap(({ cloud }) => cloud ?? []);
-  const clients = clouds.map(({ apiUrl: baseUrl, credentials }) =>
-    createCloudClient({ baseUrl, credentials }),
-  );
+  const clients = clouds.map(({ apiUrl: baseUrl, ...access }) => createCloudClient({ baseUrl, ...access }));
   const checks = clients.flatMap((client, index): Check[] => {
     const nameOf = (name: string) => (clients.length === 1 ? name : `cloud ${index + 1}: ${name}`);
     const [first, ...others] = probesAt(Date.now()).map((probe) => ({

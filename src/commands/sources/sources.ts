@@ -112,7 +112,7 @@ const changeOf = (db: Db, config: ServiceConfig): SourceChange => ({
   db,
   operator: commandOperator(),
   context: config,
-  configured: config.sources.map(({ name }) => name),
+  configured: config.sources,
 });
 
 /** The secret at `env:NAME` or `file:/path`, or on standard input (`-`). */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { OutageError } from '../../lib/errors.ts';
 import { readRetryAfter } from '../../lib/retry-after.ts';
+import { isHtmlPage } from '../../lib/text/html-page.ts';
 import { BatchRefusedError, EndpointRefusedError, RetryLaterError } from '../sender.ts';
 import type { Answer, HttpEndpoint } from './http-endpoint.ts';
 
@@ -10,8 +11,7 @@ const MAX_QUOTED = 300;
 export const isGood = ({ status }: Answer) => status >= 200 && status <= 299;
 
 /** The login page of a proxy: its status may be 200, too, but it is no receipt. */
-export const isHtml = ({ headers, text }: Answer) =>
-  /\bx?html\b/i.test(headers['content-type'] ?? '') || /^\s*<(?:!doctype\s+)?html\b/i.test(text);
+export const isHtml = ({ headers, text }: Answer) => isHtmlPage(headers['content-type'], text);
 
 /** A line that names the endpoint and quotes the beginning of its answer, without the endpoint's secrets. */
 export function describeAnswer({ status, text }: Answer, { name, secrets }: HttpEndpoint): string {

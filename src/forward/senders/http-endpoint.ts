@@ -1,13 +1,13 @@
-import dns, { type LookupAddress } from 'node:dns';
+import dns from 'node:dns';
 import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import https from 'node:https';
-import { isIP, type LookupFunction } from 'node:net';
+import type { LookupFunction } from 'node:net';
 import type { z } from 'zod';
 import { OutageError } from '../../lib/errors.ts';
+import { PrivateAddressError, publicLookup, refusePrivateAddress } from '../../lib/public-addresses.ts';
 import type { Secrets } from '../../lib/secrets.ts';
 import { EndpointRefusedError } from '../sender.ts';
 import { timeoutOption, tlsConnectionOptions, tlsOptions } from './connection-options.ts';
-import ipaddr from 'ipaddr.js';
 
 /** The options of every destination that is reached by HTTP. */
 export const httpOptions = {
@@ -58,7 +58,7 @@ export function createHttpEndpoint(options: HttpEndpointOptions) {
 
   function exchange(path: string, headers: RequestHeaders, body: string | Buffer) {
     // If the host is an address, connecting makes no lookup.
-    if (publicOnly) refusePrivateAddress(hostname.replace(/^\[|\]$/g, ''));
+    if (publicOnly) refusePrivateAddress(hostname);
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     const posted = request(options.url + path, {
       method: 'POST',
@@ -150,52 +150,4 @@ export function divideBySize(texts: readonly string[], maxBytes: number): string
     bytes += length;
   }
   return requests;
-}
-
-/** A host is, or its name resolves to, an address that is not on the public internet. */
-export class PrivateAddressError extends Error {
-  override readonly name = 'PrivateAddressError';
-}
-
-/** The IPv6 addresses that are given out for the public internet, and those of them that protocols use. */
-const GLOBAL_UNICAST = ipaddr.parseCIDR('2000::/3');
-const PROTOCOL_ASSIGNMENTS = ipaddr.parseCIDR('2001::/23');
-
-/**
- * Throws a PrivateAddressError for an address that is not a public one: loopback, private (RFC 1918, fc00::/7),
- * link-local with the clouds' metadata service at 169.254.169.254, carrier-grade NAT, multicast, reserved, and every
- * form of IPv6 that contains an IPv4 address (mapped, compatible, translated, NAT64, 6to4, Teredo), except a mapped
- * public one. Accepts any name: its address is known only when connecting (`publicLookup`).
- */
-export function refusePrivateAddress(host: string): void {
-  if (isIP(host) === 0) return;
-  const address = ipaddr.process(host);
-  const isAssigned =
-    address.kind() === 'ipv4' || (address.match(GLOBAL_UNICAST) && !address.match(PROTOCOL_ASSIGNMENTS));
-  const range = isAssigned ? address.range() : 'reserved';
-  if (range !== 'unicast') throw new PrivateAddressError(`${host} is not a public address (${range})`);
-}
-
-/**
- * A lookup for connecting that returns public addresses only. The socket connects to the very address that was
- * checked, so a name that resolves differently the next time (DNS rebinding) gains nothing.
- */
-function publicLookup(lookup: LookupFunction): LookupFunction {
-  return (host, options, callback) => {
-    lookup(host, options, (error, found, family) => {
-      if (error === null) {
-        try {
-          for (const address of addressesOf(found)) refusePrivateAddress(address);
-        } catch (cause) {
-          callback(new PrivateAddressError(`${host} resolves to a private address`, { cause }), []);
-          return;
-        }
-      }
-      callback(error, found, family);
-    });
-  };
-}
-
-function addressesOf(found: string | LookupAddress[]): string[] {
-  return typeof found === 'string' ? [found] : found.map(({ address }) => address);
 }

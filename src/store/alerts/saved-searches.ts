@@ -78,9 +78,10 @@ export async function listSavedSearches(db: Db, scope: Scope): Promise<readonly 
 export async function saveSearch(
   db: Db,
   scope: Scope,
-  { name, line, since, until, raisesAlerts }: NewSearch,
+  { raisesAlerts, ...written }: NewSearch,
   { name: savedBy, mayAlert }: Omit<SearchEditor, 'managesAll'>,
 ): Promise<void> {
+  const { name, line, since, until } = written;
   const sources = sql`${sourcesOf(scope)}::text[]`;
   const isThis = sql<boolean>`(lower(name) = lower(${name}) and coalesce(sources, '{}') = coalesce(${sources}, '{}'))`;
   const others = db
@@ -99,7 +100,7 @@ export async function saveSearch(
       exists
         .expression(sql`lower(name), coalesce(sources, '{}')`)
         .doUpdateSet({
-          ...{ name, line, since, until },
+          ...written,
           saved_at: sql`now()`,
           raises_alerts: sql`saved_searches.raises_alerts or excluded.raises_alerts`,
         })

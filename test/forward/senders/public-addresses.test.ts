@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { PrivateAddressError, refusePrivateAddress } from '../../../src/forward/senders/http-endpoint.ts';
+import { PrivateAddressError, refusePrivateAddress } from '../../../src/lib/public-addresses.ts';
 
 const isRefused = (address: string) => {
   // It would be taken for a name, whose address is checked later.
