@@ -184,6 +184,18 @@ describe('a rule', () => {
       ).map(({ firstAt }) => firstAt.slice(0, 13)),
     ).toEqual(['2026-03-10T22', '2026-05-01T09']);
   });
+
+  it('finds nothing new in an event that lacks one of the values', () => {
+    const first = rule({
+      group_by: ['user_name'],
+      first_seen: { of: ['client_mac', 'ap_mac'], within: '30d', learning: '7d' },
+    });
+    const at = (day: number, client_mac: string, ap_mac: string | null) =>
+      login(day * 1_440, { client_mac, ap_mac });
+    expect(run(first, [at(0, 'a', '1'), at(8, 'b', null), at(9, 'b', '1')])).toMatchObject([
+      { firstAt: '2026-03-11T09:00:00.000Z' },
+    ]);
+  });
 });
 
 /** Times and users of events, in the order of arrival: mostly by time. */

@@ -133,6 +133,13 @@ describe('admission of several sources', () => {
     expect(() => from(admission, 'quiet', 90 * KIB)).toThrow(REFUSED);
   });
 
+  it('cuts off no body of a source within its part, even if the others have none to cut off', () => {
+    const { admission } = admissionOfTheTest();
+    from(admission, 'noisy', 200 * KIB).endReading();
+    from(admission, 'modest').beginReading(() => expect.unreachable());
+    expect(() => from(admission, 'quiet', 40 * KIB)).not.toThrow();
+  });
+
   it('leaves a source as many deliveries as are free for others', () => {
     const logger = pino({ level: 'silent' });
     const admission = new Admission({ maxBytesInFlight: 1024 ** 3, maxBodyBytes: KIB, logger });

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { checkEvents, readGoneReasons } from '../../src/seal/verify/verify-rows.ts';
 import { parseCheckpoints } from '../../src/seal/checkpoint.ts';
 import { proveEvent } from '../../src/seal/prove-event.ts';
 import { openDatabase } from '../../src/store/server/database.ts';
@@ -118,6 +119,16 @@ describe('an erasure', () => {
       (await proveEvent(test.service, await eventToProve(neighbour?.eventId ?? ''), await nothingKnown()))
         .text,
     ).toContain('tlog-proof');
+  });
+
+  it('is recognised where verification begins within it', async () => {
+    const { first } = await openLog(test.service).range();
+    const leaves = { leaf: 0, count: STORED, position: first, version: SEALED_VERSION };
+    const choice = { positions: { from: first + 4, to: first + 301 } };
+    const { findings } = await checkEvents(test.service, leaves, choice, await readGoneReasons(test.service));
+    expect(findings.map(({ state, position }) => [state, position])).toEqual(
+      [4, 5, 300].map((place) => ['ERASED', first + place]),
+    );
   });
 
   it('deletes what quarantine and the operator log have of a person, with what was sealed of it', async () => {
