@@ -3,8 +3,7 @@ import path from 'node:path';
 import { quoteForShell } from '../../src/lib/text/command-name.ts';
 import { findProgram } from './machine.ts';
 import type { Ground } from './place.ts';
-import { run } from './shell.ts';
-import type { Shell } from './shell.ts';
+import { run, type Shell } from './shell.ts';
 
 /**
  * Installs the smallest Debian of this machine's release and mirror, with this machine's Node.js and npm in it and nothing

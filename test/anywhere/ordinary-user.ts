@@ -4,8 +4,7 @@ import path from 'node:path';
 import { quoteForShell } from '../../src/lib/text/command-name.ts';
 import { isRoot } from './machine.ts';
 import type { Ground } from './place.ts';
-import { run } from './shell.ts';
-import type { Shell } from './shell.ts';
+import { run, type Shell } from './shell.ts';
 
 /** Somebody without any rights, whose home (of mode 700) is below the place's directory. */
 export interface OrdinaryUser {

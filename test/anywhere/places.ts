@@ -6,8 +6,7 @@ import { createBareDebian } from './bare-debian.ts';
 import { findProgram, isRoot } from './machine.ts';
 import { createOrdinaryUser } from './ordinary-user.ts';
 import type { Ground, Place, Site } from './place.ts';
-import { run } from './shell.ts';
-import type { Shell } from './shell.ts';
+import { run, type Shell } from './shell.ts';
 
 const REPOSITORY = path.resolve(import.meta.dirname, '../..');
 

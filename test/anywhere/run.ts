@@ -6,8 +6,7 @@ import { describeError } from '../../src/lib/errors.ts';
 import { createProgress } from '../faults/progress.ts';
 import { machineEnvironment } from './machine.ts';
 import { PLACES } from './places.ts';
-import { describeVerdict, formatRows } from './report.ts';
-import type { Row } from './report.ts';
+import { describeVerdict, formatRows, type Row } from './report.ts';
 import { tryPlace } from './try-place.ts';
 
 const command = new Command('npm run test:anywhere --')

@@ -1,10 +1,8 @@
 import { freePort } from '../support/free-port.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { readFirstScreen } from './first-screen.ts';
-import type { FirstScreen } from './first-screen.ts';
+import { readFirstScreen, type FirstScreen } from './first-screen.ts';
 import type { Site } from './place.ts';
-import { endOf, openTerminal } from './shell.ts';
-import type { Terminal } from './shell.ts';
+import { endOf, openTerminal, type Terminal } from './shell.ts';
 
 /** A service that is ready, and its complete first screen. */
 export interface StartedService {

@@ -9,10 +9,8 @@ import { waitFor } from '../support/wait-for.ts';
 import type { Place, Site } from './place.ts';
 import { endProcessesIn, processesIn } from './processes.ts';
 import type { Row } from './report.ts';
-import { run } from './shell.ts';
-import type { Shell } from './shell.ts';
-import { startService } from './start-service.ts';
-import type { StartedService } from './start-service.ts';
+import { run, type Shell } from './shell.ts';
+import { startService, type StartedService } from './start-service.ts';
 
 export interface Conditions {
   readonly env: Shell['env'];

@@ -2,10 +2,8 @@ import { execFile } from 'node:child_process';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
-import { SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
-import type { Program } from '../support/program.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
 
 /** The real program on a database of its own, to be attacked. */
 export interface Attacked {

@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { SECRET } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { attack, startAttacked } from './attacked.ts';
-import type { Attacked } from './attacked.ts';
+import { attack, startAttacked, type Attacked } from './attacked.ts';
 import { HOSTILE_BODIES } from './hostile-bodies.ts';
 import { ATTACK_SECONDS, IS_SHORT, MOST_MB, MOST_MS, measureDeliveries, printMeasured } from './measure.ts';
 

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Program } from '../support/program.ts';
-import { SECRET } from '../support/program.ts';
+import { type Program, SECRET } from '../support/program.ts';
 import { auditRecord } from '../support/deliveries.ts';
 
 /** How long each attack takes. */

@@ -2,17 +2,13 @@ import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
-import type { Program } from '../support/program.ts';
-import { hasRedisServer, startRedis } from '../support/redis.ts';
-import type { TestRedis } from '../support/redis.ts';
+import { SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
+import { hasRedisServer, startRedis, type TestRedis } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { ATTACK_SECONDS, IS_SHORT } from './measure.ts';
-import { makeNoise } from './noise.ts';
-import type { Noise } from './noise.ts';
+import { makeNoise, type Noise } from './noise.ts';
 
 /** The short form, which runs with each change, shares two cores with others: only a source that waits for another fails. */
 const FACTOR = IS_SHORT ? 10 : 1;

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { attack, startAttacked } from './attacked.ts';
-import type { Attacked } from './attacked.ts';
+import { attack, startAttacked, type Attacked } from './attacked.ts';
 import { ATTACK_SECONDS, MOST_MB, MOST_MS, measureDeliveries, printMeasured } from './measure.ts';
 
 let attacked: Attacked;

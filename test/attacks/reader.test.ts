@@ -3,13 +3,11 @@ import { sql } from 'kysely';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bootstrapUrl, keepCredentials, readerUrl, serviceUrl } from '../../src/embedded/credentials.ts';
-import { openDatabase } from '../../src/store/server/database.ts';
-import type { Db } from '../../src/store/server/database.ts';
+import { openDatabase, type Db } from '../../src/store/server/database.ts';
 import { limitReaders, repairReaders } from '../../src/store/server/roles/limit-readers.ts';
 import { findReaderChanges } from '../../src/store/server/roles/readers.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { endOfProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
-import type { Program } from '../support/program.ts';
+import { endOfProgram, SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 let directory: string;

@@ -5,11 +5,9 @@ import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { maintainPartitions } from '../../src/store/partitions/partitions.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
-import type { Program } from '../support/program.ts';
+import { SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { ATTACK_SECONDS, MOST_MS, measureDeliveries, printMeasured } from './measure.ts';
 

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { SECRET } from '../support/program.ts';
-import { attack, startAttacked } from './attacked.ts';
-import type { Attacked } from './attacked.ts';
+import { attack, startAttacked, type Attacked } from './attacked.ts';
 import { ATTACK_SECONDS, MOST_MB, MOST_MS, measureDeliveries, printMeasured } from './measure.ts';
 
 let attacked: Attacked;

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { DIALECTS } from '../../emulator/dialects.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
@@ -7,16 +7,11 @@ import { toDevice, toLocations, toPerson } from '../../src/inventory/to-rows.ts'
 import { startTestClient } from './test-client.ts';
 import type { Reply } from './scripted-cloud.ts';
 
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
-
 describe.each(DIALECTS)('the inventory of a cloud in the dialect %s', (dialect) => {
   it('is read whole, with places from the building on', async () => {
     const emulator = createEmulator({ rate: 0, scale: { devices: 250, clients: 0, users: 2_500 }, dialect });
     const baseUrl = await emulator.listen(0);
-    cleanUps.push(() => emulator.close());
+    onTestFinished(() => emulator.close());
     const { username, password } = EMULATOR_LOGINS.administrator;
     const { inventory } = createCloudClient({ baseUrl, credentials: { username, password } });
 

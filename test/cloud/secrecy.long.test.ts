@@ -1,13 +1,10 @@
 import { Writable } from 'node:stream';
 import { inspect } from 'node:util';
-import { pino } from 'pino';
-import type { Logger } from 'pino';
+import { pino, type Logger } from 'pino';
 import { expect, test } from 'vitest';
-import { createCloudClient } from '../../src/cloud/client.ts';
-import type { CloudClient } from '../../src/cloud/client.ts';
+import { createCloudClient, type CloudClient } from '../../src/cloud/client.ts';
 import { createFakeClock } from './fake-clock.ts';
-import { startScriptedCloud } from './scripted-cloud.ts';
-import type { Received, Reply } from './scripted-cloud.ts';
+import { startScriptedCloud, type Received, type Reply } from './scripted-cloud.ts';
 
 const PASSWORD = 'correct"horse\\battery';
 const LOGIN_TOKEN = 'eyJhbGciOiJIUzI1NiJ9.login';

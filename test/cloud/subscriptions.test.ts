@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { SubscriptionRequest } from '../../emulator/contract/subscription.ts';
-import { inTurn } from './scripted-cloud.ts';
-import type { Received } from './scripted-cloud.ts';
+import { inTurn, type Received } from './scripted-cloud.ts';
 import { startTestClient } from './test-client.ts';
 
 const REQUEST: SubscriptionRequest = {

@@ -1,9 +1,6 @@
-import { createCloudClient } from '../../src/cloud/client.ts';
-import type { CloudClient, CloudClientOptions } from '../../src/cloud/client.ts';
-import { createFakeClock } from './fake-clock.ts';
-import type { FakeClock } from './fake-clock.ts';
-import { startScriptedCloud } from './scripted-cloud.ts';
-import type { Script, ScriptedCloud } from './scripted-cloud.ts';
+import { createCloudClient, type CloudClient, type CloudClientOptions } from '../../src/cloud/client.ts';
+import { createFakeClock, type FakeClock } from './fake-clock.ts';
+import { startScriptedCloud, type Script, type ScriptedCloud } from './scripted-cloud.ts';
 
 /** A scripted cloud and a client of it on a fake clock. */
 export interface TestClient extends ScriptedCloud {

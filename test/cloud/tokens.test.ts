@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Received, Reply, Script } from './scripted-cloud.ts';
-import { inTurn } from './scripted-cloud.ts';
+import { type Received, type Reply, type Script, inTurn } from './scripted-cloud.ts';
 import { startTestClient } from './test-client.ts';
 
 const credentials = { username: 'admin@example.test', password: 'hunter2' };

@@ -12,8 +12,7 @@ import { listActions } from '../../src/store/access/operator-log.ts';
 import { parseCsv } from '../store/events/parse-csv.ts';
 import { storeVariedEvents } from '../store/events/varied-events.ts';
 import { useDirectory } from '../support/use-directory.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
 const WithId = z.object({ id: z.string() });
 

@@ -2,8 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { addressOf } from '../../src/console/addresses.ts';
 import { readQuery } from '../../src/console/api/parameters.ts';
-import { conditions, queryOfConditions } from '../../src/console/events/conditions.ts';
-import type { Conditions } from '../../src/console/events/conditions.ts';
+import { conditions, queryOfConditions, type Conditions } from '../../src/console/events/conditions.ts';
 import { MESSAGE_TYPES } from '../../src/events/domain.ts';
 import { parseMacAddress } from '../../src/events/mac-address.ts';
 

@@ -2,12 +2,9 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventsArea } from '../../src/console/events/events-area.ts';
 import { operatorLogArea } from '../../src/console/operator-log/operator-log-area.ts';
-import { openLimited } from '../../src/store/server/database.ts';
-import type { Db } from '../../src/store/server/database.ts';
-import { startAdmin } from '../support/admin.ts';
-import type { RunningAdmin } from '../support/admin.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { openLimited, type Db } from '../../src/store/server/database.ts';
+import { startAdmin, type RunningAdmin } from '../support/admin.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { nothingKnown } from '../support/trust.ts';
 
 let test: TestDatabase;

@@ -3,11 +3,9 @@ import { eventsArea } from '../../src/console/events/events-area.ts';
 import { createSchemaGate } from '../../src/console/schema-gate.ts';
 import { openDatabase } from '../../src/store/server/database.ts';
 import { migrateStore } from '../../src/store/server/schema/migrate.ts';
-import { startAdmin } from '../support/admin.ts';
-import type { RunningAdmin } from '../support/admin.ts';
+import { startAdmin, type RunningAdmin } from '../support/admin.ts';
 import { ask, formOf } from '../support/ask.ts';
-import { createOwnedDatabase } from '../support/database.ts';
-import type { OwnedDatabase } from '../support/database.ts';
+import { createOwnedDatabase, type OwnedDatabase } from '../support/database.ts';
 import { overviewForTests } from './overview/overview-for-tests.ts';
 import { nothingKnown } from '../support/trust.ts';
 

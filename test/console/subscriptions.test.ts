@@ -6,8 +6,7 @@ import { subscriptionsArea } from '../../src/console/subscriptions/subscriptions
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
 import { lastAction } from '../support/actions.ts';
-import { startAdmin } from '../support/admin.ts';
-import type { RunningAdmin } from '../support/admin.ts';
+import { startAdmin, type RunningAdmin } from '../support/admin.ts';
 import { useDatabase } from '../support/use-database.ts';
 
 const SECRET = 'a-webhook-secret-of-the-tests';

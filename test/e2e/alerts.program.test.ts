@@ -1,16 +1,11 @@
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { createTestDatabase } from '../support/database.ts';
 import { runProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
-
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
 
 const alert = (number: number, more: object = {}) => ({
   id: `a-${number}`,
@@ -31,9 +26,9 @@ const lines = async (file: string) => {
 
 it('stores, finds and forwards alerts in all their forms', async () => {
   const database = await createTestDatabase();
-  cleanUps.push(() => database.drop());
+  onTestFinished(() => database.drop());
   const directory = await temporaryDirectory();
-  cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
   const forwarded = path.join(directory, 'events.jsonl');
   const settings = {
     DATABASE_URL: database.databaseUrl,
@@ -42,7 +37,7 @@ it('stores, finds and forwards alerts in all their forms', async () => {
     FORWARD_TO: `file://${forwarded}`,
   };
   const program = await startProgram(settings);
-  cleanUps.push(() => program.end('SIGKILL'));
+  onTestFinished(async () => void (await program.end('SIGKILL')));
 
   const twin = alert(4);
   const bodies = [

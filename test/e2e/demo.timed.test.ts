@@ -2,17 +2,12 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { CLOUD_TYPES, WEBHOOK_TYPES } from '../../src/events/domain.ts';
 import { freePort } from '../support/free-port.ts';
 import { PROGRAM, runProgram, temporaryDirectory } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
-
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
 
 /** Starts a command that runs until it is told to stop. */
 function start(args: readonly string[], env: Record<string, string>) {
@@ -26,7 +21,7 @@ function start(args: readonly string[], env: Record<string, string>) {
     await exited;
     return child.exitCode;
   };
-  cleanUps.push(stop);
+  onTestFinished(async () => void (await stop()));
   /** Fails with what it printed unless it ends with 0. */
   const endWell = async () => {
     const code = await stop();
@@ -38,7 +33,7 @@ function start(args: readonly string[], env: Record<string, string>) {
 describe('the demo', () => {
   it('brings events of all types of webhook subscriptions into the tables within 30 s, and stops all of it', async () => {
     const directory = await temporaryDirectory();
-    cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+    onTestFinished(() => rm(directory, { recursive: true, force: true }));
     const settings = { DATA_DIR: directory, PORT: String(await freePort()), ADMIN_PORT: '0' };
     const demo = start(['demo'], settings);
     // An alert need not come within that time.

@@ -1,43 +1,37 @@
 import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createRoles } from '../../src/store/server/roles/create-roles.ts';
 import { openDatabase } from '../../src/store/server/database.ts';
 import { BACKENDS, emptyRedis } from '../support/backends.ts';
 import { hasDebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
-import type { Program } from '../support/program.ts';
+import { SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
 import { startProxy, through } from '../support/proxy.ts';
 import { READER_ROLE, SERVICE_ROLE, withRole } from '../support/roles.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
-
 /** A server with asynchronous replicas, each behind a network of its own, and an address that follows a failover. */
 async function startPair(count = 1) {
   const primary = await startDebianPostgres();
-  cleanUps.push(() => primary.stop());
+  onTestFinished(() => primary.stop());
   const databaseUrl = withRole(primary.url, SERVICE_ROLE);
   await createRoles(primary.url, { databaseUrl, readerUrl: withRole(primary.url, READER_ROLE) });
   const replicas = await Promise.all(
     Array.from({ length: count }, async () => {
       const link = await startProxy({ host: '127.0.0.1', port: primary.port });
-      cleanUps.push(() => link.stop());
+      onTestFinished(() => link.stop());
       const server = await startDebianPostgres({ replicaOf: link.port });
-      cleanUps.push(() => server.stop());
+      onTestFinished(() => server.stop());
       return { link, server };
     }),
   );
   const active = { host: '127.0.0.1', port: primary.port };
   const address = await startProxy(active);
-  cleanUps.push(() => address.stop());
+  onTestFinished(() => address.stop());
   const db = openDatabase(through(address, primary.url), () => undefined);
-  cleanUps.push(() => db.destroy());
+  onTestFinished(() => db.destroy());
   return {
     db,
     superuserUrl: primary.url,
@@ -83,7 +77,7 @@ async function waiting({ adminUrl }: Program): Promise<number> {
 
 async function start(pair: Pair, usesRedis: boolean, settings: Record<string, string>): Promise<Program> {
   const directory = await temporaryDirectory();
-  cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
   const program = await startProgram({
     DATABASE_URL: pair.databaseUrl,
     ...(usesRedis ? { REDIS_URL: await emptyRedis() } : {}),
@@ -91,7 +85,7 @@ async function start(pair: Pair, usesRedis: boolean, settings: Record<string, st
     WEBHOOK_SECRET: SECRET,
     ...settings,
   });
-  cleanUps.push(() => program.end('SIGKILL'));
+  onTestFinished(async () => void (await program.end('SIGKILL')));
   return program;
 }
 
@@ -122,7 +116,7 @@ describe.skipIf(!hasDebianPostgres)('a failover to a replica that lags (needs po
   it('loses nothing when the service was down meanwhile: it looks up all that it kept', async () => {
     const pair = await startPair();
     const directory = await temporaryDirectory();
-    cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+    onTestFinished(() => rm(directory, { recursive: true, force: true }));
     const settings = { DURABILITY: 'strict', DATA_DIR: directory };
     const program = await start(pair, false, settings);
     pair.stall();
@@ -139,7 +133,7 @@ describe.skipIf(!hasDebianPostgres)('a failover to a replica that lags (needs po
   it('with STRICT_REPLICAS, deliveries are kept until so many real replicas have their commits', async () => {
     const pair = await startPair(2);
     const directory = await temporaryDirectory();
-    cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+    onTestFinished(() => rm(directory, { recursive: true, force: true }));
     const settings = { DURABILITY: 'strict', STRICT_REPLICAS: '2', DATA_DIR: directory };
     const program = await start(pair, false, settings);
     const segments = async () =>
@@ -165,7 +159,7 @@ describe.skipIf(!hasDebianPostgres)('a failover to a replica that lags (needs po
     await store(20, 5);
     const [first = 'none'] = await segments();
     const administrator = openDatabase(pair.superuserUrl, () => undefined);
-    cleanUps.push(() => administrator.destroy());
+    onTestFinished(() => administrator.destroy());
     await sql`grant pg_read_all_stats to xiq_sink`.execute(administrator);
     await waitFor(async () => (await segments()).length === 0);
     expect(first).toMatch(/segment$/);

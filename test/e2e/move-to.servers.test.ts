@@ -5,8 +5,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
 import { BatchQueue } from '../../src/queue/batch-queue.ts';
-import { hasDebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts';
-import type { DebianPostgres } from '../support/debian-postgres.ts';
+import { hasDebianPostgres, startDebianPostgres, type DebianPostgres } from '../support/debian-postgres.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import {
   endOfProgram,

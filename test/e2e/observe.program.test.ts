@@ -1,32 +1,26 @@
 import { rm } from 'node:fs/promises';
 import { sql } from 'kysely';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { listGaps } from '../../src/store/reconcile/gaps.ts';
 import { listProcesses } from '../../src/store/server/processes.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { BACKENDS, emptyRedis } from '../support/backends.ts';
 import { createTestDatabase } from '../support/database.ts';
-import { SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
-import type { Program } from '../support/program.ts';
+import { SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
-
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
 
 async function database() {
   const created = await createTestDatabase();
-  cleanUps.push(() => created.drop());
+  onTestFinished(() => created.drop());
   return created;
 }
 
 async function start(settings: Record<string, string>, ...args: string[]): Promise<Program> {
   const directory = await temporaryDirectory();
-  cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
   const program = await startProgram({ DATA_DIR: directory, WEBHOOK_SECRET: SECRET, ...settings }, ...args);
-  cleanUps.push(() => program.end('SIGKILL'));
+  onTestFinished(async () => void (await program.end('SIGKILL')));
   return program;
 }
 

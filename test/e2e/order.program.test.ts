@@ -8,11 +8,9 @@ import { compileCluster, startCluster } from '../forward/real-receivers/kafka-cl
 import { mailServer } from '../forward/senders/mail-server.ts';
 import { relpReceiver } from '../forward/senders/relp-stand-in.ts';
 import { startS3 } from '../forward/senders/s3-server.ts';
-import { inTurn, standIn } from '../forward/senders/stand-in.ts';
-import type { Reply, Script } from '../forward/senders/stand-in.ts';
+import { inTurn, standIn, type Reply, type Script } from '../forward/senders/stand-in.ts';
 import { BACKENDS, emptyRedis } from '../support/backends.ts';
-import { hasOpenssl, makeCertificate } from '../support/certificates.ts';
-import type { TestCertificate } from '../support/certificates.ts';
+import { hasOpenssl, makeCertificate, type TestCertificate } from '../support/certificates.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
 import { PROGRAM, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';

@@ -1,31 +1,25 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { bootstrapUrl, keepCredentials } from '../../src/embedded/credentials.ts';
 import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
 import { withClient } from '../../src/store/server/postgres.ts';
-import { createOwnedDatabase } from '../support/database.ts';
-import type { OwnedDatabase } from '../support/database.ts';
+import { createOwnedDatabase, type OwnedDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
 import { endOfProgram, runProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
 import { READER_ROLE, withRole } from '../support/roles.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
-
 async function dataDirectory(): Promise<string> {
   const directory = await temporaryDirectory();
-  cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
   return directory;
 }
 
 async function ownedDatabase(adminUrl?: string): Promise<OwnedDatabase> {
   const owned = await createOwnedDatabase(adminUrl);
-  cleanUps.push(() => owned.drop());
+  onTestFinished(() => owned.drop());
   return owned;
 }
 
@@ -33,7 +27,7 @@ async function ownedDatabase(adminUrl?: string): Promise<OwnedDatabase> {
 async function expectServed({ databaseUrl, db }: OwnedDatabase): Promise<Record<string, string>> {
   const settings = { DATABASE_URL: databaseUrl, DATA_DIR: await dataDirectory(), WEBHOOK_SECRET: SECRET };
   const program = await startProgram(settings);
-  cleanUps.push(() => program.end('SIGTERM'));
+  onTestFinished(async () => void (await program.end('SIGTERM')));
   const response = await fetch(`${program.url}/ingest/default/AUDIT_LOG_ALL`, {
     method: 'POST',
     headers: { authorization: `Bearer ${SECRET}` },
@@ -61,7 +55,7 @@ it('an owner who is no superuser serves where another database has made the read
 it('an owner who is no superuser makes the reading role where there is none, and reads as it', async () => {
   const directory = await dataDirectory();
   const postgres = await startEmbeddedPostgres(directory);
-  cleanUps.push(() => postgres.stop());
+  onTestFinished(() => postgres.stop());
   const adminUrl = bootstrapUrl(await keepCredentials(path.join(directory, 'postgres')));
   await withClient(adminUrl, async (client) => {
     await client.query('drop owned by xiq_reader');

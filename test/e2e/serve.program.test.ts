@@ -1,36 +1,28 @@
 import { rm } from 'node:fs/promises';
 import { Queue } from 'bullmq';
 import { sql } from 'kysely';
-import { afterEach, describe, expect, it } from 'vitest';
-import { CLOUD_TYPES } from '../../src/events/domain.ts';
-import type { CloudType } from '../../src/events/domain.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { CLOUD_TYPES, type CloudType } from '../../src/events/domain.ts';
 import { openDatabase } from '../../src/store/server/database.ts';
 import { sumArrivals } from '../../src/store/counts/read-arrivals.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
 import { BACKENDS, emptyRedis } from '../support/backends.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
 import { startLoad } from '../support/load.ts';
-import { SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
-import type { Program } from '../support/program.ts';
+import { SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
-
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
 
 async function databaseOfItsOwn(): Promise<TestDatabase> {
   const database = await createTestDatabase();
-  cleanUps.push(() => database.drop());
+  onTestFinished(() => database.drop());
   return database;
 }
 
 async function dataDirectory(): Promise<string> {
   const directory = await temporaryDirectory();
-  cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
   return directory;
 }
 
@@ -46,7 +38,7 @@ async function settingsFor(usesRedis: boolean, databaseUrl: string): Promise<Rec
 
 async function start(settings: Record<string, string>, ...args: string[]): Promise<Program> {
   const program = await startProgram(settings, ...args);
-  cleanUps.push(() => program.end('SIGKILL'));
+  onTestFinished(async () => void (await program.end('SIGKILL')));
   return program;
 }
 
@@ -162,7 +154,7 @@ describe('serve with Redis', () => {
   it.skipIf(!redisAvailable)('stores all through a stop and start of Postgres under load', async () => {
     const directory = await dataDirectory();
     let postgres = await startEmbeddedPostgres(directory);
-    cleanUps.push(() => postgres.stop());
+    onTestFinished(() => postgres.stop());
     const settings = await settingsFor(true, postgres.databaseUrl);
     const program = await start(settings);
     const load = startLoad(() => program.url);

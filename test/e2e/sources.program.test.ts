@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { createCloudClient } from '../../src/cloud/client.ts';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
@@ -17,27 +17,22 @@ import { startRedis } from '../support/redis.ts';
 import { SECRETS_KEY } from '../support/sources.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
-
 const newDirectory = async () => {
   const directory = await temporaryDirectory();
-  cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
   return directory;
 };
 
 async function newDatabase() {
   const database = await createTestDatabase();
-  cleanUps.push(() => database.drop());
+  onTestFinished(() => database.drop());
   return database;
 }
 
 async function serve(settings: Record<string, string>, role = 'all'): Promise<Program> {
   const directory = settings['DATA_DIR'] ?? (await newDirectory());
   const program = await startProgram({ DATA_DIR: directory, TRUST_PROXY: '1', ...settings }, '--role', role);
-  cleanUps.push(() => program.end('SIGKILL'));
+  onTestFinished(async () => void (await program.end('SIGKILL')));
   return program;
 }
 
@@ -163,9 +158,9 @@ describe('a source without a restart', () => {
     const { databaseUrl } = await newDatabase();
     const { hostname: host, port } = new URL(databaseUrl);
     const proxy = await startProxy({ host, port: Number(port) });
-    cleanUps.push(() => proxy.stop());
+    onTestFinished(() => proxy.stop());
     const redis = await startRedis();
-    cleanUps.push(() => redis.stop());
+    onTestFinished(() => redis.stop());
     const settings = {
       DATABASE_URL: through(proxy, databaseUrl),
       REDIS_URL: redis.url,
@@ -246,7 +241,7 @@ describe('a source without a restart', () => {
     const { db, databaseUrl } = await newDatabase();
     const emulator = createEmulator({ rate: 0 });
     const apiUrl = await emulator.listen(0);
-    cleanUps.push(() => emulator.close());
+    onTestFinished(() => emulator.close());
     const { username, password } = EMULATOR_LOGINS.administrator;
     const client = createCloudClient({ baseUrl: apiUrl, credentials: { username, password } });
     const settings = {
@@ -408,7 +403,7 @@ describe('a reload', () => {
     const socket = connect(Number(new URL(program.url).port), '127.0.0.1');
     let answer = '';
     socket.on('data', (chunk: Buffer) => (answer += chunk.toString()));
-    cleanUps.push(async () => socket.destroy());
+    onTestFinished(() => void socket.destroy());
     socket.write(
       `POST /ingest/default/AUDIT_LOG_ALL HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${SECRET}\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 5)}`,
     );

@@ -5,11 +5,10 @@ import { createServer } from 'node:net';
 import { sql } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { Client } from 'pg';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { endOfProgram, PROGRAM, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
-import { createOwnedDatabase, createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { createOwnedDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startBalancer } from '../support/balancer.ts';
 import { loadMigrations } from '../../src/store/server/schema/migrations.ts';
 import { freePort } from '../support/free-port.ts';
@@ -17,26 +16,21 @@ import { startLoad } from '../support/load.ts';
 import { hasRedisServer, startRedis } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
-
 async function databaseOfItsOwn(): Promise<TestDatabase> {
   const database = await createTestDatabase();
-  cleanUps.push(() => database.drop());
+  onTestFinished(() => database.drop());
   return database;
 }
 
 async function dataDirectory(): Promise<string> {
   const directory = await temporaryDirectory();
-  cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
   return directory;
 }
 
 async function start(settings: Record<string, string>, ...args: string[]): Promise<Program> {
   const program = await startProgram(settings, ...args);
-  cleanUps.push(() => program.end('SIGKILL'));
+  onTestFinished(async () => void (await program.end('SIGKILL')));
   return program;
 }
 
@@ -70,7 +64,7 @@ describe('a rolling restart behind HAProxy', () => {
     await untilReady(ports[1]);
 
     const load = startLoad(() => origin, 4);
-    cleanUps.push(() => load.stop());
+    onTestFinished(async () => void (await load.stop()));
     for (let n = 0; n < restarts; n += 1) {
       const index = n % 2;
       const before = load.acknowledged();
@@ -151,7 +145,7 @@ async function begin(settings: Record<string, string>, ...args: string[]) {
     stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
   }
   const exited = once(child, 'exit');
-  cleanUps.push(async () => {
+  onTestFinished(async () => {
     child.kill('SIGKILL');
     await exited;
   });
@@ -227,7 +221,7 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s during the start', (signal) =>
   it('ends it while a database accepts connections and never answers', async () => {
     const silent = createServer(() => undefined).listen(0, '127.0.0.1');
     await once(silent, 'listening');
-    cleanUps.push(async () => silent.close());
+    onTestFinished(() => void silent.close());
     const address = silent.address();
     const port = typeof address === 'object' ? address?.port : 0;
     const starting = await begin({
@@ -249,7 +243,7 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s during the start', (signal) =>
       if (!isStopped) await redis.stop();
       isStopped = true;
     };
-    cleanUps.push(stop);
+    onTestFinished(stop);
     if (how === 'away') await stop();
     else redis.signal('SIGSTOP');
     const settings = {
@@ -269,7 +263,7 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s during the start', (signal) =>
 describe('MIGRATE=off', () => {
   it('leaves the tables to the command: serve refuses with exit code 2, and ingest starts', async () => {
     const database = await createOwnedDatabase();
-    cleanUps.push(() => database.drop());
+    onTestFinished(() => database.drop());
     const provider = { getMigrations: async () => ({ ...(await loadMigrations()) }) };
     const { error } = await new Migrator({ db: database.db, provider }).migrateTo('0007_cloud');
     expect(error).toBeUndefined();

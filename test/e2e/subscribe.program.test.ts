@@ -3,19 +3,15 @@ import { readFile, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { sql } from 'kysely';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createCloudClient } from '../../src/cloud/client.ts';
-import type { CloudClient } from '../../src/cloud/client.ts';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { createCloudClient, type CloudClient } from '../../src/cloud/client.ts';
 import type { Subscription } from '../../src/cloud/contract/subscription.ts';
 import { WEBHOOK_TYPES } from '../../src/events/domain.ts';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
-import { createEmulator } from '../../emulator/emulator.ts';
-import type { EmulatorSetup } from '../../emulator/emulator.ts';
+import { createEmulator, type EmulatorSetup } from '../../emulator/emulator.ts';
 import { listActions } from '../../src/store/access/operator-log.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
-import { startProgram, temporaryDirectory } from '../support/program.ts';
-import type { Program } from '../support/program.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { startProgram, temporaryDirectory, type Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const OLD_SECRET = 'old-webhook-secret-0123456789';
@@ -28,11 +24,6 @@ const WRONG_PASSWORD = 'not-the-password';
 const TOKEN = /eyJ[\w-]+\./;
 
 const BIN = path.resolve('bin/xiq-sink');
-
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
 
 let directory: string;
 beforeAll(async () => {
@@ -62,7 +53,7 @@ function run(settings: Record<string, string>, ...args: string[]): Promise<Ended
 
 async function serve(settings: Record<string, string>): Promise<Program> {
   const program = await startProgram(settings);
-  cleanUps.push(async () => {
+  onTestFinished(async () => {
     printed.push(program.output());
     await program.end('SIGKILL');
   });
@@ -81,10 +72,10 @@ interface Circle {
 
 async function createCircle(setup: EmulatorSetup = {}): Promise<Circle> {
   const database = await createTestDatabase();
-  cleanUps.push(() => database.drop());
+  onTestFinished(() => database.drop());
   const emulator = createEmulator({ rate: 0, ...setup });
   const apiUrl = await emulator.listen(0);
-  cleanUps.push(() => emulator.close());
+  onTestFinished(() => emulator.close());
   const { username, password } = EMULATOR_LOGINS.administrator;
   const client = createCloudClient({ baseUrl: apiUrl, credentials: { username, password } });
   return {

@@ -1,24 +1,18 @@
 import { rm } from 'node:fs/promises';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { freePort } from '../support/free-port.ts';
 import { BACKENDS, emptyRedis } from '../support/backends.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { startOtlpReceiver } from '../support/otlp-receiver.ts';
-import { SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
-import type { Program } from '../support/program.ts';
+import { SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
-
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
 
 async function start(usesRedis: boolean, endpoint: string): Promise<Program> {
   const database = await createTestDatabase();
-  cleanUps.push(() => database.drop());
+  onTestFinished(() => database.drop());
   const directory = await temporaryDirectory();
-  cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
   const program = await startProgram({
     DATABASE_URL: database.databaseUrl,
     DATA_DIR: directory,
@@ -26,7 +20,7 @@ async function start(usesRedis: boolean, endpoint: string): Promise<Program> {
     OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
     ...(usesRedis ? { REDIS_URL: await emptyRedis() } : {}),
   });
-  cleanUps.push(() => program.end('SIGKILL'));
+  onTestFinished(async () => void (await program.end('SIGKILL')));
   return program;
 }
 
@@ -45,7 +39,7 @@ async function deliver(program: Program): Promise<z.infer<typeof Receipt>> {
 describe.each(BACKENDS)('traces, $backend', ({ available, usesRedis }) => {
   it.skipIf(!available)('follow one delivery from its receipt through the queue to its rows', async () => {
     const receiver = await startOtlpReceiver();
-    cleanUps.push(() => receiver.close());
+    onTestFinished(() => receiver.close());
     const program = await start(usesRedis, receiver.endpoint);
     // The first delivery of a process goes to the spool if the queue's first answer takes too long.
     const deliveryId = await waitFor(async () => {
@@ -89,7 +83,7 @@ describe.each(BACKENDS)('traces, $backend', ({ available, usesRedis }) => {
 
   it.skipIf(!available)('link the traces of the deliveries that were written together', async () => {
     const receiver = await startOtlpReceiver();
-    cleanUps.push(() => receiver.close());
+    onTestFinished(() => receiver.close());
     const program = await start(usesRedis, receiver.endpoint);
     await deliver(program);
     await Promise.all(Array.from({ length: 60 }, () => deliver(program)));

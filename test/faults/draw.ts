@@ -1,6 +1,5 @@
 import type { Random } from '../../emulator/random.ts';
-import { FAULTS } from './faults.ts';
-import type { Fault } from './faults.ts';
+import { FAULTS, type Fault } from './faults.ts';
 import type { SetUpName } from './set-up.ts';
 
 /** Faults that are drawn together. */

@@ -3,8 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLatencies } from '../../bench/latencies.ts';
 import { SECRET } from '../support/program.ts';
-import { enterAnswer, openLedger } from './ledger.ts';
-import type { Ledger } from './ledger.ts';
+import { enterAnswer, openLedger, type Ledger } from './ledger.ts';
 import type { Payload, Payloads } from './payloads.ts';
 
 /** A load under way. */

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startProgram } from '../support/program.ts';
-import type { Program } from '../support/program.ts';
+import { startProgram, type Program } from '../support/program.ts';
 import type { Part } from './part.ts';
 
 export interface ProgramPart extends Part {

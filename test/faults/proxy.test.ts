@@ -1,14 +1,8 @@
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
-import type { Socket } from 'node:net';
-import { afterEach, expect, test } from 'vitest';
+import { connect, createServer, type Socket } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
 import { waitFor } from '../support/wait-for.ts';
 import { startProxy } from './proxy.ts';
-
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
 
 /** An echo server behind a proxy. */
 async function startEcho() {
@@ -21,10 +15,10 @@ async function startEcho() {
     });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  cleanUps.push(async () => server.close());
+  onTestFinished(() => void server.close());
   const address = server.address();
   const proxy = await startProxy(typeof address === 'object' && address !== null ? address.port : 0);
-  cleanUps.push(() => proxy.close());
+  onTestFinished(() => proxy.close());
   return { proxy, received };
 }
 
@@ -33,7 +27,7 @@ function join(port: number): { socket: Socket; echoed: () => string } {
   let echoed = '';
   socket.on('error', () => undefined);
   socket.on('data', (chunk: Buffer) => (echoed += chunk.toString()));
-  cleanUps.push(async () => socket.destroy());
+  onTestFinished(() => void socket.destroy());
   return { socket, echoed: () => echoed };
 }
 

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { formatRows, formatTotal } from './report.ts';
-import { verdictOver } from './row.ts';
-import type { Measured, Row } from './row.ts';
+import { verdictOver, type Measured, type Row } from './row.ts';
 
 const measured = (overrides: Partial<Measured> = {}): Measured => ({
   sent: 1_003,

@@ -1,7 +1,6 @@
 import type { Fault, Harm } from './faults.ts';
 import type { Judgement } from './judge.ts';
-import { countRefused } from './ledger.ts';
-import type { Ledger } from './ledger.ts';
+import { countRefused, type Ledger } from './ledger.ts';
 import type { LoadTimes } from './load.ts';
 import type { SetUpName } from './set-up.ts';
 import type { SealVerdict } from './verify-seal.ts';

@@ -7,11 +7,9 @@ import { startLoad } from './load.ts';
 import type { Pauses } from './pauses.ts';
 import type { Payloads } from './payloads.ts';
 import type { RowProgress } from './progress.ts';
-import { verdictOver } from './row.ts';
-import type { RowResult } from './row.ts';
+import { verdictOver, type RowResult } from './row.ts';
 import { settle } from './settle.ts';
-import { openSetUp } from './set-up.ts';
-import type { SetUp, SetUpName } from './set-up.ts';
+import { openSetUp, type SetUp, type SetUpName } from './set-up.ts';
 import { verifySeal } from './verify-seal.ts';
 
 /** What every row is run with. */

@@ -5,18 +5,14 @@ import { createRandom } from '../../emulator/random.ts';
 import { describeError } from '../../src/lib/errors.ts';
 import { hasRedisServer } from '../support/redis.ts';
 import { drawFault } from './draw.ts';
-import { FAULTS } from './faults.ts';
-import type { Fault } from './faults.ts';
+import { FAULTS, type Fault } from './faults.ts';
 import { FULL, SHORT } from './pauses.ts';
 import { createPayloads } from './payloads.ts';
-import { createProgress } from './progress.ts';
-import type { Progress, RowProgress } from './progress.ts';
+import { createProgress, type Progress, type RowProgress } from './progress.ts';
 import { describeVerdict, formatRows, formatTotal } from './report.ts';
 import type { Row, RowResult } from './row.ts';
-import { runFault } from './run-fault.ts';
-import type { Conditions } from './run-fault.ts';
-import { SET_UP_NAMES } from './set-up.ts';
-import type { SetUpName } from './set-up.ts';
+import { runFault, type Conditions } from './run-fault.ts';
+import { SET_UP_NAMES, type SetUpName } from './set-up.ts';
 
 /** Choices of `--only` beside the names of faults and set-ups: the faults that are drawn. */
 const RANDOM = 'random';

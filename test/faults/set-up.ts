@@ -5,14 +5,10 @@ import { SECRET, temporaryDirectory } from '../support/program.ts';
 import { fakeClockSettings } from './clock.ts';
 import { mountSmallDisk } from './disk.ts';
 import type { Part } from './part.ts';
-import { createPostgresPart } from './postgres-part.ts';
-import type { PostgresPart } from './postgres-part.ts';
-import { createProgramPart } from './program-part.ts';
-import type { ProgramPart } from './program-part.ts';
-import { startProxy } from './proxy.ts';
-import type { Proxy } from './proxy.ts';
-import { createRedisPart } from './redis-part.ts';
-import type { RedisPart } from './redis-part.ts';
+import { createPostgresPart, type PostgresPart } from './postgres-part.ts';
+import { createProgramPart, type ProgramPart } from './program-part.ts';
+import { startProxy, type Proxy } from './proxy.ts';
+import { createRedisPart, type RedisPart } from './redis-part.ts';
 
 export const SET_UP_NAMES = ['redis-queue', 'postgres-queue'] as const;
 

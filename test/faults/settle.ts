@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { countDeliveries, readFound } from './found.ts';
-import { judge } from './judge.ts';
-import type { Judgement } from './judge.ts';
+import { judge, type Judgement } from './judge.ts';
 import type { Obligation } from './ledger.ts';
 
 const LOOK_EVERY_MS = 250;

@@ -19,8 +19,7 @@ import {
 } from '../../src/store/destinations/destinations.ts';
 import { listRejected } from '../../src/store/destinations/rejected-events.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
-import { createTestDatabase, emptyTables } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { createTestDatabase, emptyTables, type TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { untilSeen } from '../support/until-seen.ts';

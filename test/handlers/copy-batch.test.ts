@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { MESSAGE_TYPES, WEBHOOK_TYPES } from '../../src/events/domain.ts';
 import { runTransaction } from '../../src/handlers/run-transaction.ts';
@@ -8,10 +8,8 @@ import { BatchStore } from '../../src/handlers/store-batch.ts';
 import { storeDeliveries } from '../../src/handlers/store-deliveries.ts';
 import { UNOBSERVED } from '../../src/queue/delivery-observer.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
-import { openLimited } from '../../src/store/server/database.ts';
-import type { Db } from '../../src/store/server/database.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { openLimited, type Db } from '../../src/store/server/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { hasPgbouncer, startPgbouncer } from '../support/pgbouncer.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -20,15 +18,10 @@ import { SAMPLES } from './samples.ts';
 const logger = pino({ level: 'silent' });
 const forever = new AbortController().signal;
 
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
-
 let test: TestDatabase;
 beforeEach(async () => {
   test = await createTestDatabase();
-  cleanUps.push(() => test.drop());
+  onTestFinished(() => test.drop());
 });
 
 /** Writes down the statement of each insert into `audit_events`, also of one that fails: a sequence is not undone. */
@@ -114,7 +107,7 @@ async function contents(db: Db) {
 describe('storing by COPY', () => {
   it('stores the same as by inserts, of each message type and whatever the text', async () => {
     const other = await createTestDatabase();
-    cleanUps.push(() => other.drop());
+    onTestFinished(() => other.drop());
     const read = await countCopies(test.db);
     const deliveries = everything();
     const copied = await new BatchStore(test.db, logger, forever).add({ deliveries });
@@ -213,9 +206,9 @@ describe('storing by COPY', () => {
       urls: [test.databaseUrl],
       settings: { default_pool_size: '1' },
     });
-    cleanUps.push(() => pooler.stop());
+    onTestFinished(() => pooler.stop());
     const db = openLimited('storing', pooler.through(test.databaseUrl), () => undefined);
-    cleanUps.push(() => db.destroy());
+    onTestFinished(() => db.destroy());
     const read = await countCopies(test.db);
     // More than what fits into the buffers on the way, so that much is left over after the error.
     const records = Array.from({ length: 1_500 }, () => auditRecord({ id: 1, description: 'x'.repeat(500) }));

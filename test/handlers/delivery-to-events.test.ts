@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MESSAGE_TYPES } from '../../src/events/domain.ts';
-import type { MessageType } from '../../src/events/domain.ts';
+import { MESSAGE_TYPES, type MessageType } from '../../src/events/domain.ts';
 import { deliveryToEvents } from '../support/convert.ts';
 import { FIELDS } from '../../src/events/message-types.ts';
 import type { EventRow } from '../../src/store/events/insert-events.ts';

@@ -1,8 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { canonicalJson } from '../../src/events/exact-json.ts';
+import { canonicalJson, type JsonObject } from '../../src/events/exact-json.ts';
 import { EVENT_OVERHEAD, HANDLERS, splitObservations } from '../../src/handlers/delivery-to-events.ts';
-import type { JsonObject } from '../../src/events/exact-json.ts';
 import type { FieldKind } from '../../src/events/message-types.ts';
 
 const ROOM = 1_000_000;

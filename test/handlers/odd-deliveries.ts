@@ -1,5 +1,4 @@
-import { FAMILY_OF } from '../../src/events/domain.ts';
-import type { MessageType } from '../../src/events/domain.ts';
+import { FAMILY_OF, type MessageType } from '../../src/events/domain.ts';
 
 /**
  * Texts of records with all that JSON allows, always the same ones. They are spelled here and name their members here, so

@@ -7,8 +7,7 @@ import { BatchStore } from '../../src/handlers/store-batch.ts';
 import { replayQuarantined } from '../../src/replay/replay.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { searchEvents } from '../../src/store/events/search-events.ts';
-import { createTestDatabase, unguarded } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { createTestDatabase, unguarded, type TestDatabase } from '../support/database.ts';
 import { deliveryToEvents } from '../support/convert.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
 

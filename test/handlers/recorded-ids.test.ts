@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { CLOUD_TYPES } from '../../src/events/domain.ts';
-import type { CloudType } from '../../src/events/domain.ts';
+import { CLOUD_TYPES, type CloudType } from '../../src/events/domain.ts';
 import { deliveryToEvents } from '../support/convert.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
 import { oddDeliveries } from './odd-deliveries.ts';

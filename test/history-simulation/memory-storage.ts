@@ -5,8 +5,7 @@ import type { ComparedQuarter } from '../../src/store/reconcile/coverage.ts';
 import type { HistoryRow } from '../../src/store/reconcile/history.ts';
 import type { Tables } from '../../src/store/server/schema/tables.ts';
 import { beginRows } from './memory-history.ts';
-import type { Storage } from './simulate.ts';
-import { quarterOf } from './simulate.ts';
+import { type Storage, quarterOf } from './simulate.ts';
 
 /** A database that nothing reaches. */
 const NOWHERE = new Kysely<Tables>({

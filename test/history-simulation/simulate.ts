@@ -1,8 +1,7 @@
 import { pino } from 'pino';
 import { createRandom } from '../../emulator/random.ts';
 import type { LogRecord } from '../../src/cloud/contract/logs.ts';
-import { createCallBudget } from '../../src/reconcile/call-budget.ts';
-import type { CallBudget } from '../../src/reconcile/call-budget.ts';
+import { createCallBudget, type CallBudget } from '../../src/reconcile/call-budget.ts';
 import { QUARTER_MS, type HistoryContext } from '../../src/reconcile/compare-history.ts';
 import { historyOf } from '../../src/reconcile/log-kinds.ts';
 import { ROUND_MS } from '../../src/reconcile/schedule.ts';

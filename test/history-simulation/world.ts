@@ -1,5 +1,4 @@
-import { createRandom } from '../../emulator/random.ts';
-import type { Random } from '../../emulator/random.ts';
+import { createRandom, type Random } from '../../emulator/random.ts';
 import type { LogRecord } from '../../src/cloud/contract/logs.ts';
 import type { LoggedType } from '../../src/reconcile/log-kinds.ts';
 

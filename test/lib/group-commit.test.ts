@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { GroupCommit } from '../../src/lib/group-commit.ts';
-import type { GroupBounds } from '../../src/lib/group-commit.ts';
+import { GroupCommit, type GroupBounds } from '../../src/lib/group-commit.ts';
 
 /** A turn of the event loop, and all that it sets off. */
 const turn = async () => {

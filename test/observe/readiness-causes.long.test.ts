@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { Client } from 'pg';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { isProblem } from '../../src/observe/readiness.ts';
 import { createTestDatabase } from '../support/database.ts';
@@ -12,11 +12,6 @@ import { SECRET, startProgram, temporaryDirectory, type Program } from '../suppo
 import { startRedis } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const cleanUps: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
-
 /** The time within which a cause must be named. */
 const NAMED_WITHIN_MS = 10_000;
 
@@ -24,25 +19,25 @@ async function connect(connectionString: string): Promise<Client> {
   const client = new Client({ connectionString });
   client.on('error', () => undefined);
   await client.connect();
-  cleanUps.push(() => client.end().catch(() => undefined));
+  onTestFinished(() => client.end().catch(() => undefined));
   return client;
 }
 
 async function start(settings: Readonly<Record<string, string>>, ...args: string[]): Promise<Program> {
   const program = await startProgram({ WEBHOOK_SECRET: SECRET, ...settings }, ...args);
-  cleanUps.push(() => program.end('SIGKILL'));
+  onTestFinished(async () => void (await program.end('SIGKILL')));
   return program;
 }
 
 async function directoryOfTest(): Promise<string> {
   const directory = await temporaryDirectory();
-  cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
   return directory;
 }
 
 async function database() {
   const created = await createTestDatabase();
-  cleanUps.push(() => created.drop());
+  onTestFinished(() => created.drop());
   return created;
 }
 
@@ -113,7 +108,7 @@ describe('readiness names, within 10 s,', () => {
   it('a session that locks a table', async () => {
     const { databaseUrl, adminUrl } = await database();
     const redis = await startRedis();
-    cleanUps.push(() => redis.stop());
+    onTestFinished(() => redis.stop());
     const startRole = async (role: string) =>
       start(
         { DATA_DIR: await directoryOfTest(), DATABASE_URL: databaseUrl, REDIS_URL: redis.url },
@@ -179,7 +174,7 @@ describe('readiness names, within 10 s,', () => {
     const directory = path.join(await directoryOfTest(), 'small');
     await mkdir(directory);
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', directory]);
-    cleanUps.push(() => execFileSync('umount', ['-l', directory]));
+    onTestFinished(() => void execFileSync('umount', ['-l', directory]));
     const program = await start({
       DATA_DIR: directory,
       DATABASE_URL: databaseUrl,

@@ -1,12 +1,10 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Role } from '../../src/config/roles.ts';
-import { startBalancer } from '../support/balancer.ts';
-import type { BalancerName } from '../support/balancer.ts';
+import { startBalancer, type BalancerName } from '../support/balancer.ts';
 import { SECRET } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { createMember } from './member.ts';
-import type { Member } from './member.ts';
+import { createMember, type Member } from './member.ts';
 
 /** The service as several processes, with a proxy before its two ingest processes. */
 export interface Fleet {

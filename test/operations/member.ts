@@ -1,7 +1,6 @@
 import path from 'node:path';
 import { freePort } from '../support/free-port.ts';
-import { PROGRAM, startProgramAt } from '../support/program.ts';
-import type { Program } from '../support/program.ts';
+import { PROGRAM, startProgramAt, type Program } from '../support/program.ts';
 import type { Role } from '../../src/config/roles.ts';
 
 /** One process of the service, which is started again and again on the same port and the same directory. */

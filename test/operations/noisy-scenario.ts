@@ -1,12 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { makeNoise } from '../attacks/noise.ts';
-import type { Noise } from '../attacks/noise.ts';
+import { makeNoise, type Noise } from '../attacks/noise.ts';
 import { createRedisPart } from '../faults/redis-part.ts';
 import { SECRET } from '../support/program.ts';
 import { openFleet } from './fleet.ts';
-import { SHORT } from './ground.ts';
-import type { Ground } from './ground.ts';
+import { SHORT, type Ground } from './ground.ts';
 import { longestStoreMs } from './oracle.ts';
 import type { Scenario, Stage } from './scenario.ts';
 import { redisQueue } from './waiting.ts';

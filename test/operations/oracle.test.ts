@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Payload } from '../faults/payloads.ts';
 import { countWrong } from './oracle.ts';
-import type { Measured } from './run-scenario.ts';
-import { wrongsOf } from './run-scenario.ts';
+import { type Measured, wrongsOf } from './run-scenario.ts';
 
 const audit: Payload = {
   messageType: 'AUDIT_LOG_ALL',

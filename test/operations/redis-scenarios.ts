@@ -1,6 +1,5 @@
 import { startRedisCluster } from '../support/redis-cluster.ts';
-import { startSentinels } from '../support/redis-sentinel.ts';
-import type { TestSentinels } from '../support/redis-sentinel.ts';
+import { startSentinels, type TestSentinels } from '../support/redis-sentinel.ts';
 import { openFleet } from './fleet.ts';
 import type { Ground } from './ground.ts';
 import type { Scenario, Stage } from './scenario.ts';

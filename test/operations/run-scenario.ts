@@ -1,10 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { countRefused } from '../faults/ledger.ts';
-import type { Ledger, Obligation } from '../faults/ledger.ts';
-import { startLoad } from '../faults/load.ts';
-import type { LoadTimes } from '../faults/load.ts';
+import { countRefused, type Ledger, type Obligation } from '../faults/ledger.ts';
+import { startLoad, type LoadTimes } from '../faults/load.ts';
 import type { Payload, Payloads } from '../faults/payloads.ts';
 import type { RowProgress } from '../faults/progress.ts';
 import { settle } from '../faults/settle.ts';

@@ -2,10 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { pino } from 'pino';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { inspectQueue } from '../../src/queue/batch-queue.ts';
-import { packBody } from '../../src/queue/delivery-batch.ts';
-import type { QueuedDelivery, ReadDelivery } from '../../src/queue/delivery-batch.ts';
+import { packBody, type QueuedDelivery, type ReadDelivery } from '../../src/queue/delivery-batch.ts';
 import { DeliveryWorker } from '../../src/handlers/delivery-worker.ts';
 import type { QueueLocation } from '../../src/queue/engine.ts';
 import { FairQueue } from '../../src/queue/fair-queue.ts';
@@ -18,21 +17,16 @@ import { waitFor } from '../support/wait-for.ts';
 const MIB = 1024 * 1024;
 const logger = pino({ level: 'silent' });
 
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
-
 async function locate(usesRedis: boolean): Promise<QueueLocation> {
   if (usesRedis) return { kind: 'redis', url: await emptyRedis() };
   const database = await createTestDatabase();
-  cleanUps.push(() => database.drop());
+  onTestFinished(() => database.drop());
   return { kind: 'postgres', databaseUrl: database.databaseUrl };
 }
 
 async function open(location: QueueLocation, { sources = 2 } = {}) {
   const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-fair-'));
-  cleanUps.push(() => rm(directory, { recursive: true }));
+  onTestFinished(() => rm(directory, { recursive: true }));
   const spool = { directory, maxBytes: 1024 * MIB, minFreeBytes: 0 };
   const queue = new FairQueue({
     location,
@@ -41,7 +35,7 @@ async function open(location: QueueLocation, { sources = 2 } = {}) {
     findStored: undefined,
     logger,
   });
-  cleanUps.push(() => queue.close());
+  onTestFinished(() => queue.close());
   return queue;
 }
 
@@ -56,7 +50,7 @@ function work(location: QueueLocation, lane: Lane): string[] {
     return { deliveries: deliveries.length, events: 0, duplicates: 0, quarantined: 0 };
   };
   const worker = new DeliveryWorker(location, { add: store }, logger, { lane });
-  cleanUps.push(() => worker.close());
+  onTestFinished(() => worker.close());
   return ids;
 }
 

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRedisEngine } from '../../src/queue/redis-engine.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
-import { startRedisCluster } from '../support/redis-cluster.ts';
-import type { TestRedisCluster } from '../support/redis-cluster.ts';
+import { startRedisCluster, type TestRedisCluster } from '../support/redis-cluster.ts';
 import { openLoad } from '../support/redis-load.ts';
 import { waitFor } from '../support/wait-for.ts';
 

@@ -4,8 +4,7 @@ import { DeliveryBatch } from '../../src/queue/delivery-batch.ts';
 import { startRedis } from '../support/redis.ts';
 import { openLoad } from '../support/redis-load.ts';
 import type { RedisNode } from '../support/redis-nodes.ts';
-import { startSentinels } from '../support/redis-sentinel.ts';
-import type { TestSentinels } from '../support/redis-sentinel.ts';
+import { startSentinels, type TestSentinels } from '../support/redis-sentinel.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const cleanUps: (() => Promise<unknown>)[] = [];

@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { UsageError } from '../../src/lib/errors.ts';
 import { InstallationMemory } from '../../src/queue/installation.ts';
 import { checkOwner } from '../../src/queue/redis-engine.ts';
@@ -13,20 +13,15 @@ import { openLoad } from '../support/redis-load.ts';
 import { startRedis } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
-
 async function directory() {
   const made = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-installation-'));
-  cleanUps.push(() => rm(made, { recursive: true, force: true }));
+  onTestFinished(() => rm(made, { recursive: true, force: true }));
   return made;
 }
 
 async function start() {
   const redis = await startRedis();
-  cleanUps.push(() => redis.stop());
+  onTestFinished(() => redis.stop());
   return redis;
 }
 
@@ -46,7 +41,7 @@ async function processOf(
   };
   const open = async () => {
     const load = await openLoad(location);
-    cleanUps.push(() => load.close());
+    onTestFinished(() => load.close());
     return load;
   };
   return { installation, claim, open, dataDir };
@@ -54,7 +49,7 @@ async function processOf(
 
 async function newDatabase() {
   const database = await createTestDatabase();
-  cleanUps.push(() => database.drop());
+  onTestFinished(() => database.drop());
   return database;
 }
 

@@ -3,12 +3,10 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { CLOUD_TYPES } from '../../src/events/domain.ts';
 import { QUARTER_MS } from '../../src/reconcile/compare-history.ts';
-import { judgeQuarter, judgeRange, recordCoverage } from '../../src/reconcile/coverage.ts';
-import type { FoundQuarter } from '../../src/reconcile/coverage.ts';
+import { judgeQuarter, judgeRange, recordCoverage, type FoundQuarter } from '../../src/reconcile/coverage.ts';
 import { LOGGED_TYPES } from '../../src/reconcile/log-kinds.ts';
 import { LATENESS_MS } from '../../src/reconcile/schedule.ts';
-import { readQuarters } from '../../src/store/reconcile/coverage.ts';
-import type { ComparedQuarter } from '../../src/store/reconcile/coverage.ts';
+import { readQuarters, type ComparedQuarter } from '../../src/store/reconcile/coverage.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { useDatabase } from '../support/use-database.ts';
 

@@ -3,13 +3,10 @@ import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ASSETS } from '../../src/console/assets.ts';
-import { ask, cookieOf, formOf } from '../support/ask.ts';
-import type { Answer, Question } from '../support/ask.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { ask, cookieOf, formOf, type Answer, type Question } from '../support/ask.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { connectRaw } from '../ingest/serve.ts';
-import { endOfProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
-import type { Program } from '../support/program.ts';
+import { endOfProgram, SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
 
 const TOKEN = 'admin-token-of-the-listener-test';
 const bearer = { Authorization: `Bearer ${TOKEN}` };

@@ -2,8 +2,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
 import { expect, it, onTestFinished } from 'vitest';
 import { auditRecord } from '../support/deliveries.ts';
-import { SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
-import type { Program } from '../support/program.ts';
+import { SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
 import { hasRedisServer, startRedis } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 

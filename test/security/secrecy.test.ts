@@ -4,12 +4,10 @@ import path from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { z } from 'zod';
-import { startScriptedCloud } from '../cloud/scripted-cloud.ts';
-import type { ScriptedCloud } from '../cloud/scripted-cloud.ts';
+import { startScriptedCloud, type ScriptedCloud } from '../cloud/scripted-cloud.ts';
 import { emptyRedis } from '../support/backends.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { startProgram, temporaryDirectory } from '../support/program.ts';
-import type { Program } from '../support/program.ts';
+import { startProgram, temporaryDirectory, type Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const WEBHOOK_SECRET = 'webhook-secret-of-the-secrecy-test';

@@ -10,8 +10,7 @@ import { searchEvents } from '../../src/store/events/search-events.ts';
 import { viewEvent } from '../../src/events/stored-event.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { FIELDS } from '../../src/events/message-types.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 
 let test: TestDatabase;

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createCloudClient } from '../../src/cloud/client.ts';
-import type { CloudClient } from '../../src/cloud/client.ts';
+import { createCloudClient, type CloudClient } from '../../src/cloud/client.ts';
 import type { Subscription } from '../../src/cloud/contract/subscription.ts';
 import { WEBHOOK_TYPES } from '../../src/events/domain.ts';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';

@@ -4,8 +4,7 @@ import { findSubscriptions } from '../../src/store/sources/subscriptions.ts';
 import type { Goal } from '../../src/subscribe/subscriber.ts';
 import { createFakeClock } from '../cloud/fake-clock.ts';
 import { useDatabase } from '../support/use-database.ts';
-import { startStandIn } from './stand-in.ts';
-import type { Held, HeldAlert, StandIn } from './stand-in.ts';
+import { startStandIn, type Held, type HeldAlert, type StandIn } from './stand-in.ts';
 import { PUBLIC_URL, testSubscriber } from './test-subscriber.ts';
 
 const test = useDatabase();

@@ -1,11 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createCloudClient } from '../../src/cloud/client.ts';
-import type { CloudClient } from '../../src/cloud/client.ts';
+import { createCloudClient, type CloudClient } from '../../src/cloud/client.ts';
 import { changesOf } from '../../src/subscribe/plan.ts';
 import { createFakeClock } from '../cloud/fake-clock.ts';
 import { useDatabase } from '../support/use-database.ts';
-import { DIALECTS, startStandIn } from './stand-in.ts';
-import type { StandIn } from './stand-in.ts';
+import { DIALECTS, startStandIn, type StandIn } from './stand-in.ts';
 import { testSubscriber } from './test-subscriber.ts';
 
 const ALL_TYPES = ['AUDIT_LOG_ALL', 'GDPR_LOG_ALL', 'SMS_LOG_ALL', 'ALERT'] as const;

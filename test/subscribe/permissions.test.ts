@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { useDatabase } from '../support/use-database.ts';
-import { startStandIn } from './stand-in.ts';
-import type { StandIn } from './stand-in.ts';
+import { startStandIn, type StandIn } from './stand-in.ts';
 import { testSubscriber } from './test-subscriber.ts';
 
 const test = useDatabase();

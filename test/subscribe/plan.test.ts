@@ -4,8 +4,7 @@ import { CLOUD_TYPES } from '../../src/events/domain.ts';
 import type { ActualSubscription } from '../../src/subscribe/actual.ts';
 import { createOwnership, desiredSubscriptions, digestOf } from '../../src/subscribe/desired.ts';
 import type { DesiredSubscription } from '../../src/subscribe/desired.ts';
-import { changesOf, planSubscriptions } from '../../src/subscribe/plan.ts';
-import type { Change } from '../../src/subscribe/plan.ts';
+import { changesOf, planSubscriptions, type Change } from '../../src/subscribe/plan.ts';
 
 const PUBLIC_URL = 'https://sink.test';
 const isOurs = createOwnership({ publicUrl: PUBLIC_URL, otherSources: ['south'] });

@@ -1,12 +1,9 @@
-import { createCloudClient } from '../../src/cloud/client.ts';
-import type { CloudClient } from '../../src/cloud/client.ts';
+import { createCloudClient, type CloudClient } from '../../src/cloud/client.ts';
 import type { CloudType } from '../../src/events/domain.ts';
 import type { Db } from '../../src/store/server/database.ts';
 import { createOwnership, desiredSubscriptions } from '../../src/subscribe/desired.ts';
-import { createSubscriber } from '../../src/subscribe/subscriber.ts';
-import type { Subscriber } from '../../src/subscribe/subscriber.ts';
-import { createFakeClock } from '../cloud/fake-clock.ts';
-import type { FakeClock } from '../cloud/fake-clock.ts';
+import { createSubscriber, type Subscriber } from '../../src/subscribe/subscriber.ts';
+import { createFakeClock, type FakeClock } from '../cloud/fake-clock.ts';
 
 export const PUBLIC_URL = 'https://sink.test';
 

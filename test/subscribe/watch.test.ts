@@ -6,8 +6,7 @@ import { watchSubscriptions } from '../../src/subscribe/start-subscription-watch
 import type { Repetition } from '../../src/lib/repeat.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { startStandIn } from './stand-in.ts';
-import type { StandIn } from './stand-in.ts';
+import { startStandIn, type StandIn } from './stand-in.ts';
 import { testSubscriber } from './test-subscriber.ts';
 
 const test = useDatabase();

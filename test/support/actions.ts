@@ -6,8 +6,7 @@ import { destinationsArea } from '../../src/console/destinations/destinations-ar
 import { createEventHub } from '../../src/console/live/event-hub.ts';
 import { liveArea } from '../../src/console/live/live-area.ts';
 import { quarantineArea } from '../../src/console/quarantine/quarantine-area.ts';
-import { parseDestinations } from '../../src/forward/parse-destinations.ts';
-import type { Destination } from '../../src/forward/parse-destinations.ts';
+import { parseDestinations, type Destination } from '../../src/forward/parse-destinations.ts';
 import { BatchStore } from '../../src/handlers/store-batch.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
 import type { Db } from '../../src/store/server/database.ts';
@@ -15,8 +14,7 @@ import { addDestination, checkpoint } from '../../src/store/destinations/destina
 import { takeLease } from './lease.ts';
 import { listActions, recordAction } from '../../src/store/access/operator-log.ts';
 import { eraseRows, type Erasable, type ErasureGrounds } from '../../src/store/seal/erase.ts';
-import { startAdmin } from './admin.ts';
-import type { RunningAdmin } from './admin.ts';
+import { startAdmin, type RunningAdmin } from './admin.ts';
 import { queuedDelivery } from './deliveries.ts';
 
 const logger = pino({ level: 'silent' });

@@ -1,5 +1,4 @@
-import { ask } from './ask.ts';
-import type { Answer } from './ask.ts';
+import { ask, type Answer } from './ask.ts';
 
 /** A browser without pages: it keeps cookies and follows redirects. */
 export interface CookieJar {

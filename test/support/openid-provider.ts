@@ -1,10 +1,7 @@
-import { createSign, generateKeyPairSync } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
+import { createSign, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { RequestListener } from 'node:http';
-import { Provider } from 'oidc-provider';
-import type { ClientMetadata } from 'oidc-provider';
+import { createServer, type RequestListener } from 'node:http';
+import { Provider, type ClientMetadata } from 'oidc-provider';
 import { vi } from 'vitest';
 import { z } from 'zod';
 import type { OpenIdConfig } from '../../src/config/config.ts';

@@ -3,13 +3,11 @@ import { chown, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { startProxy } from '../faults/proxy.ts';
-import type { Proxy } from '../faults/proxy.ts';
+import { startProxy, type Proxy } from '../faults/proxy.ts';
 import { readDeployFile } from './deploy-file.ts';
 import { freePort } from './free-port.ts';
 import { temporaryDirectory } from './program.ts';
-import { startServerProcess, unprivileged } from './server-process.ts';
-import type { ServerProcess } from './server-process.ts';
+import { startServerProcess, unprivileged, type ServerProcess } from './server-process.ts';
 import { waitFor } from './wait-for.ts';
 
 export interface PatroniOptions {

@@ -2,8 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { freePort } from './free-port.ts';
-import { startNode } from './redis-nodes.ts';
-import type { RedisNode } from './redis-nodes.ts';
+import { startNode, type RedisNode } from './redis-nodes.ts';
 import { waitFor } from './wait-for.ts';
 
 const SLOTS = 16_384;

@@ -5,8 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { Redis } from 'ioredis';
 import { freePort } from './free-port.ts';
-import { startNode } from './redis-nodes.ts';
-import type { RedisNode } from './redis-nodes.ts';
+import { startNode, type RedisNode } from './redis-nodes.ts';
 import { outputContains } from './redis.ts';
 import { waitFor } from './wait-for.ts';
 

@@ -1,7 +1,6 @@
 import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll } from 'vitest';
-import { openBrowser, watchPage } from './browser.ts';
-import type { OpenBrowser } from './browser.ts';
+import { openBrowser, watchPage, type OpenBrowser } from './browser.ts';
 
 /** A page of a browser in use by the tests of a `describe`. Its members are there from the first test on. */
 export interface UsedBrowser {

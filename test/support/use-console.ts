@@ -2,10 +2,8 @@ import { afterAll, beforeAll } from 'vitest';
 import type { AdminOptions } from '../../src/console/admin-app.ts';
 import type { Area } from '../../src/console/area.ts';
 import type { Db } from '../../src/store/server/database.ts';
-import { startAdmin } from './admin.ts';
-import type { RunningAdmin } from './admin.ts';
-import { createTestDatabase } from './database.ts';
-import type { TestDatabase } from './database.ts';
+import { startAdmin, type RunningAdmin } from './admin.ts';
+import { createTestDatabase, type TestDatabase } from './database.ts';
 
 /** The console in use by the tests of a file, over a database of its own. Its members are there from the first test on. */
 export interface UsedConsole extends Omit<RunningAdmin, 'close'> {

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { fail, ok, runChecks, warn } from '../../../src/commands/doctor/check.ts';
-import type { Check } from '../../../src/commands/doctor/check.ts';
+import { fail, ok, runChecks, warn, type Check } from '../../../src/commands/doctor/check.ts';
 
 const findingsOf = async (...checks: Check[]) =>
   Object.fromEntries(

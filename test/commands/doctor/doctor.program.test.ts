@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import path from 'node:path';
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { EMULATOR_LOGINS } from '../../../emulator/accounts.ts';
 import { createEmulator } from '../../../emulator/emulator.ts';
@@ -16,8 +16,7 @@ import { readRange } from '../../../src/store/log/read-log.ts';
 import { fakeClockLibrary, fakeClockSettings, setClock } from '../../faults/clock.ts';
 import { emptyRedis, BACKENDS } from '../../support/backends.ts';
 import { hasOpenssl, makeSignedCertificate } from '../../support/certificates.ts';
-import { createTestDatabase, unguarded } from '../../support/database.ts';
-import type { TestDatabase } from '../../support/database.ts';
+import { createTestDatabase, unguarded, type TestDatabase } from '../../support/database.ts';
 import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
 import { holderOf, takeLease } from '../../support/lease.ts';
 import { endOfProgram, SECRET, startProgram, temporaryDirectory } from '../../support/program.ts';
@@ -27,23 +26,18 @@ import { waitFor } from '../../support/wait-for.ts';
 const { username, password } = EMULATOR_LOGINS.administrator;
 const silent = pino({ level: 'silent' });
 
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
-
 const directory = useDirectory();
 
 async function createDatabase(): Promise<TestDatabase> {
   const database = await createTestDatabase();
-  cleanUps.push(() => database.drop());
+  onTestFinished(() => database.drop());
   return database;
 }
 
 async function startCloud(): Promise<{ CLOUD_API_URL: string }> {
   const emulator = createEmulator({ rate: 0 });
   const url = await emulator.listen(0);
-  cleanUps.push(() => emulator.close());
+  onTestFinished(() => emulator.close());
   return { CLOUD_API_URL: url };
 }
 
@@ -87,7 +81,7 @@ describe('doctor', () => {
     };
     const port = new URL(settings.PUBLIC_URL).port;
     const program = await startProgram({ ...settings, PORT: port, SUBSCRIBE: 'auto' });
-    cleanUps.push(() => program.end('SIGKILL'));
+    onTestFinished(async () => void (await program.end('SIGKILL')));
     await waitFor(() => program.output().includes('subscriptions repaired'));
     const { code, told } = await examine(settings);
     expect(Object.entries(told).filter(([, text]) => !text.startsWith('ok '))).toEqual([]);
@@ -171,7 +165,7 @@ describe('doctor', () => {
 
   it('warns about a data directory that other users can list', async () => {
     const dataDir = await temporaryDirectory();
-    cleanUps.push(() => rm(dataDir, { recursive: true, force: true }));
+    onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
     const stateAt = async (mode: number) => {
       await chmod(dataDir, mode);
       return (await examine({ DATA_DIR: dataDir })).told['data directory'];
@@ -198,7 +192,7 @@ describe('doctor', () => {
 
   it('waits for nobody longer than its time', async () => {
     const silentServer = createServer().listen(0, '127.0.0.1');
-    cleanUps.push(async () => silentServer.close());
+    onTestFinished(() => void silentServer.close());
     await once(silentServer, 'listening');
     const address = silentServer.address();
     const port = address !== null && typeof address === 'object' ? address.port : 0;
@@ -238,7 +232,7 @@ describe('doctor', () => {
 
   it('sets nothing up, and starts an embedded database that is there for its time', async () => {
     const dataDir = await temporaryDirectory();
-    cleanUps.push(() => rm(dataDir, { recursive: true, force: true }));
+    onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
     const { code, told } = await examine({ DATA_DIR: dataDir });
     expect(told['database']).toBe('warn not created yet');
     expect(code).toBe(0);

@@ -1,20 +1,15 @@
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:tls';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkCertificate } from '../../../src/commands/doctor/public-address.ts';
 import type { Finding } from '../../../src/commands/doctor/check.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { hasOpenssl, makeOwnCertificate, makeSignedCertificate } from '../../support/certificates.ts';
 import type { TestCertificate } from '../../support/certificates.ts';
 
-const cleanUps: (() => unknown)[] = [];
-afterEach(() => {
-  for (const cleanUp of cleanUps.splice(0)) cleanUp();
-});
-
 function made(certificate: TestCertificate): TestCertificate {
-  cleanUps.push(() => certificate[Symbol.dispose]());
+  onTestFinished(() => certificate[Symbol.dispose]());
   return certificate;
 }
 
@@ -82,7 +77,7 @@ describe.skipIf(!hasOpenssl)('the certificate that a proxy shows', () => {
   it('is looked at, at PUBLIC_URL', async () => {
     const { cert, key } = signed(20, 'DNS:localhost');
     const server = createServer({ cert, key }).listen(0, '127.0.0.1');
-    cleanUps.push(() => server.close());
+    onTestFinished(() => void server.close());
     await once(server, 'listening');
     const address = server.address();
     const port = address !== null && typeof address === 'object' ? address.port : 0;

@@ -4,14 +4,12 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { countEvents } from '../../../src/store/events/search-events.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
-import { hasChromium, openBrowser, watchPage } from '../../support/browser.ts';
-import type { OpenBrowser } from '../../support/browser.ts';
+import { hasChromium, openBrowser, watchPage, type OpenBrowser } from '../../support/browser.ts';
 import { useDatabase } from '../../support/use-database.ts';
 import { useDirectory } from '../../support/use-directory.ts';
 import { auditRecord } from '../../support/deliveries.ts';
 import { problemsOf } from '../../support/page-checks.ts';
-import { SECRET, startProgram } from '../../support/program.ts';
-import type { Program } from '../../support/program.ts';
+import { SECRET, startProgram, type Program } from '../../support/program.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const TOKEN = 'admin-token-of-the-console-test';

@@ -1,14 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Area } from '../../../src/console/area.ts';
 import { html } from '../../../src/console/html/html.ts';
-import { ONE_PAGE, startAdmin } from '../../support/admin.ts';
-import type { RunningAdmin } from '../../support/admin.ts';
+import { ONE_PAGE, startAdmin, type RunningAdmin } from '../../support/admin.ts';
 import { hasChromium } from '../../support/browser.ts';
 import { useBrowser } from '../../support/use-browser.ts';
 import { useDatabase } from '../../support/use-database.ts';
 import { freePort } from '../../support/free-port.ts';
-import { openIdConfig, startOpenIdProvider } from '../../support/openid-provider.ts';
-import type { RunningProvider } from '../../support/openid-provider.ts';
+import { openIdConfig, startOpenIdProvider, type RunningProvider } from '../../support/openid-provider.ts';
 
 const area: Area = {
   ...ONE_PAGE,

@@ -1,13 +1,11 @@
 import * as fc from 'fast-check';
-import type { MessageType } from '../../../src/events/domain.ts';
-import { FAMILY_OF, MESSAGE_TYPES, OWN_TYPES } from '../../../src/events/domain.ts';
+import { type MessageType, FAMILY_OF, MESSAGE_TYPES, OWN_TYPES } from '../../../src/events/domain.ts';
 import { isJsonObject, parseExactJson } from '../../../src/events/exact-json.ts';
 import type { RecordKind } from '../../../src/events/record-kind.ts';
 import { recordOf } from '../../../src/alerts/alert-record.ts';
 import type { StoredEvent } from '../../../src/events/stored-event.ts';
 import { deliveryToEvents } from '../../support/convert.ts';
-import { FIELDS } from '../../../src/events/message-types.ts';
-import type { FieldKind } from '../../../src/events/message-types.ts';
+import { FIELDS, type FieldKind } from '../../../src/events/message-types.ts';
 import type { EventRow } from '../../../src/store/events/insert-events.ts';
 import { SAMPLES } from '../../handlers/samples.ts';
 import { queuedDelivery } from '../../support/deliveries.ts';

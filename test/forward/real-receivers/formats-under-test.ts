@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { createFormat } from '../../../src/forward/formats/formats.ts';
+import { createFormat, type FormatName } from '../../../src/forward/formats/formats.ts';
 import { cut } from '../../../src/forward/formats/line-formats.ts';
-import type { FormatName } from '../../../src/forward/formats/formats.ts';
 import { DEFAULT_REDACTION_RULES } from '../../../src/forward/redaction-rules.ts';
 import type { Format } from '../../../src/forward/sender.ts';
 import type { StoredEvent } from '../../../src/events/stored-event.ts';

@@ -1,8 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { TestCertificate } from '../../support/certificates.ts';
-import { runReceiver } from './receiver.ts';
-import type { Ports, Receiver } from './receiver.ts';
+import { runReceiver, type Ports, type Receiver } from './receiver.ts';
 
 /** The server behind a proxy, as the arguments of the directive `server`. */
 type Backend = `127.0.0.1:${number}${string}`;

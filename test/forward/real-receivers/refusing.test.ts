@@ -7,8 +7,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { OutageError } from '../../../src/lib/errors.ts';
 import type { Sender } from '../../../src/forward/sender.ts';
 import { createSyslogSender, syslogOptions } from '../../../src/forward/senders/syslog.ts';
-import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
-import type { TestCertificate } from '../../support/certificates.ts';
+import { hasOpenssl, makeCertificate, type TestCertificate } from '../../support/certificates.ts';
 import { freePort } from '../../support/free-port.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { messages } from '../senders/messages.ts';

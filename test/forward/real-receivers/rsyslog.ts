@@ -2,8 +2,7 @@ import { globSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { TestCertificate } from '../../support/certificates.ts';
-import { runReceiver } from './receiver.ts';
-import type { Ports, Receiver } from './receiver.ts';
+import { runReceiver, type Ports, type Receiver } from './receiver.ts';
 
 /** Modules that distributions put into packages of their own. */
 const MODULES = {

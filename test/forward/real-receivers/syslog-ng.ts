@@ -2,8 +2,7 @@ import { readdirSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { TestCertificate } from '../../support/certificates.ts';
-import { runReceiver } from './receiver.ts';
-import type { Ports, Receiver } from './receiver.ts';
+import { runReceiver, type Ports, type Receiver } from './receiver.ts';
 
 /** Starts syslog-ng with files in the directory. It accepts messages of up to 256 kB, and client certificates of `client`. */
 export async function startSyslogNg(

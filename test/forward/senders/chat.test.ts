@@ -4,8 +4,7 @@ import { z } from 'zod';
 import { describeError, OutageError } from '../../../src/lib/errors.ts';
 import { BatchRefusedError, EndpointRefusedError } from '../../../src/forward/sender.ts';
 import { CHAT_LIMITS, chatOptions, createChatSender } from '../../../src/forward/senders/chat.ts';
-import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
-import type { TestCertificate } from '../../support/certificates.ts';
+import { hasOpenssl, makeCertificate, type TestCertificate } from '../../support/certificates.ts';
 import { messages, storedEvent } from './messages.ts';
 import { inTurn, standIn, type Reply, type StandIn } from './stand-in.ts';
 

@@ -4,8 +4,7 @@ import { OutageError } from '../../../src/lib/errors.ts';
 import { createSplunkHecSender, splunkHecOptions } from '../../../src/forward/senders/splunk-hec.ts';
 import { BatchRefusedError, EndpointRefusedError, RetryLaterError } from '../../../src/forward/sender.ts';
 import { message, messages } from './messages.ts';
-import { inTurn, standIn } from './stand-in.ts';
-import type { Reply } from './stand-in.ts';
+import { inTurn, standIn, type Reply } from './stand-in.ts';
 import { tcpServer } from './tcp-server.ts';
 
 // Every destination reached by HTTP reads answers the same way; one of them stands for all.

@@ -4,8 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OutageError } from '../../../src/lib/errors.ts';
 import { createHttpsSender, httpsOptions } from '../../../src/forward/senders/https.ts';
 import { EndpointRefusedError } from '../../../src/forward/sender.ts';
-import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
-import type { TestCertificate } from '../../support/certificates.ts';
+import { hasOpenssl, makeCertificate, type TestCertificate } from '../../support/certificates.ts';
 import { messages } from './messages.ts';
 import { inTurn, standIn } from './stand-in.ts';
 

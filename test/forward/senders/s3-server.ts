@@ -5,8 +5,7 @@ import { gunzipSync } from 'node:zlib';
 import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { z } from 'zod';
 import { freePort } from '../../support/free-port.ts';
-import { startServerProcess } from '../../support/server-process.ts';
-import type { ServerProcess } from '../../support/server-process.ts';
+import { startServerProcess, type ServerProcess } from '../../support/server-process.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /** Starts the server with the options that its first argument has as JSON: the package has no program. */

@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createSentinelSender, sentinelOptions } from '../../../src/forward/senders/sentinel.ts';
 import { EndpointRefusedError } from '../../../src/forward/sender.ts';
-import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
-import type { TestCertificate } from '../../support/certificates.ts';
+import { hasOpenssl, makeCertificate, type TestCertificate } from '../../support/certificates.ts';
 import { message, messages } from './messages.ts';
-import { inTurn, standIn } from './stand-in.ts';
-import type { Script } from './stand-in.ts';
+import { inTurn, standIn, type Script } from './stand-in.ts';
 
 describe.skipIf(!hasOpenssl)('sentinel (needs openssl on PATH to make certificates)', () => {
   let certificate: TestCertificate;

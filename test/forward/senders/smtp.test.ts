@@ -3,8 +3,7 @@ import { describeError, OutageError } from '../../../src/lib/errors.ts';
 import { formatText } from '../../../src/forward/formats/text.ts';
 import { BatchRefusedError, EndpointRefusedError } from '../../../src/forward/sender.ts';
 import { createSmtpSender, smtpOptions } from '../../../src/forward/senders/smtp.ts';
-import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
-import type { TestCertificate } from '../../support/certificates.ts';
+import { hasOpenssl, makeCertificate, type TestCertificate } from '../../support/certificates.ts';
 import { mailServer } from './mail-server.ts';
 import { messages, storedEvent } from './messages.ts';
 

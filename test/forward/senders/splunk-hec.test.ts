@@ -9,8 +9,7 @@ import {
 } from '../../../src/forward/senders/splunk-hec.ts';
 import { EndpointRefusedError } from '../../../src/forward/sender.ts';
 import { message, messages } from './messages.ts';
-import { inTurn, standIn } from './stand-in.ts';
-import type { Script } from './stand-in.ts';
+import { inTurn, standIn, type Script } from './stand-in.ts';
 
 const TOKEN = '00000000-0000-0000-0000-000000000001';
 const options = (url: string, more: object = {}) => splunkHecOptions.parse({ url, token: TOKEN, ...more });

@@ -4,8 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { z } from 'zod';
 import { assessSilences } from '../../../src/observe/silence/assess-silences.ts';
 import { createSilenceWatch } from '../../../src/observe/silence/silence-watch.ts';
-import { createTestDatabase, emptyTables } from '../../support/database.ts';
-import type { TestDatabase } from '../../support/database.ts';
+import { createTestDatabase, emptyTables, type TestDatabase } from '../../support/database.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {

@@ -3,8 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { createKeptSegments } from '../../../src/queue/spool/kept-segments.ts';
-import type { Found } from '../../../src/queue/spool/kept-segments.ts';
+import { createKeptSegments, type Found } from '../../../src/queue/spool/kept-segments.ts';
 import { openSpool } from '../../../src/queue/spool/spool.ts';
 
 const logger = pino({ level: 'silent' });

@@ -11,8 +11,7 @@ import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { OutageError } from '../../../src/lib/errors.ts';
 import { checkWritable, inspectSpool } from '../../../src/queue/spool/inspect-spool.ts';
 import { framePayload } from '../../../src/queue/spool/segment-file.ts';
-import { openSpool } from '../../../src/queue/spool/spool.ts';
-import type { Spool } from '../../../src/queue/spool/spool.ts';
+import { openSpool, type Spool } from '../../../src/queue/spool/spool.ts';
 
 const MIB = 1024 * 1024;
 

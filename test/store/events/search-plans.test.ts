@@ -1,5 +1,4 @@
-import { CompiledQuery, sql } from 'kysely';
-import type { RootOperationNode } from 'kysely';
+import { CompiledQuery, sql, type RootOperationNode } from 'kysely';
 import { beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
 import { exactTerms, parseSearch } from '../../../src/events/search-query.ts';
@@ -7,8 +6,7 @@ import { TABLE_OF } from '../../../src/events/message-types.ts';
 import type { EventFilter } from '../../../src/store/events/event-filter.ts';
 import { maintainPartitions } from '../../../src/store/partitions/partitions.ts';
 import { searchEvents } from '../../../src/store/events/search-events.ts';
-import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
-import type { Scope } from '../../../src/store/server/scope.ts';
+import { ALL_SOURCES, type Scope } from '../../../src/store/server/scope.ts';
 import { useDatabase } from '../../support/use-database.ts';
 
 const ROWS = 20_000;

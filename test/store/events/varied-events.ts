@@ -1,5 +1,4 @@
-import { MESSAGE_TYPES } from '../../../src/events/domain.ts';
-import type { MessageType } from '../../../src/events/domain.ts';
+import { MESSAGE_TYPES, type MessageType } from '../../../src/events/domain.ts';
 import type { Db } from '../../../src/store/server/database.ts';
 import { maintainPartitions } from '../../../src/store/partitions/partitions.ts';
 import { queuedDelivery } from '../../support/deliveries.ts';

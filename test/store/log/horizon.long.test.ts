@@ -5,8 +5,7 @@ import { readSlice } from '../../../src/store/events/read-events.ts';
 import { openLog } from '../../../src/store/log/read-log.ts';
 import { rollUpArrivals } from '../../../src/store/counts/roll-up-arrivals.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
-import { createTestDatabase, emptyTables } from '../../support/database.ts';
-import type { TestDatabase } from '../../support/database.ts';
+import { createTestDatabase, emptyTables, type TestDatabase } from '../../support/database.ts';
 import { untilSeen } from '../../support/until-seen.ts';
 
 let test: TestDatabase;

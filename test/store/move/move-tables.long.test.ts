@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
 import { Client } from 'pg';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { openDatabase } from '../../../src/store/server/database.ts';
-import type { Db } from '../../../src/store/server/database.ts';
+import { openDatabase, type Db } from '../../../src/store/server/database.ts';
 import { addDestination } from '../../../src/store/destinations/destinations.ts';
 import { moveSequences, moveTables, readMonths } from '../../../src/store/move/move-tables.ts';
 import { recordAction } from '../../../src/store/access/operator-log.ts';
@@ -11,8 +10,7 @@ import { readSlice } from '../../../src/store/events/read-events.ts';
 import { openLog, readRange } from '../../../src/store/log/read-log.ts';
 import { rollUpArrivals } from '../../../src/store/counts/roll-up-arrivals.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
-import { createTestDatabase } from '../../support/database.ts';
-import type { TestDatabase } from '../../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { untilSeen } from '../../support/until-seen.ts';
 
 let source: TestDatabase;

@@ -5,8 +5,7 @@ import { migrateStore } from '../../../src/store/server/schema/migrate.ts';
 import { listActions } from '../../../src/store/access/operator-log.ts';
 import { maintainPartitions } from '../../../src/store/partitions/partitions.ts';
 import { resolveAsReplayed } from '../../../src/store/quarantine/quarantine.ts';
-import { createOwnedDatabase } from '../../support/database.ts';
-import type { OwnedDatabase } from '../../support/database.ts';
+import { createOwnedDatabase, type OwnedDatabase } from '../../support/database.ts';
 import { queuedDelivery } from '../../support/deliveries.ts';
 import { storeDeliveries } from '../../support/actions.ts';
 

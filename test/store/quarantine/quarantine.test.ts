@@ -16,8 +16,7 @@ import {
 } from '../../../src/store/quarantine/search-quarantine.ts';
 import type { QuarantineFilter } from '../../../src/store/quarantine/search-quarantine.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
-import { createOwnedDatabase, unguarded } from '../../support/database.ts';
-import type { OwnedDatabase } from '../../support/database.ts';
+import { createOwnedDatabase, unguarded, type OwnedDatabase } from '../../support/database.ts';
 import { queuedDelivery } from '../../support/deliveries.ts';
 import { storeDeliveries } from '../../support/actions.ts';
 

@@ -2,8 +2,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrateStore } from '../../../src/store/server/schema/migrate.ts';
 import { maintainPartitions } from '../../../src/store/partitions/partitions.ts';
-import { createOwnedDatabase } from '../../support/database.ts';
-import type { OwnedDatabase } from '../../support/database.ts';
+import { createOwnedDatabase, type OwnedDatabase } from '../../support/database.ts';
 
 const NOW = new Date('2031-11-15T00:00:00Z');
 let test: OwnedDatabase;

@@ -2,7 +2,7 @@ import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
 import { Client } from 'pg';
-import { afterEach, describe, expect, inject, it } from 'vitest';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { EMULATOR_LOGINS } from '../../../emulator/accounts.ts';
 import { createEmulator } from '../../../emulator/emulator.ts';
 import { isPooled } from '../../../src/store/server/postgres.ts';
@@ -19,15 +19,10 @@ import { waitFor } from '../../support/wait-for.ts';
 
 const { username, password } = EMULATOR_LOGINS.administrator;
 
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
-
 /** A database with its roles, but without tables. */
 async function emptyDatabase() {
   const owned = await createOwnedDatabase();
-  cleanUps.push(() => owned.drop());
+  onTestFinished(() => owned.drop());
   const adminUrl = new URL(inject('adminUrl'));
   adminUrl.pathname = new URL(owned.databaseUrl).pathname;
   const databaseUrl = withRole(owned.databaseUrl, SERVICE_ROLE);
@@ -66,7 +61,7 @@ describe.skipIf(!hasPgbouncer())('pgbouncer (needs pgbouncer)', () => {
   it.each(MODES)('is told from a server: %s mode', async (mode) => {
     const { databaseUrl, readerUrl } = await emptyDatabase();
     const pooler = await startPgbouncer({ mode, urls: [databaseUrl, readerUrl] });
-    cleanUps.push(() => pooler.stop());
+    onTestFinished(() => pooler.stop());
     expect(await isPooled(pooler.through(databaseUrl))).toBe(true);
     expect(await isPooled(databaseUrl)).toBe(false);
   });
@@ -78,12 +73,12 @@ describe.skipIf(!hasPgbouncer())('pgbouncer (needs pgbouncer)', () => {
       urls: [databaseUrl, readerUrl],
       settings: { max_client_conn: '200', default_pool_size: mode === 'session' ? '40' : '9' },
     });
-    cleanUps.push(() => pooler.stop());
+    onTestFinished(() => pooler.stop());
     const directory = await temporaryDirectory();
-    cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+    onTestFinished(() => rm(directory, { recursive: true, force: true }));
     const emulator = createEmulator({ rate: 0 });
     const cloudUrl = await emulator.listen(0);
-    cleanUps.push(() => emulator.close());
+    onTestFinished(() => emulator.close());
     const port = String(await freePort());
     const events = path.join(directory, 'events.jsonl');
     const settings = {
@@ -102,7 +97,7 @@ describe.skipIf(!hasPgbouncer())('pgbouncer (needs pgbouncer)', () => {
 
     await runProgram(settings, 'migrate');
     const program = await startProgram({ ...settings, PORT: port, SUBSCRIBE: 'auto' });
-    cleanUps.push(() => program.end('SIGKILL'));
+    onTestFinished(async () => void (await program.end('SIGKILL')));
     let sent = 0;
     const send = async () => {
       sent += 1;
@@ -163,12 +158,12 @@ describe.skipIf(!hasPgbouncer())('pgbouncer (needs pgbouncer)', () => {
       urls: [databaseUrl],
       settings: { default_pool_size: mode === 'session' ? '8' : '4' },
     });
-    cleanUps.push(() => pooler.stop());
+    onTestFinished(() => pooler.stop());
     const directory = await temporaryDirectory();
-    cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+    onTestFinished(() => rm(directory, { recursive: true, force: true }));
     const emulator = createEmulator({ rate: 0 });
     const cloudUrl = await emulator.listen(0);
-    cleanUps.push(() => emulator.close());
+    onTestFinished(() => emulator.close());
     const settings = {
       DATABASE_URL: pooler.through(databaseUrl),
       READER_DATABASE_URL: readerUrl,
@@ -194,12 +189,12 @@ describe.skipIf(!hasPgbouncer())('pgbouncer (needs pgbouncer)', () => {
 
   it.each(MODES)('keeps the limits of a transaction and of a single statement, %s mode', async (mode) => {
     const database = await createTestDatabase();
-    cleanUps.push(() => database.drop());
+    onTestFinished(() => database.drop());
     const pooler = await startPgbouncer({ mode, urls: [database.databaseUrl] });
-    cleanUps.push(() => pooler.stop());
+    onTestFinished(() => pooler.stop());
     const url = pooler.through(database.databaseUrl);
     const db = openLimited('storing', url, () => undefined, { statementMs: 300, silenceMs: 700 });
-    cleanUps.push(() => db.destroy());
+    onTestFinished(() => db.destroy());
     const cancelled = { code: '57014' };
     await expect(sql`select pg_sleep(5)`.execute(db)).rejects.toMatchObject(cancelled);
     const slow = db.transaction().execute((trx) => sql`select pg_sleep(5)`.execute(trx));

@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { CopyData } from '../../../src/store/server/postgres-copy.ts';
-import { createPool } from '../../../src/store/server/postgres.ts';
-import type { Pool } from '../../../src/store/server/postgres.ts';
-import { createTestDatabase } from '../../support/database.ts';
-import type { TestDatabase } from '../../support/database.ts';
-import { hasPgbouncer, startPgbouncer } from '../../support/pgbouncer.ts';
-import type { TestPgbouncer } from '../../support/pgbouncer.ts';
+import { createPool, type Pool } from '../../../src/store/server/postgres.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { hasPgbouncer, startPgbouncer, type TestPgbouncer } from '../../support/pgbouncer.ts';
 
 const ROUNDS = 300;
 const CLIENTS = 6;

@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { CopyLines } from '../../../src/store/server/postgres-copy.ts';
-import type { CopyData } from '../../../src/store/server/postgres-copy.ts';
+import { CopyLines, type CopyData } from '../../../src/store/server/postgres-copy.ts';
 
 const Lines = fc.array(fc.tuple(fc.uuid(), fc.string({ unit: 'grapheme', maxLength: 40 })), {
   maxLength: 20,

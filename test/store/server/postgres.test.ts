@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createPool } from '../../../src/store/server/postgres.ts';
-import type { Pool } from '../../../src/store/server/postgres.ts';
+import { createPool, type Pool } from '../../../src/store/server/postgres.ts';
 import { useDatabase } from '../../support/use-database.ts';
 
 const database = useDatabase();

@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
-import type { ComparedQuarter } from '../../../src/store/reconcile/coverage.ts';
-import { updateCoverage } from '../../../src/store/reconcile/coverage.ts';
+import { type ComparedQuarter, updateCoverage } from '../../../src/store/reconcile/coverage.ts';
 import { compactArrivals, rollUpArrivals } from '../../../src/store/counts/roll-up-arrivals.ts';
 import { pruneSeen, rollUpSeen, uncountSeen } from '../../../src/store/counts/roll-up-seen.ts';
 import { lockQuarantined } from '../../../src/store/quarantine/quarantine.ts';

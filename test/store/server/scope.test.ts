@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { sql } from 'kysely';
 import { isOfScope, pageOfRejected } from '../../../src/store/destinations/rejected-events.ts';
-import { ALL_SOURCES, covers, inScope, isInScope } from '../../../src/store/server/scope.ts';
-import type { Scope } from '../../../src/store/server/scope.ts';
+import { ALL_SOURCES, covers, inScope, isInScope, type Scope } from '../../../src/store/server/scope.ts';
 import { useDatabase } from '../../support/use-database.ts';
 
 const test = useDatabase();

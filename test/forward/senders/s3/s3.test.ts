@@ -7,8 +7,7 @@ import { s3Options } from '../../../../src/forward/senders/s3/bucket.ts';
 import { createS3Sender } from '../../../../src/forward/senders/s3/s3.ts';
 import { storedEvent } from '../messages.ts';
 import { startS3 } from '../s3-server.ts';
-import { inTurn, standIn } from '../stand-in.ts';
-import type { Reply } from '../stand-in.ts';
+import { inTurn, standIn, type Reply } from '../stand-in.ts';
 
 let server: Awaited<ReturnType<typeof startS3>>;
 beforeAll(async () => {
