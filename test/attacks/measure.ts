@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { type Program, SECRET } from '../support/program.ts';
+import { postDelivery, type Program } from '../support/program.ts';
 import { auditRecord } from '../support/deliveries.ts';
 
 /** How long each attack takes. */
@@ -34,11 +34,9 @@ export async function measureDeliveries(program: Program, attack: Promise<unknow
   let memory = 0;
   const deliver = async () => {
     const due = performance.now();
-    const response = await fetch(`${program.url}/ingest/default/AUDIT_LOG_ALL`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${SECRET}` },
-      body: JSON.stringify([auditRecord({ userId: latencies.length })]),
-    });
+    const response = await postDelivery(program, 'AUDIT_LOG_ALL', [
+      auditRecord({ userId: latencies.length }),
+    ]);
     if (response.status !== 200) throw new Error(`a good delivery was answered ${response.status}`);
     await response.text();
     const latency = performance.now() - due;

@@ -9,6 +9,7 @@ import { z } from 'zod';
 import { freePort } from '../support/free-port.ts';
 import {
   endOfProgram,
+  postDelivery,
   PROGRAM,
   runProgram,
   SECRET,
@@ -252,11 +253,7 @@ describe('the program in a directory of npm', () => {
     try {
       // A body of this size is read by a thread.
       const records = Array.from({ length: 3_000 }, (_, code) => ({ code, description: 'x'.repeat(100) }));
-      const response = await fetch(`${service.url}/ingest/default/AUDIT_LOG_ALL`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${SECRET}` },
-        body: JSON.stringify(records),
-      });
+      const response = await postDelivery(service, 'AUDIT_LOG_ALL', records);
       expect(await response.json()).toMatchObject({ records: 3_000, quarantined: 0 });
       expect(service.output()).not.toContain('Warning');
     } finally {
@@ -301,19 +298,4 @@ describe('the command line', () => {
       /ended with 2: [\s\S]*DATABASE_URL[\s\S]*PORT[\s\S]*LOG_LEVEL/,
     );
   });
-
-  it.each([
-    ['a mistyped command', ['sevre']],
-    ['an unknown option', ['events', 'search', '--usr', 'x']],
-    ['a wrong value', ['events', 'search', '--since', 'yesterday']],
-  ])('exits with 2 on %s', async (_what, args) => {
-    await expect(runProgram({}, ...args)).rejects.toMatchObject({ code: 2 });
-  });
-
-  it.each([[['--help']], [['serve', '--help']], [['events', 'search', '--help']], [['sql', '--help']]])(
-    'helps with %j',
-    async (args) => {
-      expect(await runProgram({}, ...args)).toContain('Usage: xiq-sink');
-    },
-  );
 });

@@ -13,7 +13,14 @@ import { addDestination } from '../../src/store/destinations/destinations.ts';
 import { standIn, type Received, type Reply } from '../forward/senders/stand-in.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
-import { endOfProgram, PROGRAM, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import {
+  endOfProgram,
+  postDelivery,
+  PROGRAM,
+  SECRET,
+  startProgram,
+  temporaryDirectory,
+} from '../support/program.ts';
 import type { Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -121,11 +128,7 @@ describe.concurrent('forwarding', () => {
     ]);
     const program = await start(settings, 'all');
     const records = [1, 2, 3].map((userId) => auditRecord({ userId, description: 'password: hunter2' }));
-    const response = await fetch(`${program.url}/ingest/default/AUDIT_LOG_ALL`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${SECRET}` },
-      body: JSON.stringify(records),
-    });
+    const response = await postDelivery(program, 'AUDIT_LOG_ALL', records);
     expect(response.status).toBe(200);
     const lines = await waitFor(async () => {
       const text = await readFile(path.join(directory, 'events.jsonl'), 'utf8').catch(() => '');

@@ -7,7 +7,7 @@ import { openDatabase } from '../../src/store/server/database.ts';
 import { BACKENDS, emptyRedis } from '../support/backends.ts';
 import { hasDebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
+import { postDelivery, SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
 import { startProxy, through } from '../support/proxy.ts';
 import { READER_ROLE, SERVICE_ROLE, withRole } from '../support/roles.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -50,11 +50,7 @@ async function startPair(count = 1) {
 /** Sends deliveries that all get a 200. Returns the users in their records. */
 async function send(program: Program, users: readonly number[]): Promise<void> {
   const answers = users.map((user) =>
-    fetch(`${program.url}/ingest/default/AUDIT_LOG_ALL`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${SECRET}` },
-      body: JSON.stringify([auditRecord({ userId: user })]),
-    }),
+    postDelivery(program, 'AUDIT_LOG_ALL', [auditRecord({ userId: user })]),
   );
   for (const { status } of await Promise.all(answers)) expect(status).toBe(200);
 }

@@ -10,6 +10,7 @@ import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import {
   endOfProgram,
   killProgramWhen,
+  postDelivery,
   runProgram,
   SECRET,
   startProgram,
@@ -56,11 +57,9 @@ describe.skipIf(!hasDebianPostgres)('move-to', () => {
   /** Sends events with these numbers, each in a delivery of its own. */
   async function send(from: number, to: number): Promise<void> {
     for (let number = from; number < to; number += 1) {
-      const response = await fetch(`${program?.url ?? ''}/ingest/default/AUDIT_LOG_ALL`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${SECRET}` },
-        body: JSON.stringify([auditRecord({ userId: number })]),
-      });
+      const response = await postDelivery({ url: program?.url ?? '' }, 'AUDIT_LOG_ALL', [
+        auditRecord({ userId: number }),
+      ]);
       expect(response.status).toBe(200);
     }
   }

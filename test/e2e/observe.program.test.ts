@@ -7,7 +7,7 @@ import { listProcesses } from '../../src/store/server/processes.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { BACKENDS, emptyRedis } from '../support/backends.ts';
 import { createTestDatabase } from '../support/database.ts';
-import { SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
+import { postDelivery, SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 async function database() {
@@ -24,12 +24,7 @@ async function start(settings: Record<string, string>, ...args: string[]): Promi
   return program;
 }
 
-const post = (program: Program, body: string) =>
-  fetch(`${program.url}/ingest/default/AUDIT_LOG_ALL`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${SECRET}` },
-    body,
-  });
+const post = (program: Program, body: string) => postDelivery(program, 'AUDIT_LOG_ALL', body);
 
 const Line = z.looseObject({ msg: z.string(), job: z.string().optional() });
 

@@ -13,7 +13,7 @@ import { BACKENDS, emptyRedis } from '../support/backends.ts';
 import { hasOpenssl, makeCertificate, type TestCertificate } from '../support/certificates.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { PROGRAM, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import { postDelivery, PROGRAM, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** A destination of the settings, and all that it has received so far. */
@@ -241,11 +241,7 @@ describe.skipIf(!hasOpenssl)('events leave in the order of their arrival (needs 
           sent += 1;
           return auditRecord({ code: 10_000, description: `order-${sent}`, timeStamp: began + sent });
         });
-        const response = await fetch(`${program.url}/ingest/default/AUDIT_LOG_ALL`, {
-          method: 'POST',
-          headers: { authorization: `Bearer ${SECRET}` },
-          body: JSON.stringify(body),
-        });
+        const response = await postDelivery(program, 'AUDIT_LOG_ALL', body);
         expect(response.status).toBe(200);
       }
       // A tail begins with what is stored after its start, which it does not announce.

@@ -7,7 +7,14 @@ import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
 import { withClient } from '../../src/store/server/postgres.ts';
 import { createOwnedDatabase, type OwnedDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { endOfProgram, runProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import {
+  endOfProgram,
+  postDelivery,
+  runProgram,
+  SECRET,
+  startProgram,
+  temporaryDirectory,
+} from '../support/program.ts';
 import { READER_ROLE, withRole } from '../support/roles.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -28,11 +35,7 @@ async function expectServed({ databaseUrl, db }: OwnedDatabase): Promise<Record<
   const settings = { DATABASE_URL: databaseUrl, DATA_DIR: await dataDirectory(), WEBHOOK_SECRET: SECRET };
   const program = await startProgram(settings);
   onTestFinished(async () => void (await program.end('SIGTERM')));
-  const response = await fetch(`${program.url}/ingest/default/AUDIT_LOG_ALL`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${SECRET}` },
-    body: JSON.stringify([auditRecord()]),
-  });
+  const response = await postDelivery(program, 'AUDIT_LOG_ALL', [auditRecord()]);
   expect(response.status).toBe(200);
   await waitFor(async () => (await sql`select from audit_log`.execute(db)).rows.length === 1);
   return settings;

@@ -7,7 +7,14 @@ import type { Db } from '../../src/store/server/database.ts';
 import { mailServer } from '../forward/senders/mail-server.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { endOfProgram, runProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import {
+  endOfProgram,
+  postDelivery,
+  runProgram,
+  SECRET,
+  startProgram,
+  temporaryDirectory,
+} from '../support/program.ts';
 import type { Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -72,11 +79,7 @@ let number = 0;
 async function makeKey({ url }: Program, userName: string): Promise<void> {
   number += 1;
   const record = auditRecord({ code: 40_001, userName, userId: number });
-  const response = await fetch(`${url}/ingest/default/AUDIT_LOG_ALL`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' },
-    body: JSON.stringify(record),
-  });
+  const response = await postDelivery({ url }, 'AUDIT_LOG_ALL', record);
   expect(response.status).toBe(200);
 }
 

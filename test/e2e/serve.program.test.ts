@@ -11,7 +11,7 @@ import { BACKENDS, emptyRedis } from '../support/backends.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
 import { startLoad } from '../support/load.ts';
-import { SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
+import { postDelivery, SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 async function databaseOfItsOwn(): Promise<TestDatabase> {
@@ -40,14 +40,6 @@ async function start(settings: Record<string, string>, ...args: string[]): Promi
   const program = await startProgram(settings, ...args);
   onTestFinished(async () => void (await program.end('SIGKILL')));
   return program;
-}
-
-async function post(program: Program, messageType: CloudType, body: unknown): Promise<Response> {
-  return fetch(`${program.url}/ingest/default/${messageType}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${SECRET}` },
-    body: JSON.stringify(body),
-  });
 }
 
 const storedNumbers = async ({ db }: Pick<TestDatabase, 'db'>) =>
@@ -96,7 +88,7 @@ describe.each(BACKENDS)('serve, $backend', ({ available, usesRedis }) => {
     const program = await start(await settingsFor(usesRedis, database.databaseUrl));
     for (const messageType of CLOUD_TYPES) {
       for (const body of [SAMPLES[messageType], [{ ...SAMPLES[messageType], id: 2 }]]) {
-        const response = await post(program, messageType, body);
+        const response = await postDelivery(program, messageType, body);
         // On a busy machine the queue may be slow to answer at first: the spool takes the delivery.
         const durability: unknown = expect.stringMatching(/^(?:queued|spooled)$/);
         expect(await response.json()).toMatchObject({ records: 1, quarantined: 0, durability });

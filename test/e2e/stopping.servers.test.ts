@@ -6,7 +6,14 @@ import { sql } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { Client } from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { endOfProgram, PROGRAM, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import {
+  endOfProgram,
+  postDelivery,
+  PROGRAM,
+  SECRET,
+  startProgram,
+  temporaryDirectory,
+} from '../support/program.ts';
 import type { Program } from '../support/program.ts';
 import { createOwnedDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startBalancer } from '../support/balancer.ts';
@@ -98,11 +105,7 @@ describe('SIGTERM', () => {
     await waitFor(async () => (await fetch(`${program.url}/readyz`)).status === 503);
     const ready = await fetch(`${program.url}/readyz`);
     expect(await ready.json()).toEqual({ status: 'unavailable', checks: { process: 'stopping' } });
-    const answer = await fetch(`${program.url}/ingest/default/AUDIT_LOG_ALL`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${SECRET}` },
-      body: '{}',
-    });
+    const answer = await postDelivery(program, 'AUDIT_LOG_ALL', '{}');
     expect([answer.status, answer.headers.get('connection')]).toEqual([200, 'close']);
     for (const url of [`${program.url}/healthz`, `${program.adminUrl}/healthz`]) {
       const { status, headers } = await fetch(url);

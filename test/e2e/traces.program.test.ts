@@ -5,7 +5,7 @@ import { freePort } from '../support/free-port.ts';
 import { BACKENDS, emptyRedis } from '../support/backends.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { startOtlpReceiver } from '../support/otlp-receiver.ts';
-import { SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
+import { postDelivery, SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 async function start(usesRedis: boolean, endpoint: string): Promise<Program> {
@@ -27,11 +27,7 @@ async function start(usesRedis: boolean, endpoint: string): Promise<Program> {
 const Receipt = z.looseObject({ delivery_id: z.string(), durability: z.string() });
 
 async function deliver(program: Program): Promise<z.infer<typeof Receipt>> {
-  const response = await fetch(`${program.url}/ingest/default/AUDIT_LOG_ALL`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${SECRET}` },
-    body: '[{"id":1}]',
-  });
+  const response = await postDelivery(program, 'AUDIT_LOG_ALL', '[{"id":1}]');
   expect(response.status).toBe(200);
   return Receipt.parse(await response.json());
 }

@@ -8,7 +8,7 @@ import { isProblem } from '../../src/observe/readiness.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
 import { freePort } from '../support/free-port.ts';
-import { SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
+import { postDelivery, SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
 import { startRedis } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -42,11 +42,7 @@ async function database() {
 }
 
 const post = async ({ url }: Pick<Program, 'url'>) => {
-  const response = await fetch(`${url}/ingest/default/AUDIT_LOG_ALL`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${SECRET}` },
-    body: JSON.stringify([auditRecord({ userId: 1 })]),
-  });
+  const response = await postDelivery({ url }, 'AUDIT_LOG_ALL', [auditRecord({ userId: 1 })]);
   return response.status;
 };
 

@@ -92,6 +92,14 @@ function findReadyLine(stderr: string): z.infer<typeof ReadyLine> | undefined {
   return undefined;
 }
 
+/** Posts a delivery of the source `default`, with its secret: records as JSON, a text as it is. */
+export const postDelivery = ({ url }: Pick<Program, 'url'>, messageType: string, body: unknown) =>
+  fetch(`${url}/ingest/default/${messageType}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${SECRET}` },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  });
+
 const run = promisify(execFile);
 
 /** Runs a command of the program to its end. Rejects with its output when it fails. */

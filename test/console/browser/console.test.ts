@@ -9,7 +9,7 @@ import { useDatabase } from '../../support/use-database.ts';
 import { useDirectory } from '../../support/use-directory.ts';
 import { auditRecord } from '../../support/deliveries.ts';
 import { problemsOf } from '../../support/page-checks.ts';
-import { SECRET, startProgram, type Program } from '../../support/program.ts';
+import { postDelivery, SECRET, startProgram, type Program } from '../../support/program.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const TOKEN = 'admin-token-of-the-console-test';
@@ -60,11 +60,7 @@ describe.skipIf(!hasChromium())('the console (needs Chromium)', () => {
   }
 
   async function deliver(messageType: string, ...records: readonly unknown[]): Promise<void> {
-    const response = await fetch(`${program.url}/ingest/default/${messageType}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${SECRET}` },
-      body: JSON.stringify(records),
-    });
+    const response = await postDelivery(program, messageType, records);
     expect(response.status).toBe(200);
   }
 

@@ -13,7 +13,14 @@ import { createOwnedDatabase, createTestDatabase } from '../../support/database.
 import { auditRecord } from '../../support/deliveries.ts';
 import { freePort } from '../../support/free-port.ts';
 import { hasPgbouncer, startPgbouncer } from '../../support/pgbouncer.ts';
-import { endOfProgram, runProgram, SECRET, startProgram, temporaryDirectory } from '../../support/program.ts';
+import {
+  endOfProgram,
+  postDelivery,
+  runProgram,
+  SECRET,
+  startProgram,
+  temporaryDirectory,
+} from '../../support/program.ts';
 import { READER_ROLE, SERVICE_ROLE, withRole } from '../../support/roles.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -101,11 +108,7 @@ describe.skipIf(!hasPgbouncer())('pgbouncer (needs pgbouncer)', () => {
     let sent = 0;
     const send = async () => {
       sent += 1;
-      const { status } = await fetch(`${program.url}/ingest/default/AUDIT_LOG_ALL`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${SECRET}` },
-        body: JSON.stringify([auditRecord({ userId: sent })]),
-      });
+      const { status } = await postDelivery(program, 'AUDIT_LOG_ALL', [auditRecord({ userId: sent })]);
       expect(status).toBe(200);
     };
     const stored = async () =>

@@ -11,7 +11,13 @@ import { loadMigrations } from '../../../../src/store/server/schema/migrations.t
 import { migrateStore, readMigrationState } from '../../../../src/store/server/schema/migrate.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/database.ts';
 import { auditRecord } from '../../../support/deliveries.ts';
-import { endOfProgram, SECRET, startProgram, temporaryDirectory } from '../../../support/program.ts';
+import {
+  endOfProgram,
+  postDelivery,
+  SECRET,
+  startProgram,
+  temporaryDirectory,
+} from '../../../support/program.ts';
 import { SERVICE_ROLE } from '../../../support/roles.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 import { readSchema } from './adopted/read-schema.ts';
@@ -119,11 +125,9 @@ describe('a database of the last program before the baseline', () => {
     await writeFile(path.join(settings.DATA_DIR, 'log-key'), rows[0]?.key ?? '');
     const program = await startProgram(settings);
     expect(program.output()).toContain(ADOPTION);
-    const response = await fetch(`${program.url}/ingest/default/AUDIT_LOG_ALL`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${SECRET}` },
-      body: JSON.stringify([auditRecord({ description: 'stored after the adoption' })]),
-    });
+    const response = await postDelivery(program, 'AUDIT_LOG_ALL', [
+      auditRecord({ description: 'stored after the adoption' }),
+    ]);
     expect(response.status).toBe(200);
     const { code, stdout } = await waitFor(async () => {
       const ended = await endOfProgram(settings, 'verify');
