@@ -4,7 +4,7 @@ import path from 'node:path';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { OutageError } from '../../src/lib/errors.ts';
-import { packBody } from '../../src/queue/delivery-batch.ts';
+import { packBody, type QueuedDelivery } from '../../src/queue/delivery-batch.ts';
 import { FairQueue } from '../../src/queue/fair-queue.ts';
 import { chooseQueue, LANES, queueNamesOf } from '../../src/queue/lanes.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
@@ -29,10 +29,10 @@ async function openAway(sources = 2): Promise<FairQueue> {
 const from = (source: string, bytes = 0) =>
   queuedDelivery('AUDIT_LOG_ALL', [{ description: 'x'.repeat(bytes) }], { source });
 
-/** Sends deliveries of 2.5 MiB until one is refused for want of room. Resolves with how many were accepted. */
-async function fill(queue: FairQueue, source: string): Promise<number> {
+/** Sends deliveries until one is refused for want of room. Resolves with how many were accepted. */
+async function fill(queue: FairQueue, next: (accepted: number) => QueuedDelivery): Promise<number> {
   for (let accepted = 0; ; accepted += 1) {
-    const refusal = await queue.enqueue(from(source, 2.5 * MIB)).then(
+    const refusal = await queue.enqueue(next(accepted)).then(
       () => undefined,
       (error: unknown) => error,
     );
@@ -45,7 +45,7 @@ it('a source beyond its share fills half of the spool, and the others have the r
   const queue = await openAway();
   await queue.enqueue(from('quiet'));
   // 7.5 MiB of 8.
-  expect(await fill(queue, 'noisy')).toBe(3);
+  expect(await fill(queue, () => from('noisy', 2.5 * MIB))).toBe(3);
   expect(queue.state().spool.segments).toBe(2);
   const large = from('quiet', MIB);
   expect(await queue.enqueue({ ...large, ...packBody(large) })).toBe('spooled');
@@ -55,10 +55,18 @@ it('a source beyond its share fills half of the spool, and the others have the r
   expect(await queue.check()).toBe('spooled');
 });
 
+it('the lanes have the room of the spool together', async () => {
+  const queue = await openAway(20);
+  await queue.enqueue(from('quiet'));
+  expect(await fill(queue, () => from('noisy', 2.5 * MIB))).toBe(3);
+  // 7.5 MiB of the 8.5 that are left, of sources within their shares.
+  expect(await fill(queue, (count) => from(`customer-${count}`, 1.5 * MIB))).toBe(5);
+});
+
 it('a single source has the whole spool, in one lane', async () => {
   const queue = await openAway(1);
   // 15 MiB of 16.
-  expect(await fill(queue, 'default')).toBe(6);
+  expect(await fill(queue, () => from('default', 2.5 * MIB))).toBe(6);
 });
 
 it('the queues of a lane have the names that they always had, and more in a cluster, where sources are spread', () => {
