@@ -7,7 +7,7 @@ import { printQuarantine, printQuarantined } from '../../src/commands/quarantine
 import { UsageError } from '../../src/lib/errors.ts';
 import { emptyTables } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { endOfProgram, postDelivery, SECRET, startProgram, type Program } from '../support/program.ts';
+import { endOfProgram, SECRET, startProgram, type Program } from '../support/program.ts';
 import { printedBy } from '../support/printed.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { useDatabase } from '../support/use-database.ts';
@@ -129,7 +129,11 @@ describe('a body', () => {
 describe('a poisoned record', () => {
   it('is stored by a replay once the database takes it', async () => {
     await sql`alter table audit_events add constraint poison check (code <> 666)`.execute(test.db);
-    await postDelivery(program, 'AUDIT_LOG_ALL', [auditRecord({ code: 1 }), auditRecord({ code: 666 })]);
+    await fetch(`${program.url}/ingest/default/AUDIT_LOG_ALL`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${SECRET}` },
+      body: JSON.stringify([auditRecord({ code: 1 }), auditRecord({ code: 666 })]),
+    });
     await waitFor(() => test.db.selectFrom('quarantine').selectAll().executeTakeFirst());
     const chosen = { ids: [], filter: { reason: 'check constraint' }, all: false };
     const failed = await printed(() => replayChosen(context(), chosen));

@@ -5,7 +5,7 @@ import { parseCheckpoints } from '../../src/seal/checkpoint.ts';
 import { latestCheckpoint } from '../../src/store/seal/seal-log.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { endOfProgram, postDelivery, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import { endOfProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 let test: TestDatabase;
@@ -23,7 +23,11 @@ it('a running service seals what it stores, with a key that it makes, and verify
   };
   const program = await startProgram(settings);
   const records = Array.from({ length: 30 }, (_, code) => auditRecord({ code }));
-  const response = await postDelivery(program, 'AUDIT_LOG_ALL', records);
+  const response = await fetch(`${program.url}/ingest/default/AUDIT_LOG_ALL`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${SECRET}` },
+    body: JSON.stringify(records),
+  });
   expect(response.status).toBe(200);
   const stored = await waitFor(() => latestCheckpoint(test.db));
   expect(parseCheckpoints(stored.note)).toHaveLength(1);

@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest';
 import { convertPacked } from '../../src/handlers/convert-packed.ts';
-import { ConversionError, type DeliveryPart } from '../../src/handlers/delivery-to-events.ts';
-import { packBody, type ReadDelivery } from '../../src/queue/delivery-batch.ts';
+import { ConversionError } from '../../src/handlers/delivery-to-events.ts';
+import type { DeliveryPart } from '../../src/handlers/delivery-to-events.ts';
+import { packBody } from '../../src/queue/delivery-batch.ts';
+import type { ReadDelivery } from '../../src/queue/delivery-batch.ts';
 import { deliveryToEvents } from '../support/convert.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 

@@ -3,7 +3,8 @@ import { Queue, UnrecoverableError, Worker, createPostgresBackend, isPgPool, wit
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 import { pino } from 'pino';
-import { describe, expect, inject, it, type TestContext } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
+import type { TestContext } from 'vitest';
 import { DeliveryWorker } from '../../src/handlers/delivery-worker.ts';
 import { OutageError } from '../../src/lib/errors.ts';
 import { BatchQueue, inspectQueue } from '../../src/queue/batch-queue.ts';

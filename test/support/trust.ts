@@ -1,4 +1,5 @@
-import { type LogKey, parseVerifier } from '../../src/seal/signed-note.ts';
+import type { LogKey } from '../../src/seal/signed-note.ts';
+import { parseVerifier } from '../../src/seal/signed-note.ts';
 import type { Trust } from '../../src/seal/trust.ts';
 
 /** A machine that knows nothing of the log. */

@@ -8,7 +8,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import type { StoredEvent } from '../../../src/events/stored-event.ts';
 import { OutageError } from '../../../src/lib/errors.ts';
 import { createSyslogSender, syslogMessage, syslogOptions } from '../../../src/forward/senders/syslog.ts';
-import { hasOpenssl, makeCertificate, type TestCertificate } from '../../support/certificates.ts';
+import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
+import type { TestCertificate } from '../../support/certificates.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { EVENT_OF_KIND } from '../formats/stored-events.ts';
 import { message, messages, storedEvent } from './messages.ts';

@@ -15,7 +15,8 @@ import {
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { pageOfOpen } from '../../../src/store/quarantine/search-quarantine.ts';
 import { countAll } from '../../support/arrivals.ts';
-import { createOwnedDatabase, unguarded, type OwnedDatabase } from '../../support/database.ts';
+import { createOwnedDatabase, unguarded } from '../../support/database.ts';
+import type { OwnedDatabase } from '../../support/database.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const NOW = new Date('2031-11-15T00:00:00Z');

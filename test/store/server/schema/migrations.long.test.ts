@@ -2,12 +2,14 @@ import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { waitFor } from '../../../support/wait-for.ts';
 import { buildIndexes } from '../../../../src/store/server/schema/build-indexes.ts';
-import { openDatabase, type Db } from '../../../../src/store/server/database.ts';
+import { openDatabase } from '../../../../src/store/server/database.ts';
+import type { Db } from '../../../../src/store/server/database.ts';
 import { migrateStore, readMigrationState } from '../../../../src/store/server/schema/migrate.ts';
 import { loadMigrations } from '../../../../src/store/server/schema/migrations.ts';
 import type { KnownMigration, Migrations } from '../../../../src/store/server/schema/migrations.ts';
 import { maintainPartitions } from '../../../../src/store/partitions/partitions.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/database.ts';
+import { createTestDatabase } from '../../../support/database.ts';
+import type { TestDatabase } from '../../../support/database.ts';
 
 /** The migrations of the baseline say nothing: there is no older program that knows the tables. */
 const FIRST_TO_SAY = '0011';
