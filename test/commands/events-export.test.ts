@@ -4,7 +4,7 @@ import { hash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { exportEvents } from '../../src/commands/events/export.ts';
 import { commandOperator } from '../../src/commands/shared/process.ts';
@@ -12,17 +12,15 @@ import { listActions } from '../../src/store/access/operator-log.ts';
 import { parseCsv } from '../store/events/parse-csv.ts';
 import { storeVariedEvents } from '../store/events/varied-events.ts';
 import { useDirectory } from '../support/use-directory.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 
 const WithId = z.object({ id: z.string() });
 
-let test: TestDatabase;
+const test = useDatabase();
 const directory = useDirectory();
 beforeAll(async () => {
-  test = await createTestDatabase();
   await storeVariedEvents(test.db);
 });
-afterAll(() => test.drop());
 beforeEach(() => void vi.spyOn(process.stderr, 'write').mockReturnValue(true));
 
 const forever = new AbortController().signal;

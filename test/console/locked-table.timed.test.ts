@@ -4,15 +4,14 @@ import { eventsArea } from '../../src/console/events/events-area.ts';
 import { operatorLogArea } from '../../src/console/operator-log/operator-log-area.ts';
 import { openLimited, type Db } from '../../src/store/server/database.ts';
 import { startAdmin, type RunningAdmin } from '../support/admin.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 import { nothingKnown } from '../support/trust.ts';
 
-let test: TestDatabase;
+const test = useDatabase();
 let db: Db;
 let admin: RunningAdmin;
 let person: Client;
 beforeAll(async () => {
-  test = await createTestDatabase();
   db = openLimited('console', test.databaseUrl, () => undefined);
   admin = await startAdmin(
     [eventsArea({ db, trust: nothingKnown, isFiltered: () => false }), operatorLogArea({ db })],
@@ -25,7 +24,6 @@ afterAll(async () => {
   await person.end();
   await admin.close();
   await db.destroy();
-  await test.drop();
 });
 
 const answerTo = async (path: string, accept: string) => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { OutageError } from '../../src/lib/errors.ts';
 import type { BatchLimits } from '../../src/forward/batch-events.ts';
@@ -19,7 +19,8 @@ import {
 } from '../../src/store/destinations/destinations.ts';
 import { listRejected } from '../../src/store/destinations/rejected-events.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
-import { createTestDatabase, emptyTables, type TestDatabase } from '../support/database.ts';
+import { emptyTables } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { untilSeen } from '../support/until-seen.ts';
@@ -32,11 +33,8 @@ const logger = pino(
 );
 const START = 0;
 
-let test: TestDatabase;
+const test = useDatabase({ logs: true });
 const running: { stop(): Promise<void> }[] = [];
-beforeAll(async () => {
-  test = await createTestDatabase({ logs: true });
-});
 beforeEach(async () => {
   logged.length = 0;
   await emptyTables(test.db);
@@ -47,7 +45,6 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const one of running.splice(0)) await one.stop();
 });
-afterAll(() => test.drop());
 
 /** Stores audit events that carry these numbers as their user ids, each in a transaction of its own. */
 async function storeEvents(...numbers: number[]): Promise<void> {

@@ -1,21 +1,18 @@
 import { exactTerms } from '../../src/events/search-query.ts';
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { readMessageType } from '../../src/events/domain.ts';
 import { BatchStore } from '../../src/handlers/store-batch.ts';
 import { replayQuarantined } from '../../src/replay/replay.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { searchEvents } from '../../src/store/events/search-events.ts';
-import { createTestDatabase, unguarded, type TestDatabase } from '../support/database.ts';
+import { unguarded } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 import { deliveryToEvents } from '../support/convert.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useDatabase();
 
 const logger = pino({ level: 'silent' });
 const giveUp = new AbortController().signal;

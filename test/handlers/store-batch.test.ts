@@ -1,16 +1,13 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { BatchStore } from '../../src/handlers/store-batch.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
-import { createTestDatabase, emptyTables, unguarded, type TestDatabase } from '../support/database.ts';
+import { emptyTables, unguarded } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useDatabase();
 beforeEach(() => emptyTables(test.db));
 
 const logger = pino({ level: 'silent' });

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 import { SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -26,14 +26,13 @@ const documented = docs('metrics.md')
     return [{ name, type, help, labels: labels.match(/\w+/g) ?? [] }];
   });
 
-let database: TestDatabase;
+const database = useDatabase();
 let directory: string;
 let program: Program;
 let text: string;
 
 /** The whole program, with a destination, after it has stored, quarantined and refused something. */
 beforeAll(async () => {
-  database = await createTestDatabase();
   directory = await temporaryDirectory();
   program = await startProgram({
     DATABASE_URL: database.databaseUrl,
@@ -60,7 +59,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await program.end('SIGTERM');
   await rm(directory, { recursive: true, force: true });
-  await database.drop();
 });
 
 const shown = () =>

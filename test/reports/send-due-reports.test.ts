@@ -2,7 +2,7 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { sql } from 'kysely';
 import { parseDestinations } from '../../src/forward/parse-destinations.ts';
 import { parseSchedules } from '../../src/reports/parse-schedules.ts';
@@ -12,7 +12,8 @@ import { openLimited } from '../../src/store/server/database.ts';
 import { readSchedules } from '../../src/store/reports/report-schedules.ts';
 import { storeDeliveries } from '../support/actions.ts';
 import { hasOpenssl, makeCertificate } from '../support/certificates.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { type TestDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { forwardingSettings } from '../support/forwarding-settings.ts';
 import { temporaryDirectory } from '../support/program.ts';
@@ -22,10 +23,9 @@ import { inTurn, standIn } from '../forward/senders/stand-in.ts';
 
 const logger = pino({ level: 'silent' });
 
-let test: TestDatabase;
+const test = useDatabase();
 let directory: string;
 beforeAll(async () => {
-  test = await createTestDatabase();
   const login = (userName: string, time: string) =>
     auditRecord({ code: 10_001, userName, timeStamp: Date.parse(time) });
   await storeDeliveries(
@@ -42,7 +42,6 @@ beforeEach(async () => {
   directory = await temporaryDirectory();
   await sql`truncate report_schedules, reports_sent`.execute(test.db);
 });
-afterAll(() => test.drop());
 
 const CSV_OF_MARCH =
   'Administrator,Logins,Off hours,First,Last\r\nann@example.com,2,1,2026-03-01 00:30:00,2026-03-10 09:00:00\r\n';

@@ -3,21 +3,17 @@ import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { MESSAGE_TYPES } from '../../src/events/domain.ts';
 import { BatchStore } from '../../src/handlers/store-batch.ts';
 import { searchEvents } from '../../src/store/events/search-events.ts';
 import { viewEvent } from '../../src/events/stored-event.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { FIELDS } from '../../src/events/message-types.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useDatabase();
 
 const HOSTILE = [
   `'; drop table deliveries; --`,

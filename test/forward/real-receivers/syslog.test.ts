@@ -15,7 +15,7 @@ import { openLog } from '../../../src/store/log/read-log.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { freePort } from '../../support/free-port.ts';
 import { hasOpenssl, makeCertificate, type TestCertificate } from '../../support/certificates.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { useDatabase } from '../../support/use-database.ts';
 import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { findProgram } from './find-program.ts';
@@ -42,11 +42,7 @@ function senderTo({ ports }: Receiver, port: keyof Receiver['ports'], more: obje
   return createSyslogSender(syslogOptions.parse(given), 20);
 }
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = useDatabase();
 
 /** How many events have been stored, and the place of the last that was read back. */
 let used = 0;

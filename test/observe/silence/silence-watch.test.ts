@@ -1,16 +1,13 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { z } from 'zod';
 import { assessSilences } from '../../../src/observe/silence/assess-silences.ts';
 import { createSilenceWatch } from '../../../src/observe/silence/silence-watch.ts';
-import { createTestDatabase, emptyTables, type TestDatabase } from '../../support/database.ts';
+import { emptyTables } from '../../support/database.ts';
+import { useDatabase } from '../../support/use-database.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = useDatabase();
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;

@@ -1,26 +1,23 @@
 import { sql } from 'kysely';
 import { Client, DatabaseError } from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { readSlice } from '../../../src/store/events/read-events.ts';
 import { openLog } from '../../../src/store/log/read-log.ts';
 import { rollUpArrivals } from '../../../src/store/counts/roll-up-arrivals.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
-import { createTestDatabase, emptyTables, type TestDatabase } from '../../support/database.ts';
+import { emptyTables } from '../../support/database.ts';
+import { useDatabase } from '../../support/use-database.ts';
 import { untilSeen } from '../../support/until-seen.ts';
 
-let test: TestDatabase;
+const test = useDatabase({ logs: true });
 const clients: Client[] = [];
 
-beforeAll(async () => {
-  test = await createTestDatabase({ logs: true });
-});
 beforeEach(async () => {
   await Promise.all(clients.splice(0).map((client) => client.end()));
   await emptyTables(test.db);
 });
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.end()));
-  await test.drop();
 });
 
 async function connect(): Promise<Client> {

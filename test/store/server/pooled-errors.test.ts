@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { CopyData } from '../../../src/store/server/postgres-copy.ts';
 import { createPool, type Pool } from '../../../src/store/server/postgres.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { useDatabase } from '../../support/use-database.ts';
 import { hasPgbouncer, startPgbouncer, type TestPgbouncer } from '../../support/pgbouncer.ts';
 
 const ROUNDS = 300;
@@ -10,11 +10,10 @@ const CLIENTS = 6;
 /** Nothing here takes longer, unless an answer never comes. */
 const ANSWER_MS = 10_000;
 
-let database: TestDatabase;
+const database = useDatabase();
 let pgbouncer: TestPgbouncer | undefined;
 let pool: Pool | undefined;
 beforeAll(async () => {
-  database = await createTestDatabase();
   if (!hasPgbouncer()) return;
   pgbouncer = await startPgbouncer({
     mode: 'transaction',
@@ -36,7 +35,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await pool?.end();
   await pgbouncer?.stop();
-  await database.drop();
 });
 
 it.skipIf(!hasPgbouncer())(
