@@ -13,7 +13,7 @@ import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { searchEvents } from '../../src/store/events/search-events.ts';
 import { isRuleAlert, type StoredEvent } from '../../src/events/stored-event.ts';
 import { startAdmin, type RunningAdmin } from '../support/admin.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 import { POOL, STORED, storeVariedEvents } from '../store/events/varied-events.ts';
 import { nothingKnown } from '../support/trust.ts';
 
@@ -51,11 +51,10 @@ const LINES = [
   'user:ann -quick code:10001,10002',
 ];
 
-let test: TestDatabase;
+const test = useDatabase();
 let admin: RunningAdmin;
 let all: readonly StoredEvent[];
 beforeAll(async () => {
-  test = await createTestDatabase();
   await storeVariedEvents(test.db);
   all = await searchEvents(test.db, ALL_SOURCES, {}, { limit: STORED });
   admin = await startAdmin(
@@ -66,7 +65,6 @@ beforeAll(async () => {
 afterEach(() => vi.restoreAllMocks());
 afterAll(async () => {
   await admin.close();
-  await test.drop();
 });
 
 const termsOf = (line: string) => parseSearch(line).terms ?? [];
@@ -164,7 +162,7 @@ it('the matcher and the SQL find the same, whatever terms are combined', async (
         expect(idsOf(all.filter(createSearchMatch(some)))).toEqual(idsOf(found));
       },
     ),
-    { numRuns: 150, examples: ofSettings.map((some) => [some]) },
+    { numRuns: 60, examples: ofSettings.map((some) => [some]) },
   );
 });
 

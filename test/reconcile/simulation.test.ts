@@ -44,7 +44,8 @@ const storageIn = (db: Db): Storage => ({
 });
 
 // Without the database, npm run test:history runs as many as asked for.
-test.each([7, 15])('every event of seed %i is stored once, in time, and proven', async (seed) => {
+test('every event is stored once, in time, and proven', async () => {
+  const seed = 7;
   const storage = storageIn(database.db);
   const outcome = await simulate(seed, 200, storage, `simulated-${seed}`);
   expect(outcome.failures).toEqual([]);

@@ -165,7 +165,7 @@ describe('an exported proof', () => {
           expect(findings).not.toEqual([]);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
     expect((await verified(folder)).findings).toEqual([]);
   });

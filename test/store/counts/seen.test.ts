@@ -231,7 +231,7 @@ describe('the tables of people and devices', () => {
         await countAll(5);
         expect(await counted()).toEqual(await recount());
       }),
-      { numRuns: 15 },
+      { numRuns: 8 },
     );
   });
 

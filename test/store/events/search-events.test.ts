@@ -195,7 +195,7 @@ it('finds page by page, in either order, the events that all terms of a line mat
       const most = await countEventsUpTo(test.db, search.scope, search.filter, 100);
       expect(most).toBe(Math.min(100, ids.length));
     }),
-    { numRuns: 100 },
+    { numRuns: 40 },
   );
 });
 
