@@ -95,11 +95,18 @@ begin
   execute format('alter table %I drop constraint in_month', name);
   perform attach_guarded(parent, parent || '_default', 'default');
 end $$`,
-  // The shortest retention is a month: who may not become the owner cannot take away what every retention keeps.
+  // The shortest retention is a month: who may not become the owner cannot take away what every retention keeps. A month that is
+  // years ahead goes by when its last row was received.
   `create function detach_month(parent text, name text) returns void
   language plpgsql security definer set search_path = public, pg_temp set timezone = 'UTC' as $$
+declare
+  month date := to_date(right(name, 7), 'YYYY_MM');
+  is_over boolean := month + interval '2 months' <= now() or pg_has_role(session_user, current_user, 'member');
 begin
-  if to_date(right(name, 7), 'YYYY_MM') + interval '2 months' > now() and not pg_has_role(session_user, current_user, 'member') then
+  if not is_over and month >= date_trunc('month', now()) + interval '1 year' then
+    execute format('select max(received_at) < now() - interval ''1 month'' from %I', name) into is_over;
+  end if;
+  if is_over is not true then
     raise exception 'drop of % is refused: every retention keeps this month', name using errcode = 'insufficient_privilege';
   end if;
   execute format('alter table %I detach partition %I', parent, name);

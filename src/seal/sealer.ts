@@ -243,7 +243,7 @@ async function sealDeliveries(trx: Trx, { size }: SealState): Promise<boolean> {
 
 /** Seals quarters of an hour that were proven since. Returns whether there were some. */
 async function sealQuarters(trx: Trx, { size }: SealState): Promise<boolean> {
-  await printAsSealed(trx);
+  await planByKeys(trx);
   return sealStatements(trx, size, await takeQuarters(trx, QUEUED_QUARTERS));
 }
 

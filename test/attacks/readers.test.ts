@@ -19,7 +19,7 @@ let program: Program | undefined;
 beforeEach(async () => {
   database = await createTestDatabase();
   directory = await temporaryDirectory();
-  reader = new Client({ connectionString: database.databaseUrl, application_name: 'attacker' });
+  reader = new Client({ connectionString: database.adminUrl, application_name: 'attacker' });
   await reader.connect();
   await reader.query('set role xiq_reader');
 });

@@ -8,7 +8,10 @@ const MIB = 1024 * 1024;
 async function read(text: string): Promise<number> {
   const sent = Buffer.from(JSON.stringify([{ text }]));
   const began = performance.now();
-  const { body } = await normalizeSent({ sent, encoding: undefined, source: 'a', messageType: 'AUDIT_LOG_ALL' }, 10 * MIB);
+  const { body } = await normalizeSent(
+    { sent, encoding: undefined, source: 'a', messageType: 'AUDIT_LOG_ALL' },
+    10 * MIB,
+  );
   expect(body.recordCount).toBe(1);
   return performance.now() - began;
 }

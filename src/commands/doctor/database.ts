@@ -1,7 +1,13 @@
 import { commandName } from '../../lib/text/command-name.ts';
 import type { Config } from '../../config/config.ts';
 import { weaknessesOfPostgres } from '../../queue/postgres-engine.ts';
-import { CREATE_AGAIN, OLDEST_POSTGRES, openLimited, readServerFacts, type Db } from '../../store/server/database.ts';
+import {
+  CREATE_AGAIN,
+  OLDEST_POSTGRES,
+  openLimited,
+  readServerFacts,
+  type Db,
+} from '../../store/server/database.ts';
 import { readMigrationState } from '../../store/server/schema/migrate.ts';
 import { readPartitionState } from '../../store/partitions/partitions.ts';
 import { countAhead } from '../../store/events/events-ahead.ts';
@@ -40,7 +46,10 @@ export async function checkDatabase(access: DatabaseAccess): Promise<Finding> {
   }
   if (encoding !== 'UTF8') return fail(`${server}: its encoding is ${encoding}`, CREATE_AGAIN);
   if (differing.length > 0) {
-    return warn(`${server}: ${differing.join('; ')} in its sessions`, 'reset it for the role and the database');
+    return warn(
+      `${server}: ${differing.join('; ')} in its sessions`,
+      'reset it for the role and the database',
+    );
   }
   const weaknesses = await weaknessesOfPostgres(opened.databaseUrl);
   return weaknesses.length === 0

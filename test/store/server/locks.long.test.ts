@@ -14,7 +14,7 @@ const NOW = new Date();
 const test = useDatabase();
 let reader: Client;
 beforeAll(async () => {
-  reader = new Client({ connectionString: test.databaseUrl, application_name: 'reader' });
+  reader = new Client({ connectionString: test.adminUrl, application_name: 'reader' });
   await reader.connect();
   await reader.query('set role xiq_reader');
 });
