@@ -11,12 +11,15 @@ import { receiveDelivery, type Addressed, type ReceiveOptions } from './receive-
 import { createRefusalLog, type RefusalLog } from './refusal-log.ts';
 import { remoteAddressOf } from './remote-address.ts';
 import { RATE_LIMITED } from './source-rates.ts';
+import { createWitnessAnswers, type Witness } from './witness-answers.ts';
 
 export interface HealthOptions {
   readonly readiness: { ask(): Promise<{ readonly status: 'ok' | 'degraded' | 'unavailable' }> };
   readonly observer: DeliveryObserver;
   readonly tls: TlsCertificate | undefined;
   readonly logger: Logger;
+  /** Undefined: this process is no witness. */
+  readonly witness?: Witness | undefined;
 }
 
 export interface IngestServerOptions extends ReceiveOptions, HealthOptions {
@@ -35,7 +38,6 @@ const HEADERS = Object.entries({
   'Content-Security-Policy': "default-src 'none';frame-ancestors 'none'",
   'Strict-Transport-Security': 'max-age=31536000; includeSubDomains',
   'X-Content-Type-Options': 'nosniff',
-  'Content-Type': 'application/json; charset=utf-8',
 }).flat();
 
 /** The path of a delivery as senders write it. The router also accepts any other way to write it, but takes longer. */
@@ -113,12 +115,21 @@ function createApp(): Express {
   return app;
 }
 
-function listenWith(app: Express, { readiness, tls, logger, observer }: HealthOptions): HttpListener {
+function listenWith(app: Express, options: HealthOptions): HttpListener {
+  const { readiness, tls, logger, observer, witness } = options;
   app.get('/healthz', (_request, response) => answer(response, 200, { status: 'ok' }));
   app.get('/readyz', async (_request, response) => {
     const state = await readiness.ask();
     answer(response, state.status === 'unavailable' ? 503 : 200, state);
   });
+  if (witness !== undefined) {
+    const answerOf = createWitnessAnswers(witness);
+    const handle = async (request: Request<{ originHash?: string }>, response: Response) => {
+      const { status, type, text } = await answerOf(request, remoteAddressOf(request));
+      send(response, status, type, text);
+    };
+    app.post('/add-checkpoint', handle).get('/:originHash/checkpoint', handle);
+  }
   app.use((request) => {
     throw new HttpError(404, 'NOT_FOUND', `there is nothing at ${request.path}`);
   });
@@ -136,9 +147,12 @@ function listenWith(app: Express, { readiness, tls, logger, observer }: HealthOp
 
 /** Answers with JSON. `headers` are further ones: names and values by turns. */
 function answer(response: Response, status: number, body: object, ...headers: readonly string[]): void {
-  const text = JSON.stringify(body);
-  const length = String(Buffer.byteLength(text));
-  response.writeHead(status, [...HEADERS, 'Content-Length', length, ...headers]).end(text);
+  send(response, status, 'application/json; charset=utf-8', JSON.stringify(body), headers);
+}
+
+function send(response: Response, status: number, type: string, text: string, more: readonly string[] = []) {
+  const headers = ['Content-Type', type, 'Content-Length', String(Buffer.byteLength(text)), ...more];
+  response.writeHead(status, [...HEADERS, ...headers]).end(text);
 }
 
 /**
@@ -175,6 +189,6 @@ function asHttpError(error: unknown): HttpError {
   if (error instanceof URIError) {
     return new HttpError(400, 'BAD_REQUEST', 'the path is not valid', { cause: error });
   }
-  const message = 'internal error: the delivery was not accepted; send it again';
+  const message = 'internal error: nothing was accepted; send it again';
   return new HttpError(500, 'INTERNAL_ERROR', message, { cause: error });
 }

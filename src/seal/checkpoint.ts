@@ -40,6 +40,17 @@ export function parseCheckpoints(text: string): readonly Checkpoint[] {
   return found;
 }
 
+/** The checkpoint of a note. Undefined: it is damaged, or not alone. */
+export function checkpointOf(note: string): Checkpoint | undefined {
+  try {
+    const [checkpoint, ...others] = parseCheckpoints(note);
+    return others.length === 0 ? checkpoint : undefined;
+  } catch (error) {
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
+}
+
 /** The end of a line in other formats: as JSON and CEF escape it, once or twice, or the space that LEEF has instead. */
 const END = String.raw`(?:\n|\\+n| )`;
 

@@ -21,7 +21,7 @@ const LEAF_PREFIX = Buffer.of(0);
 const NODE_PREFIX = Buffer.of(1);
 
 /** The root of a tree without entries. */
-const EMPTY_ROOT = hash('sha256', Buffer.alloc(0), 'buffer');
+export const EMPTY_ROOT = hash('sha256', Buffer.alloc(0), 'buffer');
 
 /** The root of a full subtree: level 0 has the leaves, and `index` counts the subtrees of the level from the left. */
 export type ReadNode = (level: number, index: number) => Promise<Buffer>;
@@ -117,19 +117,41 @@ function largestPower(count: number): number {
   return power;
 }
 
-/** The root of a path's tree: what a verifier computes from the leaf (RFC 9162, section 2.1.3.2). */
-export function rootOfPath(leaf: Buffer, index: number, size: number, path: readonly Buffer[]): Buffer {
-  let [at, last, node] = [index, size - 1, leaf];
+/** The root of a path's tree, as a verifier computes it (RFC 9162, section 2.1.3.2). Undefined: no tree has such a path. */
+export const rootOfPath = (leaf: Buffer, index: number, size: number, path: readonly Buffer[]) =>
+  climb(leaf, index, size - 1, path)?.whole;
+
+/**
+ * The roots of the two trees that a proof of consistency is of (RFC 9162, section 2.1.4.2). If only `later` is right, that tree
+ * begins with another one. A proof from a power of two relies on `earlierRoot`. Undefined: it is none of such trees.
+ */
+export function rootsOfConsistency(
+  earlier: number,
+  earlierRoot: Buffer,
+  later: number,
+  proof: readonly Buffer[],
+): { readonly earlier: Buffer; readonly later: Buffer } | undefined {
+  let [at, last] = [earlier - 1, later - 1];
+  while (at % 2 === 1) [at, last] = [Math.floor(at / 2), Math.floor(last / 2)];
+  const [node, ...path] = at === 0 ? [earlierRoot, ...proof] : proof;
+  const roots = node && climb(node, at, last, path);
+  return roots && { earlier: roots.left, later: roots.whole };
+}
+
+/** From a node up to the root of the whole tree, and to that of the leaves up to the last one of the node. */
+function climb(node: Buffer, index: number, lastIndex: number, path: readonly Buffer[]) {
+  let [at, last, whole, left] = [index, lastIndex, node, node];
   for (const sibling of path) {
+    if (last === 0) return undefined;
     if (at % 2 === 1 || at === last) {
-      node = nodeHash(sibling, node);
+      [whole, left] = [nodeHash(sibling, whole), nodeHash(sibling, left)];
       while (at % 2 === 0 && at !== 0) [at, last] = [Math.floor(at / 2), Math.floor(last / 2)];
     } else {
-      node = nodeHash(node, sibling);
+      whole = nodeHash(whole, sibling);
     }
     [at, last] = [Math.floor(at / 2), Math.floor(last / 2)];
   }
-  return node;
+  return last === 0 ? { whole, left } : undefined;
 }
 
 /** Reads nodes from tiles: a tile has the hashes of its level one after another; each is read once. */

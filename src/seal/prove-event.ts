@@ -21,6 +21,11 @@ export interface EventProof {
   readonly signedAt: Date;
   /** Of an event that had no seal for more than a day after its arrival: until when. */
   readonly unsealedUntil: Date | undefined;
+  /** From the leaf to the root. */
+  readonly path: readonly Buffer[];
+  readonly root: Buffer;
+  /** The signed checkpoint. */
+  readonly note: string;
   /** In the format of C2SP tlog-proof. The extra data is the entry: 16 bytes of salt, then the row's sealed form. */
   readonly text: string;
 }
@@ -70,7 +75,7 @@ export async function sealOf(db: Db, event: EventToProve, trust: Trust): Promise
   if (leaf >= size) return { state: 'waiting' };
   const entry = await readEntry(db, leaf, { from: position, to: position + 1, version });
   const path = await inclusionProof(nodesIn(db), leaf, size);
-  if (!rootOfPath(leafHash(entry), leaf, size, path).equals(root)) return { state: 'altered', leaf };
+  if (rootOfPath(leafHash(entry), leaf, size, path)?.equals(root) !== true) return { state: 'altered', leaf };
   if (isForeign(note, trust) || (await compareWithSeen(db, trust)) !== undefined)
     return { state: 'altered', leaf };
   const hashes = path.map((hash) => `${hash.toString('base64')}\n`).join('');
@@ -78,7 +83,8 @@ export async function sealOf(db: Db, event: EventToProve, trust: Trust): Promise
   const before = (await checkpointBefore(db, leaf))?.madeAt;
   const isLate = new Date(event.receivedAt) < (lateBefore(before) ?? new Date(0));
   const unsealedUntil = isLate ? before : undefined;
-  return { state: 'proven', proof: { leaf, size, signedAt: latest.madeAt, unsealedUntil, text } };
+  const signedAt = latest.madeAt;
+  return { state: 'proven', proof: { leaf, size, signedAt, unsealedUntil, path, root, note, text } };
 }
 
 /** The entry of the tree: the salt, then the row's sealed form. */

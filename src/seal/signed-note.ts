@@ -15,14 +15,16 @@ export interface NoteVerifier {
   readonly name: string;
   readonly id: Buffer;
   readonly publicKey: KeyObject;
+  /** What it was read from. */
+  readonly publicText: string;
 }
 
 /** Kinds of signatures: of a log, and of a witness (C2SP tlog-cosignature). */
-const ED25519 = 1;
+export const ED25519 = 1;
 export const COSIGNATURE = 4;
 
 /** A signature begins with the id of its key. */
-export const ID_BYTES = 4;
+const ID_BYTES = 4;
 
 /** Ed25519 keys in DER have these bytes in front of the key itself (RFC 8410). */
 const PRIVATE_DER = Buffer.from('302e020100300506032b657004220420', 'hex');
@@ -52,37 +54,44 @@ export function parseLogKey(text: string): LogKey {
   return { name, privateKey, publicText: `${name}+${id}+${publicKey.toString('base64')}` };
 }
 
-/** Reads the text of a public key. Throws a TypeError. */
-export function parseVerifier(text: string, kind = ED25519): NoteVerifier {
+/** Reads the text of a public key of one of these kinds. Throws a TypeError. */
+export function parseVerifier(text: string, kinds: readonly number[] = [ED25519]): NoteVerifier {
   const match = /^(?<name>[^\s+]+)\+(?<id>[\da-f]{8})\+(?<bytes>[\w+/=]+)\s*$/.exec(text);
   const { name = '', id = '', bytes = '' } = match?.groups ?? {};
   const raw = Buffer.from(bytes, 'base64');
-  if (raw[0] !== kind || raw.length !== 33 || idOf(name, raw).toString('hex') !== id) {
-    throw new TypeError(
-      `"${text}" is not a public key of ${kind === ED25519 ? 'signed notes' : 'a witness'}`,
-    );
+  if (!kinds.includes(raw[0] ?? 0) || raw.length !== 33 || idOf(name, raw).toString('hex') !== id) {
+    throw new TypeError(`"${text}" is not a public key of signed notes`);
   }
   const der = Buffer.concat([PUBLIC_DER, raw.subarray(1)]);
   const publicKey = createPublicKey({ key: der, format: 'der', type: 'spki' });
-  return { name, id: Buffer.from(id, 'hex'), publicKey };
+  return { name, id: Buffer.from(id, 'hex'), publicKey, publicText: text };
 }
 
+/** The same key as it signs for a witness: what it signs then begins in another way, and its id is another. */
+export const asCosigner = (key: NoteVerifier): NoteVerifier => ({
+  ...key,
+  id: idOf(key.name, withKind(key.publicKey, COSIGNATURE)),
+});
+
 /** A public key as notes have it: its kind, then its 32 bytes. */
-const withKind = (key: KeyObject) =>
-  Buffer.concat([
-    Buffer.of(ED25519),
-    key.export({ format: 'der', type: 'spki' }).subarray(PUBLIC_DER.length),
-  ]);
+const withKind = (key: KeyObject, kind = ED25519) =>
+  Buffer.concat([Buffer.of(kind), key.export({ format: 'der', type: 'spki' }).subarray(PUBLIC_DER.length)]);
 
 const idOf = (name: string, key: Buffer) =>
   hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), key]), 'buffer').subarray(0, ID_BYTES);
 
 /** Signs a text, which ends with a newline. */
-export function signNote(text: string, { name, privateKey, publicText }: LogKey): string {
+export function signNote(text: string, { privateKey, publicText }: LogKey): string {
   const signature = sign(null, Buffer.from(text), privateKey);
-  const bytes = Buffer.concat([parseVerifier(publicText).id, signature]);
-  return `${text}\n— ${name} ${bytes.toString('base64')}\n`;
+  return `${text}\n${signatureLine(parseVerifier(publicText), signature)}\n`;
 }
+
+/** A signature as a note has it, without the end of the line. */
+export const signatureLine = ({ name, id }: NoteVerifier, signature: Buffer) =>
+  `— ${name} ${Buffer.concat([id, signature]).toString('base64')}`;
+
+/** What the signatures of a note are of. */
+export const textOf = (note: string) => note.slice(0, note.lastIndexOf('\n\n') + 1);
 
 /** The text of a note that vouches for a document. No checkpoint reads like it: their second line is a number. */
 export const documentNote = (origin: string, name: string, document: string) =>
@@ -95,18 +104,20 @@ export const isNoteOf = (note: string, text: string, verifier: NoteVerifier) =>
   isSignedBy(note, verifier);
 
 /** Whether a key has signed a note. Signatures of other keys are passed over. */
-export function isSignedBy(note: string, { name, id, publicKey }: NoteVerifier): boolean {
-  const end = note.lastIndexOf('\n\n');
-  const text = Buffer.from(note.slice(0, end + 1));
-  const signatures = note
-    .slice(end + 2)
+export function isSignedBy(note: string, key: NoteVerifier): boolean {
+  const text = Buffer.from(textOf(note));
+  const found = signaturesOf(note, key);
+  return found.length > 0 && found.every(({ signature }) => verify(null, text, key.publicKey, signature));
+}
+
+/** The signatures of a note that claim to be of a key, each with its line. */
+export const signaturesOf = (note: string, { name, id }: NoteVerifier) =>
+  note
+    .slice(textOf(note).length + 1)
     .split('\n')
     .filter((line) => line.startsWith(`— ${name} `))
-    .map((line) => line.slice(`— ${name} `.length))
+    .map((line) => ({ line, bytes: Buffer.from(line.slice(`— ${name} `.length), 'base64') }))
     // There is one text for each signature.
-    .map((text) => ({ text, bytes: Buffer.from(text, 'base64') }))
-    .flatMap(({ text, bytes }) => (bytes.toString('base64') === text ? [bytes] : []))
-    .filter((bytes) => bytes.subarray(0, ID_BYTES).equals(id));
-  const isValid = (bytes: Buffer) => verify(null, text, publicKey, bytes.subarray(ID_BYTES));
-  return signatures.length > 0 && signatures.every(isValid);
-}
+    .filter(({ line, bytes }) => line === `— ${name} ${bytes.toString('base64')}`)
+    .filter(({ bytes }) => bytes.subarray(0, ID_BYTES).equals(id))
+    .map(({ line, bytes }) => ({ line, signature: bytes.subarray(ID_BYTES) }));

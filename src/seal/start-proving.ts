@@ -9,9 +9,9 @@ import {
   timestampAnchor,
   urlAnchor,
   witnessAnchor,
-  parseWitness,
   type Anchor,
 } from './anchors.ts';
+import { parseWitness } from './cosignature.ts';
 import { createSealer, type Sealer } from './sealer.ts';
 import { keepSeen } from './seen-checkpoint.ts';
 import { readTrust, seenFileOf } from './trust.ts';

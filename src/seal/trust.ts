@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Config } from '../config/config.ts';
 import { unlessMissing } from '../lib/files/durable-file.ts';
+import { readWitnesses } from './cosignature.ts';
 import { parseCheckpoints, type Checkpoint } from './checkpoint.ts';
 import { logKeyFileOf, readLogKeys } from './log-key.ts';
 import { isSignedBy, type NoteVerifier } from './signed-note.ts';
@@ -12,15 +13,18 @@ export interface Trust {
   readonly keys: readonly NoteVerifier[];
   /** The latest checkpoint that was seen here; undefined if none was. */
   readonly seen: Checkpoint | undefined;
+  /** The witnesses of the settings, whose signatures nobody here can make. */
+  readonly witnesses: readonly NoteVerifier[];
 }
 
 /** The file of the data directory with the latest checkpoint that this machine has seen. */
 export const seenFileOf = (dataDir: string) => path.join(dataDir, 'log-checkpoint');
 
 /** Reads what this machine knows. Throws an error that names the file if one of them is damaged. */
-export async function readTrust(config: Pick<Config, 'dataDir' | 'logKeyFile'>): Promise<Trust> {
+export async function readTrust(config: Pick<Config, 'dataDir' | 'logKeyFile' | 'anchors'>): Promise<Trust> {
   const { verifiers } = await readLogKeys(logKeyFileOf(config));
-  return { keys: verifiers, seen: await readSeen(seenFileOf(config.dataDir)) };
+  const seen = await readSeen(seenFileOf(config.dataDir));
+  return { keys: verifiers, seen, witnesses: readWitnesses(config) };
 }
 
 /** Reads the checkpoint that was seen last. Throws an error that names the file if it is damaged. */

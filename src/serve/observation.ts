@@ -8,7 +8,7 @@ import type { ForwardObserver } from '../forward/forward-events.ts';
 import { ProcessDeliveryObserver } from '../observe/delivery-observer.ts';
 import { createForwardingMetrics, type AskDestinations } from '../observe/forwarding-metrics.ts';
 import { createIngestMetrics, registerQueueMetrics } from '../observe/ingest-metrics.ts';
-import { createMetrics, createSourceLabel, type Metrics } from '../observe/metrics.ts';
+import { createMetrics, createSourceLabel, metersOf, type Metrics } from '../observe/metrics.ts';
 import { createProcessGauge } from '../observe/process-figures.ts';
 import { isProblem, type Readiness } from '../observe/readiness.ts';
 import type { CheckPool } from '../observe/readiness-checks.ts';
@@ -27,10 +27,12 @@ import {
   registerCoverageMetrics,
 } from '../observe/worker-metrics.ts';
 import type { FairQueue } from '../queue/fair-queue.ts';
+import { witnessedKeys } from '../seal/cosignature.ts';
 import { countAhead } from '../store/events/events-ahead.ts';
 import { countRecentCoverage } from '../store/reconcile/coverage.ts';
 import { type Db, openLimited } from '../store/server/database.ts';
 import type { DroppedContent } from '../store/quarantine/limit-quarantine.ts';
+import { readForks } from '../store/seal/witnessed-logs.ts';
 import { listDestinations } from '../store/destinations/destinations.ts';
 import type { BlockedChange } from '../store/partitions/partition-changes.ts';
 import { closeLogged } from '../lib/close-logged.ts';
@@ -137,7 +139,7 @@ interface Figures {
 }
 
 function observeParts(
-  { role, db }: ObservationOptions,
+  { config, role, db }: ObservationOptions,
   { registry }: Metrics,
   sourceLabel: (source: string) => string,
   { askDestinations, arrivals }: Figures,
@@ -157,6 +159,10 @@ function observeParts(
       sourceLabel,
       cached(() => countAhead(db), COVERAGE_CACHE),
     );
+    const logs = witnessedKeys(config).map(({ publicText }) => publicText);
+    const forks = cached(() => readForks(db, logs), DESTINATIONS_CACHE);
+    const help = 'Logs of WITNESSES that have signed two trees of which none contains the other';
+    metersOf(registry).gauge('witnessed_forks', help, async () => (await forks())?.length ?? []);
   }
   const forwardObserver: ForwardObserver = {
     sent: (destination, events) => forwarding?.sent(destination, events),

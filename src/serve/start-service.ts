@@ -19,6 +19,9 @@ import { BatchQueue, type QueueMeasure } from '../queue/batch-queue.ts';
 import type { QueueLocation } from '../queue/engine.ts';
 import { FairQueue } from '../queue/fair-queue.ts';
 import { InstallationMemory } from '../queue/installation.ts';
+import { witnessedKeys } from '../seal/cosignature.ts';
+import { logKeyFileOf, readLogKeys } from '../seal/log-key.ts';
+import { createWitness } from '../seal/witness.ts';
 import { followSources } from '../sources/follow-sources.ts';
 import { completeSecrets, readSecrets, type SourceSecrets } from '../sources/webhook-secret.ts';
 import { locateDeliveries } from '../store/deliveries/deliveries.ts';
@@ -148,6 +151,7 @@ async function startParts(
     observer: observation.deliveries,
     tls: config.tls === undefined ? undefined : readTlsFiles(config.tls),
     logger,
+    witness: db === undefined ? undefined : openWitness(config, role, db),
   };
   const reportingUrl = database?.databaseUrl ?? config.databaseUrl;
   const { useStored, refresh, follow, knowsStored, names: allNames } = live;
@@ -240,6 +244,13 @@ function measureOf(
   const own = new BatchQueue(location, logger);
   opened.defer(closeLogged(logger, 'connection that measures the queue', () => own.close()));
   return () => own.measure();
+}
+
+/** The witness of other installations is where checkpoints are signed, so that no other process needs the key. */
+function openWitness(config: Config, role: Role, db: Db): HealthOptions['witness'] {
+  const logs = witnessedKeys(config);
+  if (!storesIn(role) || logs.length === 0) return undefined;
+  return createWitness(db, logs, async () => (await readLogKeys(logKeyFileOf(config))).signing);
 }
 
 const limitsOf = (sources: readonly SourceConfig[]) =>

@@ -1,9 +1,10 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { parseCheckpoints } from '../../src/seal/checkpoint.ts';
 import { latestCheckpoint } from '../../src/store/seal/seal-log.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { freePort } from '../support/free-port.ts';
 import { auditRecord } from '../support/deliveries.ts';
 import { endOfProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -40,4 +41,44 @@ it('a running service seals what it stores, with a key that it makes, and verify
   });
   expect(code).toBe(0);
   await program.end('SIGTERM');
+});
+
+it('two installations witness each other with one setting each, and verify says so', async () => {
+  const start = async (settings: Record<string, string>) => {
+    const database = await createTestDatabase();
+    onTestFinished(() => database.drop());
+    const own = {
+      DATABASE_URL: database.databaseUrl,
+      DATA_DIR: await temporaryDirectory(),
+      WEBHOOK_SECRET: SECRET,
+      ...settings,
+    };
+    const program = await startProgram(own);
+    const { publicKey } = await waitFor(() => latestCheckpoint(database.db));
+    await program.end('SIGTERM');
+    return { own, database, witness: `${publicKey} http://127.0.0.1:${settings['PORT']}` };
+  };
+  const ports = await Promise.all([freePort(), freePort()]);
+  const [one, other] = [await start({ PORT: String(ports[0]) }), await start({ PORT: String(ports[1]) })];
+  const running = [
+    await startProgram({ ...one.own, WITNESSES: other.witness }),
+    await startProgram({ ...other.own, WITNESSES: one.witness }),
+  ];
+  for (const { own, database, witness } of [
+    { ...one, witness: other.witness },
+    { ...other, witness: one.witness },
+  ]) {
+    const [name = ''] = witness.split('+');
+    await waitFor(async () => {
+      const { note } = (await latestCheckpoint(database.db)) ?? {};
+      return note?.includes(`\n— ${name} `) === true ? note : undefined;
+    });
+    const { stdout, code } = await endOfProgram({ ...own, WITNESSES: witness }, 'verify');
+    expect(stdout.toString()).toMatch(
+      new RegExp(`The witness ${name} has signed \\d+ leaves, the last time at 2`),
+    );
+    expect(stdout.toString()).not.toContain('could have made it all anew');
+    expect(code).toBe(0);
+  }
+  for (const program of running) await program.end('SIGTERM');
 });

@@ -7,31 +7,17 @@ import {
   createFrontier,
   hashAt,
   inclusionProof,
-  leafHash,
   nodesOfTiles,
   readFrontier,
   rootAt,
   rootOfPath,
+  rootsOfConsistency,
 } from '../../src/seal/merkle-tree.ts';
 import { generateLogKey, isSignedBy, parseLogKey, parseVerifier } from '../../src/seal/signed-note.ts';
 import { buildForeignCheck, hasGo } from '../support/foreign-log.ts';
+import { growTree } from '../support/grow-tree.ts';
 
 const LEAVES = 70_000;
-
-/** The tiles of a tree, in memory: by level, all hashes one after another. */
-function growTree(count: number) {
-  const levels: Buffer[][] = [];
-  const frontier = createFrontier((level, index, node) => {
-    const nodes = (levels[level] ??= []);
-    expect(index).toBe(nodes.length);
-    nodes.push(node);
-  });
-  for (let index = 0; index < count; index += 1) frontier.append(leafHash(Buffer.from(`entry ${index}`)));
-  const read = nodesOfTiles(async (level, number) =>
-    Buffer.concat((levels[level] ?? []).slice(number * 256, (number + 1) * 256)),
-  );
-  return { frontier, read, leaves: levels[0] ?? [] };
-}
 
 /** RFC 6962, section 2.1, to the letter. */
 function naiveRoot(leaves: readonly Buffer[]): Buffer {
@@ -82,6 +68,36 @@ describe('the tree', () => {
         const root = await rootAt(tree.read, total);
         expect(rootOfPath(leaf, index - 1, total, path)).toEqual(root);
         expect(rootOfPath(other, index - 1, total, path)).not.toEqual(root);
+      }),
+    );
+  });
+
+  it('proves that it has only grown, and what another tree begins with', async () => {
+    const changed = growTree(600, (index) => `entry ${index === 3 ? 'changed' : index}`);
+    await fc.assert(
+      fc.asyncProperty(sizes, fc.nat(), async ([earlier, later], at) => {
+        if (earlier === later) return;
+        const proof = await consistencyProof(tree.read, earlier, later);
+        const [before, after] = [await rootAt(tree.read, earlier), await rootAt(tree.read, later)];
+        const roots = { earlier: before, later: after };
+        expect(rootsOfConsistency(earlier, before, later, proof)).toEqual(roots);
+        const isPower = Number.isInteger(Math.log2(earlier));
+        const known = isPower ? before : Buffer.alloc(32);
+        expect(rootsOfConsistency(earlier, known, later, proof)).toEqual(roots);
+        expect(rootsOfConsistency(earlier, before, later, [...proof, after])).toBeUndefined();
+        const place = at % proof.length;
+        expect(rootsOfConsistency(earlier, before, later, proof.toSpliced(place, 1))?.later).not.toEqual(
+          after,
+        );
+        expect(rootsOfConsistency(earlier, before, later, proof.with(place, before))?.later).not.toEqual(
+          after,
+        );
+        if (later > 600 || earlier < 4) return;
+        const forged = await consistencyProof(changed.read, earlier, later);
+        const found = rootsOfConsistency(earlier, before, later, forged);
+        const begins = await rootAt(changed.read, earlier);
+        const grown = await rootAt(changed.read, later);
+        expect(isPower ? found?.later.equals(grown) : !found?.earlier.equals(begins)).toBe(false);
       }),
     );
   });

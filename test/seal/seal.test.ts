@@ -264,7 +264,7 @@ describe('prove', () => {
     });
   });
 
-  it.skipIf(!hasGo())('writes a file that Go accepts (golang-go, golang-golang-x-mod-dev)', async () => {
+  it.skipIf(!hasGo())('writes files that Go accepts (golang-go, golang-golang-x-mod-dev)', async () => {
     const events = await searchEvents(test.service, ALL_SOURCES, {}, { limit: 1 });
     const output = path.join(log.directory, 'event.tlog-proof');
     const { code } = await endOfProgram(
@@ -282,6 +282,9 @@ describe('prove', () => {
     const [, extra = ''] = proof.split('\n');
     const forged = proof.replace(extra, `${extra.slice(0, -4)}AAAA`);
     expect(() => check({ PublicKey: log.key.publicText, TlogProofs: [forged] })).toThrow('tlog-proof');
+    const receipt = await readFile(output.replace('.tlog-proof', '.cose'), 'base64');
+    const Receipts = [{ Receipt: receipt, Entry: extra.slice('extra '.length) }];
+    expect(check({ PublicKey: log.key.publicText, Receipts })).toContain('1 receipts');
   });
 });
 

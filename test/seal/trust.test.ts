@@ -6,7 +6,7 @@ import { keepLogKey } from '../../src/seal/log-key.ts';
 import { proveEvent } from '../../src/seal/prove-event.ts';
 import { createSealer } from '../../src/seal/sealer.ts';
 import { acceptDatabase, compareWithSeen, keepSeen } from '../../src/seal/seen-checkpoint.ts';
-import { generateLogKey, parseLogKey, parseVerifier, type LogKey } from '../../src/seal/signed-note.ts';
+import { generateLogKey, parseLogKey, type LogKey } from '../../src/seal/signed-note.ts';
 import { readTrust, seenFileOf, type Trust } from '../../src/seal/trust.ts';
 import { createTreeCheck } from '../../src/seal/verify/verify-tree.ts';
 import type { VerifyFinding } from '../../src/seal/verify/finding.ts';
@@ -21,7 +21,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
 import { freely } from '../support/tamper.ts';
-import { knowing, nothingKnown } from '../support/trust.ts';
+import { knowing, NO_ANCHORS, nothingKnown } from '../support/trust.ts';
 import { untilSeen } from '../support/until-seen.ts';
 
 /** How much the first checkpoint has, which this machine has seen. */
@@ -35,7 +35,7 @@ beforeEach(async () => {
   const made = await createTestDatabase();
   test = { ...made, service: openDatabase(made.databaseUrl, () => undefined) };
   log = await openSealedLog(test.service);
-  trust = () => readTrust({ dataDir: log.directory, logKeyFile: undefined });
+  trust = () => readTrust({ dataDir: log.directory, logKeyFile: undefined, ...NO_ANCHORS });
   await store(EVENTS);
   await log.seal();
   await keepSeen(test.service, seenFileOf(log.directory), await trust());
@@ -187,7 +187,7 @@ describe('the key of the log', () => {
       next.publicText,
     ]);
     // Who knows the first key alone sees a stranger.
-    const first = { keys: [parseVerifier(log.key.publicText)], seen: undefined };
+    const first = knowing(log.key);
     expect((await log.verify({ trust: first })).findings).toMatchObject([
       { state: 'ALTERED', subject: 'checkpoint' },
     ]);

@@ -14,6 +14,10 @@ export interface ForeignInput {
   readonly Inclusion?: readonly object[];
   readonly Consistency?: readonly object[];
   readonly TlogProofs?: readonly string[];
+  /** The public key of a log that has signed all notes as a witness. */
+  readonly Witness?: string;
+  /** COSE receipts with their entries, in base64. */
+  readonly Receipts?: readonly { readonly Receipt: string; readonly Entry: string }[];
 }
 
 const environment = (directory: string) => ({

@@ -1,10 +1,14 @@
+import { hash } from 'node:crypto';
 import { sql } from 'kysely';
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { putCheckpoint, witnessAnchor } from '../../src/seal/anchors.ts';
 import { parseCheckpoints, type Checkpoint } from '../../src/seal/checkpoint.ts';
+import { parseWitness } from '../../src/seal/cosignature.ts';
 import { createSealer } from '../../src/seal/sealer.ts';
 import { keepSeen } from '../../src/seal/seen-checkpoint.ts';
 import { generateLogKey, parseLogKey, type LogKey } from '../../src/seal/signed-note.ts';
 import { readTrust, seenFileOf, type Trust } from '../../src/seal/trust.ts';
+import { createWitness } from '../../src/seal/witness.ts';
 import { isProven } from '../../src/seal/verify/verify-log.ts';
 import { recordCoverage } from '../../src/reconcile/coverage.ts';
 import { recordEnded } from '../../src/store/access/operator-log.ts';
@@ -12,8 +16,10 @@ import { monthRange } from '../../src/lib/text/parse-time.ts';
 import { certificateContent } from '../../src/console/certificate/certificate-page.ts';
 import { renderDocument, html } from '../../src/console/html/html.ts';
 import { readCertificate } from '../../src/store/seal/certificate.ts';
+import { readForks } from '../../src/store/seal/witnessed-logs.ts';
 import { openDatabase, type Db } from '../../src/store/server/database.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
+import { serve } from '../ingest/serve.ts';
 import { storeDeliveries, unreadableDelivery } from '../support/actions.ts';
 import { countAll } from '../support/arrivals.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -21,7 +27,7 @@ import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
 import { freely } from '../support/tamper.ts';
 import { untilSeen } from '../support/until-seen.ts';
-import { knowing } from '../support/trust.ts';
+import { knowing, NO_ANCHORS } from '../support/trust.ts';
 
 /** Enough for a full tile of leaves. */
 const EVENTS = 300;
@@ -59,7 +65,7 @@ beforeEach(async () => {
   await countAll(test.service);
   anchor = parseCheckpoints((await log.seal()).note);
   await keepSeen(test.service, seenFileOf(log.directory), knowing(log.key));
-  trust = await readTrust({ dataDir: log.directory, logKeyFile: undefined });
+  trust = await readTrust({ dataDir: log.directory, logKeyFile: undefined, ...NO_ANCHORS });
 });
 afterEach(async () => {
   await test.service.destroy();
@@ -406,6 +412,45 @@ describe('verify finds nothing wrong, and what it cannot know is said elsewhere'
     const { findings } = await log.verify({ anchors: anchor });
     expect(findings).toMatchObject([{ state: 'ALTERED', subject: 'anchor' }]);
     table.push('all made anew with the own key, nothing seen | verify --against | ALTERED anchor');
+  });
+
+  it('all made anew with the own key, where a witness has signed: its own copy tells, and it signs no more', async () => {
+    const elsewhere = await createTestDatabase();
+    onTestFinished(() => elsewhere.drop());
+    const key = parseLogKey(generateLogKey('xiq-sink/witness'));
+    const witness = createWitness(elsewhere.db, knowing(log.key).keys, async () => key);
+    const { port } = await serve({ witness });
+    const known = parseWitness(key.publicText, `http://127.0.0.1:${port}`);
+    const put = async () => {
+      const failures: string[] = [];
+      await putCheckpoint(test.service, [witnessAnchor(test.service, known)], (_, error) =>
+        failures.push(String(error)),
+      );
+      return failures;
+    };
+    const machine = { ...knowing(log.key), witnesses: [known] };
+    expect(await put()).toEqual([]);
+    const { name } = known;
+    const signed = { name, size: anchor[0]?.size, time: expect.any(Date) as unknown };
+    expect((await log.verify({ trust: machine })).summary.witnessed).toEqual([signed]);
+    await makeAnew(log.key);
+    await as(sql`truncate log_anchors`);
+    await storeDeliveries(test.service, queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ code: 999 })]));
+    await log.seal();
+    expect(await put()).toEqual([expect.stringContaining('the server answered 422')]);
+    expect(await readForks(elsewhere.db, [log.key.publicText])).toHaveLength(1);
+    const { findings, summary } = await log.verify({ trust: machine });
+    expect(findings).toEqual([]);
+    expect(summary.witnessed).toEqual([{ name, size: 0 }]);
+    const anchors = parseCheckpoints((await witness.latest(hash('sha256', log.key.name))) ?? '');
+    expect((await log.verify({ trust: machine, anchors })).findings).toMatchObject([
+      { state: 'ALTERED', subject: 'anchor' },
+    ]);
+    table.push('all made anew with the own key | verify | the witness has signed 0 leaves');
+    table.push('all made anew with the own key | verify --against (the witness) | ALTERED anchor');
+    table.push(
+      'all made anew with the own key | doctor of the witness | two trees of which none contains the other',
+    );
   });
 
   it('a trigger that rewrote what arrived and is gone: verify --full reads the columns again', async () => {

@@ -4,7 +4,7 @@ import type { Config, SourceConfig } from '../../config/config.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
 import { FULL_LIMIT_MS, LIMIT_MS, ok, type Check } from './check.ts';
 import { checkApi, checkSubscriptions } from './cloud.ts';
-import { checkSchema, checkSeal, type DatabaseAccess } from './database.ts';
+import { checkSchema, checkSeal, checkWitnessed, type DatabaseAccess } from './database.ts';
 import {
   checkConservation,
   checkDatabase,
@@ -76,6 +76,7 @@ export function checksOf(config: ServiceConfig, access: DatabaseAccess, isFull: 
     },
     { name: 'schema', needs: ['migrations'], run: () => checkSchema(access) },
     { name: 'seal', needs: ['migrations'], run: () => checkSeal(access, config) },
+    { name: 'witnessed logs', needs: ['migrations'], run: () => checkWitnessed(access, config) },
     { name: 'partitions', needs: ['migrations'], run: () => checkPartitions(access, config) },
     { name: 'event times', needs: ['migrations'], run: () => checkEventTimes(access) },
     { name: 'locks', needs: ['migrations'], run: () => checkLocks(access, config) },

@@ -25,9 +25,11 @@ import { hasCluster, openCluster } from '../../embedded/cluster.ts';
 import { locateDatabase } from '../../serve/open-store.ts';
 import { compareStated } from '../../seal/verify/verify-statements.ts';
 import { compareWithSeen } from '../../seal/seen-checkpoint.ts';
+import { witnessedKeys } from '../../seal/cosignature.ts';
 import { isForeign, readTrust } from '../../seal/trust.ts';
 import { statusOfSeal, type SealWord } from '../../observe/status.ts';
 import { readSealFacts } from '../../store/seal/verifications.ts';
+import { readForks } from '../../store/seal/witnessed-logs.ts';
 
 /** Checks that the database answers, is supported and writable, and makes commits durable. */
 export async function checkDatabase(access: DatabaseAccess): Promise<Finding> {
@@ -265,7 +267,7 @@ export async function checkSchema(access: DatabaseAccess): Promise<Finding> {
 /** Checks that the log is sealed, and that it contains what was seen, and that the places outside of the database have its checkpoints. */
 export async function checkSeal(
   access: DatabaseAccess,
-  config: Pick<Config, 'dataDir' | 'logKeyFile'>,
+  config: Pick<Config, 'dataDir' | 'logKeyFile' | 'anchors'>,
 ): Promise<Finding> {
   const { db } = access.opened();
   const trust = await readTrust(config);
@@ -295,6 +297,20 @@ export async function checkSeal(
       : `${what}; ${countOf(checkpoint.size, 'leaf', 'leaves')} signed with ${checkpoint.publicKey}`;
   if (level === 'good') return ok(told);
   return (level === 'bad' ? fail : warn)(told, remedyOf(word));
+}
+
+/** Checks that each log that this installation is a witness of has signed one tree. */
+export async function checkWitnessed(
+  access: DatabaseAccess,
+  config: Pick<Config, 'anchors'>,
+): Promise<Finding> {
+  const logs = witnessedKeys(config).map(({ publicText }) => publicText);
+  const forks = await readForks(access.opened().db, logs);
+  if (forks.length === 0) return ok(countOf(logs.length, 'other installation'));
+  return fail(
+    `${forks.join(', ')} has signed two trees of which none contains the other`,
+    `ask who runs it: ${commandName()} sql "select fork from witnessed_logs" has both checkpoints`,
+  );
 }
 
 function remedyOf(word: SealWord): string {

@@ -11,11 +11,10 @@ export function defineProve(program: Command, settings: Settings): void {
     .option('--output <file>', 'file to write; - for standard output (default: EVENT_ID.tlog-proof)')
     .addHelpText(
       'after',
-      '\nThe file has the format of C2SP tlog-proof, and contains the event. Any tool for that format can check it.',
+      '\nThe file has the format of C2SP tlog-proof, and contains the event. Any tool for that format can check it. EVENT_ID.cose beside it is a COSE receipt (RFC 9942) of the same.',
     )
     .action(async (id, { output = `${id}.tlog-proof` }) => {
       const { prove } = await import('./prove.ts');
-      const { readTrust } = await import('../../seal/trust.ts');
-      await runOnStore(settings, async ({ db }, config) => prove(db, await readTrust(config), id, output));
+      await runOnStore(settings, ({ db }, config) => prove(db, config, id, output));
     });
 }

@@ -40,7 +40,7 @@ export async function verify(db: Db, { against, ...options }: Chosen, asJson: bo
 /** `verify --accept`: goes on from a database that lacks what this machine has seen. */
 export async function acceptSeen(
   db: Db,
-  config: Pick<Config, 'dataDir' | 'logKeyFile'>,
+  config: Pick<Config, 'dataDir' | 'logKeyFile' | 'anchors'>,
   reason: string,
 ): Promise<void> {
   const operator = commandOperator();
@@ -151,11 +151,15 @@ function printSummary(summary: VerifySummary, anchors: number): void {
   if (summary.timestamps > 0) {
     print(`It agrees with ${countOf(summary.timestamps, 'time-stamp')}, whose signatures openssl checks.`);
   }
+  for (const { name, size: signed, time } of summary.witnessed) {
+    const last = time === undefined ? '' : `, the last time at ${time.toISOString()}`;
+    print(`The witness ${revealOnLine(name)} has signed ${countOf(signed, 'leaf', 'leaves')}${last}.`);
+  }
   if (anchors > 0) {
     print(
       `It agrees with ${summary.anchors} of ${countOf(anchors, 'anchor')}: ${formatCount(anchoredSize)} leaves are anchored, ${formatCount(size - anchoredSize)} not yet.`,
     );
-  } else {
+  } else if (summary.witnessed.every((witness) => witness.size === 0)) {
     print(
       'No checkpoint that was kept elsewhere was given (--against): whoever has the signing key could have made it all anew.',
     );

@@ -1,26 +1,15 @@
 import { createReadStream, existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { isMissingFile } from '../../lib/files/durable-file.ts';
-import { parseCheckpoints, type Checkpoint } from '../checkpoint.ts';
+import { checkpointOf, type Checkpoint } from '../checkpoint.ts';
 import { timeOfAnswer } from '../time-stamp.ts';
-
-/** The checkpoint of a note. Undefined: it is damaged. */
-export function parsed(note: string): Checkpoint | undefined {
-  try {
-    const [checkpoint, ...others] = parseCheckpoints(note);
-    return others.length === 0 ? checkpoint : undefined;
-  } catch (error) {
-    if (error instanceof TypeError) return undefined;
-    throw error;
-  }
-}
 
 /** The checkpoint that an authority has stamped. Undefined: one of the files is damaged or missing. */
 export async function readStamp(noteFile: string, answerFile: string): Promise<Checkpoint | undefined> {
   try {
     const note = await readFile(noteFile, 'utf8');
     timeOfAnswer(await readFile(answerFile), note);
-    return parsed(note);
+    return checkpointOf(note);
   } catch (error) {
     if (error instanceof TypeError || isMissingFile(error)) return undefined;
     throw error;

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { LRUCache } from 'lru-cache';
 import { isMissingFile, unlessMissing } from '../../lib/files/durable-file.ts';
 import { UsageError } from '../../lib/errors.ts';
-import type { Checkpoint } from '../checkpoint.ts';
+import { checkpointOf, type Checkpoint } from '../checkpoint.ts';
 import type { VerifyFinding } from './finding.ts';
 import { hashAt, leafHash, nodesOfTiles, rootAt, TILE_WIDTH, tileRoot } from '../merkle-tree.ts';
 import {
@@ -25,7 +25,7 @@ import {
   type Manifest,
 } from '../proof-folder.ts';
 import { documentNote, isNoteOf, isSignedBy, parseVerifier, type NoteVerifier } from '../signed-note.ts';
-import { linesOf, notesOf, parsed, readStamp } from './read-folder.ts';
+import { linesOf, notesOf, readStamp } from './read-folder.ts';
 
 type Report = (finding: VerifyFinding) => void;
 
@@ -180,7 +180,7 @@ async function checkHeads(folder: Folder, anchors: readonly Checkpoint[]) {
   };
   let largest = 0;
   for await (const note of notesOf(path.join(directory, CHECKPOINTS))) {
-    const checkpoint = parsed(note);
+    const checkpoint = checkpointOf(note);
     if (checkpoint === undefined || !verifiers.some((verifier) => isSignedBy(note, verifier))) {
       const detail = `a checkpoint is damaged, or its signature is wrong: ${note.slice(0, 80)}`;
       report({ state: 'ALTERED', subject: 'checkpoint', detail });

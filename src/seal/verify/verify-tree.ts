@@ -3,6 +3,7 @@ import { timestampsBetween, type StoredTimestamp } from '../../store/seal/anchor
 import type { Db } from '../../store/server/database.ts';
 import { checkpointsAfter, readTile, type StoredCheckpoint } from '../../store/seal/seal-log.ts';
 import { parseCheckpoints, type Checkpoint } from '../checkpoint.ts';
+import { findCosignature } from '../cosignature.ts';
 import type { VerifyFinding } from './finding.ts';
 import { createFrontier, hashAt, HASH_BYTES, TILE_WIDTH } from '../merkle-tree.ts';
 import { isSignedBy, parseVerifier } from '../signed-note.ts';
@@ -21,9 +22,17 @@ export interface TreeResult {
   readonly sealedSince: Date | undefined;
   /** Time-stamps of an authority that the tree agrees with. */
   readonly timestamps: number;
+  readonly witnessed: readonly Witnessed[];
   readonly anchors: number;
   /** Leaves below this size are in an anchor that the tree agrees with. */
   readonly anchoredSize: number;
+}
+
+/** The largest tree that a witness has signed, and when. No time: it has signed none. */
+interface Witnessed {
+  readonly name: string;
+  readonly size: number;
+  readonly time?: Date;
 }
 
 /** What the tree is compared with, besides what the database has. */
@@ -40,6 +49,7 @@ export interface TreeExtent {
 
 /** Starts to compute a tree from its leaves, and to compare it with the stored tiles, the checkpoints and what lies outside. */
 export function createTreeCheck(db: Db, { size, lastSigned }: TreeExtent, outside: Outside, report: Report) {
+  const { witnesses } = outside.trust;
   const nodes: { readonly level: number; readonly index: number; readonly node: Buffer }[] = [];
   const frontier = createFrontier((level, index, node) => {
     if (level > 0) nodes.push({ level, index, node });
@@ -48,6 +58,7 @@ export function createTreeCheck(db: Db, { size, lastSigned }: TreeExtent, outsid
   const heads = createHeads(db, lastSigned, outside, report);
   const agreed = { checkpoint: 0, 'seen checkpoint': 0, 'time-stamp': 0, anchor: 0 };
   const signedWith: { publicKey: string; since: Date | undefined }[] = [];
+  const witnessed = new Map<string, Witnessed>(witnesses.map(({ name }) => [name, { name, size: 0 }]));
   let signedSize = 0;
   let [agreedSize, anchoredSize, differs] = [0, 0, false];
   let sealedSince: Date | undefined;
@@ -56,7 +67,14 @@ export function createTreeCheck(db: Db, { size, lastSigned }: TreeExtent, outsid
     if (frontier.root().equals(checkpoint.root)) {
       agreed[subject] += 1;
       agreedSize = checkpoint.size;
-      if (subject === 'checkpoint') signedSize = checkpoint.size;
+      if (subject === 'checkpoint') {
+        signedSize = checkpoint.size;
+        for (const witness of witnesses) {
+          const found = findCosignature(checkpoint.note, witness);
+          if (found)
+            witnessed.set(witness.name, { name: witness.name, size: checkpoint.size, time: found.time });
+        }
+      }
       if (publicKey !== undefined && signedWith.at(-1)?.publicKey !== publicKey) {
         signedWith.push({ publicKey, since: checkpoint.time });
       }
@@ -109,6 +127,7 @@ export function createTreeCheck(db: Db, { size, lastSigned }: TreeExtent, outsid
         signedWith,
         sealedSince,
         timestamps,
+        witnessed: [...witnessed.values()],
         anchors: anchored,
         anchoredSize,
       };

@@ -6,6 +6,7 @@ import {
   checkMigrations,
   checkPartitions,
   checkRetention,
+  checkWitnessed,
 } from '../../../src/commands/doctor/database.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { BatchStore } from '../../../src/handlers/store-batch.ts';
@@ -14,6 +15,9 @@ import { unguarded } from '../../support/database.ts';
 import { queuedDelivery } from '../../support/deliveries.ts';
 import { accessTo } from './access-to.ts';
 import { useDatabase } from '../../support/use-database.ts';
+import { NO_ANCHORS } from '../../support/trust.ts';
+import { generateLogKey, parseLogKey } from '../../../src/seal/signed-note.ts';
+import { keepFork, replaceWitnessed } from '../../../src/store/seal/witnessed-logs.ts';
 
 const database = useDatabase();
 
@@ -79,4 +83,18 @@ test('partitions that retention has passed, and months that are not there, are t
     status: 'warn',
     message: expect.stringContaining(`1 partition missing, first ${rows[0]?.name}`) as unknown,
   });
+});
+
+test('a log of others that has forked is a failure while the settings name it', async () => {
+  const { publicText } = parseLogKey(generateLogKey('xiq-sink/other'));
+  const config = { ...NO_ANCHORS.anchors, witnesses: [{ publicKey: publicText, url: 'https://b.example' }] };
+  const check = (anchors = config) => checkWitnessed(access(), { anchors });
+  expect(await check()).toMatchObject({ status: 'ok', message: '1 other installation' });
+  await replaceWitnessed(database.service, publicText, undefined, 'one');
+  await keepFork(database.service, publicText, 'both');
+  expect(await check()).toMatchObject({
+    status: 'fail',
+    message: `${publicText} has signed two trees of which none contains the other`,
+  });
+  expect(await check({ ...config, witnesses: [] })).toMatchObject({ status: 'ok' });
 });

@@ -91,6 +91,13 @@ export interface SealTables {
     anchored_at: Timestamp | null;
     error: string | null;
   };
+  witnessed_logs: {
+    public_key: string;
+    note: string;
+    signed_at: Timestamp;
+    fork_found_at: Timestamp | null;
+    fork: string | null;
+  };
   log_timestamps: {
     size: Int8;
     made_at: Timestamp;
