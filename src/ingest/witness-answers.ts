@@ -25,8 +25,9 @@ const TEXT = 'text/plain; charset=utf-8';
 export function createWitnessAnswers(witness: Witness) {
   const requests = createFailureCounts(REQUESTS_PER_MINUTE);
   return async (request: Request<{ originHash?: string }>, remoteAddress: string) => {
-    const retryAfter = await requests.count(networkOf(remoteAddress));
-    if (retryAfter !== undefined) {
+    const excess = await requests.count(networkOf(remoteAddress));
+    if (excess !== undefined) {
+      const { retryAfter } = excess;
       throw new HttpError(429, RATE_LIMITED, 'too many requests from this address', { retryAfter });
     }
     const { originHash } = request.params;

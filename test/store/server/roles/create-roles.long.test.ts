@@ -184,7 +184,7 @@ it('separates the logins by the commands of docs/operating.md', async () => {
     await expect(prepareStore({ ...alone, migrationDatabaseUrl: undefined }, logger)).rejects.toThrow(
       /xiq_sink cannot change the tables.*MIGRATION_DATABASE_URL/,
     );
-    expect(await prepareStore(alone, logger)).toContain('0016_work_of_the_owner');
+    expect(await prepareStore(alone, logger)).toContain('0014_work_of_the_owner');
 
     const db = openDatabase(databaseUrl, () => undefined);
     expect((await maintainPartitions(db, new Date(), {})).created.length).toBeGreaterThan(10);
