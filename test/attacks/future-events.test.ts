@@ -10,10 +10,7 @@ import { waitFor } from '../support/wait-for.ts';
 const USERS = 20;
 const TIMES = ['2090-01-01T00:00:00Z', '1970-01-01T00:00:00Z', '0001-01-01T00:00:00Z'];
 
-/**
- * Before the time of an event was bounded by its receipt, one event of 2090 between two others left 0 of 20 alerts of
- * another source; now 20 are raised, with the hostile events and without.
- */
+/** Each hostile event comes between two honest ones of the same name. */
 it('events of any time of one source silence no rule for the other', async () => {
   await using closing = new AsyncDisposableStack();
   const database = await createTestDatabase();
@@ -57,6 +54,6 @@ it('events of any time of one source silence no rule for the other', async () =>
       if (isAttacked && time !== undefined) await post('hostile', `${prefix}-${n % USERS}`, Date.parse(time));
     }
     await waitFor(async () => (await alertsOf(prefix)) === USERS);
-    console.log(`alerts of the quiet source, ${prefix}: ${USERS} of ${USERS}`);
+    process.stdout.write(`alerts of the quiet source, ${prefix}: ${USERS} of ${USERS}\n`);
   }
 });

@@ -12,35 +12,43 @@ const ignore = () => undefined;
 const test = useDatabase();
 beforeAll(() => setHostile(test.db));
 
-/** What differs from what every session of the program is to have, but for the names that a pool sets itself. */
-async function differences(run: (text: string) => Promise<{ rows: unknown[] }>, own: readonly string[] = []) {
+/** The settings of `SESSION` as a session has them, but for those that a pool sets itself. */
+async function settingsOf(
+  run: (text: string) => Promise<{ rows: readonly unknown[] }>,
+  own: readonly string[] = [],
+) {
   const names = Object.keys(SESSION).filter((name) => !own.includes(name));
   const { rows } = await run(
-    `select ${names.map((name) => `current_setting('${name}') as ${name}`).join(', ')}, current_setting('transaction_isolation') as isolation`,
+    `select ${[...names, 'transaction_isolation'].map((name) => `current_setting('${name}') as ${name}`).join(', ')}`,
   );
-  const wanted = Object.fromEntries(names.map((name) => [name, String(Reflect.get(SESSION, name))]));
-  expect(rows).toEqual([{ ...wanted, isolation: 'read committed' }]);
+  return rows[0];
 }
+
+const OF_POOLS = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'];
+const asText = (settings: object) =>
+  Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, String(value)]));
+const ISOLATION = { transaction_isolation: 'read committed' };
+const WANTED = { ...asText(SESSION), ...ISOLATION };
+
+const without = (settings: object, names: readonly string[]) =>
+  Object.fromEntries(Object.entries(settings).filter(([name]) => !names.includes(name)));
 
 const through = (db: Db) => (text: string) => sql.raw(text).execute(db);
 
 describe('a database that sets everything otherwise', () => {
   it('changes no statement of the program, in a transaction, outside of one, or without a pool', async () => {
-    await using database = {
-      db: openDatabase(test.databaseUrl, ignore),
-      [Symbol.asyncDispose]: () => database.db.destroy(),
-    };
-    await differences(through(database.db));
-    await database.db.transaction().execute((trx) => differences(through(trx)));
-    await withClient(test.databaseUrl, (client) => differences((text) => client.query(text)));
+    const db = test.service;
+    expect(await settingsOf(through(db))).toEqual(WANTED);
+    expect(await db.transaction().execute((trx) => settingsOf(through(trx)))).toEqual(WANTED);
+    expect(await withClient(test.databaseUrl, (client) => settingsOf((text) => client.query(text)))).toEqual(
+      WANTED,
+    );
     const limited = openLimited('console', test.databaseUrl, ignore);
-    await differences(through(limited), [
-      'statement_timeout',
-      'lock_timeout',
-      'idle_in_transaction_session_timeout',
-    ]).finally(() => limited.destroy());
+    expect(await settingsOf(through(limited), OF_POOLS)).toEqual(without(WANTED, OF_POOLS));
+    await limited.destroy();
     const direct = createPool({ connectionString: test.databaseUrl, max: 1, isDirect: true }, ignore);
-    await differences((text) => direct.query(text)).finally(() => direct.end());
+    expect(await settingsOf((text) => direct.query(text))).toEqual(WANTED);
+    await direct.end();
   });
 
   it('keeps the isolation that a transaction asks for', async () => {
