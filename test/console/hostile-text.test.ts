@@ -13,13 +13,11 @@ const TOKEN = 'the-admin-token-0123456789';
 const NUL = 'a\0b';
 
 interface Schema {
-  readonly type?: unknown;
   readonly properties?: Readonly<Record<string, Schema>> | undefined;
   readonly items?: Schema | undefined;
 }
 const schema: z.ZodType<Schema> = z.lazy(() =>
   z.object({
-    type: z.unknown(),
     properties: z.record(z.string(), schema).optional(),
     items: schema.optional(),
   }),
