@@ -128,11 +128,12 @@ export class BatchStore {
   }
 
   async #storeTogether(deliveries: readonly ReadDelivery[]): Promise<readonly NewDelivery[]> {
-    const { db, logger, lane, observer } = this.#context;
+    const { db, logger, giveUp, lane, observer } = this.#context;
     const began = performance.now();
     const rows = await runTransaction(
       this.#context,
-      async (trx, isolate) => storeDeliveries(trx, deliveries, isolate, await this.#refusals.read(trx)),
+      async (trx, isolate) =>
+        storeDeliveries(trx, deliveries, isolate, await this.#refusals.read(trx), giveUp),
       async () =>
         this.#pace.isDue()
           ? this.#pace.follow(copyBatch(db, deliveries, await this.#refusals.read(db)))

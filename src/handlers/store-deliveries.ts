@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { MESSAGE_TYPES, type MessageType } from '../events/domain.ts';
-import { describeError } from '../lib/errors.ts';
+import { describeError, OutageError } from '../lib/errors.ts';
 import type { ReadDelivery, SetAside } from '../queue/delivery-batch.ts';
 import { CopyLines } from '../store/server/postgres-copy.ts';
 import { inSavepoint, type Db, type Trx } from '../store/server/database.ts';
@@ -45,16 +45,18 @@ type Insert = (trx: Trx, messageType: MessageType, rows: readonly EventRow[]) =>
  * Writes deliveries and their events within a transaction; a delivery that is already stored is skipped. With
  * `isolate`, rows that Postgres cannot store are quarantined. Without, such a row fails the transaction, which saves
  * the savepoints in all but the rarest batch. Events of erased persons are left out. Returns the rows of the deliveries that were not stored before.
+ * Throws OutageError if `giveUp` fires in the middle of a large delivery.
  */
 export async function storeDeliveries(
   trx: Trx,
   batch: readonly ReadDelivery[],
   isolate: boolean,
   refusals?: Refusals,
+  giveUp?: AbortSignal,
 ): Promise<readonly NewDelivery[]> {
   await beginStoring(trx);
   const tallies = await openTallies(trx, batch);
-  await insertAllEvents(trx, tallies, isolate ? insertIsolating : insertTogether, refusals);
+  await insertAllEvents(trx, tallies, isolate ? insertIsolating : insertTogether, refusals, giveUp);
   const rows: NewDelivery[] = [];
   const quarantined: NewQuarantined[] = [];
   const timeSlice = new TimeSlice();
@@ -130,6 +132,7 @@ async function insertAllEvents(
   tallies: ReadonlyMap<string, DeliveryTally>,
   insert: Insert,
   refusals: Refusals | undefined,
+  giveUp: AbortSignal | undefined,
 ): Promise<void> {
   let slice: EventRow[] = [];
   let characters = 0;
@@ -163,7 +166,12 @@ async function insertAllEvents(
   for (const tally of tallies.values()) {
     const { delivery } = tally;
     if (!isForThread(delivery, refusals)) await take(tally, convertDelivery(delivery, refusals));
-    else for await (const parts of convertPacked(delivery, refusals)) await take(tally, parts);
+    else {
+      for await (const parts of convertPacked(delivery, refusals)) {
+        if (giveUp?.aborted === true) throw new OutageError('the service stops before a delivery is stored');
+        await take(tally, parts);
+      }
+    }
   }
   await insertSlice();
 }
