@@ -21,7 +21,7 @@ it('has the bytes of RFC 9942, written out by hand', async () => {
   // {1: -8, 4: id, 395: 1}
   const head = `a301270444${id.toString('hex')}19018b01`;
   // {396: {-1: [<<[4, 2, [first, second]]>>]}}
-  const proofs = `a119018ca120815847830402825820${first}5820${second}`;
+  const proofs = `a119018ca120815848830402825820${first}5820${second}`;
   const unsigned = `d2844d${head}${proofs}f65840`;
   expect(receipt.subarray(0, -64).toString('hex')).toBe(unsigned);
   const signed = `846a${Buffer.from('Signature1').toString('hex')}4d${head}405820${root.toString('hex')}`;
