@@ -186,6 +186,7 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
 function rangeOf({ month, since, until = new Date(), tz: zone = 'UTC' }: Asked) {
   if (since !== undefined) return { since, until, zone };
   const range = monthRange(month, zone);
-  if (range === undefined) throw new HttpError(400, 'BAD_REQUEST', 'query.month: must be a month such as 2026-03');
+  if (range === undefined)
+    throw new HttpError(400, 'BAD_REQUEST', 'query.month: must be a month such as 2026-03');
   return { since: range.since, until: range.until, zone };
 }
