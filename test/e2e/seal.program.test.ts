@@ -72,7 +72,8 @@ it('two installations witness each other with one setting each, and verify says 
     await waitFor(async () => {
       const { note } = (await latestCheckpoint(database.db)) ?? {};
       return note?.includes(`\n— ${name} `) === true ? note : undefined;
-    });
+      // The first attempt may come before the other one listens; the next comes a minute later.
+    }, 90_000);
     const { stdout, code } = await endOfProgram({ ...own, WITNESSES: witness }, 'verify');
     expect(stdout.toString()).toMatch(
       new RegExp(`The witness ${name} has signed \\d+ leaves, the last time at 2`),
@@ -81,4 +82,4 @@ it('two installations witness each other with one setting each, and verify says 
     expect(code).toBe(0);
   }
   for (const program of running) await program.end('SIGTERM');
-});
+}, 240_000);
