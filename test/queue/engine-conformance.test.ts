@@ -369,7 +369,7 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     await bench.killWorkers(ids[1] ?? '', 2);
     const gate = createGate();
     const { stored, storedIds } = startWorker(context, bench.location, gate.storeBatch);
-    await waitFor(async () => (await queue.measure()).active === 2);
+    await waitFor(async () => gate.calls() > 0 && (await queue.measure()).active === 2);
     // The other one is not stored yet.
     expect([gate.calls(), stored.length]).toEqual([1, 0]);
     gate.open();
