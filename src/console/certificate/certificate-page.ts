@@ -15,10 +15,10 @@ const utc = (at: Date) => html`<time datetime=${at.toISOString()}>${at.toISOStri
 /** What is certified of a month, for a page and for a document of its own. */
 export function certificateContent(certificate: Certificate): Content {
   const { month, source, madeAt, installation } = certificate;
+  const received = `received in ${month} (UTC)${source === undefined ? '' : ` from the source ${source}`}`;
   return html`
     <p>
-      What the installation <code>${installation}</code> received in ${month}
-      (UTC)${source && html` from the source ${source}`}, and what is proven of it. Made
+      What the installation <code>${installation}</code> ${received}, and what is proven of it. Made
       at${' '}${utc(madeAt)}.
     </p>
     <h2>Received and stored</h2>
@@ -110,29 +110,33 @@ function integrityOf({ verification, verified, month, source }: Certificate): Co
       ? html`The rows of this month were not compared for this page. <b>Prove</b> on it does so, and${' '}
           <code>xiq-sink certificate --month ${month}${source && ` --source ${source}`}</code>.`
       : verificationOf(verification);
-  return factsOf([
-    [
-      'Events and deliveries of the month, and the operator log, quarantine, erasures, gaps and coverage of all time',
-      ofMonth,
-    ],
-    verified !== undefined && ['Events and deliveries of all time, by the service', verifiedOf(verified)],
-  ]);
+  return factsOf([['This month', ofMonth], verified !== undefined && ['All time', verifiedOf(verified)]]);
 }
 
 function verifiedOf({ leaves, altered, missing, since }: NonNullable<Certificate['verified']>): Content {
-  return html`${altered + missing > 0 ? badge('bad', 'changed') : badge('good', 'as sealed')}${' '}
-  ${formatCount(leaves)} leaves compared${since && html` since ${utc(since)}`}:${' '} ${formatCount(altered)}
-  altered, ${formatCount(missing)} missing`;
+  const found = `${formatCount(leaves)} leaves compared: ${formatCount(altered)} altered, ${formatCount(missing)} missing.`;
+  const good = leaves > 0 ? badge('good', 'as sealed') : badge('plain', 'not compared yet');
+  return html`${altered + missing > 0 ? badge('bad', 'changed') : good}${' '}
+  ${found}${since && html` The service has compared all of them since ${utc(since)}.`}`;
 }
 
 function verificationOf(summary: NonNullable<Certificate['verification']>): Content {
-  const { intact, expired, erased, altered, missing, inserted, notSealedYet, doubts, comparedSince } =
-    summary;
+  const { altered, missing, inserted, doubts, comparedSince } = summary;
   const sealed = doubts.length > 0 ? badge('bad', 'not proven') : badge('good', 'as sealed');
-  return html`${altered + missing + inserted > 0 ? badge('bad', 'changed') : sealed}${' '}
-  ${formatCount(intact)} intact, ${formatCount(expired)} expired, ${formatCount(erased)} erased on request,
-  ${formatCount(altered)} altered, ${formatCount(missing)} missing, ${formatCount(inserted)} inserted,
-  ${formatCount(notSealedYet)} not sealed yet. Compared since ${utc(comparedSince)}. ${doubts.join(' ')}`;
+  const counts = [
+    [summary.intact, 'intact'],
+    [summary.expired, 'expired'],
+    [summary.erased, 'erased on request'],
+    [altered, 'altered'],
+    [missing, 'missing'],
+    [inserted, 'inserted'],
+    [summary.notSealedYet, 'not sealed yet'],
+  ] as const;
+  const found = counts.map(([count, word]) => `${formatCount(count)} ${word}`).join(', ');
+  const what =
+    'events and deliveries of the month, and the operator log, quarantine, erasures, gaps and coverage of all time';
+  return html`${altered + missing + inserted > 0 ? badge('bad', 'changed') : sealed}${' '} ${found}: ${what},
+  compared since${' '}${utc(comparedSince)}. ${doubts.join(' ')}`;
 }
 
 function checkpointOf({ checkpoint, isWhole, anchors, stampedAt }: Certificate): Content {
@@ -173,13 +177,14 @@ const STYLE = `
   body { font: 13px/1.5 system-ui, sans-serif; color: #171b22; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
   h1 { font-size: 22px } h2 { font-size: 15px; margin-top: 1.5rem }
   table { border-collapse: collapse; width: 100% } th, td { text-align: left; padding: 3px 8px; border-bottom: 1px solid #e3e6eb }
+  .scroll { overflow-x: auto }
   .number { text-align: right; font-variant-numeric: tabular-nums }
-  dl { display: grid; grid-template-columns: 12rem 1fr; gap: 4px 1rem } dt { color: #5c6675 } dd { margin: 0 }
+  dl { display: grid; grid-template-columns: minmax(6rem, 12rem) minmax(0, 1fr); gap: 4px 1rem } dt { color: #5c6675 } dd { margin: 0; overflow-wrap: anywhere }
   pre, code { font: 12px/1.5 ui-monospace, monospace; overflow-wrap: anywhere; white-space: pre-wrap; margin: 0 }
   .badge { font-weight: 600 } .badge.good { color: #157347 } .badge.bad, .note { color: #b3261e }
   .visually-hidden { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden }
   @page { margin: 15mm }
-  @media print { body { margin: 0; padding: 0 } h2, tr { break-inside: avoid; break-after: avoid } tr { break-after: auto } }
+  @media print { body { margin: 0; padding: 0 } h2, tr { break-inside: avoid; break-after: avoid } .scroll { overflow: visible } tr { break-after: auto } }
 `;
 
 /** For the header Content-Security-Policy of the document. */
