@@ -152,7 +152,7 @@ describe('the pages of a viewer', () => {
   });
 
   it('show a quarantined item without its content', async () => {
-    const { openId, mark } = known;
+    const { openId, mark } = await seedSource(test.db, namesOf('shown', 'b'));
     const [viewer, auditor] = await Promise.all(
       (['viewer', 'auditor'] as const).map((role) => page(`/quarantine/${openId}`, role)),
     );

@@ -49,7 +49,7 @@ test('a replay and a discard are one entry each, with what was chosen and what c
     action: 'quarantine.replay',
     details: { ids: [id], id_count: 1 },
     outcome: 'done',
-    result: { replayed: 1, events: 0, duplicates: 0, again: 1, left: 0 },
+    result: { replayed: 0, events: 0, duplicates: 0, again: 0, left: 1 },
   });
   const filter = { reason: 'JSON', since: new Date('2020-01-01T00:00:00Z') };
   await discardChosen(db, { ids: [], filter, all: false }, false, signal);
