@@ -4,10 +4,11 @@
 
 create schema if not exists xiq_roles;
 
--- A session may change those except `temp_file_limit`, so the service also ends sessions that take too long.
+-- A session may change those except `temp_file_limit`, so the service also ends sessions that take too long. No time limit
+-- ends the compiler of expressions (JIT).
 create or replace function xiq_roles.reader_settings() returns text[] language sql immutable as $$
   select array['default_transaction_read_only=on', 'statement_timeout=5min', 'idle_in_transaction_session_timeout=1min',
-    'idle_session_timeout=30min', 'temp_file_limit=1GB'] $$;
+    'idle_session_timeout=30min', 'temp_file_limit=1GB', 'jit=off'] $$;
 
 create or replace function xiq_roles.reader_connections(login text) returns int language sql immutable as $$
   select case login when 'xiq_reader' then 10 else 3 end $$;

@@ -34,6 +34,7 @@ it("a person's login reads within its limits, is repaired, and is removed", asyn
   await ada.connect();
   expect((await ada.query('select count(*)::int from events')).rows).toEqual([{ count: 0 }]);
   expect((await ada.query('show statement_timeout')).rows).toEqual([{ statement_timeout: '5min' }]);
+  expect((await ada.query('show jit')).rows).toEqual([{ jit: 'off' }]);
   for (const write of ['create table mine ()', 'delete from deliveries', 'select from accounts']) {
     await expect(ada.query(`begin read write; ${write}`)).rejects.toThrow(/permission denied/);
     await ada.query('rollback');
