@@ -136,6 +136,7 @@ describe('a number', () => {
     ['+49 170 1234568', undefined],
     ['491701234567', 'named'],
     ['4917012345678', undefined],
+    ['+４９ １７０ １２３４５６７', 'named'],
   ])('%j names a phone number: %j', async (text, naming) => {
     expect(await judge({ phones: ['+49 170 1234567'] }, text)).toBe(naming);
   });

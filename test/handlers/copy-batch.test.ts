@@ -175,6 +175,15 @@ describe('storing by COPY', () => {
     expect(await read()).toEqual({ copies: 0, inserts: 1 });
   });
 
+  it('is not for more than 4 MiB, all of which would be in memory', async () => {
+    const read = await countCopies(test.db);
+    const deliveries = Array.from({ length: 5 }, () =>
+      delivery({ ...newRecord(), description: 'x'.repeat(1024 * 1024) }),
+    );
+    await new BatchStore(test.db, logger, forever).add({ deliveries });
+    expect(await read()).toMatchObject({ copies: 0 });
+  });
+
   it('waits for the end of an outage, and then stores by inserts', async () => {
     const read = await countCopies(test.db);
     await sql`create function fail_it() returns trigger language plpgsql as $$

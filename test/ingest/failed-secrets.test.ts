@@ -37,6 +37,12 @@ it('counts a network of IPv6 as one address, and an IPv4 address as itself howev
   expect(await failed.count('192.0.2.1')).toBe(60);
 });
 
+it('counts everything that is no address as one: a proxy may pass on what a sender makes up', async () => {
+  const failed = createFailedSecrets();
+  for (let n = 0; n < 20; n += 1) await failed.count(`made up ${n}`);
+  expect(await failed.count('another')).toBe(60);
+});
+
 it('keeps a bounded number of counters, whatever addresses come', async () => {
   const failed = createFailedSecrets();
   for (let n = 0; n < 50_000; n += 1)

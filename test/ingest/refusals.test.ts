@@ -321,7 +321,7 @@ describe('503 and 500', () => {
 
   it('408 is for a body that stalls, and 429 with the time to wait for a source over its limits', async () => {
     const rates = createSourceRates(() => ({ deliveriesPerSecond: 1 }), silent);
-    const { port, post } = await serve({ admission: admissionOf({ rates, stalledMs: 100 }) });
+    const { port, post, log } = await serve({ admission: admissionOf({ rates, stalledMs: 100 }) });
     const stalling = connectRaw(port, head('Content-Length: 9000'), Buffer.alloc(8_000, 0x20));
     await stalling.closed;
     expect(stalling.received()).toMatch(/^HTTP\/1.1 408 [^]*"error_code":"BODY_STALLED"/);
@@ -329,6 +329,8 @@ describe('503 and 500', () => {
     const response = await post('{}');
     expect(response.headers.get('retry-after')).toMatch(/^[12]$/);
     expect(await refusal(response)).toMatchObject({ status: 429, code: 'RATE_LIMITED' });
+    // One over its rate would fill the log.
+    expect(log()).toMatch(/"level":20,.*"status":429/);
   });
 
   it('503 is over once the connection that held too much is broken', async () => {
