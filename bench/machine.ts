@@ -26,7 +26,7 @@ export interface Machine {
 /** Describes this machine and the servers that the targets use. */
 export async function describeMachine(signal: AbortSignal): Promise<Machine> {
   await using place = await openPlace(signal);
-  const ask = await connectDatabase(await startPostgres(place), place);
+  const ask = await connectDatabase((await startPostgres(place)).databaseUrl, place);
   const [cpu] = os.cpus();
   return {
     cpu: cpu?.model.trim() ?? os.arch(),

@@ -46,9 +46,14 @@ export async function measureWaits(
   signal: AbortSignal,
 ): Promise<readonly Wait[]> {
   await using place = await openPlace(signal, dataDir);
-  const databaseUrl = await startPostgres(place);
+  const { databaseUrl, migrationUrl } = await startPostgres(place);
   const redis = await startRedis(place);
-  const settings = { DATABASE_URL: databaseUrl, REDIS_URL: redis.url, ADMIN_PORT: String(await freePort()) };
+  const settings = {
+    DATABASE_URL: databaseUrl,
+    MIGRATION_DATABASE_URL: migrationUrl,
+    REDIS_URL: redis.url,
+    ADMIN_PORT: String(await freePort()),
+  };
   return [
     await measureStarts(place, settings),
     ...(await measureProgram(place, settings, seeded)),

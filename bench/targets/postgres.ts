@@ -7,19 +7,15 @@ import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
 import { OWNER } from '../../src/store/server/roles/roles.ts';
 import type { Place } from './target.ts';
 
-/** Starts a database for the lifetime of the place. Returns its connection string. */
-export async function startPostgres(place: Place): Promise<string> {
-  return (await start(place)).databaseUrl;
-}
-
-async function start(place: Place) {
+/** Starts a database for the lifetime of the place. */
+export async function startPostgres(place: Place) {
   stopPostgresWith(place);
   return startEmbeddedPostgres(place.dataDir);
 }
 
 /** Starts a database in which programs other than xiq-sink may create their tables. Returns its connection string. */
 export async function startOpenPostgres(place: Place): Promise<string> {
-  const { databaseUrl, migrationUrl } = await start(place);
+  const { databaseUrl, migrationUrl } = await startPostgres(place);
   const client = new Client({ connectionString: migrationUrl });
   await client.connect();
   try {

@@ -25,11 +25,15 @@ export async function startOnRedis(
   { checkout = THIS_CHECKOUT, settings }: Variant = {},
 ): Promise<RunningTarget & { readonly databaseUrl: string }> {
   // A checkout of before the database roles creates its tables as the service itself.
-  const databaseUrl = await (checkout === THIS_CHECKOUT ? startPostgres(place) : startOpenPostgres(place));
+  const isThis = checkout === THIS_CHECKOUT;
+  const { databaseUrl, migrationUrl } = isThis
+    ? await startPostgres(place)
+    : { databaseUrl: await startOpenPostgres(place), migrationUrl: undefined };
+  const migration = migrationUrl === undefined ? {} : { MIGRATION_DATABASE_URL: migrationUrl };
   const redis = await startRedis(place);
   const program = await startProgram(place, {
     checkout,
-    settings: { DATABASE_URL: databaseUrl, REDIS_URL: redis.url, ...settings },
+    settings: { DATABASE_URL: databaseUrl, ...migration, REDIS_URL: redis.url, ...settings },
   });
   const servers = { Postgres: await postgresPid(place), Redis: redis.pid };
   return { ...program, ...(await withRows(databaseUrl, place)), servers, databaseUrl };
