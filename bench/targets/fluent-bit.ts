@@ -27,7 +27,7 @@ export async function fluentBitVersion(): Promise<string | undefined> {
  * and recognizes no redelivery. A row is a record, also of a location record with several observations.
  */
 export async function startFluentBit(place: Place): Promise<RunningTarget> {
-  const databaseUrl = await startOpenPostgres(place);
+  const { databaseUrl } = await startOpenPostgres(place);
   const port = await freePort();
   const origin = `http://127.0.0.1:${port}`;
   const config = path.join(place.directory, 'fluent-bit.yaml');

@@ -10,7 +10,7 @@ const PROGRAM = fileURLToPath(new URL('../plain-receiver.ts', import.meta.url));
 
 /** The plain receiver, on the same Redis and Postgres set-up as xiq-sink, with this many concurrent jobs. */
 export async function startPlain(place: Place, concurrency: number): Promise<RunningTarget> {
-  const databaseUrl = await startOpenPostgres(place);
+  const { databaseUrl } = await startOpenPostgres(place);
   const redis = await startRedis(place);
   const port = await freePort();
   const origin = `http://127.0.0.1:${port}`;

@@ -13,10 +13,10 @@ export async function startPostgres(place: Place) {
   return startEmbeddedPostgres(place.dataDir);
 }
 
-/** Starts a database in which programs other than xiq-sink may create their tables. Returns its connection string. */
-export async function startOpenPostgres(place: Place): Promise<string> {
-  const { databaseUrl, migrationUrl } = await startPostgres(place);
-  const client = new Client({ connectionString: migrationUrl });
+/** Starts a database in which programs other than xiq-sink may create their tables. */
+export async function startOpenPostgres(place: Place) {
+  const urls = await startPostgres(place);
+  const client = new Client({ connectionString: urls.migrationUrl });
   await client.connect();
   try {
     await client.query(`set role ${OWNER}`);
@@ -24,7 +24,7 @@ export async function startOpenPostgres(place: Place): Promise<string> {
   } finally {
     await client.end();
   }
-  return databaseUrl;
+  return urls;
 }
 
 /**

@@ -25,15 +25,17 @@ export async function startOnRedis(
   { checkout = THIS_CHECKOUT, settings }: Variant = {},
 ): Promise<RunningTarget & { readonly databaseUrl: string }> {
   // A checkout of before the database roles creates its tables as the service itself.
-  const isThis = checkout === THIS_CHECKOUT;
-  const { databaseUrl, migrationUrl } = isThis
-    ? await startPostgres(place)
-    : { databaseUrl: await startOpenPostgres(place), migrationUrl: undefined };
-  const migration = migrationUrl === undefined ? {} : { MIGRATION_DATABASE_URL: migrationUrl };
+  const start = checkout === THIS_CHECKOUT ? startPostgres : startOpenPostgres;
+  const { databaseUrl, migrationUrl } = await start(place);
   const redis = await startRedis(place);
   const program = await startProgram(place, {
     checkout,
-    settings: { DATABASE_URL: databaseUrl, ...migration, REDIS_URL: redis.url, ...settings },
+    settings: {
+      DATABASE_URL: databaseUrl,
+      MIGRATION_DATABASE_URL: migrationUrl,
+      REDIS_URL: redis.url,
+      ...settings,
+    },
   });
   const servers = { Postgres: await postgresPid(place), Redis: redis.pid };
   return { ...program, ...(await withRows(databaseUrl, place)), servers, databaseUrl };
