@@ -101,7 +101,13 @@ function applySettings(client: Client, settings: TransactionSettings): void {
   const original: { readonly query: RunQuery } = client;
   const send = original.query;
   const run = (text: string, values?: unknown[]) => send.call(client, text, values);
-  const assignments = assign('set local', { ...SESSION, ...settings });
+  let assignments = assign('set local', { ...SESSION, ...settings });
+  // The first query of the connection: thirteen settings need not go with each transaction then.
+  setWithoutPooler(client, run).then(
+    (isSet) => isSet && (assignments = assign('set local', settings)),
+    // The connection is broken, which each statement on it finds.
+    () => undefined,
+  );
   /** Where a transaction names no isolation, its own setting comes too late: the transaction has begun with it. */
   const begin = (how: string) =>
     run(
@@ -119,11 +125,12 @@ function applySettings(client: Client, settings: TransactionSettings): void {
   }
 
   function query(text: string, values?: unknown[]): Promise<QueryResult> {
-    if (isCopyData(values)) return run(`${assignments}; ${text}`, values);
+    if (isCopyData(values)) return run([assignments, text].filter(Boolean).join('; '), values);
     // Before the first query the status is unknown.
     const isInTransaction = ['T', 'E'].includes(client.getTransactionStatus() ?? 'I');
     if (isInTransaction || WITHOUT_TRANSACTION.test(text)) return run(text, values);
-    return /^(?:begin|start transaction)\b/i.test(text) ? begin(text) : runAlone(text, values);
+    if (/^(?:begin|start transaction)\b/i.test(text)) return begin(text);
+    return assignments === '' ? run(text, values) : runAlone(text, values);
   }
 
   /** Ends when the server has ended a statement that failed: only then does a pooler give its session to another client. */
@@ -144,6 +151,21 @@ function applySettings(client: Client, settings: TransactionSettings): void {
       return callback === undefined ? answer : callbackify(() => answer)(callback);
     },
   });
+}
+
+/**
+ * Gives a connection the settings of `SESSION` once, for all of its transactions, unless a pooler stands in between: that
+ * gives each client an own process id, which is not that of the server's process (`isPooled`). Whether it did.
+ */
+async function setWithoutPooler(
+  client: Client,
+  run: (text: string) => Promise<QueryResult>,
+): Promise<boolean> {
+  const { rowCount } = await run(
+    `select set_config(key, value, false) from json_each_text(${escapeLiteral(JSON.stringify(SESSION))})
+     where pg_backend_pid() = ${Number(Reflect.get(client, 'processID'))}`,
+  );
+  return rowCount !== null && rowCount > 0;
 }
 
 /**

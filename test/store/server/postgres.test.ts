@@ -37,7 +37,7 @@ describe('the settings of a pool', () => {
     const client = await pool.connect();
     await client.query('begin');
     await client.query('commit and chain');
-    expect((await client.query(LOOK)).rows).toEqual([{ path: '"$user", public', timeout: '0' }]);
+    expect((await client.query(LOOK)).rows).toEqual([{ path: 'public', timeout: '0' }]);
     await client.query('rollback');
     client.release();
   });

@@ -95,8 +95,6 @@ async function buildAll(
     }
   } finally {
     stopReporting();
-    await run(connection)`reset statement_timeout`;
-    await run(connection)`reset lock_timeout`;
   }
   return indexes.map(nameOf);
 }
