@@ -9,7 +9,7 @@ import { overloaded, type MemoryReservation } from './admission.ts';
 import { normalizeBody, unreadableBody, UnreadableError } from './normalize.ts';
 import type { NormalizeReply, NormalizeRequest } from './normalize-thread.ts';
 import { chooseDecoder, tooLarge } from './read-body.ts';
-import { scanBody } from './scan-body.ts';
+import { scanBody } from './scan/scan-body.ts';
 
 /** After so long everything else that the event loop has to do gets its turn: requests are read, answers are sent. */
 const TIME_SLICE_MS = 5;

@@ -9,7 +9,7 @@ import { packBody, packUnreadable, type QueuedDelivery } from '../queue/delivery
 import { normalizeBody, UnreadableError } from './normalize.ts';
 import { yieldProcessor } from '../lib/worker-pool.ts';
 import { chooseDecoder } from './read-body.ts';
-import { scanBody } from './scan-body.ts';
+import { scanBody } from './scan/scan-body.ts';
 
 export interface NormalizeRequest {
   readonly sent: Uint8Array;

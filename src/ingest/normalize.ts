@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
-import { scanBody, type ScannedBody } from './scan-body.ts';
+import { scanBody, type ScannedBody } from './scan/scan-body.ts';
 
 /** A body that can't be read as records at all. It is quarantined as a whole. */
 export class UnreadableError extends Error {

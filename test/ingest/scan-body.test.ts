@@ -2,8 +2,8 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isRawNumber, parseExactJson } from '../../src/events/exact-json.ts';
 import { OBSERVATION_LISTS } from '../../src/events/message-types.ts';
-import { MAX_SET_ASIDE, RECORD_LIMITS, type RecordShape } from '../../src/ingest/record-limits.ts';
-import { scanBody } from '../../src/ingest/scan-body.ts';
+import { MAX_SET_ASIDE, RECORD_LIMITS, type RecordShape } from '../../src/ingest/scan/record-limits.ts';
+import { scanBody } from '../../src/ingest/scan/scan-body.ts';
 
 const scan = (text: string) => scanBody(Buffer.from(text));
 /** The same of a message type whose records have observations. */

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { OBSERVATION_LISTS } from '../../src/events/message-types.ts';
-import { scanBody } from '../../src/ingest/scan-body.ts';
+import { scanBody } from '../../src/ingest/scan/scan-body.ts';
 import { costOf, SourceLoads, FLOOR } from '../../src/queue/fair-queue.ts';
 
 const MIB = 1024 * 1024;

@@ -2,7 +2,7 @@ import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'nod
 import { describe, expect, it } from 'vitest';
 import { canonicalJson, parseExactJson } from '../../src/events/exact-json.ts';
 import { chooseDecoder } from '../../src/ingest/read-body.ts';
-import { scanBody } from '../../src/ingest/scan-body.ts';
+import { scanBody } from '../../src/ingest/scan/scan-body.ts';
 import { revealHidden } from '../../src/lib/text/hidden-characters.ts';
 import { matchRecords } from '../../src/reconcile/match-records.ts';
 import { waitFor } from '../support/wait-for.ts';

@@ -1,4 +1,4 @@
-import { MAX_EXPONENT } from '../events/exact-json.ts';
+import { MAX_EXPONENT } from '../../events/exact-json.ts';
 import { MAX_SET_ASIDE, maxRows, RECORD_LIMITS, type RecordShape } from './record-limits.ts';
 import { NOT_AN_OBJECT, ScannedElements, type SetAsideElement } from './scanned-elements.ts';
 

@@ -1,4 +1,4 @@
-import { MAX_RECORD_BYTES } from '../events/parse-records.ts';
+import { MAX_RECORD_BYTES } from '../../events/parse-records.ts';
 
 /** What a record costs, counted from its bytes alone, before it is parsed. */
 export interface RecordShape {
