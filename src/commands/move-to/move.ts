@@ -142,7 +142,7 @@ async function copyAll(
     onRow: () => progress?.show((done += 1)),
   };
   try {
-    return await asUsage(() => moveTables(source.databaseUrl, databaseUrl, observer, signal));
+    return await asUsage(() => moveTables(source.databaseUrl, to.migrationDatabaseUrl ?? databaseUrl, observer, signal));
   } finally {
     progress?.clear();
   }

@@ -29,8 +29,8 @@ const FILLED = 'log_queue';
 
 /**
  * Copies every table of a database to another one with the same migrations, partitions and no rows, in a single
- * transaction: all or nothing. Counts and digests of both sides are compared before it commits. Nobody may store in either
- * database meanwhile. Throws a ConflictError if the target has rows, and an Error if the two sides differ.
+ * transaction: all or nothing. The login of the target can become the owner of its tables. Counts and digests of both sides are
+ * compared before it commits. Nobody may store in either database meanwhile. Throws a ConflictError if the target has rows, and an Error if the two sides differ.
  *
  * Readers follow the events by the transaction that stored them, then by id. Transaction ids belong to a server: those of
  * the source could be higher than those that the target will assign, whose events no reader would find then. So all events
@@ -71,6 +71,7 @@ async function moveBetween(
   for (let count = 0; count <= positions.length; count += 1) xids.push(await nextXid(target));
   await target.query('begin');
   try {
+    await becomeOwner(target);
     await target.query('select begin_storing()');
     await refuseRows(target, tables);
     for (const { name } of tables.filter(({ keepsRows }) => !keepsRows).toReversed()) {
@@ -86,6 +87,14 @@ async function moveBetween(
     await target.query('rollback').catch(() => undefined);
     throw error;
   }
+}
+
+/** The rows that the migrations have put into the seal's tables are replaced, which these tables allow nobody else. */
+async function becomeOwner(target: Client): Promise<void> {
+  await target.query(
+    `select set_config('role', relowner::regrole::text, true) from pg_class
+       where oid = 'deliveries'::regclass and pg_has_role(relowner, 'member')`,
+  );
 }
 
 interface Table {

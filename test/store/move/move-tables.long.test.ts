@@ -30,7 +30,7 @@ afterEach(async () => {
 
 const never = new AbortController().signal;
 const silent = { onTotal: () => undefined, onRow: () => undefined };
-const move = (signal = never) => moveTables(source.databaseUrl, target.databaseUrl, silent, signal);
+const move = (signal = never) => moveTables(source.databaseUrl, target.adminUrl, silent, signal);
 
 const deliver = (events: number) => `
   with delivery as (
@@ -82,7 +82,7 @@ it('keeps what each destination has left to send, whatever the order of transact
   expect(before.size).toBe(13);
 
   await move();
-  await moveSequences(source.db, targetDb);
+  await moveSequences(source.db, target.db);
 
   await untilSeen(source.db);
   await untilSeen(targetDb);
@@ -108,7 +108,7 @@ it('counts each delivery of before and after the move once', async () => {
   await rollUpArrivals(source.db);
   await storeCrosswise(source.databaseUrl, 3);
   await move();
-  await moveSequences(source.db, targetDb);
+  await moveSequences(source.db, target.db);
   await storeCrosswise(target.databaseUrl, 4);
   await rollUpArrivals(targetDb);
   const { rows } = await sql<{ deliveries: string }>`select deliveries from arrival_totals`.execute(targetDb);
@@ -140,7 +140,7 @@ it('copies every row of every table but sessions, processes and locks, and conti
   for (const month of await readMonths(source.db)) {
     await maintainPartitions(targetDb, month, { audit: undefined, location: undefined, log: undefined });
   }
-  await moveSequences(source.db, targetDb);
+  await moveSequences(source.db, target.db);
   const moved = await move();
 
   expect(moved.map(({ table }) => table)).toEqual(
