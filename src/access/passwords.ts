@@ -8,15 +8,13 @@ const COST = { N: 32_768, r: 8, p: 3 };
 const KEY_BYTES = 32;
 
 /**
- * Passwords are checked two at a time: each uses 32 MiB and one of the four threads that also read and write files, so
- * logins cannot use up either.
+ * How many passwords are checked at a time: each uses 32 MiB and one of the four threads that also read and write files,
+ * so log-ins cannot use up either. A browser that has logged in before does not wait behind those that guess.
  */
-const AT_ONCE = 2;
+const checks = { known: pLimit(1), unknown: pLimit(2) };
 
-/** Logins that may wait; at the rate of one core, the last of them waits for several seconds. */
+/** Log-ins that may wait; at the rate of one core, the last of them waits for several seconds. */
 const MAX_WAITING = 50;
-
-const limit = pLimit(AT_ONCE);
 
 /** A generated password: 125 bits, in groups that can be read aloud. */
 export function newPassword(): string {
@@ -39,10 +37,12 @@ const NO_HASH = ['scrypt', COST.N, COST.r, COST.p, 'AAAAAAAAAAAAAAAAAAAAAA', 'A'
 
 /**
  * Whether a password is the one that was hashed. Without a hash it takes as long and returns false, so that the time of
- * an answer does not reveal which accounts exist. Throws HttpError 503 if too many logins wait already; a known browser waits with them.
+ * an answer does not reveal which accounts exist. Throws HttpError 503 if too many log-ins wait
+ * already, which a known browser does not count among.
  */
 export async function isPassword(password: string, hash: string | null = null, isKnown = false) {
-  if (limit.pendingCount >= MAX_WAITING && !isKnown) {
+  const limit = isKnown ? checks.known : checks.unknown;
+  if (limit.pendingCount >= MAX_WAITING) {
     const message = 'too many people are logging in; try again in a few seconds';
     throw new HttpError(503, 'TOO_MANY_LOG_INS', message, { retryAfter: 5 });
   }

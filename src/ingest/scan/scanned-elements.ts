@@ -1,4 +1,4 @@
-import { exceededLimit, type RecordShape } from './record-limits.ts';
+import { exceededLimit, RecordShape } from './record-limits.ts';
 
 const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
@@ -12,16 +12,17 @@ export interface SetAsideElement {
 
 export const NOT_AN_OBJECT = 'the record is not a JSON object';
 
-const NOTHING: RecordShape = { depth: 0, structural: 0, exactNumbers: 0, longestName: 0, size: 0 };
+const NOTHING = new RecordShape();
 
 /** The first shape, with what can be added up of the second one added, or taken off it. */
-const add = (a: RecordShape, b: RecordShape, sign: 1 | -1): RecordShape => ({
-  depth: a.depth,
-  longestName: a.longestName,
-  structural: a.structural + sign * b.structural,
-  exactNumbers: a.exactNumbers + sign * b.exactNumbers,
-  size: a.size + sign * b.size,
-});
+const add = (a: RecordShape, b: RecordShape, sign: 1 | -1): RecordShape =>
+  new RecordShape(
+    a.depth,
+    a.structural + sign * b.structural,
+    a.exactNumbers + sign * b.exactNumbers,
+    a.longestName,
+    a.size + sign * b.size,
+  );
 
 /** Follows a scan through the records of a body, and through the observations in a list of a record. */
 export class ScannedElements {
@@ -98,9 +99,7 @@ export class ScannedElements {
   /** A member of the record, or of an element of its list, has the name between these places. */
   noteName(start: number, end: number, isEscaped: boolean): void {
     if (this.isInList) return;
-    const isAt = (name: Buffer) =>
-      name.length === end - start && this.#body.compare(name, 0, name.length, start, end) === 0;
-    this.#name = this.#lists.find(isAt);
+    this.#name = this.#lists.find((name) => name.length === end - start && isAt(this.#body, start, name));
     if (this.#name === undefined) this.#isAmbiguous ||= isEscaped;
     else if (this.#names.has(this.#name)) this.#isAmbiguous = true;
     else this.#names.add(this.#name);
@@ -124,6 +123,13 @@ export class ScannedElements {
     this.isOpen = true;
     this.depth -= 2;
   }
+}
+
+/** Byte by byte: a call of `Buffer.compare` takes longer than a short name. */
+function isAt(body: Buffer, start: number, name: Buffer): boolean {
+  let at = 0;
+  while (at < name.length && body[start + at] === name[at]) at += 1;
+  return at === name.length;
 }
 
 /** Whether the array that begins here has no elements. */
