@@ -12,17 +12,27 @@ export interface SchemaDifference {
   readonly detail: string;
 }
 
+interface CreatedFunction {
+  readonly body: string;
+  /** It has the rights of its owner, whoever calls it. */
+  readonly isDefiner: boolean;
+  /** What it sets while it runs, as Postgres prints it. */
+  readonly settings: readonly string[];
+}
+
 /** What the migrations of this program create. */
 interface Created {
-  /** The body of each function. */
-  readonly functions: ReadonlyMap<string, string>;
+  readonly functions: ReadonlyMap<string, CreatedFunction>;
   /** The function that each trigger calls, by the name of the trigger. */
   readonly triggers: ReadonlyMap<string, ReadonlySet<string>>;
   /** The triggers that a table must have, by its name. */
   readonly required: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-const FUNCTION = /create (?:or replace )?function (?<name>\w+)\s*\([^;]*?\bas \$\$(?<body>[^]*?)\$\$/g;
+const FUNCTION =
+  /create (?:or replace )?function (?<name>\w+)\s*\((?<head>[^;]*?)\bas \$\$(?<body>[^]*?)\$\$/g;
+
+const SETTING = /\bset (?<name>\w+) = (?<value>.*?)(?= set |\s*$)/g;
 
 const TRIGGER =
   /create (?:or replace )?trigger (?<name>\w+) (?:before|after) [^;']*? on (?<table>\w+|%I|%s)\b[^;']*?execute function (?:public\.)?(?<calls>\w+)\(/g;
@@ -40,12 +50,16 @@ const added = (sets: Map<string, Set<string>>, key: string, value: string) =>
 
 /** Reads from the migrations what they create, so that nobody keeps a second list of it. */
 async function readCreated(): Promise<Created> {
-  const functions = new Map<string, string>();
+  const functions = new Map<string, CreatedFunction>();
   const triggers = new Map<string, Set<string>>();
   const required = new Map(MONTHLY.map((table) => [table, new Set(OF_MONTHLY)]));
   for (const script of await readScripts()) {
     for (const { groups = {} } of script.matchAll(FUNCTION)) {
-      functions.set(groups['name'] ?? '', groups['body'] ?? '');
+      const { name = '', head = '', body = '' } = groups;
+      const settings = Array.from(head.matchAll(SETTING), ([, key = '', value = '']) =>
+        `${key}=${value.replaceAll("'", '')}`.toLowerCase(),
+      );
+      functions.set(name, { body, isDefiner: /\bsecurity definer\b/.test(head), settings });
     }
     for (const { groups = {} } of script.matchAll(TRIGGER)) {
       const { name = '', table = '', calls = '' } = groups;
@@ -139,20 +153,41 @@ const meaningOf = (body: string) =>
     .replaceAll(/\s+/g, ' ')
     .trim();
 
+interface FoundFunction extends CreatedFunction {
+  readonly name: string;
+  /** The owner, if that is not who owns the tables. */
+  readonly stranger: string | null;
+}
+
+function* differencesOf(
+  { name, body, isDefiner, settings, stranger }: FoundFunction,
+  made: CreatedFunction | undefined,
+): Generator<SchemaDifference> {
+  const difference = (detail: string) => ({ name: `function ${name}`, detail });
+  if (made !== undefined && meaningOf(made.body) !== meaningOf(body))
+    yield difference('it does something else than this program made it for');
+  if (isDefiner && made?.isDefiner !== true)
+    yield difference('it lends the rights of its owner to who calls it');
+  if (made === undefined) return;
+  if (made.isDefiner && !isDefiner) yield difference('it has lost the rights of its owner');
+  if (made.isDefiner && stranger !== null) yield difference(`it belongs to ${stranger}`);
+  if (settings.toSorted().join() !== made.settings.toSorted().join())
+    yield difference(`it sets ${settings.join('; ') || 'nothing'} while it runs`);
+}
+
 async function findFunctions(db: Db, { functions }: Created): Promise<readonly SchemaDifference[]> {
-  const found = await allRows<{ name: string; body: string }>(db)`
-    select proname as name, prosrc as body from pg_proc
-    where pronamespace = 'public'::regnamespace and proname = any(${[...functions.keys()]}::text[])`;
+  const found = await allRows<FoundFunction>(db)`
+    select proname as name, prosrc as body, prosecdef as "isDefiner",
+      array(select lower(replace(one, '"', '')) from unnest(proconfig) as one) as settings,
+      case when proowner <> relowner then proowner::regrole::text end as stranger
+    from pg_proc, pg_class
+    where pronamespace = 'public'::regnamespace and pg_class.oid = 'public.deliveries'::regclass
+    order by proname`;
   const names = new Set(found.map(({ name }) => name));
   const missing = [...functions.keys()].filter((name) => !names.has(name));
   return [
     ...missing.map((name) => ({ name: `function ${name}`, detail: 'it is gone' })),
-    ...found
-      .filter(({ name, body }) => meaningOf(functions.get(name) ?? '') !== meaningOf(body))
-      .map(({ name }) => ({
-        name: `function ${name}`,
-        detail: 'it does something else than this program made it for',
-      })),
+    ...found.flatMap((one) => [...differencesOf(one, functions.get(one.name))]),
   ];
 }
 

@@ -69,6 +69,27 @@ const CASES: readonly (readonly [
     'hides rows',
   ],
   [
+    'a function of the owner that belongs to another',
+    'alter function create_month owner to postgres',
+    'alter function create_month owner to xiq_owner',
+    'function create_month',
+    'it belongs to postgres',
+  ],
+  [
+    'a function of the owner that looks elsewhere for names',
+    'alter function create_month set search_path = elsewhere',
+    'alter function create_month set search_path = public, pg_temp',
+    'function create_month',
+    'it sets search_path=elsewhere; timezone=utc while it runs',
+  ],
+  [
+    'a function that lends rights it did not have',
+    'alter function create_like security definer',
+    'alter function create_like security invoker',
+    'function create_like',
+    'it lends the rights of its owner',
+  ],
+  [
     'the search path of the readers',
     'alter role xiq_reader in database DATABASE set search_path = elsewhere, public',
     'alter role xiq_reader in database DATABASE reset search_path',
