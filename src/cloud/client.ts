@@ -51,11 +51,13 @@ export function createCloudClient({
   const baseUrl = parseBaseUrl(options.baseUrl);
   const secrets = createSecrets();
   const anonymous = createRequest({ baseUrl, fetch, publicOnly, clock, timeoutMs, secrets, logger });
-  const tokens = createTokens({ credentials, request: anonymous, clock, secrets, logger });
+  const tokens = createTokens({ baseUrl, credentials, request: anonymous, clock, secrets, logger });
   const request = authorize(anonymous, tokens);
   return {
     /** Logs in now instead of with the first call, so that wrong credentials show immediately. */
     login: async (signal?: AbortSignal): Promise<void> => void (await tokens.current(signal)),
+    /** Lets refused credentials be sent again, because a person asks for it. */
+    askAgain: () => tokens.askAgain(),
     /** Revokes the token of the login, as the last call of a one-off command. */
     logout: (signal?: AbortSignal) => tokens.logout(signal),
     authorization: createAuthorization(request),

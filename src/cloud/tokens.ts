@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import pLimit, { type LimitFunction } from 'p-limit';
 import pTimeout from 'p-timeout';
 import { z } from 'zod';
 import { CloudApiError } from './cloud-api-error.ts';
@@ -15,6 +17,7 @@ export type Credentials = { apiToken: string } | { username: string; password: s
 export type Tokens = ReturnType<typeof createLogins>;
 
 interface TokensOptions {
+  baseUrl: string;
   credentials: Credentials;
   request: Request<OutgoingCall>;
   clock: Clock;
@@ -40,7 +43,12 @@ export function createTokens(options: TokensOptions): Tokens {
       );
     }
     secrets.add(apiToken);
-    return { current: () => Promise.resolve(apiToken), drop: () => false, logout: () => Promise.resolve() };
+    return {
+      current: () => Promise.resolve(apiToken),
+      drop: () => false,
+      logout: () => Promise.resolve(),
+      askAgain: () => undefined,
+    };
   }
   secrets.add(credentials.password);
   return createLogins({ ...options, credentials });
@@ -50,12 +58,40 @@ interface LoginOptions extends TokensOptions {
   credentials: { username: string; password: string };
 }
 
-function createLogins({ credentials, request, clock, secrets, logger }: LoginOptions) {
+/** An account that this process logs in to, with a certain password. */
+interface Account {
+  /** Its parts log in one after the other: what the first one learns spares the account the others. */
+  readonly inTurn: LimitFunction;
+  /** The answer that stands for that of the cloud. */
+  refused?: { readonly error: CloudApiError; readonly until: number } | undefined;
+}
+
+const accounts = new Map<string, Account>();
+
+function accountOf(...identity: readonly string[]): Account {
+  const key = createHash('sha256').update(JSON.stringify(identity)).digest('hex');
+  const account = accounts.get(key) ?? { inTurn: pLimit(1) };
+  accounts.set(key, account);
+  return account;
+}
+
+/** What answered with a page was perhaps not the cloud: it is asked again after so long. */
+const PAGE_STANDS_MS = 60 * 60 * 1000;
+
+/** The statuses that are not to be tried again (specification, Status codes), and the one that says so of a password. */
+const FINAL = new Set([400, 401, 403]);
+
+const isFinal = (error: unknown): error is CloudApiError =>
+  error instanceof CloudApiError && error.status !== undefined && FINAL.has(error.status);
+
+function createLogins({ baseUrl, credentials, request, clock, secrets, logger }: LoginOptions) {
+  const account = accountOf(baseUrl, credentials.username, credentials.password);
   let held: { token: string; renewAt: number } | undefined;
   let pending: Promise<string> | undefined;
 
   async function login(): Promise<string> {
     const { username, password } = credentials;
+    if (account.refused !== undefined && clock.now() < account.refused.until) throw account.refused.error;
     const sentAt = clock.now();
     const call: OutgoingCall = {
       method: 'POST',
@@ -63,7 +99,12 @@ function createLogins({ credentials, request, clock, secrets, logger }: LoginOpt
       json: { username, password },
       repeatable: true,
     };
-    const { access_token: token, expires_in: seconds } = readJson(loginAnswerSchema, await request(call));
+    const answer = await request(call).catch((error: unknown) => {
+      if (isFinal(error))
+        account.refused = { error, until: error.isHtml ? sentAt + PAGE_STANDS_MS : Infinity };
+      throw error;
+    });
+    const { access_token: token, expires_in: seconds } = readJson(loginAnswerSchema, answer);
     secrets.add(token);
     logger?.debug({ expiresInSeconds: seconds }, 'logged in to the cloud API');
     held = { token, renewAt: sentAt + seconds * 1000 - Math.min(MAX_RENEWAL_MARGIN_MS, seconds * 100) };
@@ -71,10 +112,13 @@ function createLogins({ credentials, request, clock, secrets, logger }: LoginOpt
   }
 
   return {
-    /** Returns a token that is valid now; concurrent callers share one login. */
+    /**
+     * Returns a token that is valid now; concurrent callers share one login. What the cloud has refused for good is not sent
+     * again by this process: repeated logins would lock the account.
+     */
     async current(signal?: AbortSignal): Promise<string> {
       if (held !== undefined && clock.now() < held.renewAt) return held.token;
-      pending ??= login().finally(() => {
+      pending ??= account.inTurn(login).finally(() => {
         pending = undefined;
       });
       // An abort ends this wait, not the login: other callers wait for it too.
@@ -84,6 +128,10 @@ function createLogins({ credentials, request, clock, secrets, logger }: LoginOpt
     drop(token: string): boolean {
       if (held?.token === token) held = undefined;
       return true;
+    },
+    /** Lets the credentials be sent again although the cloud has refused them, because a person asks for it. */
+    askAgain(): void {
+      account.refused = undefined;
     },
     /** Revokes the token of the login, if any, but never an API token. A failure is logged, not thrown. */
     async logout(signal?: AbortSignal): Promise<void> {

@@ -73,6 +73,7 @@ function viewsOf(subscriber: Subscriber): SourceSubscriptions {
   return {
     source,
     async look(signal) {
+      subscriber.askAgain();
       const plan = viewPlan(source, await subscriber.plan('subscribed', signal));
       return { ...plan, held: viewListing(source, await subscriber.list(signal)) };
     },

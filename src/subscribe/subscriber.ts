@@ -70,6 +70,7 @@ export function createSubscriber({ desired, ...context }: SubscriberOptions) {
         return applySubscriptions(wanted(goal), actual, context, options);
       });
     },
+    askAgain: () => client.askAgain(),
     /** Ends the login, if any, as the last call. */
     logout: (signal?: AbortSignal) => client.logout(signal),
   };

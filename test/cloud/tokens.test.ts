@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type Received, type Reply, type Script, inTurn } from './scripted-cloud.ts';
 import { startTestClient } from './test-client.ts';
+import { createCloudClient } from '../../src/cloud/client.ts';
 
 const credentials = { username: 'admin@example.test', password: 'hunter2' };
 const HOME = { json: { name: 'Home' } };
@@ -69,13 +70,41 @@ describe('user name and password', () => {
     expect(cloud.received).toHaveLength(1);
   });
 
-  test('a login that failed does not stand in the way of the next', async () => {
-    await using cloud = await startTestClient(
-      inTurn({ status: 400 }, { json: { access_token: 't1', expires_in: 60 } }, HOME),
-      { credentials },
-    );
-    await expect(cloud.client.account.home()).rejects.toMatchObject({ status: 400, path: '/login' });
+  test('a refused login is not sent again by any client of the process, until the password changes or somebody asks', async () => {
+    let isRight = false;
+    const logIn = loggingIn(() => HOME);
+    const answer: Script = (call, index) =>
+      call.url === '/login' && !isRight ? { status: 401 } : logIn(call, index);
+    await using cloud = await startTestClient(answer, { credentials });
+    const other = (password: string) =>
+      createCloudClient({ baseUrl: cloud.baseUrl, credentials: { ...credentials, password } });
+    const parts = Array.from({ length: 5 }, () => other(credentials.password));
+    for (const home of [...parts, ...parts].map(({ account }) => account.home())) {
+      await expect(home).rejects.toMatchObject({ status: 401, path: '/login' });
+    }
+    expect(cloud.received).toHaveLength(1);
+    await expect(other('changed').account.home()).rejects.toMatchObject({ status: 401 });
+    expect(cloud.received).toHaveLength(2);
+
+    isRight = true;
+    await expect(cloud.client.account.home()).rejects.toMatchObject({ status: 401 });
+    cloud.client.askAgain();
     await cloud.client.account.home();
+    await parts[0]?.account.home();
+    expect(callsTo(cloud.received, '/login')).toHaveLength(4);
+  });
+
+  test('a page that refuses a login is asked again after an hour', async () => {
+    const page = { status: 403, headers: { 'content-type': 'text/html' }, raw: '<html></html>' };
+    await using cloud = await startTestClient(() => page, { credentials });
+    const refused = () => expect(cloud.client.account.home()).rejects.toMatchObject({ status: 403 });
+    await refused();
+    cloud.clock.advance(59 * 60_000);
+    await refused();
+    expect(cloud.received).toHaveLength(1);
+    cloud.clock.advance(60_000);
+    await refused();
+    expect(cloud.received).toHaveLength(2);
   });
 
   test('a caller that gives up does not end the login others wait for', async () => {
