@@ -200,8 +200,9 @@ export async function withClient<T>(
   client.on('error', () => undefined);
   await client.connect();
   try {
-    if (settings === undefined) await client.query(assign('set', SESSION));
-    else applySettings(client, settings);
+    if (settings !== undefined) applySettings(client, settings);
+    // A connection for replication takes no statements but its own.
+    else if (!databaseUrl.includes('replication=')) await client.query(assign('set', SESSION));
     return await work(client);
   } finally {
     await client.end();
