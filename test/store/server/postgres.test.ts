@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createPool, type Pool } from '../../../src/store/server/postgres.ts';
+import { createPool, withClient, type Pool } from '../../../src/store/server/postgres.ts';
 import { useDatabase } from '../../support/use-database.ts';
 
 const database = useDatabase();
@@ -63,4 +63,11 @@ describe('the settings of a pool', () => {
     client.release();
     await direct.end();
   });
+});
+
+it('leaves a connection for replication without settings, as a backup needs it', async () => {
+  const systems = await withClient(`${database.adminUrl}?replication=true`, (client) =>
+    client.query('IDENTIFY_SYSTEM'),
+  );
+  expect(systems.rows).toHaveLength(1);
 });
