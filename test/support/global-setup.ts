@@ -32,7 +32,7 @@ export default async function setUp({ provide }: TestProject): Promise<() => Pro
   // As root, Postgres runs as a user of its own, who must be able to pass through.
   await chmod(directory, 0o711);
   const configured = process.env['DATABASE_URL'];
-  const embedded = configured === undefined ? await startWithManyConnections(directory) : undefined;
+  const embedded = configured === undefined ? await startForTests(directory) : undefined;
   const adminUrl = configured ?? bootstrapUrl(await keepCredentials(path.join(directory, 'postgres')));
   await createTemplate(adminUrl);
   provide('adminUrl', adminUrl);
@@ -49,14 +49,19 @@ export default async function setUp({ provide }: TestProject): Promise<() => Pro
   };
 }
 
-/** Several test files at a time run whole programs, each with its pools: the 100 connections of a new server are too few. */
-async function startWithManyConnections(directory: string): Promise<EmbeddedPostgres> {
+/**
+ * Several test files at a time run whole programs, each with its pools: the 100 connections of a new server are too few.
+ * Nothing has to outlive the machine: waits for the disk took most of the time of tests (5 s for a database of its own).
+ */
+const SETTINGS = ['max_connections = 300', 'fsync = off', 'full_page_writes = off'];
+
+async function startForTests(directory: string): Promise<EmbeddedPostgres> {
   const first = await startEmbeddedPostgres(directory);
   const admin = new Client({
     connectionString: bootstrapUrl(await keepCredentials(path.join(directory, 'postgres'))),
   });
   await admin.connect();
-  await admin.query('alter system set max_connections = 300');
+  for (const setting of SETTINGS) await admin.query(`alter system set ${setting}`);
   await admin.end();
   await first.stop();
   return startEmbeddedPostgres(directory);
