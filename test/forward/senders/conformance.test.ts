@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { describeError, OutageError } from '../../../src/lib/errors.ts';
 import { sendBisecting } from '../../../src/forward/send-batch.ts';
 import { EndpointRefusedError, RetryLaterError } from '../../../src/forward/sender.ts';
@@ -146,19 +146,20 @@ const TRIALS: Readonly<Record<Trial, (way: Way) => Promise<void>>> = {
   'has another name': isNotTrusted({ name: 'other.test' }, /altnames/),
 };
 
-describe.skipIf(!hasOpenssl)('every sender (needs openssl on PATH to make certificates)', () => {
-  const trials = Object.entries(RECEIVERS).flatMap(([type, ways]) =>
-    Object.entries(ways).flatMap(([name, way]) =>
-      Object.entries(TRIALS)
-        .filter(([trial]) => !(trial in way.lacks))
-        .map(([trial, run]) => [`${type} ${name}`, trial, () => run(way)] as const),
-    ),
-  );
+const WAYS = Object.entries(RECEIVERS).flatMap(([type, ways]) =>
+  Object.entries(ways).map(([name, way]) => [type, name, way] as const),
+);
 
-  test.each(trials)('%s: the receiver %s', async (_way, _trial, run) => {
-    expect.hasAssertions();
-    await run();
-  });
+// The trials of a way run at the same time, because most of them wait for a time-out.
+test.skipIf(!hasOpenssl).each(WAYS)('%s %s (needs openssl on PATH)', async (_type, _name, way) => {
+  expect.hasAssertions();
+  const trials = Object.entries(TRIALS).filter(([trial]) => !(trial in way.lacks));
+  const running = trials.map(([trial, run]) =>
+    run(way).catch((cause: unknown) => {
+      throw new Error(`where the receiver ${trial}`, { cause });
+    }),
+  );
+  await Promise.all(running);
 });
 
 test('every registered type is in the table of receivers', () => {
