@@ -4,6 +4,7 @@ import type { OpenIdConfig } from '../config/config.ts';
 import { HttpError } from '../lib/errors.ts';
 import { isPrivate } from '../lib/loopback.ts';
 import { personOf, type Claims, type Person } from './openid-person.ts';
+import { HOUR_MS } from '../lib/clock.ts';
 
 /** Where the provider sends people back to. */
 export const CALLBACK_PATH = '/login/openid/callback';
@@ -36,8 +37,6 @@ const TIMEOUT_S = 10;
 
 /** Metadata, keys and tokens are a few kilobytes. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
-
-const HOUR_MS = 60 * 60 * 1000;
 
 /** A provider that is away is not contacted again within this time, however many people try. */
 const RETRY_MS = 10_000;

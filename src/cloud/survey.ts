@@ -14,6 +14,7 @@ import { readList } from './paging.ts';
 import type { Request } from './request.ts';
 import { membersOf, shapeOf } from './shape.ts';
 import { countOf } from '../lib/text/units.ts';
+import { DAY_MS } from '../lib/clock.ts';
 
 /** A read-only call whose answer is compared with the documented forms. */
 export interface Probe {
@@ -32,8 +33,6 @@ export interface Observation {
     'as documented' | 'new members' | 'undocumented' | 'not permitted' | 'not offered' | 'failed';
   readonly report: string;
 }
-
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** The probes of every resource that this program reads. The first one succeeds with any valid token. */
 export function probesAt(now: number): Probe[] {

@@ -1,4 +1,4 @@
-import type { Clock } from '../lib/clock.ts';
+import { HOUR_MS, type Clock } from '../lib/clock.ts';
 
 /** The calls of comparisons that nobody waits for. */
 export interface CallBudget {
@@ -18,7 +18,6 @@ export class BudgetSpentError extends Error {
 /** At most 5% of the 7,500 calls that an account has each hour: these at once, and these more during an hour. */
 const AT_ONCE = 75;
 const PER_HOUR = 300;
-const HOUR_MS = 60 * 60 * 1000;
 
 /** Creates a budget of at most 375 calls in any hour. It is checked between calls, so the last check may let one pass. */
 export function createCallBudget(clock: Clock, send = globalThis.fetch): CallBudget {

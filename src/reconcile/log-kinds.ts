@@ -2,8 +2,7 @@ import type { HistoryKind } from '../cloud/contract/logs.ts';
 import { MESSAGE_TYPES, type MessageType } from '../events/domain.ts';
 import { isJsonObject } from '../events/exact-json.ts';
 import { ALERT_SOURCE, ALERT_SOURCE_FIELDS, FIELDS } from '../events/message-types.ts';
-
-const DAY_MS = 24 * 60 * 60 * 1000;
+import { DAY_MS } from '../lib/clock.ts';
 
 /** The history that the API has of a message type. `src/cloud/contract/logs.ts` has page limits and the longest query. */
 interface LogHistory {

@@ -1,9 +1,5 @@
 import { QUARTER_MS } from './compare-history.ts';
-
-const MINUTE_MS = 60 * 1000;
-const HOUR_MS = 60 * MINUTE_MS;
-
-const DAY_MS = 24 * HOUR_MS;
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../lib/clock.ts';
 
 /** Log records may appear so late. Quarters that are younger are compared in every round, and those of a day every hour. */
 export const LATENESS_MS = 6 * HOUR_MS;

@@ -5,6 +5,7 @@ import { BudgetSpentError, type CallBudget } from './call-budget.ts';
 import { compareHistory, QUARTER_MS, sumQuarters, type HistoryContext } from './compare-history.ts';
 import { historyOf, type LoggedType } from './log-kinds.ts';
 import { createSchedule, GRACE_MS, LATENESS_MS, ROUND_MS, type Schedule } from './schedule.ts';
+import { DAY_MS, HOUR_MS } from '../lib/clock.ts';
 
 /** A source whose history is compared by itself. */
 export interface SweptSource {
@@ -21,9 +22,6 @@ interface SweepOptions {
   readonly holder: string;
   readonly logger: Logger;
 }
-
-const HOUR_MS = 60 * 60 * 1000;
-const DAY_MS = 24 * HOUR_MS;
 
 /** The log of a type whose retention is not published is compared no further back than this. */
 const USUAL_REACH_MS = 30 * DAY_MS;

@@ -10,6 +10,7 @@ import { countOf } from '../../lib/text/units.ts';
 import { note, print } from '../shared/output.ts';
 import { commandOperator } from '../shared/process.ts';
 import { recordCommand } from '../shared/record.ts';
+import { DAY_MS } from '../../lib/clock.ts';
 
 interface EraseOptions extends Chosen {
   /** Without a source: somebody wants what any of several has sent. */
@@ -120,8 +121,6 @@ async function confirm(): Promise<void> {
   terminal.close();
   if (answer.trim() !== 'erase') throw new UsageError('Nothing was erased.');
 }
-
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 function describeBackups(erasedAt: Date, keptDays: number | undefined): string {
   const of = 'Backups, archived WAL and replicas of before';

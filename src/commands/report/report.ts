@@ -8,6 +8,7 @@ import { ALL_SOURCES } from '../../store/server/scope.ts';
 import { print, printTable } from '../shared/output.ts';
 import { commandOperator } from '../shared/process.ts';
 import { printResult, recordedQuery } from '../sql/print-result.ts';
+import { DAY_MS } from '../../lib/clock.ts';
 
 /** What to report on; without a beginning, the 30 days before the end. */
 interface Asked {
@@ -19,7 +20,6 @@ interface Asked {
 }
 
 const USUAL_DAYS = 30;
-const DAY_MS = 86_400_000;
 
 export const listReports = () =>
   printTable(

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Request } from 'express';
 import { isTimeZone, monthRange, parseTime } from '../../lib/text/parse-time.ts';
+import { DAY_MS } from '../../lib/clock.ts';
 
 const MESSAGE = 'must be a time such as 2026-01-31 08:00, or how long ago: 90m, 12h, 7d';
 
@@ -88,8 +89,6 @@ export function readQuery<Schema extends z.ZodType>(
   const issues = error.issues.map(({ path, message }): [string, string] => [String(path[0]), message]);
   return { problems: new Map(issues.toReversed()) };
 }
-
-const DAY_MS = 86_400_000;
 
 /** Adds the start of the range if it is missing: this number of days before its end, or before now. */
 export function withBeginning(written: Written, days: number): Written {

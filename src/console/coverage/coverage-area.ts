@@ -19,8 +19,7 @@ import { addressOf, type Query } from '../addresses.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
-
-const DAY_MS = 24 * 60 * 60 * 1000;
+import { DAY_MS } from '../../lib/clock.ts';
 
 const range = (mostDays: number) =>
   z

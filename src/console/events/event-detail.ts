@@ -9,6 +9,7 @@ import { badge, exactTimeOf } from '../html/elements.ts';
 import { html, type Content } from '../html/html.ts';
 import { inZone } from '../html/time-zone.ts';
 import type { eventDetailSchema } from './describe-event.ts';
+import { DAY_MS } from '../../lib/clock.ts';
 
 type Detail = z.input<typeof eventDetailSchema>;
 
@@ -180,7 +181,6 @@ function outcomeOf({
 }
 
 const AROUND_MS = 60_000;
-const DAY_MS = 86_400_000;
 
 function related({ occurred_at, columns }: Detail['event']): VNode {
   const at = Date.parse(occurred_at);

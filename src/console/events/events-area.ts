@@ -30,6 +30,7 @@ import {
 import { exportRoutes } from './exports.ts';
 import { savedSearchRoutes } from './saved-searches.ts';
 import { renderSearch } from './search-page.ts';
+import { DAY_MS } from '../../lib/clock.ts';
 
 export function eventsArea({ db, isFiltered, trust }: EventDetailNeeds): Area {
   return {
@@ -74,8 +75,6 @@ export function eventsArea({ db, isFiltered, trust }: EventDetailNeeds): Area {
 const shownEvent = oneEvent.extend({
   query: oneEvent.shape.query.extend({ search: text.startsWith('/events').optional() }),
 });
-
-const DAY_MS = 86_400_000;
 
 const searchRoute = (db: Db) =>
   jsonRoute({

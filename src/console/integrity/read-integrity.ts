@@ -19,8 +19,7 @@ import { toAnswer } from '../api/route.ts';
 import type { VerifyFinding } from '../../seal/verify/finding.ts';
 import { findDifferences } from '../../seal/verify/verify-in-turn.ts';
 import { describeFinding, type Day, type Integrity } from './integrity-schemas.ts';
-
-const DAY_MS = 86_400_000;
+import { DAY_MS } from '../../lib/clock.ts';
 
 /** Chunks that are compared again to name the rows; a person looks at more of them with `verify`. */
 const CHUNKS = 10;

@@ -5,6 +5,7 @@ import { html, type Content } from '../html/html.ts';
 import { badge, sinceOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
 import type { Activity, Figure, NamedFigure, Overview, Silence } from './overview-schemas.ts';
+import { HOUR_MS } from '../../lib/clock.ts';
 
 type Range = Pick<Activity, 'since' | 'until'>;
 
@@ -130,8 +131,6 @@ export function silencesPanel({ at, sources }: Overview, silences: readonly Sile
     }
   `;
 }
-
-const HOUR_MS = 3_600_000;
 
 function lastEventsOf({ source, message_type: type }: Silence, lastReceivedAt: string): string {
   const last = Date.parse(lastReceivedAt);

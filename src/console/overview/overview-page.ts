@@ -21,6 +21,7 @@ import type { CountedRange } from './count-activity.ts';
 import type { Activity, Arrivals, Overview, StatusLine } from './overview-schemas.ts';
 import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
 import { QUESTIONS, type Question } from '../../observe/service-status.ts';
+import { DAY_MS, MINUTE_MS } from '../../lib/clock.ts';
 
 const input = z.object({
   query: withValidRange({
@@ -69,8 +70,6 @@ function lastArrivalOf({ conservation }: Overview, source: string | undefined): 
   return times.length === 0 ? undefined : Math.max(...times);
 }
 
-const DAY_MS = RANGES.day * 1000;
-
 /** The range of the address; else the shortest in which anything arrived, or the day of the last arrival. */
 function shownRange(
   { range, since, until, source }: z.output<typeof input>['query'],
@@ -93,8 +92,6 @@ function shownRange(
     source,
   };
 }
-
-const MINUTE_MS = 60_000;
 
 /** What the figures count: the range of the chart, but at least a day, unless a person has chosen a part. */
 function countedRange({ since, until, source, isZoomed }: ShownRange): CountedRange {

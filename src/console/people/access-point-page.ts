@@ -12,12 +12,11 @@ import { cursor, mac, readEvents } from '../events/conditions.ts';
 import { html, type Page } from '../html/html.ts';
 import { factsPanel, pagerOf, timeOf } from '../html/elements.ts';
 import { eventTimeline } from './event-timeline.ts';
+import { DAY_MS } from '../../lib/clock.ts';
 
 const query = z.object({ mac: mac('MAC address of the access point, in any notation'), cursor });
 
 const EVENTS_PER_PAGE = 50;
-
-const DAY_MS = 86_400_000;
 
 /** The page of an access point: its facts, and its events, newest first. */
 export async function renderAccessPoint(db: Db, scope: Scope, request: Request): Promise<Page> {

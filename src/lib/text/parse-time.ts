@@ -1,11 +1,11 @@
-const MINUTE_MS = 60_000;
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../clock.ts';
 
 const UNITS: ReadonlyMap<string, number> = new Map([
   ['s', 1_000],
   ['m', MINUTE_MS],
-  ['h', 60 * MINUTE_MS],
-  ['d', 24 * 60 * MINUTE_MS],
-  ['w', 7 * 24 * 60 * MINUTE_MS],
+  ['h', HOUR_MS],
+  ['d', DAY_MS],
+  ['w', 7 * DAY_MS],
 ]);
 
 const RELATIVE = /^(\d+)([smhdw])$/;
@@ -52,8 +52,6 @@ function validDate(time: number): Date | undefined {
   const date = new Date(time);
   return Number.isNaN(date.getTime()) ? undefined : date;
 }
-
-const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /** The instant of a local time, which is given as if it were UTC (epoch milliseconds). */
 function fromLocal(local: number, zone: string): number {

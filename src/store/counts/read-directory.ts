@@ -5,6 +5,7 @@ import { SEEN_DAYS } from './roll-up-seen.ts';
 import { ALL_SOURCES, inScope, type Scope } from '../server/scope.ts';
 import { allRows } from '../server/statement.ts';
 import type { SeenKind } from '../server/schema/count-tables.ts';
+import { DAY_MS } from '../../lib/clock.ts';
 
 /** A person or device, with what the last 30 days (UTC, today included) have of it. */
 export interface DirectoryEntry {
@@ -43,8 +44,6 @@ export interface DirectoryQuery {
 /** The first day that the counts of a directory include, as the start of a range of events. */
 export const directorySince = (now: Date): Date =>
   new Date(Math.floor(now.getTime() / DAY_MS - (SEEN_DAYS - 1)) * DAY_MS);
-
-const DAY_MS = 86_400_000;
 
 /**
  * Lists people or devices. One of several sources in the scope is one entry. Each kind and source has an index in both

@@ -12,6 +12,7 @@ import { inScope, isSource, type Scope } from '../server/scope.ts';
 import type { StoredEvent } from '../../events/stored-event.ts';
 import type { Tables } from '../server/schema/tables.ts';
 import { firstRow } from '../server/statement.ts';
+import { HOUR_MS, MINUTE_MS } from '../../lib/clock.ts';
 
 /** Conditions on what was received. All conditions that are given must hold. */
 export interface ReceivedFilter {
@@ -40,8 +41,6 @@ export type Delivery = Selectable<Tables['deliveries']>;
 
 /** The search goes back from the page's end in these steps: the index by time finds a slice, but gives no order. */
 const STRETCH_HOURS = [1, 24, 30 * 24, Number.POSITIVE_INFINITY];
-
-const HOUR_MS = 60 * 60 * 1000;
 
 const STRETCH_TIMEOUT_MS = 3_000;
 
@@ -128,8 +127,6 @@ export async function findDelivery(db: Db, scope: Scope, deliveryId: string): Pr
 }
 
 const EVENTS_TIMEOUT_MS = 3_000;
-
-const MINUTE_MS = 60_000;
 
 /** Events usually happen shortly before they arrive. For late events and wrong clocks, the search widens to these. */
 const MINUTES_AROUND = [5, 60, 24 * 60, 31 * 24 * 60];
