@@ -1,5 +1,4 @@
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { CookieOptions } from 'express';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { OpenIdConfig } from '../config/config.ts';
@@ -25,25 +24,16 @@ const pendingSchema = z.object({
 /** A started login, with the path of the console to go on with. */
 type StartedLogIn = PendingLogIn & { readonly next: string };
 
-/** Keeps started logins in a cookie of the browser. */
-export interface OpenIdCookies {
-  readonly name: string;
-  readonly options: CookieOptions;
-  seal(started: StartedLogIn): string;
-  /**
-   * The login that the callback with this state ends: once. Undefined if the cookie is missing, forged or older than ten
-   * minutes, if it is that of another login, or if this login has ended already.
-   */
-  open(value: string | undefined, state: string | null): StartedLogIn | undefined;
-}
+export type OpenIdCookies = ReturnType<typeof createOpenIdCookies>;
 
 /**
- * The cookie is `SameSite=Lax`, unlike that of the session: the provider sends people back from another site, and the
- * browser would withhold a strict one, so that every login failed. It only lets its browser end the login that it
- * started. Signed, so that neither its age nor its content can be changed; kept by the browser and not by this process, so
- * that strangers who start logins cost no memory, and another console process with the same client secret can end them.
+ * Keeps started logins in a cookie of the browser. The cookie is `SameSite=Lax`, unlike that of the session: the provider
+ * sends people back from another site, and the browser would withhold a strict one, so that every login failed. It only
+ * lets its browser end the login that it started. Signed, so that neither its age nor its content can be changed; kept by
+ * the browser and not by this process, so that strangers who start logins cost no memory, and another console process with
+ * the same client secret can end them.
  */
-export function createOpenIdCookies(config: OpenIdConfig, now: () => number = Date.now): OpenIdCookies {
+export function createOpenIdCookies(config: OpenIdConfig, now: () => number = Date.now) {
   const { clientSecret, consoleUrl } = config;
   const isTls = consoleUrl.startsWith('https:');
   const key = Buffer.from(
@@ -55,13 +45,17 @@ export function createOpenIdCookies(config: OpenIdConfig, now: () => number = Da
   return {
     // Browsers accept this prefix only from the host itself, under TLS: no neighbour in the domain can plant one.
     name: isTls ? '__Host-xiq_sink_openid' : 'xiq_sink_openid',
-    options: { httpOnly: true, sameSite: 'lax', secure: isTls, path: '/', maxAge: PENDING_MS },
-    seal({ next, ...pending }) {
+    options: { httpOnly: true, sameSite: 'lax', secure: isTls, path: '/', maxAge: PENDING_MS } as const,
+    seal({ next, ...pending }: StartedLogIn): string {
       const within = next.length > MAX_NEXT_LENGTH ? '/' : next;
       const payload = JSON.stringify({ ...pending, next: within, expiresAt: now() + PENDING_MS });
       return sealed(Buffer.from(payload).toString('base64url'));
     },
-    open(value = '', state) {
+    /**
+     * The login that the callback with this state ends: once. Undefined if the cookie is missing, forged or older than ten
+     * minutes, if it is that of another login, or if this login has ended already.
+     */
+    open(value = '', state: string | null): StartedLogIn | undefined {
       const [payload = ''] = value.split('.');
       const offered = Buffer.from(value);
       const expected = Buffer.from(sealed(payload));

@@ -19,18 +19,7 @@ export interface PendingLogIn {
   readonly verifier: string;
 }
 
-export interface OpenId {
-  /** The host of the provider, as people know it. */
-  readonly host: string;
-  /** Starts a login: the address at the provider to redirect to. Throws HttpError 502 if the provider is away. */
-  start(): Promise<{ readonly address: URL; readonly pending: PendingLogIn }>;
-  /**
-   * Ends a login with the query of the callback. Throws HttpError: 400 and 401 if the answer is not that of the provider
-   * to this login, 403 if the person has no role here, 502 if the provider is away. The message is for the person, the
-   * cause for the log.
-   */
-  finish(query: URLSearchParams, pending: PendingLogIn): Promise<Person>;
-}
+export type OpenId = ReturnType<typeof createOpenId>;
 
 /** Seconds for a call of the provider, with its answer. */
 const TIMEOUT_S = 10;
@@ -53,7 +42,7 @@ const MAX_WAITING = 64;
 export function createOpenId(
   config: OpenIdConfig,
   { now = Date.now, timeoutSeconds = TIMEOUT_S }: { now?: () => number; timeoutSeconds?: number } = {},
-): OpenId {
+) {
   const { host } = new URL(config.issuer);
   let discovered: { readonly provider: Promise<Configuration>; until: number } | undefined;
 
@@ -113,9 +102,16 @@ export function createOpenId(
   }
 
   return {
+    /** The host of the provider, as people know it. */
     host,
+    /** Starts a login: the address at the provider to redirect to. Throws HttpError 502 if the provider is away. */
     start,
-    async finish(query, pending) {
+    /**
+     * Ends a login with the query of the callback. Throws HttpError: 400 and 401 if the answer is not that of the provider
+     * to this login, 403 if the person has no role here, 502 if the provider is away. The message is for the person, the
+     * cause for the log.
+     */
+    async finish(query: URLSearchParams, pending: PendingLogIn): Promise<Person> {
       if (redeeming.pendingCount >= MAX_WAITING) {
         throw new HttpError(503, 'OPENID_BUSY', 'Too many people are logging in. Try again in a minute.');
       }

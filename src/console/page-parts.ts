@@ -8,25 +8,22 @@ export const partProblem = z.object({ part: z.string(), why: z.string() });
 
 type Problem = z.output<typeof partProblem>;
 
-/** Reads parts of a page, so that one that fails or hangs does not affect the others. */
-export interface PartLoader {
-  /**
-   * The result of the work; null, with an entry in `problems`, if it fails or times out. Throws HttpError: an invalid
-   * request is not a problem of a part.
-   */
-  readonly read: <T>(part: string, work: () => Promise<T>) => Promise<T | null>;
-  readonly problems: readonly Problem[];
-}
-
 /** A part that has not answered by then counts as unavailable: a person does not wait longer for a page. */
 const PATIENCE_MS = 3_000;
 
-/** Starts gathering parts, with a timeout for each in milliseconds. */
-export function loadParts(patienceMs = PATIENCE_MS): PartLoader {
+/**
+ * Starts gathering parts of a page, with a timeout for each in milliseconds, so that one that fails or hangs does not affect
+ * the others.
+ */
+export function loadParts(patienceMs = PATIENCE_MS) {
   const problems: Problem[] = [];
   return {
     problems,
-    async read(part, work) {
+    /**
+     * The result of the work; null, with an entry in `problems`, if it fails or times out. Throws HttpError: an invalid
+     * request is not a problem of a part.
+     */
+    async read<T>(part: string, work: () => Promise<T>): Promise<T | null> {
       try {
         return await pTimeout(work(), {
           milliseconds: patienceMs,

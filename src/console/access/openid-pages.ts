@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { parseCookie } from 'cookie';
-import express from 'express';
-import type { Request, Response, Router } from 'express';
+import express, { type Request, type Response, type Router } from 'express';
 import { HttpError } from '../../lib/errors.ts';
 import { remoteAddressOf } from '../../ingest/remote-address.ts';
 import { renderDocument } from '../html/html.ts';

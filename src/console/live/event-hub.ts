@@ -17,30 +17,13 @@ export interface Watcher {
   onTrouble(trouble: string | undefined): void;
 }
 
-export interface EventHub {
-  /**
-   * Resolves when the watcher receives every event stored from now on. Throws HttpError 503 if there are too many
-   * watchers.
-   */
-  join(watcher: Watcher): Promise<void>;
-  leave(watcher: Watcher): void;
-  /** Every event of the watchers' types before this position was handed out; undefined while there are no watchers. */
-  position(): number | undefined;
-  handedOut(): number;
-}
+export type EventHub = ReturnType<typeof createEventHub>;
 
-interface HubOptions {
-  readonly intervalMs?: number;
-  readonly maxWatchers?: number;
-  /** Events per query; while there are more, they are read without a pause. */
-  readonly batch?: number;
-}
-
-/** Creates a hub that queries the database every half second while there are watchers. */
-export function createEventHub(
-  db: Db,
-  { intervalMs = 500, maxWatchers = 50, batch = 1_000 }: HubOptions = {},
-): EventHub {
+/**
+ * Creates a hub that queries the database every half second while there are watchers, for `batch` events at a time; while
+ * there are more, without a pause.
+ */
+export function createEventHub(db: Db, { intervalMs = 500, maxWatchers = 50, batch = 1_000 } = {}) {
   const log = openLog(db);
   const watchers = new Set<Watcher>();
   let position: number | undefined;
@@ -91,7 +74,11 @@ export function createEventHub(
   }
 
   return {
-    async join(watcher) {
+    /**
+     * Resolves when the watcher receives every event stored from now on. Throws HttpError 503 if there are too many
+     * watchers.
+     */
+    async join(watcher: Watcher): Promise<void> {
       if (watchers.size >= maxWatchers) {
         const message = `the limit of ${maxWatchers} live views is reached; close one and try again`;
         throw new HttpError(503, 'TOO_MANY_WATCH', message, { retryAfter: 5 });
@@ -101,7 +88,8 @@ export function createEventHub(
       // The query in progress may not include its types.
       await polling;
     },
-    leave: (watcher) => void watchers.delete(watcher),
+    leave: (watcher: Watcher) => void watchers.delete(watcher),
+    /** Every event of the watchers' types before this position was handed out; undefined while there are no watchers. */
     position: () => position,
     handedOut: () => handedOut,
   };

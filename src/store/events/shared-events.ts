@@ -5,13 +5,7 @@ import type { Log, LogEntry } from '../log/read-log.ts';
 import { ALL_SOURCES } from '../server/scope.ts';
 import type { LoggedEvent } from '../../events/stored-event.ts';
 
-/** The events of the log for many readers that follow it at the same time: each row is read and parsed once. */
-export interface SharedEvents {
-  /** The next `limit` events from a position on; of these, the ones of the message types. */
-  read(position: number, limit: number, messageTypes: ReadonlySet<MessageType>): Promise<LogSlice>;
-  /** Says that one more reads, until the returned function is called. For a single reader, nothing is kept. */
-  join(): () => void;
-}
+export type SharedEvents = ReturnType<typeof openSharedEvents>;
 
 /** As many as two slices of a reader. */
 const KEPT_EVENTS = 2_000;
@@ -31,7 +25,8 @@ interface Kept {
   event?: LoggedEvent;
 }
 
-export function openSharedEvents(log: Log): SharedEvents {
+/** The events of the log for many readers that follow it at the same time: each row is read and parsed once. */
+export function openSharedEvents(log: Log) {
   const kept = new Map<number, Kept>();
   let characters = 0;
   let readers = 0;
@@ -75,13 +70,15 @@ export function openSharedEvents(log: Log): SharedEvents {
   }
 
   return {
+    /** Says that one more reads, until the returned function is called. For a single reader, nothing is kept. */
     join() {
       readers += 1;
       return () => {
         readers -= 1;
       };
     },
-    async read(position, limit, messageTypes) {
+    /** The next `limit` events from a position on; of these, the ones of the message types. */
+    async read(position: number, limit: number, messageTypes: ReadonlySet<MessageType>): Promise<LogSlice> {
       dropExcess();
       const entries = await log.read(position, limit);
       const last = entries.at(-1);
