@@ -1,9 +1,11 @@
+import type { Request } from 'express';
 import { z } from 'zod';
 import { type ConfiguredRule, allRules } from '../../alerts/parse-rules.ts';
 import { listAlerts, type StoredAlert, tallyAlerts, type RuleTally } from '../../store/alerts/alerts.ts';
 import type { Db } from '../../store/server/database.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { VIEW, hasAccess, type Visitor } from '../access/access.ts';
+import { whole, wholeSchema } from '../api/paging.ts';
 import { toAnswer, jsonRoute, NOTHING, parseInput } from '../api/route.ts';
 import { moment, limit, queryOf, type Written, text } from '../api/parameters.ts';
 import type { Area } from '../area.ts';
@@ -18,11 +20,6 @@ import { html, type Content, type Page } from '../html/html.ts';
 import { badge, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
 import { listSavedSearches, type StoredSearch } from '../../store/alerts/saved-searches.ts';
-
-interface AlertsOptions {
-  readonly db: Db;
-  readonly rules: () => readonly ConfiguredRule[];
-}
 
 const query = withValidRange({
   rule: text.optional().describe('exactly this rule'),
@@ -66,8 +63,7 @@ const ruleSchema = z
   })
   .meta({ id: 'AlertRule' });
 
-export function alertsArea({ db, rules }: AlertsOptions): Area {
-  const describe = (scope: Scope) => describeRules(db, scope, rules());
+export function alertsArea({ db, rules }: { db: Db; rules: () => readonly ConfiguredRule[] }): Area {
   return {
     tag: 'alerts',
     routes: [
@@ -76,11 +72,10 @@ export function alertsArea({ db, rules }: AlertsOptions): Area {
         summary: 'list raised alerts, newest first',
         ...VIEW,
         input,
-        answer: z.object({ items: z.array(alertSchema), next_cursor: z.null() }),
+        answer: wholeSchema(alertSchema),
         async work({ query: values }, { scope }) {
           const alerts = await listAlerts(db, scope, values);
-          const items = alerts.map((alert) => ({ ...toAnswer(alert), causes: alert.causes.map(toAnswer) }));
-          return { items, next_cursor: null };
+          return whole(alerts.map((alert) => ({ ...toAnswer(alert), causes: alert.causes.map(toAnswer) })));
         },
       }),
       jsonRoute({
@@ -88,16 +83,18 @@ export function alertsArea({ db, rules }: AlertsOptions): Area {
         summary: 'list the alert rules: built-in, of the settings, and of saved searches',
         ...VIEW,
         input: NOTHING,
-        answer: z.object({ items: z.array(ruleSchema), next_cursor: z.null() }),
+        answer: wholeSchema(ruleSchema),
         async work(_asked, { scope }) {
-          const items = (await describe(scope)).map(({ tally, search, isOn, ...rule }) => ({
-            ...rule,
-            on: isOn,
-            saved_search: search?.id ?? null,
-            last_alert: tally?.last.toISOString() ?? null,
-            alerts_30d: tally?.recent ?? 0,
-          }));
-          return { items, next_cursor: null };
+          const described = await describeRules(db, scope, rules());
+          return whole(
+            described.map(({ tally, search, isOn, ...rule }) => ({
+              ...rule,
+              on: isOn,
+              saved_search: search?.id ?? null,
+              last_alert: tally?.last.toISOString() ?? null,
+              alerts_30d: tally?.recent ?? 0,
+            })),
+          );
         },
       }),
     ],
@@ -110,34 +107,25 @@ export function alertsArea({ db, rules }: AlertsOptions): Area {
           icon: 'M4 11V7a4 4 0 018 0v4l1.5 1.5h-11zM6.5 14.5h3',
         },
         ...VIEW,
-        async render(request, visitor) {
-          const values = parseInput(input, request).query;
-          const [described, alerts] = await Promise.all([
-            describe(visitor.scope),
-            listAlerts(db, visitor.scope, values),
-          ]);
-          return alertsPage({
-            rules: described,
-            alerts,
-            written: queryOf(request),
-            most: values.limit,
-            visitor,
-          });
-        },
+        render: (request, visitor) => renderAlerts(db, rules(), request, visitor),
       },
     ],
   };
 }
 
-interface ShownAlerts {
-  readonly rules: readonly DescribedRule[];
-  readonly alerts: readonly StoredAlert[];
-  readonly written: Written;
-  readonly most: number;
-  readonly visitor: Visitor;
-}
-
-function alertsPage({ rules, alerts, written, most, visitor }: ShownAlerts): Page {
+async function renderAlerts(
+  db: Db,
+  configured: readonly ConfiguredRule[],
+  request: Request,
+  visitor: Visitor,
+): Promise<Page> {
+  const written = queryOf(request);
+  const values = parseInput(input, request).query;
+  const { limit: most } = values;
+  const [rules, alerts] = await Promise.all([
+    describeRules(db, visitor.scope, configured),
+    listAlerts(db, visitor.scope, values),
+  ]);
   const mayAlert = hasAccess(visitor, ALERTING);
   const titles = rules.map(({ name, title }) => [name, title] as const);
   const shown = alerts.length === most ? `The newest ${most} are shown.` : countOf(alerts.length, 'alert');

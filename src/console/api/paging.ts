@@ -28,6 +28,12 @@ export const pageSchema = <Item extends z.ZodType>(item: Item) =>
     next_cursor: z.string().nullable().describe('cursor of the next page; null on the last page'),
   });
 
+/** The schema of a list that is answered whole, as a page that is the last one. */
+export const wholeSchema = <Item extends z.ZodType>(item: Item) =>
+  z.object({ items: z.array(item), next_cursor: z.null() });
+
+export const whole = <Item>(items: Iterable<Item>) => ({ items: [...items], next_cursor: null });
+
 /** A cursor as a query parameter; `read` returns the position, or undefined if the text is not a cursor. */
 export const cursorParameter = <Place>(read: (text: string) => Place | undefined) =>
   parsedText(read, 'must be a next_cursor from an earlier page')

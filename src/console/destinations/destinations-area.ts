@@ -20,7 +20,7 @@ import {
   type ApiRoute,
   type RouteContext,
 } from '../api/route.ts';
-import { pageSchema } from '../api/paging.ts';
+import { pageSchema, whole, wholeSchema } from '../api/paging.ts';
 import type { Area } from '../area.ts';
 import type { Notice } from '../html/navigation.ts';
 import {
@@ -119,11 +119,8 @@ const listRoute = ({ db, configured }: ConfiguredDestinations) =>
     summary: 'list destinations, including those removed from the settings',
     ...VIEW,
     input: NOTHING,
-    answer: z.object({ items: z.array(destinationSchema), next_cursor: z.null() }),
-    work: async (_asked, { scope }) => ({
-      items: [...(await describeDestinations(db, scope, configured()))],
-      next_cursor: null,
-    }),
+    answer: wholeSchema(destinationSchema),
+    work: async (_asked, { scope }) => whole(await describeDestinations(db, scope, configured())),
   });
 
 function changeOf(

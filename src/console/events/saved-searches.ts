@@ -11,6 +11,7 @@ import {
   setSearchAlerts,
   type SearchEditor,
 } from '../../store/alerts/saved-searches.ts';
+import { whole, wholeSchema } from '../api/paging.ts';
 import { toAnswer, jsonRoute, NOTHING, type ApiRoute, type RouteContext } from '../api/route.ts';
 import { isoTime, text } from '../api/parameters.ts';
 import { hasAccess, VIEW } from '../access/access.ts';
@@ -70,11 +71,8 @@ const listRoute = (db: Db) =>
     summary: 'list the saved searches',
     ...VIEW,
     input: NOTHING,
-    answer: z.object({ items: z.array(savedSchema), next_cursor: z.null() }),
-    work: async (_asked, { scope }) => ({
-      items: (await listSavedSearches(db, scope)).map(toAnswer),
-      next_cursor: null,
-    }),
+    answer: wholeSchema(savedSchema),
+    work: async (_asked, { scope }) => whole((await listSavedSearches(db, scope)).map(toAnswer)),
   });
 
 const saveInput = z.object({

@@ -3,6 +3,7 @@ import { sumArrivals } from '../../store/counts/read-arrivals.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { VIEW } from '../access/access.ts';
 import { moment, wholeNumber, text } from '../api/parameters.ts';
+import { whole, wholeSchema } from '../api/paging.ts';
 import { jsonRoute, NOTHING, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { withValidRange, rangeShape } from '../events/conditions.ts';
@@ -102,11 +103,8 @@ function overviewRoutes(
       summary: 'list by source and message type how unusual the current silence is',
       ...VIEW,
       input: NOTHING,
-      answer: z.object({ items: z.array(silenceSchema), next_cursor: z.null() }),
-      work: async (_asked, { scope }) => ({
-        items: silencesWithin(scope, await silences()).map(describeSilence),
-        next_cursor: null,
-      }),
+      answer: wholeSchema(silenceSchema),
+      work: async (_asked, { scope }) => whole(silencesWithin(scope, await silences()).map(describeSilence)),
     }),
     jsonRoute({
       route: 'GET /conservation',

@@ -16,6 +16,7 @@ import type { Scope } from '../../store/server/scope.ts';
 import { HttpError } from '../../lib/errors.ts';
 import { EXPORT, hasAccess, READ_OPERATOR_LOG, VIEW, VIEW_WHOLE } from '../access/access.ts';
 import { isoTime, moment, timeZone, queryOf, text } from '../api/parameters.ts';
+import { whole, wholeSchema } from '../api/paging.ts';
 import { jsonRoute, NOTHING, parseInput, streamRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { withValidRange } from '../events/conditions.ts';
@@ -139,16 +140,18 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
     ...VIEW_WHOLE,
     summary: 'list the scheduled reports, and how far they are',
     input: NOTHING,
-    answer: z.object({ items: z.array(scheduleSchema), next_cursor: z.null() }),
+    answer: wholeSchema(scheduleSchema),
     async work() {
-      const items = (await describeSchedules(db, schedules())).map(({ progress, ...schedule }) => ({
-        ...schedule,
-        next_since: progress?.nextSince ?? null,
-        last_sent_at: progress?.sentAt ?? null,
-        failed_attempts: progress?.attempts ?? 0,
-        last_error: progress?.lastError ?? null,
-      }));
-      return { items, next_cursor: null };
+      const described = await describeSchedules(db, schedules());
+      return whole(
+        described.map(({ progress, ...schedule }) => ({
+          ...schedule,
+          next_since: progress?.nextSince ?? null,
+          last_sent_at: progress?.sentAt ?? null,
+          failed_attempts: progress?.attempts ?? 0,
+          last_error: progress?.lastError ?? null,
+        })),
+      );
     },
   });
   return {

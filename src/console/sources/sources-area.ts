@@ -3,6 +3,7 @@ import { text } from '../api/parameters.ts';
 import { CLOUD_TYPES } from '../../events/domain.ts';
 import type { Operator } from '../../store/access/operator-log.ts';
 import { CHANGE_SOURCES, hasAccess, type Visitor } from '../access/access.ts';
+import { whole, wholeSchema } from '../api/paging.ts';
 import { jsonRoute, NOTHING, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import type { Made, SourceChanges } from '../../sources/change-sources.ts';
@@ -45,8 +46,8 @@ const listRoute = ({ list }: SourceChanges) =>
     summary: 'list the sources of the settings and of the database',
     ...READ,
     input: NOTHING,
-    answer: z.object({ items: z.array(sourceSchema), next_cursor: z.null() }),
-    work: async (_asked, { scope }) => ({ items: [...(await list(scope))], next_cursor: null }),
+    answer: wholeSchema(sourceSchema),
+    work: async (_asked, { scope }) => whole(await list(scope)),
   });
 
 const secret = text

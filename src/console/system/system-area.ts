@@ -1,7 +1,8 @@
-import { z } from 'zod';
+import type { QueueMeasure } from '../../queue/batch-queue.ts';
 import type { Db } from '../../store/server/database.ts';
 import { listProcesses } from '../../store/server/processes.ts';
 import { measureStorage } from '../../store/server/storage-size.ts';
+import { whole, wholeSchema } from '../api/paging.ts';
 import { toAnswer, jsonRoute, NOTHING } from '../api/route.ts';
 import { VIEW_WHOLE } from '../access/access.ts';
 import type { Area } from '../area.ts';
@@ -31,19 +32,10 @@ import {
 import { tableOf, type Column } from '../browser/shared/table.js';
 import { factsOf } from '../browser/shared/facts.js';
 
-interface QueueFigures {
-  readonly waiting: number;
-  readonly active: number;
-  readonly delayed: number;
-  readonly failed: number;
-  /** The age of the oldest waiting job; undefined if none is waiting. */
-  readonly oldestWaitingSeconds: number | undefined;
-}
-
 export interface SystemOptions {
   readonly db: Db;
   /** Throws if the queue does not answer. */
-  readonly queue: () => Promise<QueueFigures>;
+  readonly queue: () => Promise<QueueMeasure>;
   /** Free bytes on the disk of the data directory. */
   readonly freeDisk: () => Promise<number>;
 }
@@ -67,8 +59,8 @@ export function systemArea(options: SystemOptions): Area {
         summary: 'list the processes of the last day, running ones first',
         ...VIEW_WHOLE,
         input: NOTHING,
-        answer: z.object({ items: z.array(processSchema), next_cursor: z.null() }),
-        work: async () => ({ items: (await listProcesses(options.db)).map(processLine), next_cursor: null }),
+        answer: wholeSchema(processSchema),
+        work: async () => whole((await listProcesses(options.db)).map(processLine)),
       }),
     ],
     pages: [
