@@ -1,5 +1,4 @@
-import express from 'express';
-import type { Express, Request, Response } from 'express';
+import express, { type Express, type Request, type Response } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
 import type { OpenIdConfig } from '../config/config.ts';
@@ -98,7 +97,7 @@ export function createAdminApp(options: AdminOptions): Express {
     const counting = { recordWrongToken, countFailure, logRefusal };
     app.use(serveLogIn({ access, adminToken: token, ...counting, openId, stopping, db, checkSchema }));
   }
-  app.use(requireVisitor({ access, recordWrongToken, hasLogIn: console !== undefined }));
+  app.use(requireVisitor(access, recordWrongToken, console !== undefined));
   app.get(
     METRICS_PATH,
     requireAccess({ needs: 'metrics.read', data: 'whole' }),

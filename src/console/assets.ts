@@ -3,8 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import express from 'express';
-import type { Router } from 'express';
+import express, { type Router } from 'express';
 
 /** Modules of npm packages that the browser imports under the same names as the server. */
 const PACKAGES = {

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts';
-import type { OverviewOptions, SilenceLine } from './overview/read-overview.ts';
+import type { OverviewOptions } from './overview/read-overview.ts';
 import type { SystemOptions } from './system/system-area.ts';
 import { assessSilences, learnPatterns } from '../observe/silence/assess-silences.ts';
 import { freeBytes } from '../lib/files/free-bytes.ts';
@@ -33,7 +33,8 @@ export function overviewOptions(
     db,
     readiness: parts.readiness,
     destinations,
-    silences: async () => (await findSilences()).map(describeLine),
+    silences: async () =>
+      (await findSilences()).map((silence) => ({ ...silence, sentence: sentenceOf(silence) })),
     firstDelivery: sampleCommand({
       baseUrl: publicUrl ?? `${tls === undefined ? 'http' : 'https'}://localhost:${port}`,
       source: sources[0]?.name ?? '',
@@ -76,11 +77,6 @@ function withLatest(found: readonly TypeSilence[], latest: readonly LastArrival[
     const state = silence.state === 'unknown' ? 'unknown' : 'usual';
     return { ...silence, lastReceivedAt, silentSeconds, state };
   });
-}
-
-function describeLine(silence: TypeSilence): SilenceLine {
-  const { source, messageType, lastReceivedAt, state } = silence;
-  return { source, messageType, lastReceivedAt, state, sentence: sentenceOf(silence) };
 }
 
 function sentenceOf(silence: TypeSilence): string {

@@ -41,12 +41,6 @@ export function createWrongTokens(countFailure: CountFailure, logRefusal: LogRef
   };
 }
 
-export interface GateOptions {
-  readonly access: Access;
-  readonly recordWrongToken: RecordWrongToken;
-  readonly hasLogIn: boolean;
-}
-
 /** How often a stream checks that its visitor still has access. */
 const RECHECK_MS = 2_000;
 
@@ -73,7 +67,11 @@ export function watchAccess(access: Access, request: Request, rule: Rule): Abort
 const visitors = new WeakMap<Request, Visitor>();
 
 /** Admits requests with access and remembers their visitor. Otherwise redirects people to the login page; programs get 401. */
-export function requireVisitor({ access, recordWrongToken, hasLogIn }: GateOptions): RequestHandler {
+export function requireVisitor(
+  access: Access,
+  recordWrongToken: RecordWrongToken,
+  hasLogIn: boolean,
+): RequestHandler {
   return async (request, response, next) => {
     const visitor = await access.visitorOf(request);
     if (visitor !== undefined) {

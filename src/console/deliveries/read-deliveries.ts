@@ -50,17 +50,12 @@ export const deliveryQuery = withValidRange({
   cursor: cursorOf(z.object({ at: z.iso.datetime().transform((text) => new Date(text)), id: z.uuid() })),
 });
 
-function filterOf(query: z.output<typeof deliveryQuery>): DeliveryFilter {
-  const { type, with: only, source, since, until } = query;
-  return {
-    source,
-    messageType: type,
-    since,
-    until,
-    withQuarantined: only === 'quarantined',
-    withDuplicates: only === 'duplicates',
-  };
-}
+const filterOf = ({ type, with: only, ...query }: z.output<typeof deliveryQuery>): DeliveryFilter => ({
+  ...query,
+  messageType: type,
+  withQuarantined: only === 'quarantined',
+  withDuplicates: only === 'duplicates',
+});
 
 export const sumsSchema = z
   .object({ deliveries: count, events: count, duplicates: count, quarantined: count })

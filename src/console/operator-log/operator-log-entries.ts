@@ -110,18 +110,7 @@ async function* entriesOf(db: Db, conditions: z.output<typeof askedEntries>): As
   }
 }
 
-const COLUMNS = [
-  'id',
-  'began_at',
-  'operator',
-  'via',
-  'action',
-  'subject',
-  'details',
-  'ended_at',
-  'outcome',
-  'result',
-] as const satisfies readonly (keyof LoggedAction)[];
+const COLUMNS = actionSchema.keyof().options;
 
 const csvOf = (zone: string) => (entry: LoggedAction) =>
   csvLine(

@@ -18,7 +18,7 @@ import {
 import { arrivalsPanel, type ShownRange } from './arrivals-panel.ts';
 import { RANGE_NAMES, RANGES, readAskedArrivals, shortestRange } from './arrivals.ts';
 import type { CountedRange } from './count-activity.ts';
-import type { Activity, Arrivals, Overview, StatusLine } from './overview-schemas.ts';
+import type { Activity, Overview, StatusLine } from './overview-schemas.ts';
 import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
 import { QUESTIONS, type Question } from '../../observe/service-status.ts';
 import { DAY_MS, MINUTE_MS } from '../../lib/clock.ts';
@@ -47,18 +47,33 @@ export async function renderOverview(
     read('arrivals', () => readAskedArrivals(questions.arrivals, scope, shown)),
     read('activity', () => questions.activity(scope, counted)),
   ]);
-  const all = [...overview.problems, ...problems];
+  const all = { ...overview, problems: [...overview.problems, ...problems] };
+  const figures = (id: string, draw: (activity: Activity) => Content) =>
+    livePart(id, partOf(all.problems, 'activity', activity, draw), 'panel');
+  // People who may not see all sources cannot send one.
+  const isFirst = scope === 'all' && overview.has_arrived === false;
   return {
     title: 'Overview',
     modules: ['pages/overview.js', 'charts/arrivals-chart.js'],
-    content: layOutPanels({
-      overview: { ...overview, problems: all },
-      shown,
-      counted,
-      arrivals,
-      activity,
-      firstDelivery: scope === 'all' ? firstDelivery : undefined,
-    }),
+    content: html`
+      ${freshnessOf(overview.at)} ${livePart('service', answersPanel(overview), 'panels four')}
+      ${livePart('start', isFirst && firstDeliveryNote(firstDelivery))}
+      <div class="panels chart-and-needs">
+        ${arrivalsPanel(shown, arrivals, all)} ${livePart('needs', needsPanel(overview), 'panel')}
+      </div>
+      ${livePart('counted', countedNote(counted), 'dim')}
+      <div class="panels broad">
+        ${figures('administrators', administratorsPanel)} ${figures('events', eventsPanel)}
+        ${figures('failed-logins', failedLoginsPanel)} ${figures('alerts', alertsPanel)}
+        ${livePart(
+          'silences',
+          partOf(all.problems, 'silences', overview.silences, (silences) =>
+            silencesPanel(overview, silences),
+          ),
+          'panel wide',
+        )}
+      </div>
+    `,
   };
 }
 
@@ -100,39 +115,6 @@ function countedRange({ since, until, source, isZoomed }: ShownRange): CountedRa
   const end = Math.floor(until.getTime() / MINUTE_MS) * MINUTE_MS;
   const length = Math.max(DAY_MS, until.getTime() - since.getTime());
   return { since: new Date(end - length), until: new Date(end), source };
-}
-
-interface Shown {
-  readonly overview: Overview;
-  readonly shown: ShownRange;
-  readonly counted: CountedRange;
-  readonly arrivals: Arrivals | null;
-  readonly activity: Activity | null;
-  /** Undefined for people who may not see all sources. */
-  readonly firstDelivery: string | undefined;
-}
-
-function layOutPanels({ overview, shown, counted, arrivals, activity, firstDelivery }: Shown): Content {
-  const { problems } = overview;
-  const figures = (id: string, draw: (activity: Activity) => Content) =>
-    livePart(id, partOf(problems, 'activity', activity, draw), 'panel');
-  return html`
-    ${freshnessOf(overview.at)} ${livePart('service', answersPanel(overview), 'panels four')}
-    ${livePart('start', firstDelivery !== undefined && overview.has_arrived === false && firstDeliveryNote(firstDelivery))}
-    <div class="panels chart-and-needs">
-      ${arrivalsPanel(shown, arrivals, overview)} ${livePart('needs', needsPanel(overview), 'panel')}
-    </div>
-    ${livePart('counted', countedNote(counted), 'dim')}
-    <div class="panels broad">
-      ${figures('administrators', administratorsPanel)} ${figures('events', eventsPanel)}
-      ${figures('failed-logins', failedLoginsPanel)} ${figures('alerts', alertsPanel)}
-      ${livePart(
-        'silences',
-        partOf(problems, 'silences', overview.silences, (silences) => silencesPanel(overview, silences)),
-        'panel wide',
-      )}
-    </div>
-  `;
 }
 
 const countedNote = ({ since, until, source }: CountedRange): Content => html`

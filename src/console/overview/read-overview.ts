@@ -1,4 +1,3 @@
-import type { MessageType } from '../../events/domain.ts';
 import { answerQuestions, type Answer, type CheckLine } from '../../observe/service-status.ts';
 import type { SealFacts, Status } from '../../observe/status.ts';
 import type { Db } from '../../store/server/database.ts';
@@ -9,19 +8,16 @@ import { ALL_SOURCES, isInScope, type Scope } from '../../store/server/scope.ts'
 import { latestCheckpoint } from '../../store/seal/seal-log.ts';
 import { readOpenQuarantine } from '../../store/quarantine/search-quarantine.ts';
 import { readSealFacts } from '../../store/seal/verifications.ts';
+import type { TypeSilence } from '../../observe/silence/silence.ts';
 import { toAnswer } from '../api/route.ts';
 import { loadParts } from '../page-parts.ts';
 import type { createActivityReader } from './count-activity.ts';
 import type { createArrivalsReader } from './arrivals.ts';
 import type { Conservation, Overview, Silence, StatusLine } from './overview-schemas.ts';
 
-export interface SilenceLine {
-  readonly source: string;
-  readonly messageType: MessageType;
-  readonly lastReceivedAt: Date | undefined;
-  readonly state: 'usual' | 'unusual' | 'unknown' | 'never';
+export type SilenceLine = Pick<TypeSilence, 'source' | 'messageType' | 'lastReceivedAt' | 'state'> & {
   readonly sentence: string;
-}
+};
 
 export interface OverviewOptions {
   readonly db: Db;

@@ -55,12 +55,9 @@ export const quarantineQuery = withValidRange({
   cursor: cursorOf(z.object({ id: z.uuid() })),
 });
 
-const filterOf = ({ type, source, reason, since, until }: z.output<typeof matching>): QuarantineFilter => ({
-  source,
+const filterOf = ({ type, ...conditions }: z.output<typeof matching>): QuarantineFilter => ({
+  ...conditions,
   messageType: type,
-  reason,
-  since,
-  until,
 });
 
 const matching = withValidRange(conditionsShape).strict();
