@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { ErrorRequestHandler } from 'express';
 import type { Logger } from 'pino';
 import pTimeout from 'p-timeout';
-import type { VNode } from 'preact';
 import {
   ConflictError,
   describeError,
@@ -21,7 +20,7 @@ import type { Visitor } from './access/access.ts';
 import { visitorIfAny, wantsPage, type LogRefusal } from './access/gate.ts';
 import { navigationOf, type Area } from './area.ts';
 import { html, renderDocument, type Content } from './html/html.ts';
-import { headOf, layOut } from './html/layout.ts';
+import { bareDocument, layOut } from './html/layout.ts';
 import { zoneOf } from './html/time-zone.ts';
 
 /**
@@ -61,7 +60,7 @@ export function answerErrors(
     const visitor = visitorIfAny(request);
     const document =
       visitor === undefined
-        ? bare(title, content)
+        ? bareDocument(title, title, content)
         : layOut(
             { title, content },
             await navigationOf(areas, visitor),
@@ -82,21 +81,6 @@ async function lockedError(cause: unknown, db: Db, visitor: Visitor | undefined)
     isNamed && pTimeout(describeTableLock(db), { milliseconds: FIND_LOCK_MS }).catch(() => undefined);
   const message = `${(await found) || 'a table of the database is locked'}; try again later`;
   return new HttpError(503, 'TABLE_LOCKED', message, { cause, retryAfter: 5 });
-}
-
-/** Without access: a page without anything of the console, not even its style. */
-function bare(title: string, content: Content): VNode {
-  return html`
-    <html lang="en">
-      ${headOf(title, html` <link rel="icon" href="data:," /> `)}
-      <body>
-        <main>
-          <h1>${title}</h1>
-          ${content}
-        </main>
-      </body>
-    </html>
-  `;
 }
 
 const TITLES = new Map([

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { VNode } from 'preact';
 import { html, type Content } from '../html/html.ts';
-import { headOf } from '../html/layout.ts';
+import { bareDocument } from '../html/layout.ts';
 
 /** Inline, because nothing else is served before login. */
 const STYLE = `
@@ -76,26 +76,13 @@ export function continuePage(next: string): VNode {
   );
 }
 
-function documentOf(head: Content, content: Content): VNode {
-  return html`
-    <html lang="en">
-      ${headOf(
-        'Log in',
-        html`
-          <link rel="icon" href="data:," />
-          ${head}
-          <style dangerouslySetInnerHTML=${{ __html: STYLE }}></style>
-        `,
-      )}
-      <body>
-        <main>
-          <h1>xiq-sink</h1>
-          ${content}
-        </main>
-      </body>
-    </html>
-  `;
-}
+const documentOf = (head: Content, content: Content): VNode =>
+  bareDocument(
+    'Log in',
+    'xiq-sink',
+    content,
+    html`${head}<style dangerouslySetInnerHTML=${{ __html: STYLE }}></style>`,
+  );
 
 /** A link and no form: browsers apply the policy for targets of forms to the redirect to the provider, too. */
 const providerLink = (next: string, host: string): Content => html`

@@ -5,7 +5,7 @@ import { html, type Content, type Page } from './html.ts';
 import { withZone } from './time-zone.ts';
 import { navigation, type ShownEntry } from './navigation.ts';
 
-export function headOf(title: string, more: Content): VNode {
+function headOf(title: string, more: Content): VNode {
   return html`
     <head>
       <meta charset="utf-8" />
@@ -16,6 +16,19 @@ export function headOf(title: string, more: Content): VNode {
     </head>
   `;
 }
+
+/** A document without anything of the console, for those without access. */
+export const bareDocument = (title: string, heading: string, content: Content, head?: Content): VNode => html`
+  <html lang="en">
+    ${headOf(title, html`<link rel="icon" href="data:," />${head}`)}
+    <body>
+      <main>
+        <h1>${heading}</h1>
+        ${content}
+      </main>
+    </body>
+  </html>
+`;
 
 const OF_EVERY_PAGE = ['shared/page.js', 'shared/time-zone.js', 'shared/keys.js', 'shared/actions.js'];
 
