@@ -15,7 +15,7 @@ import { joinSources, readStoredSources } from '../../sources/join-sources.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
 import { withStore } from '../../serve/open-store.ts';
 import { readSecrets } from '../../sources/webhook-secret.ts';
-import { endLease, takeLease } from '../../store/reconcile/history.ts';
+import { endLease, takeLease, type HistoryRange } from '../../store/reconcile/history.ts';
 import { formatCount } from '../../lib/text/units.ts';
 import { note, printRows, type Columns } from '../shared/output.ts';
 import { createProgress } from '../shared/progress.ts';
@@ -85,13 +85,12 @@ export async function backfill(
     const onCompared = recordCoverage(db);
     const context = { db, clock: systemClock, toleranceMs, storeMissing, onCompared, isDryRun, signal };
     const todo = chooseSources(sources, chosen);
-    const progress = createProgress('compared', countQuarters(todo, chosen));
+    using progress = createProgress('compared', countQuarters(todo, chosen));
     const compare = async () => {
       let done = 0;
       const onQuarters = (count: number) => progress.show((done += count));
       for (const one of todo)
         results.push(...(await backfillSource(one, { context, chosen, onQuarters, logger })));
-      progress.clear();
       return results;
     };
     if (isDryRun) await compare();
@@ -178,10 +177,7 @@ async function backfillType(
   return { source, message_type: messageType, matched, only_webhook, only_log, ambiguous, error };
 }
 
-interface Range {
-  readonly from: Date;
-  readonly to: Date;
-}
+type Range = Pick<HistoryRange, 'from' | 'to'>;
 
 /** Parts of a range that begin with whole quarters of an hour, the newest first. */
 function* rangesOf(since: Date, until: Date): Generator<Range> {

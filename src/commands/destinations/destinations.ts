@@ -153,25 +153,21 @@ async function resendChosen(
   signal: AbortSignal,
 ): Promise<{ sent: number; left: number }> {
   const total = chosen.all ? await countRejected(db, ALL_SOURCES, destination.name) : chosen.ids.length;
-  const progress = createProgress('resent', total);
+  using progress = createProgress('resent', total);
   let sent = 0;
   let left = 0;
-  try {
-    const rejected = chosenRejected(db, destination.name, chosen);
-    for await (const { eventId, reason } of resendRejected(db, destination, rejected)) {
-      if (reason === undefined) sent += 1;
-      else {
-        left += 1;
-        progress.clear();
-        print(`${eventId}  ${revealOnLine(reason)}`);
-      }
-      progress.show(sent + left);
-      if (signal.aborted && sent + left < total) {
-        throw new Error(`stopped after ${countOf(sent, 'event')}; the others stay rejected`);
-      }
+  const rejected = chosenRejected(db, destination.name, chosen);
+  for await (const { eventId, reason } of resendRejected(db, destination, rejected)) {
+    if (reason === undefined) sent += 1;
+    else {
+      left += 1;
+      progress.clear();
+      print(`${eventId}  ${revealOnLine(reason)}`);
     }
-  } finally {
-    progress.clear();
+    progress.show(sent + left);
+    if (signal.aborted && sent + left < total) {
+      throw new Error(`stopped after ${countOf(sent, 'event')}; the others stay rejected`);
+    }
   }
   return { sent, left };
 }

@@ -44,7 +44,7 @@ export async function exportEvents(
 
 async function writeEvents(db: Db, filter: EventFilter, { format, output }: ExportTo, signal: AbortSignal) {
   const counted = await countEventsUpTo(db, ALL_SOURCES, filter, MOST_COUNTED);
-  const progress = createProgress('exported', counted === MOST_COUNTED ? undefined : counted);
+  using progress = createProgress('exported', counted === MOST_COUNTED ? undefined : counted);
   let events = 0;
   const digest = createHash('sha256');
   const lines = exportLines(db, ALL_SOURCES, filter, { format }, signal, (rows) => {
@@ -58,8 +58,6 @@ async function writeEvents(db: Db, filter: EventFilter, { format, output }: Expo
   } catch (error) {
     if (!signal.aborted) throw error;
     return { events, isWhole: false };
-  } finally {
-    progress.clear();
   }
   return { events, isWhole: true, sha256: digest.digest('hex') };
 }

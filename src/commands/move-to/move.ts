@@ -109,7 +109,7 @@ async function drainQueue({ databaseUrl, db }: CommandStore, { from, logger, sig
     await worker.close();
   });
   await worker.ready;
-  const progress = opened.adopt(createProgress('batches stored', jobs), (one) => one.clear());
+  using progress = createProgress('batches stored', jobs);
   const all = jobs;
   for (let since = performance.now(); jobs > 0;) {
     signal.throwIfAborted();
@@ -142,7 +142,9 @@ async function copyAll(
     onRow: () => progress?.show((done += 1)),
   };
   try {
-    return await asUsage(() => moveTables(source.databaseUrl, to.migrationDatabaseUrl ?? databaseUrl, observer, signal));
+    return await asUsage(() =>
+      moveTables(source.databaseUrl, to.migrationDatabaseUrl ?? databaseUrl, observer, signal),
+    );
   } finally {
     progress?.clear();
   }

@@ -88,7 +88,7 @@ export async function discardChosen(
 }
 
 async function discardPages(db: Db, chosen: Chosen, signal: AbortSignal): Promise<number> {
-  const progress = createProgress('discarded', await countChosen(db, chosen));
+  using progress = createProgress('discarded', await countChosen(db, chosen));
   let discarded = 0;
   for await (const ids of pagesOf(db, chosen)) {
     if (signal.aborted)
@@ -96,7 +96,6 @@ async function discardPages(db: Db, chosen: Chosen, signal: AbortSignal): Promis
     discarded += await discardQuarantined(db, ALL_SOURCES, ids);
     progress.show(discarded);
   }
-  progress.clear();
   return discarded;
 }
 
@@ -142,8 +141,7 @@ export async function replayChosen(context: ReplayOptions, chosen: Chosen): Prom
 }
 
 async function replayBatches(context: ReplayOptions, chosen: Chosen): Promise<ReplaySums> {
-  const total = await countChosen(context.db, chosen);
-  const progress = createProgress('replayed', total);
+  using progress = createProgress('replayed', await countChosen(context.db, chosen));
   let sums = NO_REPLAYS;
   let done = 0;
   for await (const batch of batchesOf(context, chosen)) {
@@ -161,7 +159,6 @@ async function replayBatches(context: ReplayOptions, chosen: Chosen): Promise<Re
     done += batch.length;
     progress.show(done);
   }
-  progress.clear();
   return sums;
 }
 

@@ -14,26 +14,28 @@ export type Progress = ReturnType<typeof createProgress>;
 
 /**
  * Starts to report progress. On a terminal it is a bar with rate and remaining time; elsewhere a line every few seconds.
- * Without a total, it shows the number done and the rate.
+ * Without a total, it shows the number done and the rate. Disposing of it clears the bar.
  */
 export function createProgress(verb: string, total: number | undefined) {
   const { stderr } = process;
   const interval = stderr.isTTY ? TERMINAL_INTERVAL_MS : PLAIN_INTERVAL_MS;
   const began = performance.now();
   let shown = began;
+  const clear = () => {
+    if (!stderr.isTTY) return;
+    stderr.write('\r\u001b[K');
+    // The next call of `show` draws the line again at once.
+    shown = Number.NEGATIVE_INFINITY;
+  };
   return {
+    clear,
+    [Symbol.dispose]: clear,
     show(done: number): void {
       const now = performance.now();
       if (now - shown < interval) return;
       shown = now;
       const state = { verb, done, total, seconds: (now - began) / 1_000 };
       stderr.write(stderr.isTTY ? `\r\u001b[K${barLine(state, stderr.columns)}` : `${plainLine(state)}\n`);
-    },
-    clear(): void {
-      if (!stderr.isTTY) return;
-      stderr.write('\r\u001b[K');
-      // The next call of `show` draws the line again at once.
-      shown = Number.NEGATIVE_INFINITY;
     },
   };
 }
