@@ -7,41 +7,33 @@ import {
   type StoredSearch,
 } from '../../store/alerts/saved-searches.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
-import { print, printJsonLine, printTable } from '../shared/output.ts';
+import { print, printRows, type Columns } from '../shared/output.ts';
 import { recordCommand } from '../shared/record.ts';
 
 /** `events saved`: prints the saved searches as a table or as JSON lines. */
 export async function printSaved(db: Db, asJson: boolean): Promise<void> {
   const searches = await listSavedSearches(db, ALL_SOURCES);
-  if (asJson) {
-    for (const { name, line, since, until, raisesAlerts, savedBy, savedAt } of searches) {
-      printJsonLine({
-        name,
-        line,
-        since,
-        until,
-        raises_alerts: raisesAlerts,
-        saved_by: savedBy,
-        saved_at: savedAt,
-      });
-    }
-    return;
-  }
-  if (searches.length === 0) {
-    print('no searches are saved');
-    return;
-  }
-  await printTable(
-    ['name', 'search', 'range', 'alerts', 'saved by'],
-    searches.map(({ name, line, since, until, raisesAlerts, savedBy }) => [
-      name,
-      line,
-      [since ?? 'start', until ?? 'now'].join(' – '),
-      raisesAlerts ? 'on' : 'off',
-      savedBy,
-    ]),
-  );
+  await printRows(searches.map(rowOf), COLUMNS, asJson);
+  if (searches.length === 0 && !asJson) print('no searches are saved');
 }
+
+const rowOf = ({ name, line, since, until, raisesAlerts, savedBy, savedAt }: StoredSearch) => ({
+  name,
+  line,
+  since,
+  until,
+  raises_alerts: raisesAlerts,
+  saved_by: savedBy,
+  saved_at: savedAt,
+});
+
+const COLUMNS: Columns<ReturnType<typeof rowOf>> = {
+  name: ({ name }) => name,
+  search: ({ line }) => line,
+  range: ({ since, until }) => [since ?? 'start', until ?? 'now'].join(' – '),
+  alerts: ({ raises_alerts: raisesAlerts }) => (raisesAlerts ? 'on' : 'off'),
+  'saved by': ({ saved_by: savedBy }) => savedBy,
+};
 
 /** A person at the command line is subject to no role. */
 const EVERYTHING = { name: '', mayAlert: true, managesAll: true };

@@ -17,7 +17,8 @@ import type { ServiceConfig } from '../../serve/load-settings.ts';
 import { withStore } from '../../serve/open-store.ts';
 import { completeSecrets } from '../../sources/webhook-secret.ts';
 import { countOf } from '../../lib/text/units.ts';
-import { note, print, printJson, printTable } from '../shared/output.ts';
+import { note, print, printJson, printRows, type Columns } from '../shared/output.ts';
+import { stopSignal } from '../shared/process.ts';
 import { recordCommand } from '../shared/record.ts';
 import { revealOnLine } from '../../lib/text/hidden-characters.ts';
 import { sourcesWithApi } from '../../sources/cloud-sources.ts';
@@ -41,15 +42,13 @@ export async function printPlan(context: SubscribeContext, asJson: boolean): Pro
 
 /** `subscribe apply`: applies the configured subscriptions and prints each change. */
 export async function applySubscriptions(context: SubscribeContext): Promise<void> {
-  await forEachSource(context, (subscriber, signal, db) =>
-    applyGoal('subscribed', { subscriber, db }, signal),
-  );
+  await forEachSource(context, (...access) => applyGoal('subscribed', ...access));
 }
 
 /** `subscribe remove`: deletes our subscriptions once confirmed, else prints them and throws a UsageError. */
 export async function removeSubscriptions(context: SubscribeContext, isConfirmed: boolean): Promise<void> {
   await forEachSource(context, async (subscriber, signal, db) => {
-    if (isConfirmed) await applyGoal('removed', { subscriber, db }, signal);
+    if (isConfirmed) await applyGoal('removed', subscriber, signal, db);
     else print(formatPlan(subscriber.source, await subscriber.plan('removed', signal)));
   });
   if (!isConfirmed)
@@ -69,25 +68,20 @@ export async function printList(context: SubscribeContext, asJson: boolean): Pro
   }
   if (asJson) return printJson(rows);
   if (rows.length === 0) return print('There are no subscriptions.');
-  const columns = ['source', 'id', 'message type', 'status', 'application', 'ours', 'url'];
-  const cells = rows.map((row) => [
-    row.source,
-    row.subscription_id,
-    row.message_type,
-    row.status,
-    row.application,
-    row.ours ? 'yes' : 'no',
-    row.url,
-  ]);
-  await printTable(columns, cells);
+  await printRows(rows, COLUMNS);
 }
 
-interface SourceAccess {
-  readonly subscriber: Subscriber;
-  readonly db: Db;
-}
+const COLUMNS: Columns<ReturnType<typeof viewListing>[number]> = {
+  source: ({ source }) => source,
+  id: ({ subscription_id: id }) => id,
+  'message type': ({ message_type: type }) => type,
+  status: ({ status }) => status,
+  application: ({ application }) => application,
+  ours: ({ ours }) => (ours ? 'yes' : 'no'),
+  url: ({ url }) => url,
+};
 
-async function applyGoal(goal: Goal, { subscriber, db }: SourceAccess, signal: AbortSignal): Promise<void> {
+async function applyGoal(goal: Goal, subscriber: Subscriber, signal: AbortSignal, db: Db): Promise<void> {
   const action = goal === 'subscribed' ? 'subscriptions.apply' : 'subscriptions.remove';
   const { outcomes, unfinished } = await recordCommand(
     db,
@@ -142,8 +136,7 @@ async function forEachSource(
   if (publicUrl === undefined) {
     throw new UsageError('PUBLIC_URL is not set. Set it to the https:// address that the cloud sends to.');
   }
-  const stop = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
+  const signal = stopSignal();
   const failures: Error[] = [];
   await withStore(config, logger, async ({ db }) => {
     const own = await completeSecrets(config);
@@ -158,7 +151,7 @@ async function forEachSource(
     for (const subscriber of createSubscribers({ sources, allNames: names, publicUrl, db, logger })) {
       if (!chosen.has(subscriber.source)) continue;
       try {
-        await work(subscriber, stop.signal, db);
+        await work(subscriber, signal, db);
       } catch (cause) {
         failures.push(new Error(`source "${subscriber.source}"`, { cause }));
       } finally {
