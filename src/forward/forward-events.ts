@@ -77,7 +77,7 @@ async function forwardUntil(signal: AbortSignal, forwarding: Forwarding, context
       const wait = backoff.afterFailure(error);
       context.observer?.failed(forwarding.name);
       await reportFailure(forwarding, error, context, { wait, isDown: backoff.isOpen });
-      await pause(wait, signal);
+      await sleep(wait, undefined, { signal }).catch(() => undefined);
     }
   }
 }
@@ -218,10 +218,6 @@ function logRejected(logger: Logger, destination: string, rejected: Progress['re
     const line = { destination, event_id: eventId, message_type: messageType };
     logger.warn(line, `destination ${destination} rejected an event, which is set aside: ${reason}`);
   }
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => undefined);
 }
 
 const BASE_MS = 1_000;

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { parseDestinations } from '../../src/forward/parse-destinations.ts';
 import { sendTest } from '../../src/forward/send-to-destination.ts';
-import { SYSLOG_FORMATS } from '../../src/forward/senders/syslog.ts';
+import { SYSLOG_FORMATS } from '../../src/forward/senders/sender-types.ts';
 import { forwardingSettings } from '../support/forwarding-settings.ts';
 import { tcpServer } from './senders/tcp-server.ts';
 

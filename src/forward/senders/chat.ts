@@ -18,8 +18,6 @@ export const chatOptions = z.strictObject({
 
 type ChatOptions = z.output<typeof chatOptions>;
 
-export const CHAT_FORMATS = ['text', 'json'] as const;
-
 /** Even if every character is escaped, a message stays below the limits of Slack (40,000 characters) and Teams (28 KB). */
 export const CHAT_LIMITS: BatchLimits = { events: 20, bytes: 7_500, seconds: 10 };
 
@@ -79,7 +77,7 @@ export function createChatSender(options: ChatOptions): Sender {
       }
       return [];
     },
-    close: () => Promise.resolve(endpoint.close()),
+    close: endpoint.close,
   };
 }
 
@@ -103,7 +101,6 @@ const MIN_SECRET_LENGTH = 16;
 
 /** The parts of the address that make it a credential, as they are written and as they are meant. */
 function secretsOf(url: string): Secrets {
-  const secrets = createSecrets();
   const { pathname, search, searchParams } = new URL(url);
   const parts = [
     `${pathname}${search}`,
@@ -111,6 +108,5 @@ function secretsOf(url: string): Secrets {
     ...search.split(/[?&=]/),
     ...searchParams.values(),
   ];
-  for (const part of parts) if (part.length >= MIN_SECRET_LENGTH) secrets.add(part);
-  return secrets;
+  return createSecrets(parts.filter((part) => part.length >= MIN_SECRET_LENGTH));
 }

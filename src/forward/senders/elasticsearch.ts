@@ -36,8 +36,6 @@ export const elasticsearchOptions = z
 
 export type ElasticsearchOptions = z.output<typeof elasticsearchOptions>;
 
-export const ELASTICSEARCH_FORMATS = ['ecs', 'json', 'ocsf'] as const;
-
 /** Waits before items that an overloaded shard refused are sent again. After the last one the whole batch waits. */
 const ITEM_RETRY_WAITS_MS = [100, 300, 1_000];
 
@@ -65,10 +63,7 @@ interface Item {
  * stream: until its backing index is rolled over). The result of each item counts separately.
  */
 export function createElasticsearchSender(options: ElasticsearchOptions): Sender {
-  const secrets = createSecrets();
-  for (const secret of [options.api_key, options.password, basic(options)]) {
-    if (secret !== undefined) secrets.add(secret);
-  }
+  const secrets = createSecrets([options.api_key, options.password, basic(options)]);
   const endpoint = createHttpEndpoint({ type: 'elasticsearch', url: options.url, secrets, http: options });
   const headers = { 'content-type': 'application/x-ndjson', ...authorization(options) };
 
@@ -114,7 +109,7 @@ export function createElasticsearchSender(options: ElasticsearchOptions): Sender
         `${endpoint.name} is overloaded and did not accept ${items.length} of ${batch.length} events`,
       );
     },
-    close: () => Promise.resolve(endpoint.close()),
+    close: endpoint.close,
   };
 }
 

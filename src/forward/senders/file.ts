@@ -22,8 +22,6 @@ export const fileOptions = z.strictObject({
 
 type FileOptions = z.output<typeof fileOptions>;
 
-export const FILE_FORMATS = ['json', 'ecs', 'ocsf', 'cef', 'leef', 'text'] as const;
-
 /**
  * Appends a line for each event; a batch that is sent is on the disk. A report is a file of its own beside it. If the file was renamed or removed in the
  * meantime (logrotate), the next batch starts a new one.

@@ -103,7 +103,7 @@ export function createHttpEndpoint(options: HttpEndpointOptions) {
         throw new OutageError(`can't reach ${name}`, { cause });
       }
     },
-    close: () => agent.destroy(),
+    close: async () => agent.destroy(),
   };
 }
 

@@ -57,16 +57,12 @@ export const httpsOptions = z.strictObject({
 
 export type HttpsOptions = z.output<typeof httpsOptions>;
 
-export const HTTPS_FORMATS = ['json', 'ecs', 'ocsf'] as const;
-
 /** Sends each batch as one request with the batch's id, signed if there is a signing secret. */
 export function createHttpsSender(options: HttpsOptions, lookup?: LookupFunction): Sender {
-  const secrets = createSecrets();
-  for (const value of Object.values(options.headers)) secrets.add(value);
   const endpoint = createHttpEndpoint({
     type: 'https',
     url: options.url,
-    secrets,
+    secrets: createSecrets(Object.values(options.headers)),
     http: options,
     publicOnly: !options.allow_private,
     lookup,
@@ -93,7 +89,7 @@ export function createHttpsSender(options: HttpsOptions, lookup?: LookupFunction
     },
     sendReport: (report) =>
       post(`report_${report.id}`, options.content_type ?? BODY_TYPES.array, JSON.stringify(jsonOf(report))),
-    close: () => Promise.resolve(endpoint.close()),
+    close: endpoint.close,
   };
 }
 

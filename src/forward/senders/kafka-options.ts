@@ -40,5 +40,3 @@ export const kafkaOptions = z
   });
 
 export type KafkaOptions = z.output<typeof kafkaOptions>;
-
-export const KAFKA_FORMATS = ['json', 'ecs', 'ocsf', 'cef', 'leef'] as const;

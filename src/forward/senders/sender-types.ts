@@ -2,19 +2,19 @@ import type { z } from 'zod';
 import type { BatchLimits } from '../batch-events.ts';
 import type { FormatName } from '../formats/formats.ts';
 import type { Sender } from '../sender.ts';
-import { CHAT_FORMATS, CHAT_LIMITS, chatOptions, createChatSender } from './chat.ts';
-import { createElasticsearchSender, ELASTICSEARCH_FORMATS, elasticsearchOptions } from './elasticsearch.ts';
-import { createFileSender, FILE_FORMATS, fileOptions } from './file.ts';
-import { createHttpsSender, HTTPS_FORMATS, httpsOptions } from './https.ts';
-import { KAFKA_FORMATS, kafkaOptions, type KafkaOptions } from './kafka-options.ts';
+import { CHAT_LIMITS, chatOptions, createChatSender } from './chat.ts';
+import { createElasticsearchSender, elasticsearchOptions } from './elasticsearch.ts';
+import { createFileSender, fileOptions } from './file.ts';
+import { createHttpsSender, httpsOptions } from './https.ts';
+import { kafkaOptions, type KafkaOptions } from './kafka-options.ts';
 import { createRelpSender, relpOptions, relpTlsOptions } from './relp.ts';
-import { createS3Sender, S3_FORMATS, S3_LIMITS } from './s3/s3.ts';
+import { createS3Sender, S3_LIMITS } from './s3/s3.ts';
 import { s3Options } from './s3/bucket.ts';
-import { createSentinelSender, SENTINEL_FORMATS, sentinelOptions } from './sentinel.ts';
-import { createSmtpSender, SMTP_FORMATS, SMTP_LIMITS, smtpOptions } from './smtp.ts';
-import { createSplunkHecSender, SPLUNK_HEC_FORMATS, splunkHecOptions } from './splunk-hec.ts';
-import { createStdoutSender, STDOUT_FORMATS, stdoutOptions } from './stdout.ts';
-import { createSyslogSender, SYSLOG_FORMATS, syslogOptions } from './syslog.ts';
+import { createSentinelSender, sentinelOptions } from './sentinel.ts';
+import { createSmtpSender, SMTP_LIMITS, smtpOptions } from './smtp.ts';
+import { createSplunkHecSender, splunkHecOptions } from './splunk-hec.ts';
+import { createStdoutSender, stdoutOptions } from './stdout.ts';
+import { createSyslogSender, syslogOptions } from './syslog.ts';
 
 type Formats = readonly [FormatName, ...FormatName[]];
 
@@ -29,23 +29,25 @@ export interface SenderType {
   create(options: unknown): Sender;
 }
 
+/** JSON alone, such as Splunk needs, which gets the text in an envelope. */
+const JSON_FORMATS = ['json', 'ecs', 'ocsf'] as const;
+const LINE_FORMATS = [...JSON_FORMATS, 'cef', 'leef', 'text'] as const;
+export const SYSLOG_FORMATS = ['cef', 'leef', ...JSON_FORMATS] as const;
+
 export const SENDER_TYPES = {
   syslog: senderType(syslogOptions, SYSLOG_FORMATS, (options) => createSyslogSender(options)),
   relp: senderType(relpOptions, SYSLOG_FORMATS, createRelpSender),
   'relp+tls': senderType(relpTlsOptions, SYSLOG_FORMATS, createRelpSender),
-  splunk_hec: senderType(splunkHecOptions, SPLUNK_HEC_FORMATS, createSplunkHecSender),
-  elasticsearch: senderType(elasticsearchOptions, ELASTICSEARCH_FORMATS, createElasticsearchSender),
-  https: senderType(httpsOptions, HTTPS_FORMATS, createHttpsSender),
-  kafka: senderType(kafkaOptions, KAFKA_FORMATS, kafkaSender),
-  sentinel: senderType(sentinelOptions, SENTINEL_FORMATS, createSentinelSender),
-  s3: { ...senderType(s3Options, S3_FORMATS, createS3Sender), limits: S3_LIMITS },
-  smtp: { ...senderType(smtpOptions, SMTP_FORMATS, createSmtpSender), limits: SMTP_LIMITS },
-  chat: {
-    ...senderType(chatOptions, CHAT_FORMATS, createChatSender),
-    limits: CHAT_LIMITS,
-  },
-  file: senderType(fileOptions, FILE_FORMATS, createFileSender),
-  stdout: senderType(stdoutOptions, STDOUT_FORMATS, () => createStdoutSender()),
+  splunk_hec: senderType(splunkHecOptions, JSON_FORMATS, createSplunkHecSender),
+  elasticsearch: senderType(elasticsearchOptions, ['ecs', 'json', 'ocsf'], createElasticsearchSender),
+  https: senderType(httpsOptions, JSON_FORMATS, createHttpsSender),
+  kafka: senderType(kafkaOptions, [...JSON_FORMATS, 'cef', 'leef'], kafkaSender),
+  sentinel: senderType(sentinelOptions, ['json', 'ocsf', 'ecs'], createSentinelSender),
+  s3: { ...senderType(s3Options, JSON_FORMATS, createS3Sender), limits: S3_LIMITS },
+  smtp: { ...senderType(smtpOptions, ['text', 'json'], createSmtpSender), limits: SMTP_LIMITS },
+  chat: { ...senderType(chatOptions, ['text', 'json'], createChatSender), limits: CHAT_LIMITS },
+  file: senderType(fileOptions, LINE_FORMATS, createFileSender),
+  stdout: senderType(stdoutOptions, LINE_FORMATS, () => createStdoutSender()),
 } as const satisfies Record<string, SenderType>;
 
 /** The types of destinations that can carry a report: their senders have `sendReport`. */

@@ -32,15 +32,12 @@ export const sentinelOptions = z.strictObject({
 
 type SentinelOptions = z.output<typeof sentinelOptions>;
 
-export const SENTINEL_FORMATS = ['json', 'ocsf', 'ecs'] as const;
-
 /** The API accepts 1 MB per call, before compression. */
 const MAX_REQUEST_BYTES = 1_000_000;
 
 /** Sends JSON arrays of up to 1 MB with the token of an application that is allowed to publish to the rule. */
 export function createSentinelSender(options: SentinelOptions): Sender {
-  const secrets = createSecrets();
-  secrets.add(options.client_secret);
+  const secrets = createSecrets([options.client_secret]);
   const common = { type: 'sentinel', secrets, http: options };
   const ingestion = createHttpEndpoint({ ...common, url: options.endpoint });
   const login = createHttpEndpoint({ ...common, url: options.login_url });
@@ -72,11 +69,7 @@ export function createSentinelSender(options: SentinelOptions): Sender {
       for (const request of divideBySize(texts, MAX_REQUEST_BYTES - 2)) await sendRequest(request);
       return [];
     },
-    close() {
-      ingestion.close();
-      login.close();
-      return Promise.resolve();
-    },
+    close: async () => void (await Promise.all([ingestion.close(), login.close()])),
   };
 }
 

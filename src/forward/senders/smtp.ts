@@ -69,8 +69,6 @@ function usualSecurity({ host, port }: { readonly host: string; readonly port: n
   return isLoopbackHost(host) ? 'none' : 'starttls';
 }
 
-export const SMTP_FORMATS = ['text', 'json'] as const;
-
 export const SMTP_LIMITS: BatchLimits = { events: 50, bytes: 900_000, seconds: 10 };
 
 /** Longer subjects are cut off in lists of mails. */
@@ -161,13 +159,10 @@ function transportOptions({ host, port, security, tls, auth }: SmtpOptions) {
 
 /** The password, also as the commands of the protocol contain it, which an answer may quote. */
 function secretsOf({ auth }: SmtpOptions): Secrets {
-  const secrets = createSecrets();
-  if (auth === undefined) return secrets;
+  if (auth === undefined) return createSecrets();
   const { user, password } = auth;
-  secrets.add(Buffer.from(`\0${user}\0${password}`).toString('base64'));
-  secrets.add(Buffer.from(password).toString('base64'));
-  secrets.add(password);
-  return secrets;
+  const base64 = (text: string) => Buffer.from(text).toString('base64');
+  return createSecrets([base64(`\0${user}\0${password}`), base64(password), password]);
 }
 
 /** The template with its values, on one line whatever the events contain. */

@@ -43,9 +43,6 @@ export const SOURCETYPES: Readonly<Record<MessageType, string>> = {
   OTHER: 'xiq:other',
 };
 
-/** JSON only: the text becomes the `event` of an envelope. */
-export const SPLUNK_HEC_FORMATS = ['json', 'ecs', 'ocsf'] as const;
-
 /** The older default of `max_content_length`, in bytes before compression. */
 const MAX_REQUEST_BYTES = 1_000_000;
 
@@ -69,8 +66,7 @@ const compress = promisify(gzip);
  * answer is stored twice, with the same event id.
  */
 export function createSplunkHecSender(options: SplunkHecOptions): Sender {
-  const secrets = createSecrets();
-  secrets.add(options.token);
+  const secrets = createSecrets([options.token]);
   const endpoint = createHttpEndpoint({ type: 'splunk_hec', url: options.url, secrets, http: options });
   const channel = randomUUID();
   const headers = {
@@ -109,7 +105,7 @@ export function createSplunkHecSender(options: SplunkHecOptions): Sender {
       for (const request of divideBySize(envelopes, MAX_REQUEST_BYTES)) await sendRequest(request);
       return [];
     },
-    close: () => Promise.resolve(endpoint.close()),
+    close: endpoint.close,
   };
 }
 

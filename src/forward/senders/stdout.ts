@@ -6,8 +6,6 @@ import type { Sender } from '../sender.ts';
 /** Standard output, for a container whose output is collected. */
 export const stdoutOptions = z.strictObject({});
 
-export const STDOUT_FORMATS = ['json', 'ecs', 'ocsf', 'cef', 'leef', 'text'] as const;
-
 /** Writes a line for each event and waits until the stream has accepted the batch. Never closes the stream. */
 export function createStdoutSender(stream: Writable = process.stdout): Sender {
   // The callback of the write reports an error; without a listener the error event would end the program.

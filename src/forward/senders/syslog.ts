@@ -75,8 +75,6 @@ export const syslogOptions = z.discriminatedUnion(
 
 export type SyslogOptions = z.output<typeof syslogOptions>;
 
-export const SYSLOG_FORMATS = ['cef', 'leef', 'json', 'ecs', 'ocsf'] as const;
-
 /**
  * Sends syslog messages over UDP, TCP or TLS. Receivers silently truncate or split messages above a limit of their
  * own: rsyslog at 8 kB (`maxMessageSize`), syslog-ng at 64 kB (`log-msg-size()`). `patienceMs` is the wait for a receiver

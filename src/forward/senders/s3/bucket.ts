@@ -55,8 +55,7 @@ export function openBucket(options: S3Options) {
       httpsAgent: new https.Agent({ ...tlsConnectionOptions(options.tls), keepAlive: true }),
     },
   });
-  const secrets = createSecrets();
-  for (const text of [secret, options.session_token]) if (text !== undefined) secrets.add(text);
+  const secrets = createSecrets([secret, options.session_token]);
   const closing = new AbortController();
   // An answer without end always makes progress, so that `requestTimeout` never ends it.
   const limit = () => AbortSignal.any([closing.signal, AbortSignal.timeout(10 * timeoutMs)]);

@@ -5,8 +5,6 @@ import type { Bucket, S3Options } from './bucket.ts';
 import { toObjects, rangeOf, type ObjectFile } from './objects.ts';
 import { toError } from '../../../lib/errors.ts';
 
-export const S3_FORMATS = ['json', 'ecs', 'ocsf'] as const;
-
 /** Few large objects are cheaper to store and to read than many small ones, so a batch waits for a minute. */
 export const S3_LIMITS = { events: 5_000, bytes: 10_000_000, seconds: 60 };
 
