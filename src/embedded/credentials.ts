@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import getPort from 'get-port';
 import { z } from 'zod';
-import { unlessMissing } from '../lib/files/durable-file.ts';
+import { replaceFile, unlessMissing } from '../lib/files/durable-file.ts';
 
 /**
  * The port of the embedded database, kept from start to start, and the passwords of its roles. The superuser `postgres`
@@ -46,9 +46,7 @@ const newPassword = () => randomBytes(24).toString('hex');
 
 /** Replaces the credentials in a directory, atomically. */
 export async function writeCredentials(home: string, credentials: Credentials): Promise<void> {
-  const file = credentialsFile(home);
-  await writeFile(`${file}.new`, JSON.stringify(credentials), { mode: 0o600 });
-  await rename(`${file}.new`, file);
+  await replaceFile(credentialsFile(home), JSON.stringify(credentials));
 }
 
 /** Connection string of the superuser, with the password, for the database of this program or another one. */

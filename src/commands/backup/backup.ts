@@ -1,8 +1,8 @@
-import { copyFile, chmod, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, chmod, mkdir, open, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../../config/config.ts';
-import { syncDirectory, unlessMissing } from '../../lib/files/durable-file.ts';
+import { replaceFile, syncDirectory, unlessMissing } from '../../lib/files/durable-file.ts';
 import { credentialsOf, writeBaseBackup } from '../../embedded/base-backup.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { SEGMENT_SUFFIX } from '../../queue/spool/ownership.ts';
@@ -157,10 +157,7 @@ async function copyIfAny(from: string, to: string): Promise<boolean> {
 /** The manifest makes the directory a backup, so everything else is on the disk before it. */
 async function writeLast(target: string, manifest: Manifest): Promise<void> {
   await syncDirectory(path.join(target, SPOOL));
-  const file = path.join(target, MANIFEST_FILE);
-  await writeFile(`${file}.new`, `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flush: true });
-  await rename(`${file}.new`, file);
-  await syncDirectory(target);
+  await replaceFile(path.join(target, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`);
   await syncDirectory(path.dirname(target));
 }
 

@@ -1,10 +1,10 @@
 import path from 'node:path';
-import { open, rename, stat, writeFile, type FileHandle } from 'node:fs/promises';
+import { open, rename, stat, type FileHandle } from 'node:fs/promises';
 import { z } from 'zod';
 import { OutageError } from '../../lib/errors.ts';
 import { reportCsv } from '../../store/reports/reports.ts';
 import type { Sender } from '../sender.ts';
-import { appendDurably, syncDirectory, unlessMissing } from '../../lib/files/durable-file.ts';
+import { appendDurably, replaceFile, syncDirectory, unlessMissing } from '../../lib/files/durable-file.ts';
 
 export const fileOptions = z.strictObject({
   path: z.string().refine((text) => path.isAbsolute(text), 'must be an absolute path'),
@@ -60,7 +60,7 @@ export function createFileSender(options: FileOptions): Sender {
     async sendReport(report) {
       const target = path.join(path.dirname(options.path), `${report.id}.csv`);
       try {
-        await replaceFile(target, reportCsv(report.rows));
+        await replaceFile(target, reportCsv(report.rows), MODE);
       } catch (cause) {
         throw new OutageError(`can't write file ${target}`, { cause });
       }
@@ -130,12 +130,4 @@ async function rotate(path: string, keep: number): Promise<void> {
     await unlessMissing(rename(`${path}.${number}`, `${path}.${number + 1}`), undefined);
   }
   await unlessMissing(rename(path, `${path}.1`), undefined);
-}
-
-/** Writes a whole file durably, in one step for its readers. Throws the system's error. */
-async function replaceFile(filePath: string, content: string): Promise<void> {
-  const partial = `${filePath}.partial`;
-  await writeFile(partial, content, { mode: MODE, flush: true });
-  await rename(partial, filePath);
-  await syncDirectory(path.dirname(filePath));
 }

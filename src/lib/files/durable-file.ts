@@ -1,4 +1,5 @@
-import { open, type FileHandle } from 'node:fs/promises';
+import { open, rename, writeFile, type FileHandle } from 'node:fs/promises';
+import path from 'node:path';
 
 /**
  * Appends to a file of `size` bytes. Resolves once the bytes are on the disk. On an error, which it throws, it truncates
@@ -12,6 +13,13 @@ export async function appendDurably(handle: FileHandle, bytes: Buffer, size: num
     await handle.truncate(size).catch(() => undefined);
     throw error;
   }
+}
+
+/** Writes a whole file durably, in one step for its readers. Throws the system's error. */
+export async function replaceFile(file: string, content: string, mode = 0o600): Promise<void> {
+  await writeFile(`${file}.new`, content, { mode, flush: true });
+  await rename(`${file}.new`, file);
+  await syncDirectory(path.dirname(file));
 }
 
 /** Makes the entries of a directory durable. Without it, a power failure can remove a new file with its content. */
