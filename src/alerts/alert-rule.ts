@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { settingName } from '../config/setting-types.ts';
 import { isTimeZone } from '../lib/text/parse-time.ts';
 import { MESSAGE_TYPES } from '../events/domain.ts';
 import { FIELDS } from '../events/message-types.ts';
@@ -71,7 +72,7 @@ const filters = z.union([ruleFilterSchema.transform((filter) => [filter]), z.arr
 
 /** A rule as the settings describe it. */
 export const alertRuleSchema = z.strictObject({
-  name: z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, 'must be lower-case letters, digits, - and _'),
+  name: settingName,
   title: z.string().min(1).max(200),
   severity: z.enum(SEVERITIES).default('medium'),
   /** One filter, or several of which one must match. */

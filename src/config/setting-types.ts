@@ -30,6 +30,11 @@ function unknownMembers(unknown: readonly string[], known: readonly string[]): s
     .join('; ');
 }
 
+/** A name that people give something in the settings. */
+export const settingName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, 'must be lower-case letters, digits, - and _');
+
 export const choice = <const Word extends string>(...words: Word[]) =>
   z.enum(words, `must be one of ${words.join(', ')}`);
 

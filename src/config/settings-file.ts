@@ -3,7 +3,14 @@ import { parse as parseYaml, YAMLParseError } from 'yaml';
 import { z } from 'zod';
 import { describeError } from '../lib/errors.ts';
 import { resolveReferences, type Environment } from './references.ts';
-import { bearerToken, cloudApiUrl, messageTypes, strictSettings, webhookSecret } from './setting-types.ts';
+import {
+  bearerToken,
+  cloudApiUrl,
+  messageTypes,
+  settingName,
+  strictSettings,
+  webhookSecret,
+} from './setting-types.ts';
 
 /** The members of the file; each is checked by itself, so that all that is wrong is reported at once. */
 const fileSchema = strictSettings({
@@ -53,13 +60,7 @@ export const sourceSchema = strictSettings({
 const sourcesSchema = z.array(sourceSchema).default([]);
 
 /** The other options of a destination depend on its type, which the forwarder knows. */
-const destinationsSchema = z
-  .array(
-    z.looseObject({
-      name: z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, 'must be lower-case letters, digits, - and _'),
-    }),
-  )
-  .default([]);
+const destinationsSchema = z.array(z.looseObject({ name: settingName })).default([]);
 
 /** The settings file, with the texts that its references refer to. */
 export interface SettingsFile {

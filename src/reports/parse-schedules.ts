@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { settingName } from '../config/setting-types.ts';
 import { destinationNames, type ForwardingSettings } from '../config/destinations.ts';
 import { SettingsError } from '../lib/errors.ts';
 import { isTimeZone, PERIODS } from '../lib/text/parse-time.ts';
@@ -8,7 +9,7 @@ import type { Destination } from '../forward/parse-destinations.ts';
 import { REPORT_TYPES } from '../forward/senders/sender-types.ts';
 
 const scheduleSchema = z.strictObject({
-  name: z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, 'must be lower-case letters, digits, - and _'),
+  name: settingName,
   report: z.enum(REPORT_NAMES, `must be one of ${REPORT_NAMES.join(', ')}`),
   every: z.enum(PERIODS, `must be one of ${PERIODS.join(', ')}`),
   time_zone: z.string().refine(isTimeZone, 'must be an IANA time zone such as Europe/Berlin').default('UTC'),
