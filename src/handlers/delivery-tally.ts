@@ -24,16 +24,12 @@ export function openTally(delivery: ReadDelivery): DeliveryTally {
 export function closeTally(tally: DeliveryTally): { row: NewDelivery; quarantined: NewQuarantined[] } {
   const { delivery, events, written, refused, setAside, rejected } = tally;
   const { deliveryId, source, messageType, sentType, origin, secretForm, bodyBytes, recordCount } = delivery;
-  const receivedAt = printIso(delivery.receivedAt);
+  const both = { deliveryId, source, messageType, sentType, receivedAt: printIso(delivery.receivedAt) };
   const allSetAside = [...setAside, ...rejected];
   const numberTwin = createTwinNumbers(delivery);
   return {
     row: {
-      deliveryId,
-      source,
-      messageType,
-      sentType,
-      receivedAt,
+      ...both,
       origin,
       secretForm,
       bodyBytes,
@@ -45,12 +41,8 @@ export function closeTally(tally: DeliveryTally): { row: NewDelivery; quarantine
       refusedCount: refused,
     },
     quarantined: allSetAside.map(({ reason, content, encoding = null }, ordinal) => ({
+      ...both,
       quarantineId: quarantineId(deliveryId, ordinal),
-      deliveryId,
-      source,
-      messageType,
-      sentType,
-      receivedAt,
       // The reason may quote the record.
       reason: replaceUnstorable(reason),
       content,
