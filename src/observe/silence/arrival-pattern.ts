@@ -1,4 +1,5 @@
-import { DAY_MS, HOUR_MS, learnRates } from './weekly-rates.ts';
+import { DAY_MS, HOUR_MS } from '../../lib/clock.ts';
+import { learnRates } from './weekly-rates.ts';
 import type { QuietPeriod, History, HistoryHour, Rates } from './weekly-rates.ts';
 
 /** The usual arrivals of one source and message type. */

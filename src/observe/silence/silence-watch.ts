@@ -4,7 +4,8 @@ import { isCatchingUp } from '../../store/counts/read-arrivals.ts';
 import { formatDuration } from '../../lib/text/units.ts';
 import { assessSilences, learnPatterns, type ArrivalPatterns } from './assess-silences.ts';
 import { describeSilence, MIN_SILENCE_MS, type TypeSilence } from './silence.ts';
-import { HOUR_MS, type QuietPeriod } from './weekly-rates.ts';
+import type { QuietPeriod } from './weekly-rates.ts';
+import { HOUR_MS } from '../../lib/clock.ts';
 import { repeatInBackground } from '../../lib/repeat.ts';
 import { followGaps, type SuspectedGap } from '../../store/reconcile/gaps.ts';
 

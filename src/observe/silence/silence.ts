@@ -1,7 +1,8 @@
 import type { MessageType } from '../../events/domain.ts';
 import { formatCount, formatDuration } from '../../lib/text/units.ts';
 import { HISTORY_MS, type ArrivalPattern } from './arrival-pattern.ts';
-import { HOUR_MS, type QuietPeriod } from './weekly-rates.ts';
+import type { QuietPeriod } from './weekly-rates.ts';
+import { HOUR_MS } from '../../lib/clock.ts';
 
 /** A shorter silence is never unusual, however many deliveries usually arrive: networks and clouds have hiccups. */
 export const MIN_SILENCE_MS = 5 * 60 * 1000;

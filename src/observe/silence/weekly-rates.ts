@@ -1,3 +1,5 @@
+import { DAY_MS, HOUR_MS } from '../../lib/clock.ts';
+
 /** A time without arrivals, from the arrival before it to the arrival after it; epoch milliseconds. */
 export interface QuietPeriod {
   readonly from: number;
@@ -12,8 +14,6 @@ export interface HistoryHour {
   readonly longestGap: QuietPeriod | undefined;
 }
 
-export const HOUR_MS = 60 * 60 * 1000;
-export const DAY_MS = 24 * HOUR_MS;
 const WEEK_HOURS = 7 * 24;
 
 /** Hours with more arrivals than this may be an hour off: daylight saving time, a late start of the day. */

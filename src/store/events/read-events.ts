@@ -6,6 +6,7 @@ import type { Db } from '../server/database.ts';
 import { allOf, anyOf, rowByKey } from '../server/condition.ts';
 import { familyQueries, timeConditions, type EventFilter, type FamilyQuery } from './event-filter.ts';
 import { selectRows, toEvent, type StoredRow } from './event-rows.ts';
+import { DAY_MS } from '../../lib/clock.ts';
 import type { Log, LogEntry } from '../log/read-log.ts';
 import { isInScope, type Scope } from '../server/scope.ts';
 import type { LoggedEvent } from '../../events/stored-event.ts';
@@ -87,12 +88,10 @@ async function readRowsOf(
   );
 }
 
-const MS_PER_DAY = 86_400_000;
-
 /** Days that contain all of these times, as Postgres prints them: with them, the server looks into their months alone. */
 function daysAround(times: readonly string[]): readonly [from: string, to: string] {
   const ms = times.map((time) => Date.parse(time.replace(' ', 'T').replace(/[+-]\d\d$/, '$&:00')));
-  const [from, to] = [Math.min(...ms) - MS_PER_DAY, Math.max(...ms) + MS_PER_DAY];
+  const [from, to] = [Math.min(...ms) - DAY_MS, Math.max(...ms) + DAY_MS];
   const isUsual = from > Date.UTC(1) && to < Date.UTC(9999);
   return isUsual ? [new Date(from).toISOString(), new Date(to).toISOString()] : ['-infinity', 'infinity'];
 }
