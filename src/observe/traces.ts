@@ -1,6 +1,5 @@
 import type { Attributes, Span } from '@opentelemetry/api';
 import type { Sampler } from '@opentelemetry/sdk-trace';
-import type { Telemetry } from 'bullmq';
 import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
 import { describeError } from '../lib/errors.ts';
@@ -8,17 +7,7 @@ import { onceIn } from '../lib/once-in.ts';
 import type { ReadDelivery } from '../queue/delivery-batch.ts';
 
 /** Traces of deliveries, from their receipt to their rows. */
-export interface Traces {
-  readonly telemetry: Telemetry;
-  /** Runs the enqueueing of a delivery in a span that starts at the time of receipt. */
-  receive<T>(delivery: ReadDelivery, work: () => Promise<T>): Promise<T>;
-  /** Runs the commit of a batch in the trace of the first recorded delivery, with links to the traces of the others. */
-  commit<T>(deliveries: readonly ReadDelivery[], work: () => Promise<T>): Promise<T>;
-  /** Runs the storing of a batch in a span of its own. */
-  store<T>(deliveries: readonly ReadDelivery[], work: () => Promise<T>): Promise<T>;
-  /** Sends the remaining spans. Spans that can't be sent in time are dropped. */
-  stop(): Promise<void>;
-}
+export type Traces = Awaited<ReturnType<typeof startTraces>>;
 
 export interface TracesOptions {
   /** The OTLP endpoint; traces go to `/v1/traces` there. */
@@ -42,7 +31,7 @@ const STOP_TIMEOUT_MS = 2_000;
 const REPEAT_AFTER_MS = 60_000;
 
 /** Loads OpenTelemetry, registers it for this process, and exports by OTLP over HTTP (protobuf). */
-export async function startTraces(options: TracesOptions): Promise<Traces> {
+export async function startTraces(options: TracesOptions) {
   const { version, logger } = options;
   const [{ BullMQOtel }, api] = await Promise.all([import('bullmq-otel'), import('@opentelemetry/api')]);
   const shutDown = await registerTracing(options);
@@ -63,7 +52,8 @@ export async function startTraces(options: TracesOptions): Promise<Traces> {
 
   return {
     telemetry: new BullMQOtel({ tracerName: 'bullmq' }),
-    receive(delivery, work) {
+    /** Runs the enqueueing of a delivery in a span that starts at the time of receipt. */
+    receive<T>(delivery: ReadDelivery, work: () => Promise<T>): Promise<T> {
       const { messageType, receivedAt } = delivery;
       const span = tracer.startSpan(
         `receive ${messageType}`,
@@ -73,7 +63,8 @@ export async function startTraces(options: TracesOptions): Promise<Traces> {
       spanOf.set(delivery, span);
       return within(span, work);
     },
-    commit(deliveries, work) {
+    /** Runs the commit of a batch in the trace of the first recorded delivery, with links to the traces of the others. */
+    commit<T>(deliveries: readonly ReadDelivery[], work: () => Promise<T>): Promise<T> {
       const spans = deliveries.flatMap((delivery) => spanOf.get(delivery) ?? []);
       const [parent = spans[0], ...others] = spans.filter((span) => span.isRecording());
       const links = others.map((span) => ({ context: span.spanContext() }));
@@ -81,9 +72,11 @@ export async function startTraces(options: TracesOptions): Promise<Traces> {
       const context = parent === undefined ? api.ROOT_CONTEXT : api.trace.setSpan(api.ROOT_CONTEXT, parent);
       return within(tracer.startSpan('commit batch', options, context), work);
     },
-    store: (deliveries, work) =>
+    /** Runs the storing of a batch in a span of its own. */
+    store: <T>(deliveries: readonly ReadDelivery[], work: () => Promise<T>) =>
       within(tracer.startSpan('store batch', { attributes: batchAttributes(deliveries) }), work),
-    async stop() {
+    /** Sends the remaining spans. Spans that can't be sent in time are dropped. */
+    async stop(): Promise<void> {
       const stopped = shutDown().catch((error: unknown) => {
         logger.warn(`can't export the last traces: ${describeError(error)}`);
       });

@@ -17,14 +17,10 @@ interface Span {
 }
 
 /** The quarters of an hour of one source and message type, and when each was compared. */
-export interface Schedule {
-  /** The range to compare next, of at most `longestMs`; undefined if none is due. */
-  next(now: number, longestMs: number): Span | undefined;
-  compared(span: Span, at: number): void;
-}
+export type Schedule = ReturnType<typeof createSchedule>;
 
 /** Creates a schedule of the last day, and of the time since `since`, which is compared once. */
-export function createSchedule(since: number): Schedule {
+export function createSchedule(since: number) {
   const comparedAt = new Map<number, number>();
   let oldest = since;
 
@@ -41,7 +37,8 @@ export function createSchedule(since: number): Schedule {
   }
 
   return {
-    next(now, longestMs) {
+    /** The range to compare next, of at most `longestMs`; undefined if none is due. */
+    next(now: number, longestMs: number): Span | undefined {
       const end = now - GRACE_MS;
       const begin = quarterOf(Math.min(oldest, end - DAY_MS));
       const quarters: number[] = [];
@@ -58,7 +55,7 @@ export function createSchedule(since: number): Schedule {
       const from = due.findLast((quarter) => quarter <= most && quarter >= most + QUARTER_MS - longestMs);
       return { from: from ?? most, to };
     },
-    compared({ from, to }, at) {
+    compared({ from, to }: Span, at: number): void {
       for (let quarter = quarterOf(from); quarter < to; quarter += QUARTER_MS) comparedAt.set(quarter, at);
     },
   };

@@ -23,16 +23,7 @@ export interface Visitor {
   readonly session: Buffer | undefined;
 }
 
-export interface Access {
-  /**
-   * The sender of a request; undefined if login is required. Throws HttpError 403 for requests from other sites, and
-   * 503 if the database is needed for the answer and does not answer.
-   */
-  visitorOf(request: AskedRequest): Promise<Visitor | undefined>;
-  isAdminToken(offered: string): boolean;
-  /** Whether there are accounts. Throws HttpError 503 if the database does not answer. */
-  hasAccounts(): Promise<boolean>;
-}
+export type Access = ReturnType<typeof createAccess>;
 
 /** Where accounts are, and whether their tables are ready. */
 export interface AccountsAt {
@@ -59,7 +50,7 @@ const PATIENCE_MS = 3_000;
  * Without an admin token and OpenID Connect, and as long as there are no accounts: everyone on this machine, if the Host header names it,
  * because another site could let its own name resolve to this machine. Without `at`, there are no accounts.
  */
-export function createAccess(adminToken: string | undefined, at: AccountsAt | undefined): Access {
+export function createAccess(adminToken: string | undefined, at: AccountsAt | undefined) {
   const digest = adminToken === undefined ? undefined : sha256(adminToken);
   const isAdminToken = (offered: string) => digest !== undefined && timingSafeEqual(sha256(offered), digest);
   let accountsExist = false;
@@ -104,8 +95,13 @@ export function createAccess(adminToken: string | undefined, at: AccountsAt | un
 
   return {
     isAdminToken,
+    /** Whether there are accounts. Throws HttpError 503 if the database does not answer. */
     hasAccounts: checkAccounts,
-    async visitorOf(request) {
+    /**
+     * The sender of a request; undefined if login is required. Throws HttpError 403 for requests from other sites, and
+     * 503 if the database is needed for the answer and does not answer.
+     */
+    async visitorOf(request: AskedRequest): Promise<Visitor | undefined> {
       const { authorization, cookie } = request.headers;
       if (await isOpen(request)) return visitorHere(request);
       const bearer = /^Bearer (.+)$/i.exec(authorization ?? '')?.[1];
