@@ -75,7 +75,7 @@ export const typeSelect = (types: readonly string[], written: Written, problems?
   );
 
 /** Check boxes for the message types; none selected means all. */
-export function typesField(chosen: readonly string[], problem?: string): VNode {
+export function typesField(chosen: readonly string[]): VNode {
   return html`
     <fieldset class="types">
       <legend>Types (all if none is selected)</legend>
@@ -87,7 +87,6 @@ export function typesField(chosen: readonly string[], problem?: string): VNode {
           </label>
         `,
       )}
-      ${problem !== undefined && html`<p class="problem">Types ${problem}.</p>`}
     </fieldset>
   `;
 }
