@@ -7,7 +7,7 @@ import { auditRecord } from '../support/deliveries.ts';
 import { SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
 import { hasRedisServer, startRedis, type TestRedis } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { ATTACK_SECONDS, IS_SHORT } from './measure.ts';
+import { ATTACK_SECONDS, IS_SHORT, MOST_MS } from './measure.ts';
 import { makeNoise, type Noise } from './noise.ts';
 
 /** The short form, which runs with each change, shares two cores with others: only a source that waits for another fails. */
@@ -166,7 +166,7 @@ describe.each(QUEUES)(
         const quiet = await deliverQuietly(flood(noise).then((answers) => (noisy = answers)));
         print(`${queue}, ${name}`, noisy, quiet);
         expect(Object.keys(quiet.answers)).toEqual(['200']);
-        expect(at(quiet.latencies, 0.99)).toBeLessThan(FACTOR * 100);
+        expect(at(quiet.latencies, 0.99)).toBeLessThan(MOST_MS);
         expect(at(quiet.stored, 1)).toBeLessThan(FACTOR * 2_000);
       },
       300_000,

@@ -5,6 +5,7 @@ import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { maintainPartitions } from '../../src/store/partitions/partitions.ts';
+import { openDatabase } from '../../src/store/server/database.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
 import { SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
@@ -107,7 +108,9 @@ describe('a session that reads', () => {
   it('delays neither start, storing nor console by a long select, but retention alone, and is named', async () => {
     const old = 'audit_events_2020_03';
     const keepAll = { audit: undefined, location: undefined, log: undefined };
-    await maintainPartitions(database.db, new Date('2020-03-10T00:00:00Z'), keepAll);
+    const service = openDatabase(database.databaseUrl, () => undefined);
+    await maintainPartitions(service, new Date('2020-03-10T00:00:00Z'), keepAll);
+    await service.destroy();
     await reader.query('begin');
     await reader.query('select count(*) from events');
     const began = performance.now();
