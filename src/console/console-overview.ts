@@ -10,7 +10,7 @@ import { readLastArrivals, type LastArrival } from '../store/counts/read-arrival
 import { ALL_SOURCES } from '../store/server/scope.ts';
 import { formatDuration } from '../lib/text/units.ts';
 import { sampleCommand } from '../ingest/sample-delivery.ts';
-import { cached } from '../lib/once-in.ts';
+import { cached } from '../lib/cached.ts';
 
 export interface OverviewParts {
   readonly readiness: OverviewOptions['readiness'];

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
-import { describeError, OutageError } from '../lib/errors.ts';
+import { describeError } from '../lib/errors.ts';
+import { failuresIn } from '../lib/failure-log.ts';
 import type { Holder, Lease, Progress } from '../store/destinations/destinations.ts';
 import type { LogSlice } from '../store/events/read-events.ts';
 import { typesOfTerms } from '../events/search-query.ts';
@@ -67,17 +68,21 @@ interface Context {
 
 async function forwardUntil(signal: AbortSignal, forwarding: Forwarding, context: Context): Promise<void> {
   const backoff = createBackoff();
-  const hasWork = createWorkCheck(forwarding, context.source);
+  const onSuccess = () => {
+    backoff.reset();
+    failuresIn(context.logger).clear(partOf(forwarding));
+  };
+  const hasWork = createWorkCheck(forwarding, context.source, onSuccess);
   while (!signal.aborted) {
     try {
       const forwarded =
-        (await hasWork()) && (await forwardWhileLeased(signal, forwarding, context, () => backoff.reset()));
+        (await hasWork()) && (await forwardWhileLeased(signal, forwarding, context, onSuccess));
       if (!forwarded) await context.source.nextLook();
     } catch (error) {
       const wait = backoff.afterFailure(error);
       context.observer?.failed(forwarding.name);
-      await reportFailure(forwarding, error, context, { wait, isDown: backoff.isOpen });
-      await sleep(wait, undefined, { signal }).catch(() => undefined);
+      await reportFailure(forwarding, error, context, wait);
+      await pause(wait, signal);
     }
   }
 }
@@ -86,7 +91,11 @@ async function forwardUntil(signal: AbortSignal, forwarding: Forwarding, context
  * Creates the check whether there is something to send, as far as can be seen without the lease: looking takes no
  * transaction id. A batch that is not full waits for its time.
  */
-function createWorkCheck({ name, filter, limits }: Forwarding, source: ForwardingSource) {
+function createWorkCheck(
+  { name, filter, limits }: Forwarding,
+  source: ForwardingSource,
+  onNothing: () => void,
+) {
   // With a filter, nobody knows yet how many of the waiting events are for this destination.
   const enough = filter.terms.length === 0 && filter.ruleAlerts === undefined ? limits.events : Infinity;
   let waitsSince: number | undefined;
@@ -97,6 +106,7 @@ function createWorkCheck({ name, filter, limits }: Forwarding, source: Forwardin
     const waiting = next - Math.max(cursor.position, first);
     if (waiting <= 0) {
       waitsSince = undefined;
+      onNothing();
       return false;
     }
     waitsSince ??= performance.now();
@@ -106,32 +116,31 @@ function createWorkCheck({ name, filter, limits }: Forwarding, source: Forwardin
   };
 }
 
+const partOf = ({ name }: Pick<Forwarding, 'name'>) => `destination ${name}`;
+
 async function reportFailure(
-  { name }: Forwarding,
+  forwarding: Forwarding,
   error: unknown,
   { source, logger, holder }: Context,
-  { wait, isDown }: { readonly wait: number; readonly isDown: boolean },
+  wait: number,
 ): Promise<void> {
+  const { name } = forwarding;
+  const fields = { destination: name };
+  const failures = failuresIn(logger);
   const refused = error instanceof EndpointRefusedError;
-  // A failure of the destination is clear from its message; a stack helps with our own mistakes.
-  const isTheirs = refused || error instanceof OutageError || error instanceof RetryLaterError;
-  const line = { destination: name, ...(isTheirs ? {} : { err: error }) };
   if (refused)
     logger.error(
-      line,
+      fields,
       `destination ${name} refuses all events and is stopped: ${describeError(error)}. Fix the cause, then run "xiq-sink destinations resume ${name}"`,
     );
   else {
-    const retry = `retrying in ${(wait / 1_000).toFixed(1)} s`;
-    logger.warn(
-      line,
-      `destination ${name} ${isDown ? 'is down' : 'failed'}, ${retry}: ${describeError(error)}`,
-    );
+    const what = `destination ${name} failed, retrying in ${(wait / 1_000).toFixed(1)} s`;
+    failures.report(partOf(forwarding), error, what, { fields });
   }
   await source
     .recordFailure(holder, describeError(error), refused ? 'refused' : 'running')
     .catch((failure: unknown) =>
-      logger.warn({ err: failure }, `can't record the failure of destination ${name}`),
+      failures.report(undefined, failure, `can't record the failure of destination ${name}`),
     );
 }
 
@@ -223,9 +232,6 @@ function logRejected(logger: Logger, destination: string, rejected: Progress['re
 const BASE_MS = 1_000;
 const MAX_MS = 5 * 60_000;
 
-/** A destination counts as down after this many failures in a row. */
-const OPENS_AFTER = 5;
-
 /**
  * The waits between attempts at a failing destination. Full jitter: each is a random time up to a bound that doubles from
  * 1 s to 5 min, so that attempts that failed together are not repeated together. A wait that the destination requests
@@ -243,10 +249,6 @@ function createBackoff(random: () => number = Math.random) {
     /** After a success: the next failure counts as the first. */
     reset(): void {
       failures = 0;
-    },
-    /** Whether so many attempts in a row failed that the destination counts as down. Each attempt is then a probe. */
-    get isOpen() {
-      return failures >= OPENS_AFTER;
     },
   };
 }

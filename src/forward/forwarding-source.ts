@@ -15,7 +15,7 @@ import {
 } from '../store/destinations/destinations.ts';
 import { openLog } from '../store/log/read-log.ts';
 import { openSharedEvents } from '../store/events/shared-events.ts';
-import { shared } from '../lib/once-in.ts';
+import { shared } from '../lib/cached.ts';
 
 /**
  * What the destinations of a process share, so that many cost little more than one: they look at the same moments, read

@@ -3,6 +3,7 @@ import { DelayedError, type Job } from 'bullmq';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { OutageError, toError } from '../lib/errors.ts';
+import { repeat, type Repetition } from '../lib/repeat.ts';
 import { createBatchLog, logOutages, type BatchLog } from '../queue/batch-logging.ts';
 import type { ReadDelivery } from '../queue/delivery-batch.ts';
 import { UNOBSERVED, type DeliveryObserver } from '../queue/delivery-observer.ts';
@@ -80,7 +81,7 @@ export class DeliveryWorker {
   readonly #onError: OnError;
   readonly #logBatch: BatchLog;
   readonly #connections: readonly WorkerConnection[];
-  readonly #sweeps: readonly (() => void)[];
+  readonly #sweeps: readonly Repetition[];
   readonly #inHand = new Set<Promise<void>>();
 
   constructor(
@@ -112,7 +113,7 @@ export class DeliveryWorker {
 
   /** Fetches no further job, finishes the current jobs or returns them to the queue, disconnects. */
   async close(): Promise<void> {
-    for (const endSweep of this.#sweeps) endSweep();
+    for (const sweep of this.#sweeps) void sweep.stop();
     const closing = this.#connections.map(async (connection) => {
       // Without a connection BullMQ would wait for one: jobs in progress go to another worker instead.
       const closed = connection.bullmq.close(!connection.isConnected());
@@ -214,20 +215,16 @@ export class DeliveryWorker {
 
 /**
  * Moves the jobs that BullMQ has given up back to waiting, now and every minute: no rule here fails a job, and all of
- * them contain acknowledged deliveries. Returns the function that ends the sweep.
+ * them contain acknowledged deliveries.
  */
-function startFailedJobSweep(jobs: FailedJobs, logger: Logger, onError: OnError): () => void {
-  const sweep = async () => {
-    try {
+const startFailedJobSweep = (jobs: FailedJobs, logger: Logger, onError: OnError): Repetition =>
+  repeat({
+    pauseMs: SWEEP_INTERVAL_MS,
+    async work() {
       const [failed = 0] = await jobs.getCounts(['failed']);
       if (failed === 0) return;
       while ((await jobs.retryFinishedJobs('failed')) !== 0);
       logger.error({ jobs: failed }, 'returned failed jobs to the queue');
-    } catch (error) {
-      onError(toError(error));
-    }
-  };
-  void sweep();
-  const timer = setInterval(() => void sweep(), SWEEP_INTERVAL_MS);
-  return () => clearInterval(timer);
-}
+    },
+    onError: (error) => onError(toError(error)),
+  });

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { describeError, OutageError } from '../lib/errors.ts';
+import { failuresIn } from '../lib/failure-log.ts';
 import type { DeliveryObserver } from '../queue/delivery-observer.ts';
 import type { Lane } from '../queue/lanes.ts';
 import type { Db, Trx } from '../store/server/database.ts';
@@ -43,17 +44,22 @@ export async function runTransaction<T>(
   copy: () => Promise<T | undefined> = async () => undefined,
 ): Promise<T> {
   const { db, logger } = context;
+  const failures = failuresIn(logger);
+  const done = (result: T) => {
+    failures.clear('storing');
+    return result;
+  };
   let modes: readonly StoreMode[] = ['copying', 'inserting', 'isolating'];
   let pauseMs = MIN_PAUSE_MS;
   for (;;) {
     const [mode, ...next] = modes;
     try {
       if (mode !== 'copying') {
-        return await db.transaction().execute((trx) => work(trx, mode === 'isolating'));
+        return done(await db.transaction().execute((trx) => work(trx, mode === 'isolating')));
       }
       modes = next;
       const copied = await copy();
-      if (copied !== undefined) return copied;
+      if (copied !== undefined) return done(copied);
     } catch (error) {
       const kind = kindOf(error);
       const remedy = STORING_RULES[kind];
@@ -64,9 +70,8 @@ export async function runTransaction<T>(
         const spread = MAX_CONFLICT_PAUSE_MS - MIN_CONFLICT_PAUSE_MS;
         await pause(context, MIN_CONFLICT_PAUSE_MS + Math.random() * spread, error);
       } else if (remedy === 'wait') {
-        const reason = describeError(error);
-        context.observer?.waiting(context.lane, `${kind}: ${reason}`);
-        logger.warn({ pause: pauseMs }, `waiting for the database (${kind}): ${reason}`);
+        context.observer?.waiting(context.lane, `${kind}: ${describeError(error)}`);
+        failures.report('storing', error, `waiting for the database (${kind})`);
         await pause(context, pauseMs, error);
         pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
       } else {

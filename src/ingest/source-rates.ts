@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { HttpError } from '../lib/errors.ts';
-import { onceIn } from '../lib/once-in.ts';
+import { createFailureLog } from '../lib/failure-log.ts';
 
 interface SourceLimits {
   readonly deliveriesPerSecond?: number | undefined;
@@ -14,9 +14,6 @@ export type SourceRates = ReturnType<typeof createSourceRates>;
 /** A source may be this much ahead of its rate. */
 const BURST_MS = 1_000;
 
-/** A source that is over its limits is logged once in this time. */
-const LOG_INTERVAL_MS = 60_000;
-
 /** The error code of the answer to a source that is over its limits. It is logged once a minute, not per request. */
 export const RATE_LIMITED = 'RATE_LIMITED';
 
@@ -27,7 +24,7 @@ export function createSourceRates(
   now: () => number = () => performance.now(),
 ) {
   const accounts = new Map<string, { deliveriesUntil: number; bytesUntil: number }>();
-  const isNews = onceIn(LOG_INTERVAL_MS, now);
+  const failures = createFailureLog(logger, now);
   const accountOf = (source: string) => {
     const account = accounts.get(source) ?? { deliveriesUntil: 0, bytesUntil: 0 };
     accounts.set(source, account);
@@ -46,10 +43,9 @@ export function createSourceRates(
         bytesPerSecond === Infinity ? 0 : account.bytesUntil - at,
       );
       if (ahead > BURST_MS) {
-        if (isNews(source)) {
-          logger.warn({ source, limits }, 'a source sends more than its limits: rejecting its deliveries');
-        }
-        throw rateLimited(source, Math.ceil((ahead - BURST_MS) / 1000));
+        const error = rateLimited(source, Math.ceil((ahead - BURST_MS) / 1000));
+        failures.report(source, error, 'rejecting deliveries', { fields: { source, limits } });
+        throw error;
       }
       account.deliveriesUntil = Math.max(account.deliveriesUntil, at) + 1000 / deliveriesPerSecond;
     },

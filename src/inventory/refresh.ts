@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import type { Inventory } from '../cloud/inventory.ts';
-import { createFailureLog } from '../lib/failure-log.ts';
+import { failuresIn } from '../lib/failure-log.ts';
 import type { Db } from '../store/server/database.ts';
 import { endLease, takeLease } from '../store/reconcile/history.ts';
 import { saveInventory, type InventoryRows, type InventoryTable } from '../store/reconcile/inventory.ts';
@@ -59,7 +59,7 @@ const PARTS = [
 /** Creates a refresher, which keeps the inventory of sources up to date. Its first round reads everything. */
 export function createRefresher({ db, clock, holder, logger, signal }: RefresherOptions) {
   const refreshedAt = new Map<string, number>();
-  const failures = createFailureLog(logger);
+  const failures = failuresIn(logger);
   const leaseOf = (source: string) => `inventory ${source}`;
 
   return {
@@ -79,7 +79,7 @@ export function createRefresher({ db, clock, holder, logger, signal }: Refresher
         } catch (error) {
           if (signal?.aborted === true) return;
           const what = `can't refresh the ${table} of the inventory (permission ${permission})`;
-          failures.report(key, error, { source }, what);
+          failures.report(key, error, what, { fields: { source } });
         }
       }
     },

@@ -23,6 +23,14 @@ export class OutageError extends Error {
   override readonly name = 'OutageError';
 }
 
+/** The messages of pg for a broken or unavailable connection without an error code of the operating system. */
+const CONNECTION_MESSAGE =
+  /Connection terminated|timeout exceeded when trying to connect|Client has encountered/;
+
+/** Whether a connection could not be made, or broke. */
+export const isConnectionFailure = (error: Error): boolean =>
+  error instanceof AggregateError || 'syscall' in error || CONNECTION_MESSAGE.test(error.message);
+
 class CodedError extends Error {
   readonly code: string;
 

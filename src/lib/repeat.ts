@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
 import { systemClock, type Clock } from './clock.ts';
 import { closeLogged } from './close-logged.ts';
-import { describeError } from './errors.ts';
-import { onceIn } from './once-in.ts';
+import { failuresIn } from './failure-log.ts';
 
 /** Work that is repeated until it is stopped. */
 export type Repetition = ReturnType<typeof repeat>;
@@ -21,6 +20,10 @@ interface RepeatedWork {
   readonly clock?: Clock;
 }
 
+/** What failed is tried again after so long, then after twice as long, up to its usual pause, or the second if that is shorter. */
+const FIRST_RETRY_MS = 250;
+const LAST_RETRY_MS = 5_000;
+
 /** Repeats work until it is stopped or over. */
 export function repeat({
   work,
@@ -33,21 +36,26 @@ export function repeat({
   const { signal } = stopping;
   const pause = (ms: number) => clock.sleep(ms, signal).catch(() => undefined);
 
-  async function round(): Promise<'more' | 'done' | 'over'> {
+  async function round(): Promise<'more' | 'done' | 'over' | 'failed'> {
     try {
       return (await work()) ?? 'done';
     } catch (error) {
       if (!signal.aborted) onError(error);
-      return 'done';
+      return 'failed';
     }
   }
 
   async function run(): Promise<void> {
     if (delayMs > 0) await pause(delayMs);
+    let failed = 0;
     while (!signal.aborted) {
       const result = await round();
       if (result === 'over') return;
-      if (result === 'done') await pause(typeof pauseMs === 'number' ? pauseMs : pauseMs());
+      failed = result === 'failed' ? failed + 1 : 0;
+      if (result === 'more') continue;
+      const usual = typeof pauseMs === 'number' ? pauseMs : pauseMs();
+      const retry = FIRST_RETRY_MS * 2 ** (failed - 1);
+      await pause(failed === 0 ? usual : Math.min(retry, Math.max(usual, LAST_RETRY_MS)));
     }
   }
 
@@ -69,21 +77,20 @@ interface BackgroundWork extends Omit<RepeatedWork, 'onError'> {
   readonly leave?: () => Promise<void>;
 }
 
-/** Rounds may follow one another within milliseconds. The same failure is logged again after so long. */
-const LOG_AGAIN_AFTER_MS = 60_000;
-
 /** Repeats work from now on, until everything is closed. A failure is logged, and the next round tries again. */
 export function repeatInBackground(
   { part, failure, level = 'warn', leave, ...repeated }: BackgroundWork,
   logger: Logger,
   started: AsyncDisposableStack,
 ): void {
-  const isNews = onceIn(LOG_AGAIN_AFTER_MS);
-  const onError = (error: unknown) => {
-    const reason = describeError(error);
-    logger[isNews(reason) ? level : 'debug']({ err: error }, `${failure}: ${reason}`);
+  const failures = failuresIn(logger);
+  const onError = (error: unknown) => failures.report(part, error, failure, { level });
+  const work = async () => {
+    const result = await repeated.work();
+    failures.clear(part);
+    return result;
   };
-  const repetition = repeat({ ...repeated, onError });
+  const repetition = repeat({ ...repeated, work, onError });
   const stop = async () => {
     await repetition.stop();
     await leave?.();

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import { metersOf } from './metrics.ts';
-import { cached } from '../lib/once-in.ts';
+import { cached } from '../lib/cached.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
 import type { FairQueue } from '../queue/fair-queue.ts';
 

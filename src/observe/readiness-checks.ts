@@ -4,7 +4,7 @@ import type { Check, Checks, Finding, State } from './readiness.ts';
 import type { Arrival } from './worker-metrics.ts';
 import type { QueueMeasure } from '../queue/batch-queue.ts';
 import type { FairQueue } from '../queue/fair-queue.ts';
-import { checkDatabase, type Db } from '../store/server/database.ts';
+import { checkDatabase, ReadOnlyError, type Db } from '../store/server/database.ts';
 import type { DestinationStatus } from '../store/destinations/destinations.ts';
 import { describeBlocked, type BlockedChange } from '../store/partitions/partition-changes.ts';
 import { describeWork } from '../store/server/server-sessions.ts';
@@ -96,10 +96,10 @@ async function databaseFinding(
   db: Db,
   { pools, storing }: Pick<CheckedParts['observation'], 'pools' | 'storing'>,
 ): Promise<Finding> {
+  if (pools.size === 0) return probe(() => checkDatabase(db));
   const idle = [...pools].filter(([name]) => name !== 'storing' || storing.state().batches === 0);
   const parts = await Promise.all(idle.map(async ([name, check]) => ({ name, ...(await probe(check)) })));
-  if (parts.length === 0) await checkDatabase(db);
-  return worstOf(parts, ['away']);
+  return worstOf(parts, ['away', 'read-only']);
 }
 
 async function probe(check: CheckPool): Promise<{ readonly state: State; readonly why: string }> {
@@ -107,7 +107,7 @@ async function probe(check: CheckPool): Promise<{ readonly state: State; readonl
     await soon(check());
     return { state: 'ok', why: '' };
   } catch (error) {
-    return { state: 'away', why: describeError(error) };
+    return { state: error instanceof ReadOnlyError ? 'read-only' : 'away', why: describeError(error) };
   }
 }
 

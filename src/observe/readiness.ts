@@ -1,12 +1,14 @@
 import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
 import { describeError } from '../lib/errors.ts';
+import { failuresIn } from '../lib/failure-log.ts';
 
 /** The state of a part of the service, as a word that anyone may read. */
 export type State =
   | 'ok'
   | 'spooling'
   | 'away'
+  | 'read-only'
   | 'nearly full'
   | 'full'
   | 'behind'
@@ -64,7 +66,7 @@ type Found = readonly (Finding & { readonly name: string })[];
  * becomes unavailable, the reason is logged once.
  */
 export function createReadiness(checks: Checks, logger: Logger) {
-  const away = new Set<string>();
+  const failures = failuresIn(logger);
   let asking: Promise<Found> | undefined;
 
   async function find(name: string, { ask }: Check): Promise<Finding> {
@@ -73,13 +75,11 @@ export function createReadiness(checks: Checks, logger: Logger) {
         milliseconds: TIMEOUT_MS,
         message: `no answer within ${TIMEOUT_MS / 1000} s`,
       });
-      if (away.delete(name)) logger.info(`${name} is available again`);
+      failures.clear(`check ${name}`);
       return typeof answer === 'string' ? { state: answer } : answer;
     } catch (error) {
-      const why = describeError(error);
-      if (!away.has(name)) logger.warn({ err: error }, `${name} is unavailable: ${why}`);
-      away.add(name);
-      return { state: 'away', why };
+      failures.report(`check ${name}`, error, `${name} is unavailable`);
+      return { state: 'away', why: describeError(error) };
     }
   }
 

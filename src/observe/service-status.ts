@@ -96,7 +96,7 @@ function checkProblems({ checks, systemPage }: ServiceFacts, question: 'arriving
 }
 
 /** The states in which a part does no work. */
-const NOT_WORKING: ReadonlySet<string> = new Set(['away', 'full', 'starting', 'stuck']);
+const NOT_WORKING: ReadonlySet<string> = new Set(['away', 'full', 'read-only', 'starting', 'stuck']);
 
 /** Leaves out a check whose parts are listed: they are more specific. */
 const withoutSums = (checks: readonly CheckLine[]) =>

@@ -3,7 +3,7 @@ import type { Sampler } from '@opentelemetry/sdk-trace';
 import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
 import { describeError } from '../lib/errors.ts';
-import { onceIn } from '../lib/once-in.ts';
+import { failuresIn } from '../lib/failure-log.ts';
 import type { ReadDelivery } from '../queue/delivery-batch.ts';
 
 /** Traces of deliveries, from their receipt to their rows. */
@@ -28,7 +28,6 @@ const EXPORT_TIMEOUT_MS = 3_000;
 const STOP_TIMEOUT_MS = 2_000;
 
 /** Failed exports are logged once in this time. */
-const REPEAT_AFTER_MS = 60_000;
 
 /** Loads OpenTelemetry, registers it for this process, and exports by OTLP over HTTP (protobuf). */
 export async function startTraces(options: TracesOptions) {
@@ -112,10 +111,9 @@ async function registerTracing(options: TracesOptions): Promise<() => Promise<vo
     import('@opentelemetry/exporter-trace-otlp-proto'),
   ]);
   // An exporter that can't be reached costs one log line now and then, nothing else.
-  const isNews = onceIn(REPEAT_AFTER_MS);
-  core.setGlobalErrorHandler((error) => {
-    if (isNews()) options.logger.warn(`can't export traces: ${describeError(error)}`);
-  });
+  core.setGlobalErrorHandler((error) =>
+    failuresIn(options.logger).report(undefined, error, "can't export traces"),
+  );
   const exporter = new OTLPTraceExporter({
     url: `${options.endpoint}/v1/traces`,
     timeoutMillis: EXPORT_TIMEOUT_MS,

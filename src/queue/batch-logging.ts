@@ -1,9 +1,8 @@
 import { SchemaMigrationRequiredError } from 'bullmq';
 import type { Logger } from 'pino';
-import { describeError } from '../lib/errors.ts';
 import type { ReadDelivery } from './delivery-batch.ts';
 import type { OnError } from './engine.ts';
-import { onceIn } from '../lib/once-in.ts';
+import { failuresIn } from '../lib/failure-log.ts';
 
 /** A log line contains at most this many delivery ids; its count includes all deliveries. */
 const MAX_IDS = 20;
@@ -38,21 +37,17 @@ function describeBatch(batch: readonly ReadDelivery[]) {
   return { deliveries: batch.length, records, bytes, sources, messageTypes, deliveryIds };
 }
 
-/** A client reports each attempt to reconnect. The same message is logged once in this time. */
-const REPEAT_AFTER_MS = 30_000;
-
 /** Logs the errors of a connection, without flooding the log during an outage. `name` is the name of the connection. */
 export function logOutages(logger: Logger, name: string): OnError {
-  const isNews = onceIn(REPEAT_AFTER_MS);
+  const failures = failuresIn(logger);
   return (error) => {
-    if (!isNews(error.message)) return;
     // At the first start, this process makes the queue's tables a moment later.
     if (error.cause instanceof SchemaMigrationRequiredError) {
       logger.debug(
         `${name}: the tables of the queue do not exist yet; deliveries wait on the disk until they do`,
       );
     } else {
-      logger.warn(`${name}: ${describeError(error)}`);
+      failures.report(undefined, error, name);
     }
   };
 }

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { createFailureLog } from '../lib/failure-log.ts';
+import { failuresIn } from '../lib/failure-log.ts';
 import { endLease, readComparedUntil, saveComparedUntil, takeLease } from '../store/reconcile/history.ts';
 import { BudgetSpentError, type CallBudget } from './call-budget.ts';
 import { compareHistory, QUARTER_MS, sumQuarters, type HistoryContext } from './compare-history.ts';
@@ -44,7 +44,7 @@ export function createSweep({ context, holder, logger }: SweepOptions) {
 
   /** Where the next round of a source begins: behind the type that used up the calls. */
   const firstTypes = new Map<string, number>();
-  const failures = createFailureLog(logger);
+  const failures = failuresIn(logger);
 
   /** The first schedule begins where comparisons ended, perhaps of a process that went down long ago. */
   async function stateOf(source: string, messageType: LoggedType) {
@@ -110,7 +110,7 @@ export function createSweep({ context, holder, logger }: SweepOptions) {
               return;
             }
             const what = `can't compare with the history of the cloud (permission ${historyOf(messageType).permission})`;
-            failures.report(`${messageType} ${source}`, error, { source, messageType }, what);
+            failures.report(`${messageType} ${source}`, error, what, { fields: { source, messageType } });
           }
         }
       } finally {

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { describeError } from '../lib/errors.ts';
+import { failuresIn } from '../lib/failure-log.ts';
 import { repeat } from '../lib/repeat.ts';
 import { classifyFailure, type FailureKind } from '../store/server/failure.ts';
 
@@ -24,6 +24,7 @@ export async function startWithDatabase(
   if (await tryToStart(start, logger, started, signal)) return;
   signal.throwIfAborted();
   const stopping = new AbortController();
+  const failures = failuresIn(logger);
   const either = AbortSignal.any([signal, stopping.signal]);
   const trying = repeat({
     pauseMs: RETRY_INTERVAL_MS,
@@ -36,7 +37,7 @@ export async function startWithDatabase(
       return 'over';
     },
     onError(error) {
-      if (!signal.aborted) logger.error({ err: error }, `the database refuses: ${describeError(error)}`);
+      if (!signal.aborted) failures.report('start', error, 'the database refuses', { level: 'error' });
     },
   });
   opened.defer(() => trying.stop());
@@ -54,10 +55,11 @@ async function tryToStart(
     await start(attempt, signal);
   } catch (error) {
     if (signal.aborted || !isAway(error)) throw error;
-    logger.warn(`waiting for the database: ${describeError(error)}`);
+    failuresIn(logger).report('start', error, 'waiting for the database');
     return false;
   }
   started.use(attempt.move());
+  failuresIn(logger).clear('start');
   return true;
 }
 

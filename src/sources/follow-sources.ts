@@ -11,7 +11,7 @@ import { openLimited } from '../store/server/database.ts';
 import { readSourcesRevision } from '../store/sources/sources.ts';
 import { closeLogged } from '../lib/close-logged.ts';
 import { readStoredSources } from './join-sources.ts';
-import { repeat } from '../lib/repeat.ts';
+import { repeatInBackground } from '../lib/repeat.ts';
 import { receivesIn, type Role } from '../config/roles.ts';
 
 /** A new source is known within this time everywhere. LISTEN would be faster, and no pooler of transactions carries it. */
@@ -61,14 +61,11 @@ export async function followSources(
   );
   const kept = receivesIn(role) ? await readKept(file, logger) : undefined;
   if (kept !== undefined) useStored(kept);
-  let isAway = false;
   let revision: number | undefined;
 
   async function look(): Promise<void> {
     refresh();
     const latest = await readSourcesRevision(db);
-    if (isAway) logger.info('the sources in the database are read again');
-    isAway = false;
     if (latest === revision) return;
     const sources = latest === 0 ? [] : await readStoredSources(db);
     useStored(sources);
@@ -80,16 +77,10 @@ export async function followSources(
   }
 
   const { promise: firstEnd, resolve: endFirst } = Promise.withResolvers<void>();
-  const looking = repeat({
-    pauseMs: INTERVAL_MS,
-    work: () => look().finally(endFirst),
-    onError(error) {
-      if (!isAway) logger.warn(`can't read sources, the known ones stay in force: ${describeError(error)}`);
-      isAway = true;
-    },
-  });
   opened.defer(closeLogged(logger, 'database of sources', () => db.destroy()));
-  opened.defer(closeLogged(logger, 'reading of sources', () => looking.stop()));
+  const failure = "can't read sources, the known ones stay in force";
+  const work = () => look().finally(endFirst);
+  repeatInBackground({ part: 'reading of sources', failure, pauseMs: INTERVAL_MS, work }, logger, opened);
   if (kept === undefined) await pTimeout(firstEnd, { milliseconds: FIRST_TIMEOUT_MS, message: false });
 }
 

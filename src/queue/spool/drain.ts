@@ -4,6 +4,7 @@ import { describeError, toError } from '../../lib/errors.ts';
 import type { BatchQueue } from '../batch-queue.ts';
 import { decodeBatch, GROUP_BOUNDS, deliverySize, type QueuedDelivery } from '../delivery-batch.ts';
 import { countOfGroup } from '../../lib/group-commit.ts';
+import { repeat, type Repetition } from '../../lib/repeat.ts';
 import { logOutages } from '../batch-logging.ts';
 import { createKeptSegments, type FindStored, type Found } from './kept-segments.ts';
 import type { Spool } from './spool.ts';
@@ -38,30 +39,20 @@ const MAX_UNCONFIRMED_SEGMENTS = 4;
 const QUEUE_AGAIN_AFTER_MS = 5_000;
 
 /** Drains the spool into the queue, segment by segment, until stopped. */
-export function startDrain(options: DrainOptions): { stop(): Promise<void> } {
+export function startDrain(options: DrainOptions): Repetition {
   const stopping = new AbortController();
-  const running = drainUntil(stopping.signal, options);
-  return {
-    async stop() {
-      stopping.abort();
-      await running;
-    },
-  };
-}
-
-async function drainUntil(signal: AbortSignal, options: DrainOptions): Promise<void> {
   const onOutage = logOutages(options.logger, 'spool');
   const round = options.findStored === undefined ? drainOnce : confirmRounds(options, options.findStored);
-  while (!signal.aborted) {
-    await sleep(INTERVAL_MS, undefined, { signal }).catch(() => undefined);
-    if (signal.aborted) return;
-    try {
+  return repeat({
+    pauseMs: INTERVAL_MS,
+    delayMs: INTERVAL_MS,
+    stopping,
+    async work() {
       await findQueueWorking(options);
-      await round(options, signal);
-    } catch (error) {
-      onOutage(toError(error));
-    }
-  }
+      await round(options, stopping.signal);
+    },
+    onError: (error) => onOutage(toError(error)),
+  });
 }
 
 async function findQueueWorking({ queue, spool, onQueueState }: DrainOptions): Promise<void> {

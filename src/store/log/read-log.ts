@@ -5,7 +5,7 @@ import type { Db } from '../server/database.ts';
 import { TILE_ENTRIES } from './extend-log.ts';
 import type { StoredEvent } from '../../events/stored-event.ts';
 import { firstRow } from '../server/statement.ts';
-import { shared } from '../../lib/once-in.ts';
+import { shared } from '../../lib/cached.ts';
 
 /** One event in the log: enough to know whether a reader wants it, and to find its row. */
 export interface LogEntry {

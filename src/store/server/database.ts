@@ -1,6 +1,7 @@
 import { Socket } from 'node:net';
 import { Kysely, PostgresAdapter, PostgresDialect, sql, type Transaction } from 'kysely';
-import { OutageError, UsageError, describeError } from '../../lib/errors.ts';
+import { OutageError, UsageError } from '../../lib/errors.ts';
+import { failuresIn } from '../../lib/failure-log.ts';
 import { CONNECTION_LIFETIME_SECONDS, createPool, SESSION, type PoolOptions } from './postgres.ts';
 import type { Tables } from './schema/tables.ts';
 import type { Logger } from 'pino';
@@ -157,9 +158,16 @@ export async function inSavepoint<T>(trx: Trx, work: () => Promise<T>): Promise<
   }
 }
 
-/** Rejects when the database does not answer. */
+/** The database answers, and accepts no changes. */
+export class ReadOnlyError extends Error {}
+
+/** Rejects when the database does not answer, and with a ReadOnlyError when it accepts no changes. */
 export async function checkDatabase(db: Db): Promise<void> {
-  await sql`select 1`.execute(db);
+  const { rows } = await sql`select where current_setting('transaction_read_only') = 'on'`.execute(db);
+  if (rows.length === 0) return;
+  throw new ReadOnlyError(
+    'the database is read-only (a standby, or default_transaction_read_only is on): no event, position of a destination, login or change can be written',
+  );
 }
 
 /** The oldest major version of Postgres that the program works with. */
@@ -221,7 +229,7 @@ export async function readServerTime(db: Db): Promise<number> {
 
 /** Logs connections that broke between two queries: the next query opens a new one. */
 export const logLostConnections = (logger: Logger) => (error: Error) =>
-  logger.warn(`a database connection was lost: ${describeError(error)}`);
+  failuresIn(logger).report(undefined, error, 'a database connection was lost');
 
 /** Opens connections that a part has for itself, until everything is closed. */
 export function openPartDatabase(

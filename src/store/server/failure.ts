@@ -1,5 +1,5 @@
 import { DatabaseError } from 'pg';
-import { OutageError } from '../../lib/errors.ts';
+import { isConnectionFailure, OutageError } from '../../lib/errors.ts';
 import { WAITING_CONSTRAINT } from '../partitions/partitioned-tables.ts';
 
 /** Why a statement or a transaction failed. The failure rules define the remedy for each. */
@@ -35,10 +35,6 @@ const KIND_OF_SQLSTATE: ReadonlyMap<string, FailureKind> = new Map([
   ['57014', 'statement time-out'],
 ]);
 
-/** The messages of pg for a broken or unavailable connection without an error code of the operating system. */
-const CONNECTION_MESSAGE =
-  /Connection terminated|timeout exceeded when trying to connect|Client has encountered/;
-
 /** Classifies an error that a database call threw (SQLSTATE; Node.js system errors). */
 export function classifyFailure(error: unknown): FailureKind {
   // The month of the row is getting its partition: until then, the row waits as for a lock.
@@ -47,16 +43,11 @@ export function classifyFailure(error: unknown): FailureKind {
   if (error instanceof StoredMeanwhileError) return 'stored meanwhile';
   // The values together exceed V8's longest string: fewer of them fit.
   if (error instanceof RangeError) return 'row refused';
-  return isConnectionFailure(error) ? 'connection lost' : 'defect';
+  if (error instanceof OutageError) return 'connection lost';
+  return error instanceof Error && isConnectionFailure(error) ? 'connection lost' : 'defect';
 }
 
 function kindOfSqlState(code: string): FailureKind {
   const known = [code, code.slice(0, 3), code.slice(0, 2)].map((prefix) => KIND_OF_SQLSTATE.get(prefix));
   return known.find((kind) => kind !== undefined) ?? 'unknown SQLSTATE';
-}
-
-function isConnectionFailure(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  if (error instanceof OutageError || error instanceof AggregateError) return true;
-  return 'syscall' in error || CONNECTION_MESSAGE.test(error.message);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { cached } from '../../src/lib/once-in.ts';
+import { cached } from '../../src/lib/cached.ts';
 
 describe('a cached value', () => {
   it('is loaded once for all calls within its time, and again after it', async () => {

@@ -1,0 +1,81 @@
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
+import { createOwnedDatabase } from '../support/database.ts';
+import { auditRecord } from '../support/deliveries.ts';
+import { postDelivery, SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const isLong = process.env['LONG_TESTS'] !== undefined;
+const ROLES = isLong ? ['all', 'ingest', 'worker', 'forward', 'console'] : ['all', 'forward'];
+const OUTAGE_MS = isLong ? 60_000 : 4_000;
+
+const Line = z.object({ level: z.number(), msg: z.string() });
+
+/** The lines of the log, without those of single batches. */
+const linesOf = (program: Program) =>
+  program
+    .output()
+    .split('\n')
+    .flatMap((line) => (line.startsWith('{') ? [Line.parse(JSON.parse(line))] : []))
+    .filter(({ msg }) => !msg.startsWith('batch '));
+
+const checksOf = async ({ url }: Program) =>
+  z.object({ checks: z.record(z.string(), z.string()) }).parse(await (await fetch(`${url}/readyz`)).json())
+    .checks;
+
+it('a first start together is silent, and a read-only database costs each process ten lines at most', async () => {
+  const database = await createOwnedDatabase();
+  onTestFinished(() => database.drop());
+  const start = async (role: string) => {
+    const directory = await temporaryDirectory();
+    onTestFinished(() => rm(directory, { recursive: true, force: true }));
+    const settings = {
+      DATA_DIR: directory,
+      DATABASE_URL: database.databaseUrl,
+      WEBHOOK_SECRET: SECRET,
+      FORWARD_TO: `file://${path.join(directory, 'out.jsonl')}`,
+    };
+    const program = await startProgram(settings, '--role', role);
+    onTestFinished(async () => void (await program.end('SIGKILL')));
+    return program;
+  };
+  const programs = await Promise.all(ROLES.map(start));
+  const [first] = programs;
+  if (first === undefined) return expect.fail('nothing started');
+  await waitFor(async () => (await checksOf(first))['start'] === 'ok');
+  for (const program of programs) expect(linesOf(program).filter(({ level }) => level > 30)).toEqual([]);
+
+  const name = new URL(database.databaseUrl).pathname.slice(1);
+  const become = async (change: string) => {
+    await sql`alter database ${sql.id(name)} ${sql.raw(change)} default_transaction_read_only ${sql.raw(change === 'set' ? '= on' : '')}`.execute(
+      database.admin,
+    );
+    await sql`select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = ${name} and pid <> pg_backend_pid()`.execute(database.admin);
+  };
+  const before = programs.map((program) => linesOf(program).length);
+  await become('set');
+  let sent = 0;
+  for (const end = performance.now() + OUTAGE_MS; performance.now() < end; sent += 1) {
+    expect((await postDelivery(first, 'AUDIT_LOG_ALL', [auditRecord({ userId: sent })])).status).toBe(200);
+    await sleep(100);
+  }
+  for (const [index, program] of programs.entries()) {
+    expect((await checksOf(program))['database']).toBe('read-only');
+    const lines = linesOf(program).slice(before[index]);
+    expect(lines.length, JSON.stringify(lines, undefined, 1)).toBeLessThanOrEqual(10);
+    if (isLong) console.info(`${ROLES[index]}: ${lines.length} lines in ${OUTAGE_MS / 1_000} s`);
+  }
+  const overview = await (await fetch(`${first.adminUrl}/api/v1/overview`)).text();
+  expect(overview).toContain('no event, position of a destination, login or change can be written');
+
+  await become('reset');
+  const count = sql<{ events: number }>`select count(*)::int as events from audit_events`;
+  await waitFor(async () => (await count.execute(database.admin)).rows[0]?.events === sent, 60_000);
+  await waitFor(() => linesOf(first).some(({ msg }) => /^no longer fails: .*read-only/.test(msg)));
+  await waitFor(async () => (await checksOf(first))['database'] === 'ok');
+});
