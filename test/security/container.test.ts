@@ -97,11 +97,16 @@ describe('the container', () => {
     }
   });
 
-  it('asks for a password of Redis, which its clients have', () => {
-    expect(services['redis']?.command?.slice(-2).map((part) => part.split(':')[0])).toEqual([
-      '--requirepass',
-      '${REDIS_PASSWORD',
-    ]);
+  it('gives Redis a password, which its clients have, and 60 % of its memory for data', () => {
+    const { command = [], environment = {} } = services['redis'] ?? {};
+    expect(environment['REDISCLI_AUTH']).toMatch(/^\$\{REDIS_PASSWORD:\?/);
+    const script = command
+      .at(-1)
+      ?.replaceAll('$$', '$')
+      .replace('exec redis-server', 'echo')
+      .replace(/cat \S+ \S+/, 'echo 1000000000');
+    const started = execFileSync('sh', ['-c', script ?? ''], { env: { REDISCLI_AUTH: 'a password' } });
+    expect(String(started)).toContain('--maxmemory 600000000 --requirepass a password');
     for (const name of ['ingest', 'worker', 'forward', 'console']) {
       expect(services[name]?.environment?.['REDIS_URL']).toBe('redis://:${REDIS_PASSWORD}@redis:6379');
     }
