@@ -18,8 +18,8 @@ export function createMetrics({ version, role }: { version: string; role: string
   };
 }
 
-/** The values of a gauge by their labels, or its only value. */
-type Reading = number | Iterable<readonly [LabelValues<string>, number]>;
+/** The values of a gauge by their labels, or its only value. Undefined: it has none now. */
+type Reading = undefined | number | Iterable<readonly [LabelValues<string>, number]>;
 
 /** Creates the metrics of a part in a registry, by name and help text. */
 export function metersOf(registry: Registry) {
@@ -35,7 +35,7 @@ export function metersOf(registry: Registry) {
         ...named(name, help),
         labelNames,
         async collect() {
-          const reading = await read();
+          const reading = (await read()) ?? [];
           gauge.reset();
           for (const [labels, value] of typeof reading === 'number' ? [[{}, reading] as const] : reading) {
             gauge.set(labels, value);

@@ -4,8 +4,10 @@ import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Config } from '../config/config.ts';
 import { describeError } from '../lib/errors.ts';
+import { freeBytes } from '../lib/files/free-bytes.ts';
 import type { ForwardObserver } from '../forward/forward-events.ts';
 import { ProcessDeliveryObserver } from '../observe/delivery-observer.ts';
+import { registerClaimMetrics } from '../observe/claim-metrics.ts';
 import { createForwardingMetrics, type AskDestinations } from '../observe/forwarding-metrics.ts';
 import { createIngestMetrics, registerQueueMetrics } from '../observe/ingest-metrics.ts';
 import { createMetrics, createSourceLabel, metersOf, type Metrics } from '../observe/metrics.ts';
@@ -38,7 +40,7 @@ import type { BlockedChange } from '../store/partitions/partition-changes.ts';
 import { closeLogged } from '../lib/close-logged.ts';
 import type { ServiceConfig } from './load-settings.ts';
 import { forwardsIn, receivesIn, storesIn, type Role } from '../config/roles.ts';
-import { cached } from '../lib/once-in.ts';
+import { cached } from '../lib/cached.ts';
 
 /** The observers that the parts of a process report to, and the figures that they add up to. */
 export type Observation = Awaited<ReturnType<typeof startObserving>>;
@@ -147,6 +149,10 @@ function observeParts(
   const onQuarantineDropped = storesIn(role) ? createQuarantineMetrics(registry, sourceLabel) : undefined;
   const onSubscriptionsChecked = storesIn(role) ? createSubscriptionMetrics(registry) : undefined;
   const forwarding = forwardsIn(role) ? createForwardingMetrics(registry, askDestinations) : undefined;
+  const { gauge } = metersOf(registry);
+  gauge('data_dir_free_bytes', 'Free space on the disk of DATA_DIR, in bytes', () =>
+    freeBytes(config.dataDir),
+  );
   if (storesIn(role)) registerArrivalMetrics(registry, arrivals);
   if (storesIn(role) && db !== undefined) {
     registerCoverageMetrics(
@@ -159,10 +165,11 @@ function observeParts(
       sourceLabel,
       cached(() => countAhead(db), COVERAGE_CACHE),
     );
+    registerClaimMetrics(registry, db, config);
     const logs = witnessedKeys(config).map(({ publicText }) => publicText);
     const forks = cached(() => readForks(db, logs), DESTINATIONS_CACHE);
     const help = 'Logs of WITNESSES that have signed two trees of which none contains the other';
-    metersOf(registry).gauge('witnessed_forks', help, async () => (await forks())?.length ?? []);
+    gauge('witnessed_forks', help, async () => (await forks())?.length ?? []);
   }
   const forwardObserver: ForwardObserver = {
     sent: (destination, events) => forwarding?.sent(destination, events),

@@ -109,6 +109,18 @@ export async function lastEnded(
   return row?.result ?? undefined;
 }
 
+/** When the last backup ended; without one, when the log begins. Undefined if it is empty. */
+export async function lastBackupAt(db: Db): Promise<Date | undefined> {
+  const { at } = await db
+    .selectFrom('operator_log')
+    .select(({ fn }) => {
+      const backups = fn.max('ended_at').filterWhere('action', '=', 'database.backup');
+      return fn.coalesce(backups.filterWhere('outcome', '=', 'done'), fn.min('began_at')).as('at');
+    })
+    .executeTakeFirstOrThrow();
+  return at ?? undefined;
+}
+
 export type LoggedAction = Selectable<Tables['operator_log']>;
 
 interface ActionFilter {
