@@ -5,6 +5,7 @@ import { failuresIn } from '../lib/failure-log.ts';
 import type { DeliveryObserver } from '../queue/delivery-observer.ts';
 import type { Lane } from '../queue/lanes.ts';
 import type { Db, Trx } from '../store/server/database.ts';
+import { MonthsMissingError } from '../store/partitions/months-on-demand.ts';
 import { classifyFailure } from '../store/server/failure.ts';
 import { ConversionError } from './delivery-to-events.ts';
 import { STORING_RULES } from './failure-rules.ts';
@@ -36,7 +37,7 @@ type StoreMode = 'copying' | 'inserting' | 'isolating';
  * Runs work in a transaction and repeats it by the failure rules, through conflicts and outages. The work is asked to
  * isolate the rows that Postgres refuses once it has failed because of one. `copy` is a cheaper way, which is tried once
  * before; it resolves with undefined if it is not possible. Throws OutageError when `giveUp` fires during an outage, and
- * every error that repeating cannot mend.
+ * every error that repeating cannot mend. Months that the work misses are created before the next attempt.
  */
 export async function runTransaction<T>(
   context: TransactionContext,
@@ -49,11 +50,14 @@ export async function runTransaction<T>(
     failures.clear('storing');
     return result;
   };
+  let missing: MonthsMissingError | undefined;
   let modes: readonly StoreMode[] = ['copying', 'inserting', 'isolating'];
   let pauseMs = MIN_PAUSE_MS;
   for (;;) {
     const [mode, ...next] = modes;
     try {
+      await missing?.create(db);
+      missing = undefined;
       if (mode !== 'copying') {
         return done(await db.transaction().execute((trx) => work(trx, mode === 'isolating')));
       }
@@ -61,6 +65,10 @@ export async function runTransaction<T>(
       const copied = await copy();
       if (copied !== undefined) return done(copied);
     } catch (error) {
+      if (error instanceof MonthsMissingError) {
+        missing = error;
+        continue;
+      }
       const kind = kindOf(error);
       const remedy = STORING_RULES[kind];
       if (remedy === 'isolate records' && next.length > 0) {

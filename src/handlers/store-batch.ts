@@ -6,6 +6,7 @@ import { deliverySize, newDeliveryId, type ReadDelivery } from '../queue/deliver
 import { UNOBSERVED, type DeliveryObserver } from '../queue/delivery-observer.ts';
 import type { Lane } from '../queue/lanes.ts';
 import type { NewDelivery } from '../store/deliveries/deliveries.ts';
+import { MonthsOnDemand } from '../store/partitions/months-on-demand.ts';
 import type { Db } from '../store/server/database.ts';
 import { setAsideWhole } from './delivery-to-events.ts';
 import { summarize, type StoredBatch } from './delivery-tally.ts';
@@ -78,6 +79,7 @@ class CopyPace {
 export class BatchStore {
   readonly #context: TransactionContext & { readonly observer: DeliveryObserver };
   readonly #refusals: RefusalReader;
+  readonly #months = new MonthsOnDemand();
   readonly #pace = new CopyPace();
   readonly #transactions: GroupCommit<readonly ReadDelivery[], ReadonlyMap<string, NewDelivery>>;
 
@@ -133,10 +135,10 @@ export class BatchStore {
     const rows = await runTransaction(
       this.#context,
       async (trx, isolate) =>
-        storeDeliveries(trx, deliveries, isolate, await this.#refusals.read(trx), giveUp),
+        storeDeliveries(trx, deliveries, isolate, this.#months, await this.#refusals.read(trx), giveUp),
       async () =>
         this.#pace.isDue()
-          ? this.#pace.follow(copyBatch(db, deliveries, await this.#refusals.read(db)))
+          ? this.#pace.follow(copyBatch(db, deliveries, this.#months, await this.#refusals.read(db)))
           : undefined,
     );
     const ms = performance.now() - began;

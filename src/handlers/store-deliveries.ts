@@ -5,6 +5,7 @@ import type { ReadDelivery, SetAside } from '../queue/delivery-batch.ts';
 import { CopyLines } from '../store/server/postgres-copy.ts';
 import { inSavepoint, type Db, type Trx } from '../store/server/database.ts';
 import { findStoredDeliveries, insertDeliveries, type NewDelivery } from '../store/deliveries/deliveries.ts';
+import { MonthsMissingError, type MonthsOnDemand } from '../store/partitions/months-on-demand.ts';
 import { classifyFailure } from '../store/server/failure.ts';
 import {
   beginStoring,
@@ -45,18 +46,19 @@ type Insert = (trx: Trx, messageType: MessageType, rows: readonly EventRow[]) =>
  * Writes deliveries and their events within a transaction; a delivery that is already stored is skipped. With
  * `isolate`, rows that Postgres cannot store are quarantined. Without, such a row fails the transaction, which saves
  * the savepoints in all but the rarest batch. Events of erased persons are left out. Returns the rows of the deliveries that were not stored before.
- * Throws OutageError if `giveUp` fires in the middle of a large delivery.
+ * Throws OutageError if `giveUp` fires in the middle of a large delivery, and MonthsMissingError.
  */
 export async function storeDeliveries(
   trx: Trx,
   batch: readonly ReadDelivery[],
   isolate: boolean,
+  months: MonthsOnDemand,
   refusals?: Refusals,
   giveUp?: AbortSignal,
 ): Promise<readonly NewDelivery[]> {
   await beginStoring(trx);
   const tallies = await openTallies(trx, batch);
-  await insertAllEvents(trx, tallies, isolate ? insertIsolating : insertTogether, refusals, giveUp);
+  await insertAllEvents(trx, tallies, isolate ? insertIsolating : insertTogether, months, refusals, giveUp);
   const rows: NewDelivery[] = [];
   const quarantined: NewQuarantined[] = [];
   const timeSlice = new TimeSlice();
@@ -79,11 +81,13 @@ export async function storeDeliveries(
 export async function copyBatch(
   db: Db,
   batch: readonly ReadDelivery[],
+  months: MonthsOnDemand,
   refusals?: Refusals,
 ): Promise<readonly NewDelivery[] | undefined> {
   const tallies = new Map(batch.map((delivery) => [delivery.deliveryId, openTally(delivery)]));
   const lines = new Map<MessageType, CopyLines>();
   const rows: NewDelivery[] = [];
+  const missing = new Set<string>();
   const timeSlice = new TimeSlice();
   let characters = 0;
   for (const tally of tallies.values()) {
@@ -95,6 +99,7 @@ export async function copyBatch(
         tally.refused += 1;
         continue;
       }
+      months.note(missing, part.event);
       const line = eventLine(part.event);
       characters += line.length;
       if (characters > MAX_COPY_CHARACTERS) return undefined;
@@ -107,6 +112,7 @@ export async function copyBatch(
     }
     rows.push(closeTally(tally).row);
   }
+  await months.create(db, missing);
   await copyDeliveries(db, rows, lines);
   return rows;
 }
@@ -131,13 +137,17 @@ async function insertAllEvents(
   trx: Trx,
   tallies: ReadonlyMap<string, DeliveryTally>,
   insert: Insert,
+  months: MonthsOnDemand,
   refusals: Refusals | undefined,
   giveUp: AbortSignal | undefined,
 ): Promise<void> {
   let slice: EventRow[] = [];
   let characters = 0;
+  const missing = new Set<string>();
   async function insertSlice(): Promise<void> {
-    for (const [messageType, rows] of groupByType(slice)) {
+    for (const event of slice) months.note(missing, event);
+    // Once a month is missing, the rest only shows which others are.
+    for (const [messageType, rows] of missing.size > 0 ? [] : groupByType(slice)) {
       const { written, rejected } = await insert(trx, messageType, rows);
       for (const deliveryId of written) tallyOf(tallies, deliveryId).written += 1;
       for (const { deliveryId, setAside } of rejected) tallyOf(tallies, deliveryId).rejected.push(setAside);
@@ -174,6 +184,7 @@ async function insertAllEvents(
     }
   }
   await insertSlice();
+  if (missing.size > 0) throw new MonthsMissingError(months, missing);
 }
 
 /** More characters of records than this are not compared with refusals on the event loop: it takes up to 50 ms. */

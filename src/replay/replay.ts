@@ -7,6 +7,7 @@ import { storeDeliveries } from '../handlers/store-deliveries.ts';
 import { normalizeSent } from '../ingest/normalize-sent.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
 import type { Db, Trx } from '../store/server/database.ts';
+import { MonthsOnDemand } from '../store/partitions/months-on-demand.ts';
 import { beginStoring } from '../store/events/insert-events.ts';
 import { findReplayTallies, lockQuarantined, resolveAsReplayed } from '../store/quarantine/quarantine.ts';
 import type { LockedQuarantined, Replay } from '../store/quarantine/quarantine.ts';
@@ -32,7 +33,8 @@ export interface ReplayContext {
  */
 export async function replayQuarantined(context: ReplayContext, ids: readonly string[]): Promise<Replay[]> {
   try {
-    return await runTransaction(context, (trx, isolate) => replayWithin(trx, context, ids, isolate));
+    const months = new MonthsOnDemand();
+    return await runTransaction(context, (trx, isolate) => replayWithin(trx, context, ids, isolate, months));
   } catch (error) {
     if (error instanceof OutageError) throw error;
     context.logger.error({ err: error, ids }, 'quarantined items could not be replayed together');
@@ -52,6 +54,7 @@ async function replayWithin(
   { scope, maxBodyBytes }: ReplayContext,
   ids: readonly string[],
   isolate: boolean,
+  months: MonthsOnDemand,
 ): Promise<Replay[]> {
   const outcomes = new Map<string, Replay>(
     ids.map((quarantineId) => [quarantineId, { kind: 'unknown', quarantineId }]),
@@ -71,6 +74,7 @@ async function replayWithin(
     trx,
     replays.map(({ delivery }) => delivery),
     isolate,
+    months,
   );
   await resolveAsReplayed(trx, replays);
   const tallies = await findReplayTallies(

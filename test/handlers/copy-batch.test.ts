@@ -8,6 +8,7 @@ import { BatchStore } from '../../src/handlers/store-batch.ts';
 import { storeDeliveries } from '../../src/handlers/store-deliveries.ts';
 import { UNOBSERVED } from '../../src/queue/delivery-observer.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
+import { MonthsOnDemand } from '../../src/store/partitions/months-on-demand.ts';
 import { openLimited, type Db } from '../../src/store/server/database.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
@@ -111,8 +112,9 @@ describe('storing by COPY', () => {
     const read = await countCopies(test.db);
     const deliveries = everything();
     const copied = await new BatchStore(test.db, logger, forever).add({ deliveries });
+    const months = new MonthsOnDemand();
     await runTransaction({ db: other.db, logger, giveUp: forever }, (trx, isolate) =>
-      storeDeliveries(trx, deliveries, isolate),
+      storeDeliveries(trx, deliveries, isolate, months),
     );
     expect(await read()).toEqual({ copies: 1, inserts: 0 });
     const stored = await contents(test.db);

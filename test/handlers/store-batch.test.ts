@@ -53,6 +53,21 @@ describe('storing a batch', () => {
     expect(rows).toEqual([{ id: '9007199254740993' }]);
   });
 
+  it('creates the months of the past that its events need, by COPY and by inserts, and no impossible ones', async () => {
+    const at = (year: number) => auditRecord({ timeStamp: Date.UTC(year, 4, 5) });
+    const unreadable = [{ reason: 'not JSON', content: 'e30=' }];
+    await store(queuedDelivery('AUDIT_LOG_ALL', [2014, 2015, 2016, 2090].map(at)));
+    // What has something for quarantine is not for COPY.
+    await store(queuedDelivery('AUDIT_LOG_ALL', [2016, 2017, 2018].map(at), { unreadable, recordCount: 4 }));
+    const { rows } = await sql<{ partition: string; years: number[] }>`
+      select tableoid::regclass::text as partition, array_agg(extract(year from occurred_at)::int order by occurred_at) as years
+      from audit_events group by 1 order by 1`.execute(test.db);
+    expect(rows).toEqual([
+      ...[2015, 2016, 2017, 2018].map((year) => ({ partition: `audit_events_${year}_05`, years: [year] })),
+      { partition: 'audit_events_default', years: [2014, 2090] },
+    ]);
+  });
+
   it('changes nothing when the same job runs again', async () => {
     const delivery = queuedDelivery('AUDIT_LOG_ALL', [auditRecord(), 'x'], {
       records: JSON.stringify([auditRecord()]),

@@ -6,6 +6,7 @@ import { STORING_RULES } from '../../src/handlers/failure-rules.ts';
 import { runTransaction } from '../../src/handlers/run-transaction.ts';
 import { BatchStore } from '../../src/handlers/store-batch.ts';
 import { storeDeliveries } from '../../src/handlers/store-deliveries.ts';
+import { MonthsOnDemand } from '../../src/store/partitions/months-on-demand.ts';
 import { openLimited, type Db, type StoringLimits } from '../../src/store/server/database.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -43,9 +44,9 @@ async function startStoring(
     ...test,
     logged: (text) => log.includes(text),
     store: (deliveries, db = worker) => new BatchStore(db, logger, forever).add({ deliveries }),
-    insert: (deliveries) =>
+    insert: (deliveries, months = new MonthsOnDemand()) =>
       runTransaction({ db: worker, logger, giveUp: forever }, (trx, isolate) =>
-        storeDeliveries(trx, deliveries, isolate),
+        storeDeliveries(trx, deliveries, isolate, months),
       ),
   };
 }

@@ -9,6 +9,7 @@ import {
   type Db,
 } from '../../store/server/database.ts';
 import { readMigrationState } from '../../store/server/schema/migrate.ts';
+import { MAX_DEFAULT_COUNT } from '../../store/partitions/partitioned-tables.ts';
 import { readPartitionState } from '../../store/partitions/partitions.ts';
 import { countAhead } from '../../store/events/events-ahead.ts';
 import { readConservation } from '../../store/counts/read-arrivals.ts';
@@ -152,18 +153,27 @@ export async function checkPartitions(access: DatabaseAccess, config: Config): P
       `a worker creates partitions when it starts and every hour: run ${commandName()} serve, or see its log`,
     );
   }
-  const rows = inDefault.map(({ partition, rows }) =>
-    partition === 'deliveries_default'
-      ? `${countOf(rows, 'delivery', 'deliveries')} in ${partition}`
-      : `${countOf(rows, 'event')} in ${partition}`,
+  if (inDefault.length === 0) return ok('from last month to three months ahead');
+  const found = inDefault.map(
+    ({ partition, rows, first, last, waiting }) =>
+      `${describeRows(rows, partition)} in ${partition}, ${dayOf(first)} to ${dayOf(last)}` +
+      (waiting === 0 ? '' : `, ${countOf(waiting, 'month')} to move`),
   );
-  return rows.length === 0
-    ? ok('from last month to three months ahead')
-    : warn(
-        `outside all partitions: ${rows.join(', ')}`,
-        'the time of these events is wrong or very old: see the table; events move once their month has a partition',
-      );
+  return warn(
+    `in default partitions: ${found.join('; ')}`,
+    inDefault.some(({ waiting }) => waiting > 0)
+      ? `a worker moves rows to their months when it starts and every hour: run ${commandName()} serve, or see its log`
+      : 'times before 2015 or more than three months ahead cannot be right: correct the clock of what sends them',
+  );
 }
+
+function describeRows(rows: number, partition: string): string {
+  const count = (n: number) =>
+    partition === 'deliveries_default' ? countOf(n, 'delivery', 'deliveries') : countOf(n, 'event');
+  return rows > MAX_DEFAULT_COUNT ? `more than ${count(MAX_DEFAULT_COUNT)}` : count(rows);
+}
+
+const dayOf = (time: Date) => time.toISOString().slice(0, 10);
 
 /** Checks that no session makes the service wait: by a transaction that stores, by its locks, or before maintenance. */
 export async function checkLocks(access: DatabaseAccess, config: Config): Promise<Finding> {
@@ -172,7 +182,9 @@ export async function checkLocks(access: DatabaseAccess, config: Config): Promis
     ({ waiting, session }) => `${waiting} waits for ${describeWork(session)}`,
   );
   const { missing, passed } = await readPartitionState(db, new Date(), config.retentionMonths);
-  const tables = [...missing, ...passed].map((partition) => partition.replace(/(_until)?_\d{4}_\d{2}$/, ''));
+  const tables = [...missing, ...passed].map((partition) =>
+    partition.replace(/(_until)?_\d{4}_\d{2}$|_default$/, ''),
+  );
   const users = await findTableUsers(db, [...new Set(tables)]);
   waits.push(...users.map((session) => `maintenance waits for ${describeWork(session)}`));
   return waits.length === 0

@@ -1,7 +1,7 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Db, Trx } from '../server/database.ts';
 import { lockRow } from '../server/locks.ts';
-import { addMonths } from '../partitions/partitioned-tables.ts';
+import { addMonths, monthOf } from '../partitions/partitioned-tables.ts';
 import { COUNT_DELIVERIES, COUNTS, NUMBERS, SUMS } from '../counts/roll-up-arrivals.ts';
 import { cancelOn } from '../server/server-sessions.ts';
 import { allRows, firstRow, onlyRow, run } from '../server/statement.ts';
@@ -105,7 +105,7 @@ export async function keepRecount(
  * is not counted as an arrival yet.
  */
 export async function markDropped(trx: Trx, partition: string): Promise<boolean> {
-  const month = new Date(`${partition.slice(-7).replace('_', '-')}-01`);
+  const month = monthOf(partition);
   const { numUpdatedRows } = await trx
     .updateTable('delivery_recounts')
     .set({ dropped_at: sql`now()`, until: addMonths(month, 1) })

@@ -2,32 +2,72 @@ import { sql } from 'kysely';
 import type { Db } from '../server/database.ts';
 import { whileAlone } from '../server/locks.ts';
 import { lockAtOnce, makeChange, type BlockedChange, type Change } from './partition-changes.ts';
-import { addMonths, defaultOf, firstDay, partitionName, WAITING_CONSTRAINT } from './partitioned-tables.ts';
-import type { PartitionedTable } from './partitioned-tables.ts';
+import {
+  defaultOf,
+  firstDay,
+  isPartition,
+  partitionName,
+  WAITING_CONSTRAINT,
+  type PartitionedTable,
+} from './partitioned-tables.ts';
 import { allRows, run } from '../server/statement.ts';
+
+/** What became of months. */
+export interface CreatedMonths {
+  readonly created: string[];
+  /** Changes that did not get their locks, because others use the table. */
+  readonly blocked: BlockedChange[];
+}
+
+/**
+ * Creates the partitions of months, unless they are there. Their rows in the default partition move there. Ends with the first
+ * change that does not get its locks: the others need the same.
+ */
+export async function createMonths(
+  db: Db,
+  table: PartitionedTable,
+  months: readonly Date[],
+  { created, blocked }: CreatedMonths,
+): Promise<void> {
+  for (const month of months) {
+    const change: Change = { action: 'create', table: table.name, partition: partitionName(table, month) };
+    let isThere = false;
+    let isOccupied = false;
+    let found = await makeChange(db, change, async (trx) => {
+      isThere = await isPartition(trx, change.partition);
+      if (isThere) return;
+      await lockAtOnce(trx, [defaultOf(table)]);
+      isOccupied = (await allRows(trx)`select from ${sql.id(defaultOf(table))} limit 1`).length > 0;
+      if (!isOccupied) await run(trx)`select create_month(${table.name}, ${firstDay(month)}::date)`;
+    });
+    if (isOccupied) found = await moveMonth(db, table, month, change);
+    blocked.push(...found);
+    if (found.length > 0) return;
+    if (!isThere) created.push(change.partition);
+  }
+}
 
 /**
  * Creates the partition of a month while the default partition has rows. Postgres reads all of these under a lock that
- * everybody waits for, unless a constraint says that none belongs to the month. The constraint is checked beside
- * readers and writers; new rows of the month wait for it. If there are rows of the month, the default partition is
- * replaced by a copy without them, because no row may be deleted; all rows outside the partitions wait for the copy.
- * Nothing else waits for longer than a change of the catalogue takes.
+ * everybody waits for, unless a constraint says that none belongs to the month. It is checked, and rows move, beside readers
+ * and writers; new rows of this month wait for it. Nothing else waits for longer than a change of the catalogue takes.
  */
-export async function openMonth(
+async function moveMonth(
   db: Db,
   table: PartitionedTable,
   month: Date,
+  change: Change,
 ): Promise<readonly BlockedChange[]> {
-  const change: Change = { action: 'create', table: table.name, partition: partitionName(table, month) };
   const work = async () => {
-    const blocked = await holdRows(db, table, change, month);
+    const blocked = await makeChange(db, change, async (trx) => {
+      await lockAtOnce(trx, [defaultOf(table)]);
+      await run(trx)`select let_rows_wait(${table.name}, ${firstDay(month)}::date)`;
+    });
     if (blocked.length > 0) return blocked;
     try {
-      if (await hasRowsOf(db, table, month)) return await splitDefault(db, table, change, month);
-      await run(db)`select check_waiting(${table.name})`;
       return await makeChange(db, change, async (trx) => {
-        await lockAtOnce(trx, [defaultOf(table)]);
-        await run(trx)`select create_month(${table.name}, ${firstDay(month)}::date)`;
+        if (await isPartition(trx, change.partition)) return;
+        await run(trx)`select move_month(${table.name}, ${firstDay(month)}::date)`;
       });
     } finally {
       await release(db, table);
@@ -38,51 +78,25 @@ export async function openMonth(
 
 /** Lets rows into the default partition again after a process that ended before it did. */
 export async function releaseRows(db: Db, table: PartitionedTable): Promise<readonly BlockedChange[]> {
-  const rows = await allRows(db)`
-    select from pg_constraint
-    where conrelid = ${defaultOf(table)}::regclass and conname = ${WAITING_CONSTRAINT}`;
-  return rows.length === 0 ? [] : ((await alone(db, () => release(db, table))) ?? []);
+  return (await doRowsWait(db, table)) ? ((await alone(db, () => release(db, table))) ?? []) : [];
 }
 
 /** Works on a default partition. Undefined, with nothing done, while another process does. */
 const alone = <T>(db: Db, work: () => Promise<T>) =>
   whileAlone(db, sql`locks where name = 'default partitions'`, work);
 
-async function hasRowsOf(db: Db, table: PartitionedTable, month: Date): Promise<boolean> {
-  const time = sql.id(table.time);
+async function doRowsWait(db: Db, table: PartitionedTable): Promise<boolean> {
   const rows = await allRows(db)`
-    select from ${sql.id(defaultOf(table))} where ${time} >= ${month} and ${time} < ${addMonths(month, 1)} limit 1`;
+    select from pg_constraint
+    where conrelid = ${defaultOf(table)}::regclass and conname = ${WAITING_CONSTRAINT}`;
   return rows.length > 0;
 }
 
-/** Lets rows of a month wait, or all rows of the default partition, without a check of those that it has. */
-const holdRows = (db: Db, table: PartitionedTable, change: Change, month?: Date) =>
-  makeChange(db, change, async (trx) => {
-    await lockAtOnce(trx, [defaultOf(table)]);
-    await run(
-      trx,
-    )`select let_rows_wait(${table.name}, ${month === undefined ? null : firstDay(month)}::date)`;
-  });
-
-function release(db: Db, table: PartitionedTable) {
+async function release(db: Db, table: PartitionedTable): Promise<readonly BlockedChange[]> {
+  if (!(await doRowsWait(db, table))) return [];
   const partition = defaultOf(table);
   return makeChange(db, { action: 'create', table: table.name, partition }, async (trx) => {
     await lockAtOnce(trx, [partition]);
     await run(trx)`select let_rows_in(${table.name})`;
-  });
-}
-
-async function splitDefault(
-  db: Db,
-  table: PartitionedTable,
-  change: Change,
-  month: Date,
-): Promise<readonly BlockedChange[]> {
-  const blocked = await holdRows(db, table, change);
-  if (blocked.length > 0) return blocked;
-  await run(db)`select copy_default(${table.name}, ${firstDay(month)}::date)`;
-  return makeChange(db, change, async (trx) => {
-    await lockAtOnce(trx, [table.name, defaultOf(table)]);
-    await run(trx)`select use_copy(${table.name}, ${firstDay(month)}::date)`;
   });
 }

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import { FAMILIES, type Family } from '../../events/domain.ts';
 import { TABLE_OF } from '../../events/message-types.ts';
 import type { Db } from '../server/database.ts';
@@ -58,6 +58,9 @@ export const firstDay = (month: Date) => month.toISOString().slice(0, 10);
 
 export const partitionName = (table: PartitionedTable, month: Date) => `${table.name}_${monthName(month)}`;
 
+/** The month that the name of a partition ends with. */
+export const monthOf = (partition: string) => new Date(`${partition.slice(-7).replace('_', '-')}-01`);
+
 export const endsBefore = (partition: string, month: Date) => partition.slice(-7) < monthName(month);
 
 /** Whether rows of the month have a partition among these. An adopted database may have one of all months up to its last. */
@@ -89,27 +92,34 @@ export async function isPartition(db: Db, name: string): Promise<boolean> {
 /** A month that begins so much later is what a sender claims, not one that comes. */
 const YEARS_AHEAD = 1;
 
-const farMonth = (now: Date) => addMonths(now, 12 * YEARS_AHEAD);
+export const farMonth = (now: Date) => addMonths(now, 12 * YEARS_AHEAD);
 
-/** Each month that opens copies the default partition: more wait for the next round. */
-const OPENED_AT_ONCE = 12;
+/** More wait for the next round: a sender may claim any month. */
+const OPENED_AT_ONCE = 200;
+
+/** No cloud has sent anything before: an earlier time is wrong. */
+export const FIRST_MONTH = new Date('2015-01-01T00:00:00Z');
 
 /**
- * The months of rows in the default partition that retention drops: past ones like any other, and those that are years
- * ahead by when their last row was received.
+ * The months of rows in the default partition that are to be opened: those that may be right, up to three months ahead, and
+ * those that retention drops then: past ones, and those that are years ahead by when their last row was received.
  */
-export async function expiredInDefault(
+export async function monthsInDefault(
   db: Db,
   table: PartitionedTable,
   now: Date,
   oldest: Date | undefined,
 ): Promise<readonly Date[]> {
-  if (oldest === undefined || table.time === 'received_at') return [];
+  const time = sql.id(table.time);
+  const isPlausible = (at: RawBuilder<unknown>) =>
+    sql`(${at} >= ${FIRST_MONTH} and ${at} < ${addMonths(now, MONTHS_AHEAD + 1)})`;
+  const month = sql`date_trunc('month', ${time}, 'UTC')`;
   const rows = await allRows<{ month: Date }>(db)`
-    select date_trunc('month', occurred_at, 'UTC') as month from ${sql.id(defaultOf(table))}
-    where occurred_at < ${oldest} or occurred_at >= ${farMonth(now)}
-    group by 1 having max(least(occurred_at, received_at)) < ${oldest} order by 1 limit ${OPENED_AT_ONCE}`;
-  return rows.map(({ month }) => month);
+    select ${month} as month from ${sql.id(defaultOf(table))}
+    where ${isPlausible(time)} or ${time} < ${oldest ?? null} or ${time} >= ${farMonth(now)}
+    group by 1 having ${isPlausible(month)} or max(least(${time}, received_at)) < ${oldest ?? null}
+    order by ${isPlausible(month)} desc, 1 limit ${OPENED_AT_ONCE}`;
+  return rows.map((row) => row.month);
 }
 
 /** Whether a partition of a month that is years ahead has rows, and none received since `oldest`. */
@@ -127,13 +137,25 @@ export async function isLongReceived(
   return isOver;
 }
 
-/** Counting further would not change what to do. */
+/** Counting further would not change what to do, and takes long. */
 export const MAX_DEFAULT_COUNT = 10_000;
 
-/** The rows of the default partition, counted up to 10,001. */
-export async function countDefault(db: Db, table: PartitionedTable): Promise<number> {
-  const { count } = await onlyRow<{ count: number }>(db)`
-    select count(*)::int as count from (
-      select from ${sql.id(defaultOf(table))} limit ${MAX_DEFAULT_COUNT + 1}) as counted`;
-  return count;
+/** The rows of a default partition. */
+export interface DefaultRows {
+  readonly partition: string;
+  /** Counted up to 10,001. */
+  readonly rows: number;
+  readonly first: Date;
+  readonly last: Date;
+}
+
+/** Counts the rows of the default partition. None: it is empty. */
+export async function readDefault(db: Db, table: PartitionedTable): Promise<readonly DefaultRows[]> {
+  const partition = defaultOf(table);
+  const [rows, time] = [sql.id(partition), sql.id(table.time)];
+  return allRows<DefaultRows>(db)`
+    select ${partition}::text as partition, rows, first, last from (
+      select (select min(${time}) from ${rows}) as first, (select max(${time}) from ${rows}) as last,
+        (select count(*)::int from (select from ${rows} limit ${MAX_DEFAULT_COUNT + 1}) as counted) as rows) as found
+    where rows > 0`;
 }

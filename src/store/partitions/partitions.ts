@@ -1,24 +1,25 @@
 import type { Db, Trx } from '../server/database.ts';
 import { destinationsBehind } from '../destinations/destinations.ts';
 import { recordDropped } from '../reconcile/gaps.ts';
-import { openMonth, releaseRows } from './open-month.ts';
+import { createMonths, releaseRows, type CreatedMonths } from './open-month.ts';
 import { recordEnded, type OperatorAction } from '../access/operator-log.ts';
 import { lockAtOnce, makeChange } from './partition-changes.ts';
-import type { BlockedChange, Change } from './partition-changes.ts';
+import type { Change } from './partition-changes.ts';
 import {
-  countDefault,
   defaultOf,
   endsBefore,
-  expiredInDefault,
-  firstDay,
+  farMonth,
   isCovered,
   isLongReceived,
   isPartition,
   listPartitions,
   monthsAround,
+  monthsInDefault,
   oldestKept,
   PARTITIONED,
   partitionName,
+  readDefault,
+  type DefaultRows,
   type PartitionedTable,
   type RetentionMonths,
 } from './partitioned-tables.ts';
@@ -26,17 +27,14 @@ import { keepRecount, markDropped } from '../deliveries/recount-deliveries.ts';
 import { allRows, run } from '../server/statement.ts';
 
 /** The result of one round of maintenance. */
-export interface PartitionReport {
-  readonly created: string[];
+export interface PartitionReport extends CreatedMonths {
   readonly dropped: string[];
   /** Expired partitions that are kept because these destinations have not passed them yet. */
   readonly held: PartitionBehind[];
   /** Partitions dropped before these destinations, which do not hold them back, had passed all of their events. */
   readonly missed: PartitionBehind[];
-  /** Changes that did not get their locks, because others use the table. */
-  readonly blocked: BlockedChange[];
-  /** Default partitions that contain rows, which belong to no month's partition; normally none. */
-  readonly inDefault: { readonly partition: string; readonly rows: number }[];
+  /** Default partitions that contain rows, whose times cannot be right unless a change is blocked; normally none. */
+  readonly inDefault: DefaultRows[];
 }
 
 /** A partition, and a destination that has not passed all of its events. */
@@ -47,8 +45,8 @@ interface PartitionBehind {
 
 /**
  * Creates the partitions of the months around `now`, drops those that have expired, and counts the rows of the default
- * partitions. Rows of a new month in the default partition move to the month's partition, and so do those of a month that
- * has expired, or that is years ahead and has no row received since `oldestKept`: it is dropped next. A partition is kept until
+ * partitions. Rows of the default partition move to partitions of their months, if these may be right or expire: a month that is
+ * years ahead does once no row was received since `oldestKept`. A partition is kept until
  * these destinations, unless they are paused, have passed all of its events. A change that does not get its locks at
  * once is reported as blocked: call again later.
  */
@@ -69,18 +67,10 @@ export async function maintainPartitions(
   for (const table of PARTITIONED) {
     const oldest = oldestKept(now, retentionMonths[table.keep]);
     await createMissing(db, table, now, oldest, report);
-    for (const month of await expiredInDefault(db, table, now, oldest)) {
-      report.blocked.push(...(await openMonth(db, table, month)));
-    }
     await dropExpired(db, table, now, oldest, destinations, report);
-    report.inDefault.push(...(await rowsInDefault(db, table)));
+    report.inDefault.push(...(await readDefault(db, table)));
   }
   return report;
-}
-
-async function rowsInDefault(db: Db, table: PartitionedTable): Promise<PartitionReport['inDefault']> {
-  const rows = await countDefault(db, table);
-  return rows === 0 ? [] : [{ partition: defaultOf(table), rows }];
 }
 
 /** The partitions of events that the month of `now` does not have: its events would go to the default partition. */
@@ -97,15 +87,19 @@ export async function missingNow(db: Db, now: Date): Promise<readonly string[]> 
 export async function readPartitionState(db: Db, now: Date, retentionMonths: RetentionMonths) {
   /** Missing partitions of the months around now. */
   const missing: string[] = [];
-  /** Expired partitions that still exist. */
+  /** Expired partitions that still exist, and default partitions with rows that have expired. */
   const passed: string[] = [];
-  const inDefault: PartitionReport['inDefault'] = [];
+  /** With the number of months that rows wait for; the times of all others cannot be right. */
+  const inDefault: (DefaultRows & { readonly waiting: number })[] = [];
   for (const table of PARTITIONED) {
     const existing = await listPartitions(db, table);
     const oldest = oldestKept(now, retentionMonths[table.keep]);
     passed.push(...existing.filter((name) => isExpired(name, oldest)));
     missing.push(...missingMonths(table, now, oldest, existing).map((month) => partitionName(table, month)));
-    inDefault.push(...(await rowsInDefault(db, table)));
+    const waiting = await monthsInDefault(db, table, now, oldest);
+    if (waiting.some((month) => month >= farMonth(now) || (oldest !== undefined && month < oldest)))
+      passed.push(defaultOf(table));
+    for (const rows of await readDefault(db, table)) inDefault.push({ ...rows, waiting: waiting.length });
   }
   return { missing, passed, inDefault };
 }
@@ -128,26 +122,11 @@ async function createMissing(
   table: PartitionedTable,
   now: Date,
   oldest: Date | undefined,
-  { created, blocked }: PartitionReport,
+  report: PartitionReport,
 ): Promise<void> {
-  blocked.push(...(await releaseRows(db, table)));
-  for (const month of missingMonths(table, now, oldest, await listPartitions(db, table))) {
-    const partition = partitionName(table, month);
-    const change: Change = { action: 'create', table: table.name, partition };
-    let isOther = false;
-    let isOccupied = false;
-    let found = await makeChange(db, change, async (trx) => {
-      isOther = await isPartition(trx, partition);
-      if (isOther) return;
-      await lockAtOnce(trx, [defaultOf(table)]);
-      isOccupied = (await countDefault(trx, table)) > 0;
-      if (isOccupied) return;
-      await run(trx)`select create_month(${table.name}, ${firstDay(month)}::date)`;
-    });
-    if (isOccupied) found = await openMonth(db, table, month);
-    if (found.length === 0 && !isOther) created.push(partition);
-    blocked.push(...found);
-  }
+  report.blocked.push(...(await releaseRows(db, table)));
+  const missing = missingMonths(table, now, oldest, await listPartitions(db, table));
+  await createMonths(db, table, [...missing, ...(await monthsInDefault(db, table, now, oldest))], report);
 }
 
 /** The end of the name of a partition that is not one any more, and is dropped next. */

@@ -108,7 +108,7 @@ function logReport(report: PartitionReport, logger: Logger): void {
       `retention dropped ${behind.partition} before destination ${behind.destination} received all of it`,
     );
   }
-  for (const { partition, rows } of inDefault) {
-    logger.warn({ partition, rows }, 'rows are in the default partition: their month has none of its own');
+  for (const rows of inDefault) {
+    logger.warn(rows, 'rows are in the default partition: their times are before 2015 or too far ahead');
   }
 }

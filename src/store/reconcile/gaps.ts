@@ -3,7 +3,7 @@ import { MESSAGE_TYPES } from '../../events/domain.ts';
 import { tableOf } from '../../events/message-types.ts';
 import type { CoverageFilter } from './coverage.ts';
 import type { Db, Trx } from '../server/database.ts';
-import { addMonths, type PartitionedTable } from '../partitions/partitioned-tables.ts';
+import { addMonths, monthOf, type PartitionedTable } from '../partitions/partitioned-tables.ts';
 import { inScope, isSource, type Scope } from '../server/scope.ts';
 import type { Tables } from '../server/schema/tables.ts';
 import { run } from '../server/statement.ts';
@@ -142,7 +142,7 @@ export async function followGaps(
 
 /** Records that retention drops a partition of events, with the size and the root of the latest checkpoint. */
 export async function recordDropped(trx: Trx, table: PartitionedTable, partition: string): Promise<void> {
-  const month = new Date(`${partition.slice(-7).replace('_', '-')}-01T00:00:00Z`);
+  const month = monthOf(partition);
   const types = MESSAGE_TYPES.filter((type) => tableOf(type) === table.name);
   await run(trx)`
     insert into gaps (message_type, began_at, ended_at, reason, detail)

@@ -1,7 +1,7 @@
 import { FAMILIES, type Family } from '../../events/domain.ts';
 import { TABLE_OF } from '../../events/message-types.ts';
 import type { Db } from './database.ts';
-import { countDefault, MAX_DEFAULT_COUNT, PARTITIONED } from '../partitions/partitioned-tables.ts';
+import { MAX_DEFAULT_COUNT, PARTITIONED, readDefault } from '../partitions/partitioned-tables.ts';
 import { allRows, onlyRow } from './statement.ts';
 
 /** One partition of a table of events. */
@@ -27,10 +27,10 @@ export async function measureStorage(db: Db) {
     onlyRow<{ bytes: number }>(db)`select pg_database_size(current_database())::float8 as bytes`,
     measurePartitions(db),
     Promise.all(
-      PARTITIONED.filter(({ keep }) => keep !== 'deliveries').map((table) => countDefault(db, table)),
+      PARTITIONED.filter(({ keep }) => keep !== 'deliveries').map((table) => readDefault(db, table)),
     ),
   ]);
-  const counted = counts.reduce((sum, count) => sum + count, 0);
+  const counted = counts.flat().reduce((sum, { rows }) => sum + rows, 0);
   return {
     databaseBytes,
     /** Ordered by family, then by time; the default partition comes last. */

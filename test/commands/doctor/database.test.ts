@@ -13,6 +13,8 @@ import { BatchStore } from '../../../src/handlers/store-batch.ts';
 import { deliverAndCount } from '../../support/arrivals.ts';
 import { unguarded } from '../../support/database.ts';
 import { queuedDelivery } from '../../support/deliveries.ts';
+import { maintainPartitions } from '../../../src/store/partitions/partitions.ts';
+import { insertAudits } from '../../support/stored-rows.ts';
 import { accessTo } from './access-to.ts';
 import { useDatabase } from '../../support/use-database.ts';
 import { NO_ANCHORS } from '../../support/trust.ts';
@@ -82,6 +84,38 @@ test('partitions that retention has passed, and months that are not there, are t
   expect(await checkPartitions(access(), config)).toMatchObject({
     status: 'warn',
     message: expect.stringContaining(`1 partition missing, first ${rows[0]?.name}`) as unknown,
+  });
+});
+
+test('rows outside the partitions are told of with their times, and by whether they can move or expire', async () => {
+  const { db, service } = database;
+  const config = loadConfig({ RETENTION_AUDIT_MONTHS: '12' });
+  const partitions = async () => {
+    const { message, remedy } = await checkPartitions(access(), config);
+    return [message, remedy];
+  };
+  await maintainPartitions(service, new Date(), {});
+  await insertAudits(db, { occurredAt: '2019-02-03', count: 10_001 });
+  await insertAudits(db, { occurredAt: '2016-07-03' });
+  expect(await partitions()).toEqual([
+    'in default partitions: more than 10,000 events in audit_events_default, 2016-07-03 to 2019-02-03, 2 months to move',
+    expect.stringContaining('a worker moves rows to their months'),
+  ]);
+  expect(await checkRetention(access(), config)).toMatchObject({
+    status: 'warn',
+    message: expect.stringContaining('past retention: audit_events_2020_01, audit_events_default') as unknown,
+  });
+  const { dropped, inDefault } = await maintainPartitions(service, new Date(), { audit: 12 });
+  expect(dropped).toEqual(['2016_07', '2019_02', '2020_01'].map((month) => `audit_events_${month}`));
+  expect(inDefault).toEqual([]);
+  expect(await checkRetention(access(), config)).toMatchObject({ status: 'ok' });
+
+  await insertAudits(db, { occurredAt: '1970-01-01' });
+  await insertAudits(db, { occurredAt: '2099-12-31' });
+  const forEver = await checkPartitions(access(), loadConfig({}));
+  expect(forEver).toMatchObject({
+    message: 'in default partitions: 2 events in audit_events_default, 1970-01-01 to 2099-12-31',
+    remedy: expect.stringContaining('cannot be right') as unknown,
   });
 });
 

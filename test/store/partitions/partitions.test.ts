@@ -40,7 +40,9 @@ describe('partitions', () => {
   it('take over the rows of their month from the default partition, which is reported until then', async () => {
     await insertAudit('2035-05-05T05:05:05Z');
     const before = await maintainPartitions(test.db, new Date('2031-11-15T00:00:00Z'), {});
-    expect(before.inDefault).toEqual([{ partition: 'audit_events_default', rows: 1 }]);
+    const time = new Date('2035-05-05T05:05:05Z');
+    const outside = { partition: 'audit_events_default', rows: 1, first: time, last: time };
+    expect(before.inDefault).toEqual([outside]);
     const after = await maintainPartitions(test.db, new Date('2035-04-15T00:00:00Z'), {});
     expect(after.inDefault).toEqual([]);
     expect(await partitionOf('2035-05-05T05:05:05Z')).toEqual(['audit_events_2035_05']);
