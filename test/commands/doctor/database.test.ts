@@ -105,7 +105,7 @@ test('rows outside the partitions are told of with their times, and by whether t
     status: 'warn',
     message: expect.stringContaining('past retention: audit_events_2020_01, audit_events_default') as unknown,
   });
-  const { dropped, inDefault } = await maintainPartitions(service, new Date(), { audit: 12 });
+  const { dropped, inDefault } = await maintainPartitions(db, new Date(), { audit: 12 });
   expect(dropped).toEqual(['2016_07', '2019_02', '2020_01'].map((month) => `audit_events_${month}`));
   expect(inDefault).toEqual([]);
   expect(await checkRetention(access(), config)).toMatchObject({ status: 'ok' });

@@ -5,6 +5,7 @@ import { expect, it } from 'vitest';
 import { BatchStore } from '../../../src/handlers/store-batch.ts';
 import { isDifference } from '../../../src/seal/verify/finding.ts';
 import { maintainPartitions } from '../../../src/store/partitions/partitions.ts';
+import type { Db } from '../../../src/store/server/database.ts';
 import { addMonths } from '../../../src/store/partitions/partitioned-tables.ts';
 import { countAll } from '../../support/arrivals.ts';
 import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
@@ -16,15 +17,17 @@ const MONTHS = 24;
 const NOW = new Date();
 const FIRST = addMonths(NOW, -MONTHS).getTime();
 const RECORDS = 500;
+/** No time of an event. */
+const WRONG = Date.UTC(1980, 0, 1);
 
+const fresh = useDatabase();
 const test = useDatabase();
 
-const createStore = () =>
-  new BatchStore(test.service, pino({ level: 'silent' }), new AbortController().signal);
+const createStore = (db: Db) => new BatchStore(db, pino({ level: 'silent' }), new AbortController().signal);
 
 /** Stores events of two years, as deliveries of 500 records do, eight at a time. Returns how many a second. */
-async function importYears(code: number): Promise<number> {
-  const store = createStore();
+async function importYears(db: Db, code: number): Promise<number> {
+  const store = createStore(db);
   const began = performance.now();
   const step = (NOW.getTime() - FIRST) / EVENTS;
   for (let from = 0; from < EVENTS; from += 8 * RECORDS) {
@@ -46,11 +49,11 @@ async function importYears(code: number): Promise<number> {
 }
 
 /** How many events each partition has, and how many of them are not of its month. */
-async function countPartitions() {
+async function countPartitions(db: Db) {
   const { rows } = await sql<{ partition: string; events: number; strange: number }>`
     select tableoid::regclass::text as partition, count(*)::int as events, count(*) filter (
         where tableoid::regclass::text <> to_char(occurred_at at time zone 'UTC', '"audit_events_"YYYY_MM'))::int as strange
-      from audit_events group by 1 order by 1`.execute(test.db);
+      from audit_events group by 1 order by 1`.execute(db);
   return rows;
 }
 
@@ -58,10 +61,10 @@ const inDefault = (rows: Awaited<ReturnType<typeof countPartitions>>) =>
   rows.find(({ partition }) => partition === 'audit_events_default')?.events ?? 0;
 
 it('an import of two years comes to its months, at the pace of any other', { timeout: 300_000 }, async () => {
-  const first = await importYears(1);
-  const again = await importYears(2);
+  const first = await importYears(fresh.service, 1);
+  const again = await importYears(fresh.service, 2);
   process.stdout.write(`import of ${MONTHS} months: ${first} events/s, with all months there ${again}\n`);
-  const rows = await countPartitions();
+  const rows = await countPartitions(fresh.db);
   expect(inDefault(rows)).toBe(0);
   expect(rows.map(({ strange }) => strange)).toEqual(rows.map(() => 0));
   expect(rows.length).toBeGreaterThanOrEqual(MONTHS);
@@ -72,29 +75,28 @@ it(
   'years in the default partition move while others store, verify, and expire',
   { timeout: 600_000 },
   async () => {
-    await maintainPartitions(test.db, NOW, { audit: 1 });
     const log = await openSealedLog(test.service);
     // The months cannot be created while somebody reads: events are stored all the same.
     const reader = new Client({ connectionString: test.adminUrl });
     await reader.connect();
     await reader.query('begin');
     await reader.query('select from audit_events_default');
-    await importYears(3);
+    await importYears(test.service, 3);
     await reader.end();
-    const before = await countPartitions();
+    const before = await countPartitions(test.db);
     expect(inDefault(before)).toBeGreaterThan(EVENTS * 0.8);
     await countAll(test.db);
     await log.seal();
 
     // One stores what arrives, and what is older than all partitions, until everything has moved.
-    const storing = createStore();
+    const storing = createStore(test.service);
     const done = new AbortController();
     let longest = 0;
     let stored = 0;
     const client = async () => {
       for (; !done.signal.aborted; stored += 2) {
         const began = performance.now();
-        const records = [auditRecord({ userId: stored }), auditRecord({ userId: stored, timeStamp: 0 })];
+        const records = [auditRecord({ userId: stored }), auditRecord({ userId: stored, timeStamp: WRONG })];
         await storing.add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
         longest = Math.max(longest, performance.now() - began);
       }
@@ -110,8 +112,8 @@ it(
         `${stored} stored meanwhile, which took ${Math.round(longest)} ms at most\n`,
     );
     expect(moved.blocked).toEqual([]);
-    expect(moved.inDefault).toMatchObject([{ partition: 'audit_events_default', last: new Date(0) }]);
-    const after = await countPartitions();
+    expect(moved.inDefault).toMatchObject([{ partition: 'audit_events_default', last: new Date(WRONG) }]);
+    const after = await countPartitions(test.db);
     expect(after.reduce((sum, { events }) => sum + events, 0)).toBe(
       before.reduce((sum, { events }) => sum + events, 0) + stored,
     );
@@ -121,7 +123,7 @@ it(
     expect((await log.verify()).findings.filter(isDifference)).toEqual([]);
 
     const { dropped } = await maintainPartitions(test.service, NOW, { audit: 12 });
-    // With the month of 1970, which only retention opens.
+    // With the month of 1980, which only retention opens.
     expect(dropped).toHaveLength(MONTHS - 12 + 1);
     const { rows } = await sql`
     select from audit_events where occurred_at < ${addMonths(NOW, -12)} limit 1`.execute(test.db);
