@@ -82,7 +82,7 @@ async function forwardUntil(signal: AbortSignal, forwarding: Forwarding, context
       const wait = backoff.afterFailure(error);
       context.observer?.failed(forwarding.name);
       await reportFailure(forwarding, error, context, wait);
-      await pause(wait, signal);
+      await sleep(wait, undefined, { signal }).catch(() => undefined);
     }
   }
 }

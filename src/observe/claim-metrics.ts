@@ -54,7 +54,7 @@ export function registerClaimMetrics(registry: Registry, db: Db, config: Setting
   gauge(
     'default_partition_rows',
     'Rows outside the partitions of their months, at most 10,001 of each table',
-    async () => (await partitions())?.inDefault.map(({ rows, ...labels }) => [labels, rows] as const),
+    async () => (await partitions())?.inDefault.map(({ partition, rows }) => [{ partition }, rows] as const),
     'partition',
   );
   const overdue = 'Partitions past their retention that still exist';
