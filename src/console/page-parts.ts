@@ -23,7 +23,7 @@ export function loadParts(patienceMs = PATIENCE_MS) {
      * The result of the work; null, with an entry in `problems`, if it fails or times out. Throws HttpError: an invalid
      * request is not a problem of a part.
      */
-    async read<T>(part: string, work: () => Promise<T>): Promise<T | null> {
+    read: async <T>(part: string, work: () => Promise<T>): Promise<T | null> => {
       try {
         return await pTimeout(work(), {
           milliseconds: patienceMs,

@@ -1,6 +1,15 @@
 import { Worker, type Transferable } from 'node:worker_threads';
 import { setPriority } from 'node:os';
 
+interface WorkerPool<Request, Reply> {
+  /**
+   * Sends a request to a free thread and resolves with the reply. Waiting requests are served in turn by `key`, so that
+   * one sender does not delay the others. Throws WorkerError if the thread ends or does not reply in time, and
+   * PoolFullError if too many requests with the same key are waiting.
+   */
+  run(key: string, request: Request, transfer?: readonly Transferable[]): Promise<Reply>;
+}
+
 export interface WorkerPoolOptions {
   /** The module that the threads run: it answers each message with one message. */
   readonly script: URL;
@@ -30,7 +39,7 @@ export class PoolFullError extends Error {
  * Creates a pool of threads for work that would hold up the event loop. A thread starts when work first needs it; idle ones
  * do not keep the process alive.
  */
-export function createWorkerPool<Request, Reply>(options: WorkerPoolOptions) {
+export function createWorkerPool<Request, Reply>(options: WorkerPoolOptions): WorkerPool<Request, Reply> {
   const { script, threads, maxWaiting, timeLimitMs, maxHeapMib } = options;
   const idle: Worker[] = [];
   /** By key. The key at the front has the next turn. */
@@ -78,12 +87,7 @@ export function createWorkerPool<Request, Reply>(options: WorkerPoolOptions) {
   }
 
   return {
-    /**
-     * Sends a request to a free thread and resolves with the reply. Waiting requests are served in turn by `key`, so that
-     * one sender does not delay the others. Throws WorkerError if the thread ends or does not reply in time, and
-     * PoolFullError if too many requests with the same key are waiting.
-     */
-    async run(key: string, request: Request, transfer: readonly Transferable[] = []): Promise<Reply> {
+    async run(key, request, transfer = []) {
       const worker = await acquire(key);
       try {
         const reply = await ask<Reply>(worker, request, transfer, timeLimitMs);

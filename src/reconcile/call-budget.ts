@@ -25,7 +25,7 @@ export function createCallBudget(clock: Clock, send = globalThis.fetch) {
 
   return {
     /** Counts every request that it sends. */
-    async fetch(...request: Parameters<typeof send>) {
+    fetch: async (...request: Parameters<typeof send>) => {
       left -= 1;
       return send(...request);
     },
