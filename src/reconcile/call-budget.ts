@@ -1,7 +1,14 @@
 import { HOUR_MS, type Clock } from '../lib/clock.ts';
 
 /** The calls of comparisons that nobody waits for. */
-export type CallBudget = ReturnType<typeof createCallBudget>;
+export interface CallBudget {
+  /** Counts every request that it sends. */
+  readonly fetch: typeof globalThis.fetch;
+  /** Throws a BudgetSpentError when no call is left. */
+  check(): void;
+  /** Whether calls that a comparison can do without may be made: the first half of those at once. */
+  isAmple(): boolean;
+}
 
 /** No call is left for now. */
 export class BudgetSpentError extends Error {
@@ -13,7 +20,7 @@ const AT_ONCE = 75;
 const PER_HOUR = 300;
 
 /** Creates a budget of at most 375 calls in any hour. It is checked between calls, so the last check may let one pass. */
-export function createCallBudget(clock: Clock, send = globalThis.fetch) {
+export function createCallBudget(clock: Clock, send = globalThis.fetch): CallBudget {
   let left = AT_ONCE;
   let countedAt = clock.now();
   function leftNow(): number {
@@ -24,15 +31,12 @@ export function createCallBudget(clock: Clock, send = globalThis.fetch) {
   }
 
   return {
-    /** Counts every request that it sends. */
-    fetch: async (...request: Parameters<typeof send>) => {
+    async fetch(input, init) {
       left -= 1;
-      return send(...request);
+      return send(input, init);
     },
-    /** Whether calls that a comparison can do without may be made: the first half of those at once. */
     isAmple: () => leftNow() > AT_ONCE / 2,
-    /** Throws a BudgetSpentError when no call is left. */
-    check(): void {
+    check() {
       if (leftNow() < 1)
         throw new BudgetSpentError('the calls for comparisons with the history are used up for now');
     },
