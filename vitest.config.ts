@@ -33,13 +33,22 @@ export const NOT_DEFAULT = [...OWN_SUITES, ...BY_SUFFIX.map((suffix) => `**/*.${
 /** One file at a time, when nothing else runs. */
 const ALONE = { maxWorkers: 1, sequence: { groupOrder: 1 } };
 
-/** Tests of the default suite that try a hundred thousand ids or codes, or a year, or wait for locks or outages, in the long one. */
+/** Tests of the default suite that try more draws, a hundred thousand ids or a year, or wait for locks or outages, in the long one. */
 const LONGER = [
   'test/handlers/recorded-ids.test.ts',
   'test/forward/formats/audit-codes.test.ts',
   'test/alerts/simulated-year.test.ts',
   'test/queue/engine-conformance.test.ts',
   'test/e2e/outage-log.test.ts',
+  'test/alerts/backtest-rule.test.ts',
+  'test/erasure/refusals.test.ts',
+  'test/events/search-everywhere.test.ts',
+  'test/inventory/refresh.test.ts',
+  'test/seal/log-model.test.ts',
+  'test/seal/proof-folder.test.ts',
+  'test/store/counts/arrivals.test.ts',
+  'test/store/events/search-events.test.ts',
+  'test/store/events/shared-events.test.ts',
 ];
 
 export default defineConfig({

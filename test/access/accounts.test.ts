@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { Secret, TOTP } from 'otpauth';
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { jsonRoute, streamRoute } from '../../src/console/api/route.ts';
 import type { Area } from '../../src/console/area.ts';
@@ -15,8 +15,7 @@ import { ONE_PAGE, startAdmin } from '../support/admin.ts';
 import type { RunningAdmin } from '../support/admin.ts';
 import { ask, cookieOf, formOf } from '../support/ask.ts';
 import type { Answer } from '../support/ask.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 
 const TOKEN = 'the-admin-token-0123456789';
 const PASSWORD = 'correct horse battery staple';
@@ -52,14 +51,10 @@ const area: Area = {
 };
 
 const hash = hashCheaply(PASSWORD);
-let database: TestDatabase;
+const database = useDatabase();
 let admin: RunningAdmin;
 let other: RunningAdmin;
 let lines: string[];
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
 beforeEach(async () => {
   await sql`truncate accounts, sessions, access_tokens`.execute(database.db);
   lines = [];

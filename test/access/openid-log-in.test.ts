@@ -10,8 +10,7 @@ import { ONE_PAGE, startAdmin } from '../support/admin.ts';
 import type { RunningAdmin } from '../support/admin.ts';
 import { createCookieJar } from '../support/cookie-jar.ts';
 import type { CookieJar } from '../support/cookie-jar.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 import { freePort } from '../support/free-port.ts';
 import { logInAtProvider, openIdConfig, startOpenIdProvider } from '../support/openid-provider.ts';
 import type { RunningProvider } from '../support/openid-provider.ts';
@@ -37,12 +36,11 @@ const area: Area = {
   ],
 };
 
-let database: TestDatabase;
+const database = useDatabase();
 let provider: RunningProvider;
 let admin: RunningAdmin;
 let config: OpenIdConfig;
 beforeAll(async () => {
-  database = await createTestDatabase();
   const port = await freePort();
   const consoleUrl = `http://127.0.0.1:${port}`;
   provider = await startOpenIdProvider({ redirectUri: `${consoleUrl}/login/openid/callback`, people });
@@ -55,7 +53,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await admin.close();
   await provider.close();
-  await database.drop();
 });
 beforeEach(async () => {
   await sql`truncate accounts, sessions, access_tokens`.execute(database.db);

@@ -7,8 +7,7 @@ import type { AccountRole } from '../../src/store/access/permissions.ts';
 import { addWithToken } from '../support/accounts.ts';
 import { startAdmin } from '../support/admin.ts';
 import type { RunningAdmin } from '../support/admin.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 import { useDirectory } from '../support/use-directory.ts';
 import { QUESTIONS } from '../console/sources/questions.ts';
 import type { Question } from '../console/sources/questions.ts';
@@ -32,14 +31,13 @@ function readTable(): Map<string, ReadonlyMap<AccountRole, boolean>> {
 
 const openApi = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
 
-let test: TestDatabase;
+const test = useDatabase();
 const directory = useDirectory();
 let admin: RunningAdmin;
 let known: Known;
 let tokens: ReadonlyMap<AccountRole, string>;
 const served: string[] = ['get /api/openapi.json'];
 beforeAll(async () => {
-  test = await createTestDatabase();
   const names = namesOf('amber', 'a');
   known = await seedSource(test.db, names);
   tokens = new Map(
@@ -57,7 +55,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await admin.close();
-  await test.drop();
 });
 
 /** Sends a request as a role, or without a token. A stream is left after its first bytes. */

@@ -12,6 +12,7 @@ import type { StoredEvent } from '../../src/events/stored-event.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { mulberry32 } from '../../emulator/random.ts';
+import { runs } from '../support/runs.ts';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 2, 2);
@@ -139,7 +140,7 @@ describe('the backtest of a rule', () => {
         expect(await backtest(given, since, until)).toEqual(whole);
         raised += whole.length;
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
     expect(raised).toBeGreaterThan(100);
   });

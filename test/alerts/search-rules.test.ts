@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createMatch } from '../../src/alerts/evaluate-rule.ts';
 import { withSearchRules } from '../../src/alerts/parse-rules.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { saveSearch } from '../../src/store/alerts/saved-searches.ts';
 import { searchEvents } from '../../src/store/events/search-events.ts';
-import { STORED, storeVariedEvents } from '../store/events/varied-events.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { STORED } from '../store/events/varied-events.ts';
+import { useDatabase } from '../support/use-database.ts';
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-  await storeVariedEvents(test.db);
-});
-afterAll(() => test.drop());
+const test = useDatabase({ isVaried: true });
 
 const search = { since: null, until: null, raisesAlerts: true };
 

@@ -4,50 +4,35 @@ import { sql } from 'kysely';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { createSealer } from '../../src/seal/sealer.ts';
-import { keepLogKey, readLogKeys } from '../../src/seal/log-key.ts';
+import { readLogKeys } from '../../src/seal/log-key.ts';
 import { readSignedDocument } from '../../src/seal/signed-document.ts';
 import { generateLogKey, parseLogKey } from '../../src/seal/signed-note.ts';
 import { monthRange } from '../../src/lib/text/parse-time.ts';
 import { readCertificate } from '../../src/store/seal/certificate.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
-import { openDatabase, type Db } from '../../src/store/server/database.ts';
 import { readInstallation } from '../../src/store/server/installation.ts';
 import { integrityForTests } from '../console/integrity/integrity-for-tests.ts';
 import { startAdmin, type RunningAdmin } from '../support/admin.ts';
 import { countAll } from '../support/arrivals.ts';
-import { useDirectory } from '../support/use-directory.ts';
+import { openSealedLog } from '../support/sealed-log.ts';
 import { useDatabase } from '../support/use-database.ts';
-import { endOfProgram } from '../support/program.ts';
+import { endOfCommand } from '../support/command.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { freely } from '../support/tamper.ts';
-import { untilSeen } from '../support/until-seen.ts';
-import { storeVariedEvents } from '../store/events/varied-events.ts';
-import { knowing } from '../support/trust.ts';
 
 const MONTH = new Date().toISOString().slice(0, 'YYYY-MM'.length);
 
-const test = useDatabase();
-let service: Db;
-const directory = useDirectory();
+const test = useDatabase({ isVaried: true });
+let directory: string;
 beforeAll(async () => {
-  service = openDatabase(test.databaseUrl, () => undefined);
-  await storeVariedEvents(test.db);
-  await countAll(service);
-  await untilSeen(test.db);
-  const key = await keepLogKey(
-    path.join(directory, 'log-key'),
-    (await readInstallation(service)).id,
-    undefined,
-  );
-  const sealer = createSealer(service, key, async () => knowing(key));
-  while ((await sealer.seal()) === 'more');
-  await sealer.checkpoint();
+  await countAll(test.service);
+  const log = await openSealedLog(test.service);
+  await log.seal();
+  ({ directory } = log);
 });
-afterAll(() => service.destroy());
 
 const run = (...words: string[]) =>
-  endOfProgram({ DATABASE_URL: test.databaseUrl, DATA_DIR: directory }, 'certificate', ...words);
+  endOfCommand({ DATABASE_URL: test.databaseUrl, DATA_DIR: directory }, 'certificate', ...words);
 
 it('says what was received in a month, how its rows compare with the seal, and with which checkpoint', async () => {
   const file = path.join(directory, 'certificate.html');
@@ -55,20 +40,20 @@ it('says what was received in a month, how its rows compare with the seal, and w
   const document = await readFile(file, 'utf8');
   expect(document).toContain(`<h1>Certificate ${MONTH}</h1>`);
   expect(document).toMatch(/0 altered,\s+0 missing, 0 inserted/);
-  expect(document).toContain(`xiq-sink/${(await readInstallation(service)).id}`);
+  expect(document).toContain(`xiq-sink/${(await readInstallation(test.service)).id}`);
   expect(document).toContain('The month is not over');
   // It needs nothing from elsewhere.
   expect(document).not.toMatch(/<script|src=|href=/);
   const { stdout } = await run('--month', MONTH, '--json');
-  const certificate: unknown = JSON.parse(stdout.toString());
+  const certificate: unknown = JSON.parse(stdout);
   expect(certificate).toMatchObject({ month: MONTH, verification: { altered: 0, missing: 0 } });
   const { rows } = await sql<object>`
-    select subject, outcome from operator_log where action = 'certificate.make'`.execute(service);
+    select subject, outcome from operator_log where action = 'certificate.make'`.execute(test.service);
   expect(rows).toContainEqual({ subject: MONTH, outcome: 'done' });
 });
 
 describe('the file', () => {
-  const check = (...words: string[]) => endOfProgram({}, 'verify-certificate', ...words);
+  const check = (...words: string[]) => endOfCommand({}, 'verify-certificate', ...words);
   const file = () => path.join(directory, 'signed.html');
   beforeAll(async () => {
     await run('--month', MONTH, '--out', file());
@@ -78,13 +63,10 @@ describe('the file', () => {
     const { verifiers } = await readLogKeys(path.join(directory, 'log-key'));
     expect(verifiers).toHaveLength(1);
     const { code, stdout } = await check(file());
-    expect([code, stdout.toString()]).toEqual([
-      0,
-      expect.stringContaining(`certificate ${MONTH}, as it was signed`),
-    ]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`certificate ${MONTH}, as it was signed`)]);
     const stranger = parseLogKey(generateLogKey('xiq-sink/elsewhere')).publicText;
     const foreign = await check(file(), '--key', stranger);
-    expect([foreign.code, foreign.stdout.toString()]).toEqual([1, expect.stringContaining('another key')]);
+    expect([foreign.code, foreign.stdout]).toEqual([1, expect.stringContaining('another key')]);
   });
 
   it('is not what was signed with any other character', async () => {
@@ -100,7 +82,7 @@ describe('the file', () => {
     const forged = path.join(directory, 'forged.html');
     await writeFile(forged, text.replace(' altered', '  altered'));
     const { code, stdout } = await check(forged);
-    expect([code, stdout.toString()]).toEqual([1, expect.stringContaining('NOT PROVEN: it was changed')]);
+    expect([code, stdout]).toEqual([1, expect.stringContaining('NOT PROVEN: it was changed')]);
   });
 
   it('reads well: no word runs into the next', async () => {
@@ -113,11 +95,11 @@ describe('the file', () => {
 it('is of a month and of a source', async () => {
   expect(await run('--month', '2026-13')).toMatchObject({ code: 2 });
   const { stdout } = await run('--month', '1999-01', '--json');
-  expect(JSON.parse(stdout.toString())).toMatchObject({ received: [], verification: { altered: 0 } });
+  expect(JSON.parse(stdout)).toMatchObject({ received: [], verification: { altered: 0 } });
   const ofSource = await run('--month', MONTH, '--source', 'branch', '--json');
   const { received } = z
     .object({ received: z.array(z.object({ source: z.string() })) })
-    .parse(JSON.parse(ofSource.stdout.toString()));
+    .parse(JSON.parse(ofSource.stdout));
   expect(new Set(received.map(({ source }) => source))).toEqual(new Set(['branch']));
 });
 
@@ -127,24 +109,24 @@ it('exits with 1, and says so, when rows were changed', async () => {
   );
   const { code, stdout } = await run('--month', MONTH);
   expect(code).toBe(1);
-  expect(stdout.toString()).toMatch(/changed<\/span>/);
-  expect(stdout.toString()).toMatch(/2 missing/);
+  expect(stdout).toMatch(/changed<\/span>/);
+  expect(stdout).toMatch(/2 missing/);
 });
 
 it('tells who may see one source nothing of the others', async () => {
   const range = monthRange(MONTH);
   if (range === undefined) throw new TypeError('no month');
-  const certificate = await readCertificate(service, ['branch'], range);
+  const certificate = await readCertificate(test.service, ['branch'], range);
   expect(new Set(certificate.received.map(({ source }) => source))).toEqual(new Set(['branch']));
   expect(certificate.verified).toBeUndefined();
-  expect((await readCertificate(service, ALL_SOURCES, range)).verified).toMatchObject({ missing: 0 });
+  expect((await readCertificate(test.service, ALL_SOURCES, range)).verified).toMatchObject({ missing: 0 });
 });
 
 describe('the page of the console', () => {
   let admin: RunningAdmin;
   beforeAll(async () => {
     const key = (await readLogKeys(path.join(directory, 'log-key'))).signing;
-    admin = await startAdmin(integrityForTests(service, test.databaseUrl, key), service);
+    admin = await startAdmin(integrityForTests(test.service, test.databaseUrl, key), test.service);
   });
   afterAll(() => admin.close());
 
@@ -166,12 +148,12 @@ describe('the page of the console', () => {
     expect(answer.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-/);
     await writeFile(file, await answer.text());
     expect(await readFile(file, 'utf8')).toMatch(/2 missing/);
-    expect(await endOfProgram({}, 'verify-certificate', file)).toMatchObject({ code: 0 });
+    expect(await endOfCommand({}, 'verify-certificate', file)).toMatchObject({ code: 0 });
     // What was compared is of this month and all sources, and says nothing of others.
     await expect(admin.get(`/certificate?month=${MONTH}&source=branch`)).rejects.toThrow('prove it first');
     const { rows } = await sql<object>`
       select via, result -> 'missing' as missing from operator_log
-      where action = 'certificate.make' and via = 'api'`.execute(service);
+      where action = 'certificate.make' and via = 'api'`.execute(test.service);
     expect(rows).toEqual([{ via: 'api', missing: 2 }]);
   });
 });

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { recordCoverage } from '../../src/reconcile/coverage.ts';
-import { endOfProgram } from '../support/program.ts';
+import { endOfCommand } from '../support/command.ts';
 import { useDatabase } from '../support/use-database.ts';
 
 const HOUR = 3_600_000;
@@ -19,15 +19,13 @@ beforeAll(async () => {
 });
 
 const coverage = (...args: string[]) =>
-  endOfProgram({ DATABASE_URL: test.databaseUrl }, 'coverage', '--since', SINCE.toISOString(), ...args);
+  endOfCommand({ DATABASE_URL: test.databaseUrl }, 'coverage', '--since', SINCE.toISOString(), ...args);
 
 describe('the command coverage', () => {
   it('succeeds if everything in the range is proven, and lists gaps', async () => {
     const { code, stdout } = await coverage('--until', PROVEN.toISOString());
-    expect(stdout.toString()).toMatch(/branch +AUDIT_LOG_ALL +\d+ +0 +0 +0 +0 +0\n/);
-    expect(stdout.toString()).toMatch(
-      /\nTimes in which events may have been missed:\n[^]*all +all +downtime/,
-    );
+    expect(stdout).toMatch(/branch +AUDIT_LOG_ALL +\d+ +0 +0 +0 +0 +0\n/);
+    expect(stdout).toMatch(/\nTimes in which events may have been missed:\n[^]*all +all +downtime/);
     expect(code).toBe(0);
   });
 
@@ -39,7 +37,6 @@ describe('the command coverage', () => {
   it('prints days and gaps as JSON lines', async () => {
     const { stdout } = await coverage('--until', PROVEN.toISOString(), '--json');
     const lines = stdout
-      .toString()
       .trim()
       .split('\n')
       .map((line): unknown => JSON.parse(line));
@@ -56,7 +53,7 @@ describe('the command coverage', () => {
 
   it('reads one source', async () => {
     const { code, stdout, stderr } = await coverage('--until', PROVEN.toISOString(), '--source', 'other');
-    expect(stdout.toString()).not.toContain('branch');
+    expect(stdout).not.toContain('branch');
     expect(stderr).toContain('No source was known in this range yet');
     expect(code).toBe(0);
   });

@@ -1,45 +1,30 @@
-import path from 'node:path';
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { findErasable } from '../../src/erasure/erase-person.ts';
 import { BatchStore } from '../../src/handlers/store-batch.ts';
-import { createSealer } from '../../src/seal/sealer.ts';
-import { keepLogKey } from '../../src/seal/log-key.ts';
-import { openDatabase, type Db } from '../../src/store/server/database.ts';
-import { readInstallation } from '../../src/store/server/installation.ts';
-import { useDirectory } from '../support/use-directory.ts';
+import { openSealedLog } from '../support/sealed-log.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
-import { endOfProgram, SECRET, startProgram } from '../support/program.ts';
+import { endOfCommand } from '../support/command.ts';
+import { SECRET, startProgram } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { untilSeen } from '../support/until-seen.ts';
-import { storeVariedEvents } from '../store/events/varied-events.ts';
-import { knowing } from '../support/trust.ts';
 
-const test = useDatabase();
-let service: Db;
-const directory = useDirectory();
+const test = useDatabase({ isVaried: true });
+let directory: string;
 beforeAll(async () => {
-  service = openDatabase(test.databaseUrl, () => undefined);
-  const key = await keepLogKey(
-    path.join(directory, 'log-key'),
-    (await readInstallation(service)).id,
-    undefined,
-  );
-  await storeVariedEvents(test.db);
-  await untilSeen(test.db);
-  const sealer = createSealer(service, key, async () => knowing(key));
-  while ((await sealer.seal()) === 'more');
+  const log = await openSealedLog(test.service);
+  await log.seal();
+  ({ directory } = log);
 });
-afterAll(() => service.destroy());
 
 const eventsOf = async (user: string) =>
-  (await findErasable(service, { person: { users: [user], macs: [], phones: [] }, eventIds: [] })).events;
+  (await findErasable(test.service, { person: { users: [user], macs: [], phones: [] }, eventIds: [] }))
+    .events;
 
 describe('erase', () => {
   const run = (...words: string[]) =>
-    endOfProgram({ DATABASE_URL: test.databaseUrl, DATA_DIR: directory }, 'erase', ...words);
+    endOfCommand({ DATABASE_URL: test.databaseUrl, DATA_DIR: directory }, 'erase', ...words);
 
   it('asks for what it needs', async () => {
     expect(await run('--reason', 'x')).toMatchObject({ code: 2 });
@@ -48,7 +33,7 @@ describe('erase', () => {
   });
 
   it('suggests clients whose data the cloud has deleted, and serve erases them if it may', async () => {
-    const storing = new BatchStore(service, pino({ level: 'silent' }), new AbortController().signal);
+    const storing = new BatchStore(test.service, pino({ level: 'silent' }), new AbortController().signal);
     const mac = 'ba:be:00:00:00:01';
     const gdpr = { logId: 1, category: 'DELETE', status: 'COMPLETED', mac, admin: 'dpo', startTime: 1 };
     const kept = ['ba:be:00:00:00:02', 'ba:be:00:00:00:03', 'ba:be:00:00:00:04'];
@@ -62,7 +47,7 @@ describe('erase', () => {
     );
     await storing.add({ deliveries: [queuedDelivery('GDPR_LOG_ALL', [gdpr, ...others])] });
     await storing.add({ deliveries: [queuedDelivery('LOCATION_CLIENT_CENTRIC', seen)] });
-    const listed = (await run('--suggest')).stdout.toString();
+    const listed = (await run('--suggest')).stdout;
     expect(listed).toMatch(/^ba:be:00:00:00:01 {2}1 event of the source default, which says at /m);
     for (const client of kept) expect(listed).not.toContain(client);
 
@@ -71,7 +56,7 @@ describe('erase', () => {
     const clients = listed.trim().split('\n').length;
     await waitFor(() => program.output().split('the events of a client were erased').length - 1 === clients);
     await program.end('SIGTERM');
-    expect((await run('--suggest')).stdout.toString()).toContain('There are no events');
+    expect((await run('--suggest')).stdout).toContain('There are no events');
   });
 
   it('lists what it found, erases it, and records nothing of it', async () => {
@@ -79,7 +64,7 @@ describe('erase', () => {
     expect(found.length).toBeGreaterThan(10);
     const listed = await run('--user', 'Bob', '--dry-run');
     expect(listed.code).toBe(0);
-    expect(listed.stdout.toString()).toContain('audit_events  2026-01  ');
+    expect(listed.stdout).toContain('audit_events  2026-01  ');
     expect(await eventsOf('Bob')).toHaveLength(found.length);
 
     const unscoped = await run('--user', 'Bob', '--reason', 'request 17', '--yes');
@@ -88,10 +73,10 @@ describe('erase', () => {
       expect.stringContaining('These events are of 2 sources: branch, default. Add --source NAME'),
     ]);
     const ofBranch = await run('--user', 'Bob', '--source', 'branch', '--dry-run');
-    expect(ofBranch.stdout.toString()).not.toBe(listed.stdout.toString());
+    expect(ofBranch.stdout).not.toBe(listed.stdout);
     const erased = await run('--user', 'Bob', '--all-sources', '--reason', 'request 17', '--yes');
     expect(erased.code).toBe(0);
-    expect(erased.stdout.toString()).toContain(`, ${found.length} events\n`);
+    expect(erased.stdout).toContain(`, ${found.length} events\n`);
     expect(await eventsOf('Bob')).toEqual([]);
     const { rows } = await sql<{ all: string }>`
       select string_agg(concat_ws(' ', subject, details::text, result::text), ' ') as all from operator_log`.execute(
@@ -99,8 +84,6 @@ describe('erase', () => {
     );
     expect(rows[0]?.all).toContain('request 17');
     expect(rows[0]?.all).not.toContain('Bob');
-    expect((await run('--user', 'Bob', '--reason', 'x', '--yes')).stdout.toString()).toContain(
-      'nothing was found',
-    );
+    expect((await run('--user', 'Bob', '--reason', 'x', '--yes')).stdout).toContain('nothing was found');
   });
 });

@@ -1,26 +1,21 @@
 import { exactTerms } from '../../src/events/search-query.ts';
-import { execFile } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { promisify } from 'node:util';
-import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { exportEvents } from '../../src/commands/events/export.ts';
 import { commandOperator } from '../../src/commands/shared/process.ts';
 import { listActions } from '../../src/store/access/operator-log.ts';
+import { endOfCommand } from '../support/command.ts';
 import { parseCsv } from '../store/events/parse-csv.ts';
-import { storeVariedEvents } from '../store/events/varied-events.ts';
 import { useDirectory } from '../support/use-directory.ts';
 import { useDatabase } from '../support/use-database.ts';
 
 const WithId = z.object({ id: z.string() });
 
-const test = useDatabase();
+const test = useDatabase({ isVaried: true });
 const directory = useDirectory();
-beforeAll(async () => {
-  await storeVariedEvents(test.db);
-});
 beforeEach(() => void vi.spyOn(process.stderr, 'write').mockReturnValue(true));
 
 const forever = new AbortController().signal;
@@ -58,10 +53,8 @@ describe('events export', () => {
 
   it('and search take every condition on the command line', async () => {
     const conditions = ['--type', 'AUDIT_LOG_ALL', '--type', 'GDPR_LOG_ALL', '--device', '17', '--org', '5'];
-    const [found, exported] = await Promise.all([
-      run('search', '--json', '--limit', '1000', ...conditions),
-      run('export', '--format', 'ndjson', ...conditions),
-    ]);
+    const found = await run('search', '--json', '--limit', '1000', ...conditions);
+    const exported = await run('export', '--format', 'ndjson', ...conditions);
     expect(toIds(found)).not.toHaveLength(0);
     expect(toIds(exported)).toEqual(toIds(found));
     const heard = await run('search', '--json', '--ap', '00-11-22-33-44-55');
@@ -69,11 +62,9 @@ describe('events export', () => {
   });
 });
 
-async function run(...args: string[]): Promise<string> {
-  const main = path.join(import.meta.dirname, '../../src/main.ts');
-  const env = { ...process.env, DATABASE_URL: test.databaseUrl, DATA_DIR: directory };
-  const { stdout } = await promisify(execFile)(process.execPath, [main, 'events', ...args], { env });
-  return stdout;
+async function run(...words: string[]): Promise<string> {
+  const env = { DATABASE_URL: test.databaseUrl, DATA_DIR: directory };
+  return (await endOfCommand(env, 'events', ...words)).stdout;
 }
 
 const toIds = (lines: string) =>

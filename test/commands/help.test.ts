@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { defineProgram } from '../../src/commands/program.ts';
 import { findBanned } from '../support/banned-phrases.ts';
-import { endOfProgram } from '../support/program.ts';
+import { endOfCommand } from '../support/command.ts';
 
 function leavesOf(command: CommandUnknownOpts): CommandUnknownOpts[] {
   return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
@@ -96,7 +96,7 @@ describe('xiq-sink', () => {
     [['-h', 'serv'], 'Did you mean serve?'],
     [[], 'Usage: xiq-sink'],
   ])('%j is wrong usage, and the program says what would be right', async (args, message) => {
-    const { code, stderr } = await endOfProgram({}, ...args);
+    const { code, stderr } = await endOfCommand({}, ...args);
     expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
   });
 
@@ -106,7 +106,7 @@ describe('xiq-sink', () => {
     [['quarantine', 'help', 'list'], 'Usage: xiq-sink quarantine list'],
     [['--version'], packageJson.version],
   ])('%j prints what is asked for', async (args, text) => {
-    const { code, stdout } = await endOfProgram({}, ...args);
-    expect([code, stdout.toString()]).toEqual([0, expect.stringContaining(text)]);
+    const { code, stdout } = await endOfCommand({}, ...args);
+    expect([code, stdout]).toEqual([0, expect.stringContaining(text)]);
   });
 });

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { jsonRoute } from '../../src/console/api/route.ts';
 import type { Area } from '../../src/console/area.ts';
@@ -8,8 +8,7 @@ import { listActions } from '../../src/store/access/operator-log.ts';
 import { ONE_PAGE, startAdmin } from '../support/admin.ts';
 import type { RunningAdmin } from '../support/admin.ts';
 import { ask, cookieOf, formOf } from '../support/ask.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 
 const TOKEN = 'the-admin-token-0123456789';
 const OTHER_TOKEN = 'another-admin-token-0123456789';
@@ -39,13 +38,9 @@ const area: Area = {
   ],
 };
 
-let database: TestDatabase;
+const database = useDatabase();
 let admin: RunningAdmin;
 let lines: string[];
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
 afterEach(() => admin.close());
 
 async function start(token: string | undefined): Promise<void> {

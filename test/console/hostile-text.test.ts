@@ -4,8 +4,7 @@ import type { Area } from '../../src/console/area.ts';
 import { writeCursor } from '../../src/console/api/paging.ts';
 import { startAdmin } from '../support/admin.ts';
 import type { RunningAdmin } from '../support/admin.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 import { useDirectory } from '../support/use-directory.ts';
 import { areasOf, namesOf } from './sources/two-sources.ts';
 
@@ -42,18 +41,16 @@ function bodiesWith({ properties, items }: Schema): { readonly at: string; reado
   );
 }
 
-let test: TestDatabase;
+const test = useDatabase();
 let admin: RunningAdmin;
 let areas: readonly Area[];
 const directory = useDirectory();
 beforeAll(async () => {
-  test = await createTestDatabase();
   areas = areasOf(test.db, directory, [namesOf('amber', 'a')]);
   admin = await startAdmin(areas, test.db, { token: TOKEN });
 });
 afterAll(async () => {
   await admin.close();
-  await test.drop();
 });
 
 async function ask(path: string, accept: string, body?: unknown) {

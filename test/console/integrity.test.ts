@@ -1,26 +1,21 @@
-import path from 'node:path';
 import * as fc from 'fast-check';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { z } from 'zod';
 import { describeDay } from '../../src/console/integrity/read-integrity.ts';
-import { createSealer } from '../../src/seal/sealer.ts';
 import { verifyNext } from '../../src/seal/verify/verify-in-turn.ts';
-import { keepLogKey } from '../../src/seal/log-key.ts';
-import { openDatabase, type Db } from '../../src/store/server/database.ts';
 import { findEventsById } from '../../src/store/seal/erase.ts';
 import { NO_TRACES } from '../../src/store/seal/person-traces.ts';
-import { readInstallation } from '../../src/store/server/installation.ts';
 import { startAdmin, type RunningAdmin } from '../support/admin.ts';
 import { countAll } from '../support/arrivals.ts';
-import { createTestDatabase, emptyTables, type TestDatabase } from '../support/database.ts';
+import { emptyTables } from '../support/database.ts';
 import { freely } from '../support/tamper.ts';
 import { untilSeen } from '../support/until-seen.ts';
-import { useDirectory } from '../support/use-directory.ts';
+import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
+import { useDatabase } from '../support/use-database.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { STORED, storeVariedEvents } from '../store/events/varied-events.ts';
 import { integrityForTests } from './integrity/integrity-for-tests.ts';
-import { knowing } from '../support/trust.ts';
 import { eraseOnRecord } from '../support/actions.ts';
 
 /** At once, everything again. */
@@ -39,37 +34,19 @@ const integrity = z.object({
   differences: z.array(z.object({ state: z.string(), subject: z.string(), event_id: z.string().nullable() })),
 });
 
-let test: TestDatabase;
-let service: Db;
-const directory = useDirectory();
+const test = useDatabase();
+let log: SealedLog;
 let admin: RunningAdmin;
 beforeAll(async () => {
-  test = await createTestDatabase();
-  service = openDatabase(test.databaseUrl, () => undefined);
-  admin = await startAdmin(integrityForTests(service, test.databaseUrl), service);
+  log = await openSealedLog(test.service);
+  admin = await startAdmin(integrityForTests(test.service, test.databaseUrl), test.service);
 });
 beforeEach(async () => {
   await emptyTables(test.db);
   await storeVariedEvents(test.db);
-  await countAll(service);
+  await countAll(test.service);
 });
-afterAll(async () => {
-  await admin.close();
-  await service.destroy();
-  await test.drop();
-});
-
-async function seal(): Promise<void> {
-  await untilSeen(test.db);
-  const key = await keepLogKey(
-    path.join(directory, 'log-key'),
-    (await readInstallation(service)).id,
-    undefined,
-  );
-  const sealer = createSealer(service, key, async () => knowing(key));
-  while ((await sealer.seal()) === 'more');
-  await sealer.checkpoint();
-}
+afterAll(() => admin.close());
 
 /** The month in which the events were received. */
 async function month(): Promise<string> {
@@ -89,9 +66,9 @@ async function words(): Promise<Record<string, number>> {
 it('says of a day in order: not sealed yet, not compared yet, intact, erased, altered, missing', async () => {
   await untilSeen(test.db);
   expect(await words()).toEqual({ 'not sealed yet': STORED });
-  await seal();
+  await log.seal();
   expect(await words()).toEqual({ 'not compared yet': STORED });
-  await verifyNext(service, NOW);
+  await verifyNext(test.service, NOW);
   expect(await words()).toEqual({ intact: STORED });
   const { rows } = await sql<{ id: string; at: Date }>`
     select event_id as id, occurred_at as at from audit_events order by id limit 2`.execute(test.db);
@@ -100,13 +77,13 @@ it('says of a day in order: not sealed yet, not compared yet, intact, erased, al
   await freely(test.db, (trx) =>
     sql`update audit_events set description = 'changed' where event_id = ${second.id}`.execute(trx),
   );
-  await verifyNext(service, NOW);
+  await verifyNext(test.service, NOW);
   expect(await words()).toEqual({ altered: 1 });
   expect((await read()).differences).toMatchObject([
     { state: 'ALTERED', subject: 'event', event_id: second.id },
   ]);
   await freely(test.db, (trx) => sql`delete from audit_events where event_id = ${second.id}`.execute(trx));
-  await verifyNext(service, NOW);
+  await verifyNext(test.service, NOW);
   expect(await words()).toEqual({ missing: 1 });
   const page = await admin.page(`/integrity?month=${await month()}`);
   expect(page).toContain('missing 1');
@@ -114,18 +91,18 @@ it('says of a day in order: not sealed yet, not compared yet, intact, erased, al
 });
 
 it('counts what was erased on request, by day', async () => {
-  await seal();
+  await log.seal();
   const { rows } = await sql<{ id: string }>`
-    select event_id::text as id from audit_events order by event_id limit 3`.execute(service);
+    select event_id::text as id from audit_events order by event_id limit 3`.execute(test.service);
   const ids = rows.map(({ id }) => id);
-  const events = await findEventsById(service, ids);
-  await eraseOnRecord(service, { operator: 'jane', reason: 'x' }, { events, ...NO_TRACES });
-  await verifyNext(service, NOW);
+  const events = await findEventsById(test.service, ids);
+  await eraseOnRecord(test.service, { operator: 'jane', reason: 'x' }, { events, ...NO_TRACES });
+  await verifyNext(test.service, NOW);
   expect(await words()).toEqual({ erased: events.length });
 });
 
 it('shows the key, the checkpoint and the places that keep it', async () => {
-  await seal();
+  await log.seal();
   await sql`insert into log_anchors (anchor, size, tried_at, anchored_at, error)
     values ('file', 1, now(), now(), null), ('url', 0, now(), null, 'answered 500')`.execute(test.db);
   const { checkpoint } = await read();
@@ -136,7 +113,7 @@ it('shows the key, the checkpoint and the places that keep it', async () => {
 });
 
 it('verifies now, with its progress, and names what differs', async () => {
-  await seal();
+  await log.seal();
   const { rows } = await sql<{ id: string }>`select event_id as id from audit_events limit 1`.execute(
     test.db,
   );

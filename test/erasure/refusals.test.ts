@@ -20,6 +20,7 @@ import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { temporaryDirectory } from '../support/program.ts';
 import { useDatabase } from '../support/use-database.ts';
+import { runs } from '../support/runs.ts';
 
 const hex = '07'.repeat(32);
 const EARLIER = Date.UTC(2026, 2, 1);
@@ -122,9 +123,9 @@ describe('what is refused', () => {
           refused += Number(isFound);
           expect(await isRefused({ values }, undefined, reading)).toBe(isFound);
         }),
-        { numRuns: 1_000 },
+        { numRuns: runs(1_000) },
       );
-      expect(refused).toBeGreaterThan(50);
+      expect(refused).toBeGreaterThan(10);
     },
   );
 

@@ -1,7 +1,6 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
 import { z } from 'zod';
-import { runProgram } from '../../src/commands/program.ts';
 import { eventsArea } from '../../src/console/events/events-area.ts';
 import { destinationFilterSchema, createFilter } from '../../src/forward/destination-filter.ts';
 import { alertRuleSchema } from '../../src/alerts/alert-rule.ts';
@@ -12,10 +11,12 @@ import { exactTerms, parseSearch } from '../../src/events/search-query.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { searchEvents } from '../../src/store/events/search-events.ts';
 import { isRuleAlert, type StoredEvent } from '../../src/events/stored-event.ts';
+import { endOfCommand } from '../support/command.ts';
 import { startAdmin, type RunningAdmin } from '../support/admin.ts';
 import { useDatabase } from '../support/use-database.ts';
-import { POOL, STORED, storeVariedEvents } from '../store/events/varied-events.ts';
+import { POOL, STORED } from '../store/events/varied-events.ts';
 import { nothingKnown } from '../support/trust.ts';
+import { runs } from '../support/runs.ts';
 
 /** One of each key and form. Each finds some events, and not all. */
 const LINES = [
@@ -51,18 +52,16 @@ const LINES = [
   'user:ann -quick code:10001,10002',
 ];
 
-const test = useDatabase();
+const test = useDatabase({ isVaried: true });
 let admin: RunningAdmin;
 let all: readonly StoredEvent[];
 beforeAll(async () => {
-  await storeVariedEvents(test.db);
   all = await searchEvents(test.db, ALL_SOURCES, {}, { limit: STORED });
   admin = await startAdmin(
     [eventsArea({ db: test.db, trust: nothingKnown, isFiltered: () => false })],
     test.db,
   );
 });
-afterEach(() => vi.restoreAllMocks());
 afterAll(async () => {
   await admin.close();
 });
@@ -91,17 +90,14 @@ async function byConsole(line: string): Promise<readonly string[]> {
 }
 
 async function byCommand(line: string): Promise<readonly string[]> {
-  const env = { DATABASE_URL: test.databaseUrl, WEBHOOK_SECRET: 'a-secret-of-the-tests-0123' };
-  vi.spyOn(process.stderr, 'write').mockReturnValue(true);
-  const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
-  await runProgram(env, ['events', 'search', '--json', '--limit', String(STORED), '--', line], () => env);
-  const lines = write.mock.calls
-    .map(([chunk]) => String(chunk))
-    .join('')
-    .trim();
-  vi.restoreAllMocks();
+  const env = { DATABASE_URL: test.databaseUrl };
+  const words = ['events', 'search', '--json', '--limit', String(STORED), '--', line];
+  const { stdout } = await endOfCommand(env, ...words);
   const printed = z.object({ event_id: z.string() });
-  return lines.split('\n').map((json) => printed.parse(JSON.parse(json)).event_id);
+  return stdout
+    .trim()
+    .split('\n')
+    .map((json) => printed.parse(JSON.parse(json)).event_id);
 }
 
 const ruleOf = (line: string) =>
@@ -162,7 +158,7 @@ it('the matcher and the SQL find the same, whatever terms are combined', async (
         expect(idsOf(all.filter(createSearchMatch(some)))).toEqual(idsOf(found));
       },
     ),
-    { numRuns: 60, examples: ofSettings.map((some) => [some]) },
+    { numRuns: runs(60), examples: ofSettings.map((some) => [some]) },
   );
 });
 

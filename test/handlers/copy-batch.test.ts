@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { MESSAGE_TYPES, WEBHOOK_TYPES } from '../../src/events/domain.ts';
 import { runTransaction } from '../../src/handlers/run-transaction.ts';
@@ -10,7 +10,8 @@ import { UNOBSERVED } from '../../src/queue/delivery-observer.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
 import { MonthsOnDemand } from '../../src/store/partitions/months-on-demand.ts';
 import { openLimited, type Db } from '../../src/store/server/database.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { hasPgbouncer, startPgbouncer } from '../support/pgbouncer.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -19,11 +20,7 @@ import { SAMPLES } from './samples.ts';
 const logger = pino({ level: 'silent' });
 const forever = new AbortController().signal;
 
-let test: TestDatabase;
-beforeEach(async () => {
-  test = await createTestDatabase();
-  onTestFinished(() => test.drop());
-});
+const test = useDatabase({ forEach: true });
 
 /** Writes down the statement of each insert into `audit_events`, also of one that fails: a sequence is not undone. */
 async function countCopies(db: Db) {

@@ -9,6 +9,7 @@ import { namesAsOf } from '../../src/store/reconcile/inventory.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { emptyTables } from '../support/database.ts';
 import { useDatabase } from '../support/use-database.ts';
+import { runs } from '../support/runs.ts';
 
 const HOUR = 3_600_000;
 
@@ -193,7 +194,7 @@ describe('a refresh', () => {
         );
         expect(found.map((one) => one?.accessPoint)).toEqual(asked.map(({ name }) => name));
       }),
-      { numRuns: 15 },
+      { numRuns: runs(15) },
     );
   });
 });

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { BatchStore } from '../../src/handlers/store-batch.ts';
 import { replayChosen } from '../../src/commands/quarantine/resolve.ts';
 import { replayQuarantined, type ReplayContext } from '../../src/replay/replay.ts';
@@ -9,14 +9,14 @@ import { discardQuarantined } from '../../src/store/quarantine/quarantine.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
 import { openLimited } from '../../src/store/server/database.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
-import { createTestDatabase, emptyTables, type TestDatabase } from '../support/database.ts';
+import { emptyTables } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 import { deliveryToEvents } from '../support/convert.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 
-let test: TestDatabase;
+const test = useDatabase();
 let context: ReplayContext;
 beforeAll(async () => {
-  test = await createTestDatabase();
   const giveUp = new AbortController().signal;
   context = {
     db: test.db,
@@ -26,7 +26,6 @@ beforeAll(async () => {
     giveUp,
   };
 });
-afterAll(() => test.drop());
 beforeEach(() => emptyTables(test.db));
 
 const store = (...deliveries: QueuedDelivery[]) =>

@@ -17,7 +17,7 @@ import { readingSealed, readSealedEvents, SEALED_VERSION } from '../../src/store
 import { listSavedSearches, saveSearch } from '../../src/store/alerts/saved-searches.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { freely } from '../support/tamper.ts';
-import { STORED, storeVariedEvents } from '../store/events/varied-events.ts';
+import { STORED } from '../store/events/varied-events.ts';
 import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { nothingKnown } from '../support/trust.ts';
@@ -25,12 +25,11 @@ import { eraseOnRecord } from '../support/actions.ts';
 
 const grounds = { operator: 'jane', reason: 'request 17 of the data protection officer' };
 
-const test = useDatabase();
+const test = useDatabase({ isVaried: true });
 let log: SealedLog;
 let anchor: string;
 beforeAll(async () => {
   log = await openSealedLog(test.service, () => parseCheckpoints(anchor));
-  await storeVariedEvents(test.db);
   anchor = (await log.seal()).note;
 });
 

@@ -1,26 +1,23 @@
 import { sql } from 'kysely';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { recordEnded } from '../../src/store/access/operator-log.ts';
 import { recordDropped } from '../../src/store/reconcile/gaps.ts';
 import { PARTITIONED } from '../../src/store/partitions/partitioned-tables.ts';
 import { eraseRows } from '../../src/store/seal/erase.ts';
 import { NO_TRACES } from '../../src/store/seal/person-traces.ts';
-import { openDatabase, type Db } from '../../src/store/server/database.ts';
 import { storeDeliveries, unreadableDelivery } from '../support/actions.ts';
 import { countAll } from '../support/arrivals.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
 import { freely } from '../support/tamper.ts';
 
 const MARCH = Date.UTC(2026, 2, 10);
 
-let test: TestDatabase & { readonly service: Db };
+const test = useDatabase({ forEach: true });
 let log: SealedLog;
 
 beforeEach(async () => {
-  const made = await createTestDatabase();
-  test = { ...made, service: openDatabase(made.databaseUrl, () => undefined) };
   log = await openSealedLog(test.service);
   const records = Array.from({ length: 5 }, (_, code) => auditRecord({ code, timeStamp: MARCH + code }));
   const old = { receivedAt: MARCH };
@@ -31,10 +28,6 @@ beforeEach(async () => {
   );
   await countAll(test.service);
   await log.seal();
-});
-afterEach(async () => {
-  await test.service.destroy();
-  await test.drop();
 });
 
 const byAttacker = (statement: ReturnType<typeof sql>) => freely(test.db, (trx) => statement.execute(trx));

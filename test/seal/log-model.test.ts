@@ -7,6 +7,7 @@ import { assignPositions } from '../../src/store/log/extend-log.ts';
 import { openLog } from '../../src/store/log/read-log.ts';
 import { untilSeen } from '../support/until-seen.ts';
 import { useDatabase } from '../support/use-database.ts';
+import { runs } from '../support/runs.ts';
 
 const WRITERS = 3;
 
@@ -110,7 +111,7 @@ it('the log has each committed event once, never changes, and has no gaps, whate
       );
       expect(rows).toEqual([{ bad: 0 }]);
     }),
-    { numRuns: 25 },
+    { numRuns: runs(25) },
   );
 });
 

@@ -16,13 +16,14 @@ import { recordEnded } from '../../src/store/access/operator-log.ts';
 import { latestCheckpoint } from '../../src/store/seal/seal-log.ts';
 import { hasOpenssl } from '../support/certificates.ts';
 import { buildForeignCheck, hasGo } from '../support/foreign-log.ts';
-import { endOfProgram } from '../support/program.ts';
+import { endOfCommand } from '../support/command.ts';
 import { freely } from '../support/tamper.ts';
 import { startTimestampAuthority } from '../support/time-stamp-authority.ts';
 import { STORED, storeVariedEvents } from '../store/events/varied-events.ts';
 import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
 import { knowing } from '../support/trust.ts';
 import { useDatabase } from '../support/use-database.ts';
+import { runs } from '../support/runs.ts';
 
 const test = useDatabase();
 let log: SealedLog;
@@ -165,7 +166,7 @@ describe('an exported proof', () => {
           expect(findings).not.toEqual([]);
         },
       ),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
     expect((await verified(folder)).findings).toEqual([]);
   });
@@ -290,20 +291,20 @@ describe('an exported proof', () => {
   it('is two commands', async () => {
     const folder = path.join(log.directory, 'by-command');
     const settings = { DATABASE_URL: test.databaseUrl, DATA_DIR: log.directory };
-    const made = await endOfProgram(settings, 'export-proof', folder);
+    const made = await endOfCommand(settings, 'export-proof', folder);
     expect(made.code).toBe(0);
     // Without a database.
     const offline = { DATABASE_URL: 'postgresql://127.0.0.1:1/none' };
-    const good = await endOfProgram(offline, 'verify', folder);
-    expect(good.stdout.toString()).toContain(log.key.publicText);
+    const good = await endOfCommand(offline, 'verify', folder);
+    expect(good.stdout).toContain(log.key.publicText);
     expect(good.code).toBe(0);
     const rows = path.join(folder, 'rows.txt');
     await writeFile(rows, (await readFile(rows, 'utf8')).replace('"jane"', '"john"'));
-    const bad = await endOfProgram(offline, 'verify', folder);
-    expect(bad.stdout.toString()).toContain('ALTERED leaves, leaf 0: the row differs from its leaf');
+    const bad = await endOfCommand(offline, 'verify', folder);
+    expect(bad.stdout).toContain('ALTERED leaves, leaf 0: the row differs from its leaf');
     expect(bad.code).toBe(1);
-    expect((await endOfProgram(offline, 'verify', folder, '--full')).code).toBe(2);
-    expect((await endOfProgram(offline, 'verify', path.join(log.directory, 'none'))).code).toBe(2);
+    expect((await endOfCommand(offline, 'verify', folder, '--full')).code).toBe(2);
+    expect((await endOfCommand(offline, 'verify', path.join(log.directory, 'none'))).code).toBe(2);
   });
 
   it.skipIf(!hasGo())('leads to proofs that Go accepts (golang-go, golang-golang-x-mod-dev)', async () => {

@@ -13,20 +13,19 @@ import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { searchEvents } from '../../src/store/events/search-events.ts';
 import { freely } from '../support/tamper.ts';
 import { buildForeignCheck, hasGo } from '../support/foreign-log.ts';
-import { endOfProgram } from '../support/program.ts';
+import { endOfCommand } from '../support/command.ts';
 import { untilSeen } from '../support/until-seen.ts';
-import { STORED, storeVariedEvents } from '../store/events/varied-events.ts';
+import { STORED } from '../store/events/varied-events.ts';
 import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { insertAudits } from '../support/stored-rows.ts';
 import { knowing } from '../support/trust.ts';
 
-const test = useDatabase();
+const test = useDatabase({ isVaried: true });
 let log: SealedLog;
 let anchor: string;
 beforeAll(async () => {
   log = await openSealedLog(test.service, () => parseCheckpoints(anchor));
-  await storeVariedEvents(test.db);
   anchor = (await log.seal()).note;
 });
 
@@ -220,14 +219,14 @@ describe('verify', () => {
     const file = path.join(log.directory, 'anchor.txt');
     await writeFile(file, anchor);
     const run = (...args: string[]) =>
-      endOfProgram({ DATABASE_URL: test.databaseUrl, DATA_DIR: log.directory }, 'verify', ...args);
+      endOfCommand({ DATABASE_URL: test.databaseUrl, DATA_DIR: log.directory }, 'verify', ...args);
     const good = await run('--against', file);
-    expect(good.stdout.toString()).toContain(`${STORED} intact, 0 expired, 0 erased, 0 ALTERED`);
-    expect(good.stdout.toString()).toContain('agrees with 1 of 1 anchor');
+    expect(good.stdout).toContain(`${STORED} intact, 0 expired, 0 erased, 0 ALTERED`);
+    expect(good.stdout).toContain('agrees with 1 of 1 anchor');
     expect(good.code).toBe(0);
     await tampered(sql`delete from audit_events where event_id = ${oneAudit}`, async () => {
       const bad = await run('--json');
-      const [first, ...others] = bad.stdout.toString().trim().split('\n');
+      const [first, ...others] = bad.stdout.trim().split('\n');
       expect(JSON.parse(first ?? '')).toMatchObject({ state: 'MISSING', subject: 'event' });
       expect(JSON.parse(others.at(-1) ?? '')).toMatchObject({ missing: 1, altered: 1 });
       expect(bad.code).toBe(1);
@@ -267,7 +266,7 @@ describe('prove', () => {
   it.skipIf(!hasGo())('writes files that Go accepts (golang-go, golang-golang-x-mod-dev)', async () => {
     const events = await searchEvents(test.service, ALL_SOURCES, {}, { limit: 1 });
     const output = path.join(log.directory, 'event.tlog-proof');
-    const { code } = await endOfProgram(
+    const { code } = await endOfCommand(
       { DATABASE_URL: test.databaseUrl, DATA_DIR: log.directory },
       'prove',
       events[0]?.eventId ?? '',

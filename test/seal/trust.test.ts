@@ -1,7 +1,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { keepLogKey } from '../../src/seal/log-key.ts';
 import { proveEvent } from '../../src/seal/prove-event.ts';
 import { createSealer } from '../../src/seal/sealer.ts';
@@ -14,10 +14,9 @@ import { isProven } from '../../src/seal/verify/verify-log.ts';
 import { findEvent } from '../../src/store/events/search-events.ts';
 import { readLeafHashes } from '../../src/store/seal/read-seals.ts';
 import { latestCheckpoint, readSealState } from '../../src/store/seal/seal-log.ts';
-import { openDatabase, type Db } from '../../src/store/server/database.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { storeDeliveries } from '../support/actions.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
 import { freely } from '../support/tamper.ts';
@@ -27,23 +26,16 @@ import { untilSeen } from '../support/until-seen.ts';
 /** How much the first checkpoint has, which this machine has seen. */
 const EVENTS = 300;
 
-let test: TestDatabase & { readonly service: Db };
+const test = useDatabase({ forEach: true });
 let log: SealedLog;
 let trust: () => Promise<Trust>;
 
 beforeEach(async () => {
-  const made = await createTestDatabase();
-  test = { ...made, service: openDatabase(made.databaseUrl, () => undefined) };
   log = await openSealedLog(test.service);
   trust = () => readTrust({ dataDir: log.directory, logKeyFile: undefined, ...NO_ANCHORS });
   await store(EVENTS);
   await log.seal();
   await keepSeen(test.service, seenFileOf(log.directory), await trust());
-});
-
-afterEach(async () => {
-  await test.service.destroy();
-  await test.drop();
 });
 
 async function store(count: number): Promise<void> {

@@ -23,10 +23,20 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** With `logs`, every stored event enters the log, as while the service runs. */
-export async function createTestDatabase({ logs = false } = {}): Promise<TestDatabase> {
+export interface TestDatabaseOptions {
+  /** Every stored event enters the log, as while the service runs. */
+  readonly logs?: boolean;
+  /** It begins with the events of `storeVariedEvents`. */
+  readonly isVaried?: boolean;
+}
+
+export async function createTestDatabase({
+  logs = false,
+  isVaried = false,
+}: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const name = `xiq_sink_test_${randomBytes(6).toString('hex')}`;
-  await asAdmin(`create database ${name} template ${inject('templateName')}`);
+  const template = isVaried ? await variedTemplate() : inject('templateName');
+  await asAdmin(`create database ${name} template ${template}`);
   // The rights on a database are not cloned.
   await asAdmin(
     `revoke temporary on database ${name} from public; grant temporary, create on database ${name} to ${SERVICE_ROLE}`,
@@ -45,6 +55,30 @@ export async function createTestDatabase({ logs = false } = {}): Promise<TestDat
       await asAdmin(`drop database ${name} with (force)`);
     },
   };
+}
+
+/** The first file that needs this template makes it, while others wait: it takes a second. */
+async function variedTemplate(): Promise<string> {
+  const template = inject('templateName');
+  const name = `${template}_varied`;
+  const client = new Client({ connectionString: inject('adminUrl') });
+  await client.connect();
+  try {
+    await client.query('select pg_advisory_lock(1)');
+    const { rowCount } = await client.query('select from pg_database where datname = $1', [name]);
+    if (rowCount === 1) return name;
+    await client.query(`drop database if exists ${name}_new with (force)`);
+    await client.query(`create database ${name}_new template ${template}`);
+    // What it needs is of no use to other tests.
+    const { storeVariedEvents } = await import('../store/events/varied-events.ts');
+    const db = openDatabase(urlOf(`${name}_new`).href, () => undefined);
+    await storeVariedEvents(db);
+    await db.destroy();
+    await client.query(`alter database ${name}_new rename to ${name}`);
+    return name;
+  } finally {
+    await client.end();
+  }
 }
 
 function extendContinuously(url: string): { stop(): Promise<void> } {
@@ -116,13 +150,16 @@ export async function unguarded(db: Db, work: (trx: Trx) => Promise<unknown>): P
   });
 }
 
-/** Empties everything that deliveries are stored in. */
+const TABLES =
+  'audit_events location_observations log_entries alerts_received other_events deliveries quarantine log_tiles log_seals \
+log_hashes log_salts log_checkpoints log_statements log_queue log_delivery_queue log_anchors log_timestamps erasures \
+log_verifications log_verified_events saved_searches devices locations people seen seen_days'.split(' ');
+
+/** Empties everything that deliveries are stored in. To truncate it took longer: each partition and index is a new file. */
 export async function emptyTables(db: Db): Promise<void> {
-  await unguarded(db, (trx) =>
-    sql`truncate audit_events, location_observations, log_entries, alerts_received, other_events, deliveries, quarantine, log_tiles, log_seals, log_hashes, log_salts, log_checkpoints, log_statements, log_queue, log_delivery_queue, log_anchors, log_timestamps, erasures, log_verifications, log_verified_events, saved_searches, devices, locations, people, seen, seen_days`.execute(
-      trx,
-    ),
-  );
+  await unguarded(db, async (trx) => {
+    for (const table of TABLES) await sql`delete from ${sql.table(table)}`.execute(trx);
+  });
   await sql`update log_state set first_position = next_position`.execute(db);
   await sql`update seen_progress set first_position = log_state.next_position,
     next_position = log_state.next_position from log_state`.execute(db);

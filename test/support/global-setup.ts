@@ -70,7 +70,9 @@ async function startForTests(directory: string): Promise<EmbeddedPostgres> {
 async function createTemplate(adminUrl: string): Promise<void> {
   const admin = new Client({ connectionString: adminUrl });
   await admin.connect();
-  await admin.query(`drop database if exists ${TEMPLATE} with (force)`);
+  for (const name of [TEMPLATE, `${TEMPLATE}_varied`]) {
+    await admin.query(`drop database if exists ${name} with (force)`);
+  }
   await admin.query(`create database ${TEMPLATE}`);
   await admin.end();
   const url = new URL(adminUrl);

@@ -1,25 +1,30 @@
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { openDatabase, type Db } from '../../src/store/server/database.ts';
-import { createTestDatabase, type TestDatabase } from './database.ts';
+import { createTestDatabase, type TestDatabase, type TestDatabaseOptions } from './database.ts';
 
-/** A database for all tests of a file. */
+/** A database for all tests of a file, or for each. */
 export interface FileDatabase extends Omit<TestDatabase, 'drop'> {
   /** Connections of the service's role. */
   readonly service: Db;
 }
 
-/** Creates a database before the first test of the file, and drops it after the last. */
-export function useDatabase(options?: Parameters<typeof createTestDatabase>[0]): FileDatabase {
+/** Creates a database before the first test of the file (or `forEach` test), and drops it after the last. */
+export function useDatabase({
+  forEach = false,
+  ...options
+}: TestDatabaseOptions & { readonly forEach?: boolean } = {}): FileDatabase {
+  const before = forEach ? beforeEach : beforeAll;
+  const after = forEach ? afterEach : afterAll;
   let created: (TestDatabase & FileDatabase) | undefined;
   const database = () => {
     if (created === undefined) throw new Error('the database is created before the first test');
     return created;
   };
-  beforeAll(async () => {
+  before(async () => {
     const made = await createTestDatabase(options);
     created = { ...made, service: openDatabase(made.databaseUrl, () => undefined) };
   });
-  afterAll(async () => {
+  after(async () => {
     await created?.service.destroy();
     await created?.drop();
   });

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { endOfCommand } from '../../support/command.ts';
 import { PROGRAM, temporaryDirectory } from '../../support/program.ts';
 
 const OTHER_USER = 65_534;
@@ -17,16 +18,15 @@ beforeAll(async () => {
 });
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
-/** Runs a command to its end, which it must reach by itself. */
-function runOn(dataDir: string, words: string, settings: Record<string, string> = {}, uid?: number) {
-  const { status, stdout, stderr } = spawnSync(PROGRAM, words.split(' '), {
+/** Runs a command as another user to its end, which it must reach by itself. */
+const runOn = (dataDir: string, words: string, settings: Record<string, string> = {}) =>
+  spawnSync(PROGRAM, words.split(' '), {
     env: { PATH: process.env['PATH'], PORT: '0', ADMIN_PORT: '0', DATA_DIR: dataDir, ...settings },
     encoding: 'utf8',
     timeout: 30_000,
-    ...(uid === undefined ? {} : { uid, gid: uid }),
+    uid: OTHER_USER,
+    gid: OTHER_USER,
   });
-  return { status, stdout, stderr };
-}
 
 const SERVER = {
   DATABASE_URL: 'postgresql://127.0.0.1:9/nowhere',
@@ -38,23 +38,23 @@ describe('DATA_DIR that is a file', () => {
     ['serve --role forward', SERVER],
     ['events search', {}],
     ['restore /nowhere', {}],
-  ])('ends %s with one sentence and 2 (settings: %j)', (words, settings) => {
-    const dataDir = path.join(directory, 'file');
-    const { status, stdout, stderr } = runOn(dataDir, words, settings);
-    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+  ])('ends %s with one sentence and 2 (settings: %j)', async (words, settings) => {
+    const env = { DATA_DIR: path.join(directory, 'file'), ...settings };
+    const { code, stdout, stderr } = await endOfCommand(env, ...words.split(' '));
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(/^xiq-sink: DATA_DIR .*\/file is not a directory\. .*set DATA_DIR .*\n$/);
   });
 
-  it('is a wrong setting to doctor', () => {
-    const { status, stdout } = runOn(path.join(directory, 'file'), 'doctor');
+  it('is a wrong setting to doctor', async () => {
+    const { code, stdout } = await endOfCommand({ DATA_DIR: path.join(directory, 'file') }, 'doctor');
     expect(stdout).toMatch(/fail.*DATA_DIR .* is not a directory/);
-    expect(status).toBe(2);
+    expect(code).toBe(2);
   });
 });
 
-it.runIf(process.platform === 'linux')('where the system creates no directory, ends at once', () => {
-  const { status, stderr } = runOn('/proc/xiq-sink/data', 'serve');
-  expect(status).toBe(2);
+it.runIf(process.platform === 'linux')('where the system creates no directory, ends at once', async () => {
+  const { code, stderr } = await endOfCommand({ DATA_DIR: '/proc/xiq-sink/data' }, 'serve');
+  expect(code).toBe(2);
   expect(stderr).toMatch(
     /^xiq-sink: Can't create DATA_DIR \/proc\/xiq-sink\/data \(no such file or directory\)/,
   );
@@ -62,7 +62,7 @@ it.runIf(process.platform === 'linux')('where the system creates no directory, e
 
 describe.runIf(isRoot)('DATA_DIR that only another user can write to', () => {
   it('says whose it is', () => {
-    const { stderr } = runOn(path.join(directory, 'private'), 'events search', {}, OTHER_USER);
+    const { stderr } = runOn(path.join(directory, 'private'), 'events search');
     expect(stderr).toContain(`it belongs to user 0, and xiq-sink runs as user ${OTHER_USER}`);
   });
 
@@ -76,7 +76,7 @@ describe.runIf(isRoot)('DATA_DIR that only another user can write to', () => {
     ['serve', {}, 'read-only', 'write to DATA_DIR .*/read-only'],
     ['migrate', {}, 'read-only/new', 'create DATA_DIR .*/read-only/new'],
   ])('ends %s with one sentence and 2 (settings: %j, %s)', (words, settings, name, what) => {
-    const { status, stderr } = runOn(path.join(directory, name), words, settings, OTHER_USER);
+    const { status, stderr } = runOn(path.join(directory, name), words, settings);
     expect(stderr).toMatch(refused(what));
     expect(status).toBe(2);
   });

@@ -12,7 +12,7 @@ import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { CHUNK_LEAVES, nextToVerify, readVerified } from '../../../src/store/seal/verifications.ts';
 import { countAll } from '../../support/arrivals.ts';
 import { emptyTables } from '../../support/database.ts';
-import { endOfProgram } from '../../support/program.ts';
+import { endOfCommand } from '../../support/command.ts';
 import { freely } from '../../support/tamper.ts';
 import { STORED, storeVariedEvents } from '../../store/events/varied-events.ts';
 import { openSealedLog, type SealedLog } from '../../support/sealed-log.ts';
@@ -98,7 +98,7 @@ it('finds rows that a superuser has deleted and changed, and so do view, overvie
   expect(sums.some(({ addsUp }) => !addsUp)).toBe(true);
   expect(sums.reduce((all, { missing }) => all + missing, 0)).toBe(41);
   expect((await readConservation(test.service, ALL_SOURCES)).unbalanced.join()).toContain('events missing');
-  const doctor = (await endOfProgram(settings, 'doctor')).stdout.toString();
+  const doctor = (await endOfCommand(settings, 'doctor')).stdout;
   expect(doctor).toMatch(/^fail +seal +41 rows missing and 1 altered/m);
 });
 

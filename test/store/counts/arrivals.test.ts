@@ -9,6 +9,7 @@ import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { emptyTables } from '../../support/database.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { useDatabase } from '../../support/use-database.ts';
+import { runs } from '../../support/runs.ts';
 
 const database = useDatabase();
 beforeEach(async () => {
@@ -206,6 +207,6 @@ test('whatever is open, commits and rolls back meanwhile, each committed deliver
       const sum = (await sumArrivals(database.db, ALL_SOURCES)).find((one) => one.source === source);
       expect([sum?.deliveries ?? 0, sum?.lastReceivedAt ?? null]).toEqual([stored[0]?.n, stored[0]?.last]);
     }),
-    { numRuns: 25 },
+    { numRuns: runs(25) },
   );
 });

@@ -14,13 +14,12 @@ import { kindOfRow, outcomeOfRow } from '../../../src/store/events/event-kinds.t
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { searchEvents } from '../../../src/store/events/search-events.ts';
 import type { StoredEvent } from '../../../src/events/stored-event.ts';
-import { STORED, storeVariedEvents } from './varied-events.ts';
+import { STORED } from './varied-events.ts';
 import { useDatabase } from '../../support/use-database.ts';
 
-const test = useDatabase();
+const test = useDatabase({ isVaried: true });
 let all: readonly StoredEvent[];
 beforeAll(async () => {
-  await storeVariedEvents(test.db);
   all = await searchEvents(test.db, ALL_SOURCES, {}, { limit: STORED });
 });
 

@@ -1,6 +1,6 @@
 import { exactTerms } from '../../../src/events/search-query.ts';
 import { sql } from 'kysely';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { MESSAGE_TYPES } from '../../../src/events/domain.ts';
 import { parseExactJson } from '../../../src/events/exact-json.ts';
 import { FIELDS } from '../../../src/events/message-types.ts';
@@ -13,12 +13,8 @@ import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { useDatabase } from '../../support/use-database.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { parseCsv } from './parse-csv.ts';
-import { storeVariedEvents } from './varied-events.ts';
 
-const test = useDatabase();
-beforeAll(async () => {
-  await storeVariedEvents(test.db);
-});
+const test = useDatabase({ isVaried: true });
 
 async function exportText(filter: EventFilter, format: ExportFormat): Promise<string> {
   return (await Array.fromAsync(exportLines(test.db, ALL_SOURCES, filter, { format }))).join('');

@@ -19,12 +19,12 @@ import { readOnlyQuery } from '../../../src/store/server/read-only-query.ts';
 import { ALL_SOURCES, isInScope, type Scope } from '../../../src/store/server/scope.ts';
 import { untilSeen } from '../../support/until-seen.ts';
 import { useDatabase } from '../../support/use-database.ts';
-import { DAY, POOL, START, STORED, storeVariedEvents } from './varied-events.ts';
+import { DAY, POOL, START, STORED } from './varied-events.ts';
+import { runs } from '../../support/runs.ts';
 
-const test = useDatabase();
+const test = useDatabase({ isVaried: true });
 let all: readonly StoredEvent[];
 beforeAll(async () => {
-  await storeVariedEvents(test.db);
   await untilSeen(test.db);
   all = await searchEvents(test.db, ALL_SOURCES, {}, { limit: STORED + 1 });
 });
@@ -195,7 +195,7 @@ it('finds page by page, in either order, the events that all terms of a line mat
       const most = await countEventsUpTo(test.db, search.scope, search.filter, 100);
       expect(most).toBe(Math.min(100, ids.length));
     }),
-    { numRuns: 40 },
+    { numRuns: runs(40) },
   );
 });
 
@@ -205,7 +205,7 @@ it('follows the stored events over those that do not match, each event once', as
       const found = await followAll(search, limit);
       expect(found.toSorted()).toEqual(idsOf(expectedOf(search)).toSorted());
     }),
-    { numRuns: 30 },
+    { numRuns: runs(30) },
   );
 });
 
@@ -228,7 +228,7 @@ it('counts the same in the bars of a histogram, which are as wide as each other'
         bars.map((_, index) => (first?.start.getTime() ?? 0) + index * bucketSeconds * 1_000),
       );
     }),
-    { numRuns: 30 },
+    { numRuns: runs(30) },
   );
 });
 

@@ -14,6 +14,7 @@ import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
 import { untilSeen } from '../../support/until-seen.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { storeDeliveries } from '../../support/actions.ts';
+import { runs } from '../../support/runs.ts';
 
 const TYPES = ['AUDIT_LOG_ALL', 'EMAIL_LOG_ALL', 'SMS_LOG_ALL'] as const;
 const EVENTS = 600;
@@ -65,7 +66,7 @@ it('gives every reader what it would read alone', async () => {
         }),
       );
     }),
-    { numRuns: 40 },
+    { numRuns: runs(40) },
   );
 });
 

@@ -13,7 +13,6 @@ import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { countEventsUpTo } from '../../../src/store/events/search-events.ts';
 import { useDatabase } from '../../support/use-database.ts';
 import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
-import { storeVariedEvents } from '../events/varied-events.ts';
 import { storeDeliveries } from '../../support/actions.ts';
 
 const ENOUGH = 10_000;
@@ -31,9 +30,8 @@ const MARCH: ReportRange = {
   scope: ['known'],
 };
 
-const test = useDatabase();
+const test = useDatabase({ isVaried: true });
 beforeAll(async () => {
-  await storeVariedEvents(test.db);
   await maintainPartitions(test.db, new Date('2026-03-15'), {});
   const did = (time: string, userName: string, code: number, more: object = {}) =>
     auditRecord({ timeStamp: Date.parse(time), userName, code, ...more });

@@ -8,6 +8,7 @@ import { createCall, startReceiver, subscriptionsTo } from '../../emulator/test/
 import { CLOUD_TYPES, isMessageType, MESSAGE_TYPES } from '../../src/events/domain.ts';
 import { BatchStore } from '../../src/handlers/store-batch.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
+import { endOfCommand } from '../support/command.ts';
 import { endOfProgram, SECRET } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { useDatabase } from '../support/use-database.ts';
@@ -130,9 +131,9 @@ describe('backfill', () => {
 
   it('exits with 2 without an API, and without a range', async () => {
     const settings = { DATABASE_URL: test.databaseUrl, WEBHOOK_SECRET: SECRET };
-    const ended = await endOfProgram(settings, 'backfill', '--since', '1h');
+    const ended = await endOfCommand(settings, 'backfill', '--since', '1h');
     expect(ended.code).toBe(2);
     expect(ended.stderr).toContain('CLOUD_API_URL');
-    expect((await endOfProgram(settings, 'backfill')).code).toBe(2);
+    expect((await endOfCommand(settings, 'backfill')).code).toBe(2);
   });
 });
