@@ -1,6 +1,6 @@
 import type { Db, Trx } from '../server/database.ts';
 import { destinationsBehind } from '../destinations/destinations.ts';
-import { recordDropped } from '../reconcile/gaps.ts';
+import { hasLateEvents, recordDropped } from '../reconcile/gaps.ts';
 import { createMonths, releaseRows, type CreatedMonths } from './open-month.ts';
 import { recordEnded, type OperatorAction } from '../access/operator-log.ts';
 import { lockAtOnce, makeChange } from './partition-changes.ts';
@@ -147,6 +147,7 @@ async function dropExpired(
     held.push(...behind.holders);
     // The sums of deliveries are kept, up to the last row.
     if (behind.holders.length > 0 || (isDeliveries && !(await keepRecount(db, partition)))) continue;
+    const hasLate = !isDeliveries && (await hasLateEvents(db, partition));
     const change: Change = { action: 'drop', table: table.name, partition };
     const found = await makeChange(db, change, async (trx) => {
       if (!(await isPartition(trx, partition))) return;
@@ -156,7 +157,7 @@ async function dropExpired(
       held.push(...now.holders);
       if (now.holders.length > 0) return;
       if (isDeliveries && !(await markDropped(trx, partition))) return;
-      await recordDropped(trx, table, partition);
+      await recordDropped(trx, table, partition, hasLate);
       await recordEnded(trx, await describeDrop(trx, table, partition));
       await run(trx)`select detach_month(${table.name}, ${partition})`;
       missed.push(...now.others);

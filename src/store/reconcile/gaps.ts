@@ -6,7 +6,7 @@ import type { Db, Trx } from '../server/database.ts';
 import { addMonths, monthOf, type PartitionedTable } from '../partitions/partitioned-tables.ts';
 import { inScope, isSource, type Scope } from '../server/scope.ts';
 import type { Tables } from '../server/schema/tables.ts';
-import { run } from '../server/statement.ts';
+import { onlyRow, run } from '../server/statement.ts';
 import type { GapReason } from '../server/schema/cloud-tables.ts';
 
 const COLUMNS = ['source', 'message_type', 'reason', 'began_at', 'ended_at', 'detail'] as const;
@@ -140,15 +140,38 @@ export async function followGaps(
   });
 }
 
-/** Records that retention drops a partition of events, with the size and the root of the latest checkpoint. */
-export async function recordDropped(trx: Trx, table: PartitionedTable, partition: string): Promise<void> {
+/** What the gap of a dropped month with late events says. */
+const LATE = { has_late: true };
+
+/** Events received so long after the end of their month came late. */
+export const LATE_AFTER = sql`interval '31 days'`;
+
+/** Whether a partition has events that came late. It may read them all. */
+export async function hasLateEvents(db: Db, partition: string): Promise<boolean> {
+  const { hasLate } = await onlyRow<{ hasLate: boolean }>(db)`
+    select exists (
+      select from ${sql.id(partition)} where received_at >= ${addMonths(monthOf(partition), 1)}::timestamptz + ${LATE_AFTER}
+    ) as "hasLate"`;
+  return hasLate;
+}
+
+/**
+ * Records that retention drops a partition of events, with the size and the root of the latest checkpoint, and whether it has
+ * events that came late, as those of an import do (`hasLateEvents`).
+ */
+export async function recordDropped(
+  trx: Trx,
+  table: PartitionedTable,
+  partition: string,
+  hasLate = false,
+): Promise<void> {
   const month = monthOf(partition);
   const types = MESSAGE_TYPES.filter((type) => tableOf(type) === table.name);
   await run(trx)`
     insert into gaps (message_type, began_at, ended_at, reason, detail)
     select message_type, ${month}::timestamptz, ${addMonths(month, 1)}::timestamptz, 'retention', coalesce((
       select jsonb_build_object('tree_size', size, 'tree_root', split_part(note, E'\\n', 3))
-      from log_checkpoints order by size desc limit 1), '{}')
+      from log_checkpoints order by size desc limit 1), '{}') || ${hasLate ? LATE : {}}::jsonb
     from unnest(${types}::text[]) as dropped (message_type)`;
 }
 

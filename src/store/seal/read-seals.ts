@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { FAMILIES, typesOfFamily } from '../../events/domain.ts';
 import { TABLE_OF } from '../../events/message-types.ts';
 import { unionAll } from '../server/condition.ts';
+import { LATE_AFTER } from '../reconcile/gaps.ts';
 import type { Db } from '../server/database.ts';
 import { inScope, type Scope } from '../server/scope.ts';
 import { allRows, firstRow } from '../server/statement.ts';
@@ -203,8 +204,8 @@ export interface MiscountedDelivery {
 
 /**
  * Compares the counts of deliveries with each other and with the rows of their events, erased ones included. What erasures
- * say may have been changed to anything, which is found by itself. Fewer rows than
- * counted are no difference where retention has dropped events of the type since.
+ * say may have been changed to anything, which is found by itself. Fewer rows than counted are no difference where retention
+ * has dropped events of the type that the delivery may have brought: of its time, or late ones of any time.
  */
 export async function findMiscounted(
   db: Db,
@@ -236,6 +237,7 @@ export async function findMiscounted(
       or coalesce(found, 0) + coalesce(erased, 0) > event_count
       or coalesce(found, 0) + coalesce(erased, 0) < event_count and not exists (
         select from gaps where reason = 'retention' and gaps.message_type = deliveries.message_type
-          and (origin = 'backfill' or received_at < ended_at + interval '31 days')))
+          and (origin = 'backfill' or received_at < ended_at + ${LATE_AFTER}
+            or received_at < recorded_at and (detail -> 'has_late') is not null)))
     order by received_at`;
 }

@@ -94,6 +94,7 @@ test('rows outside the partitions are told of with their times, and by whether t
     const { message, remedy } = await checkPartitions(access(), config);
     return [message, remedy];
   };
+  await sql`drop table if exists audit_events_2020_01`.execute(db);
   await maintainPartitions(service, new Date(), {});
   await insertAudits(db, { occurredAt: '2019-02-03', count: 10_001 });
   await insertAudits(db, { occurredAt: '2016-07-03' });
@@ -103,10 +104,10 @@ test('rows outside the partitions are told of with their times, and by whether t
   ]);
   expect(await checkRetention(access(), config)).toMatchObject({
     status: 'warn',
-    message: expect.stringContaining('past retention: audit_events_2020_01, audit_events_default') as unknown,
+    message: expect.stringContaining('past retention: audit_events_default') as unknown,
   });
-  const { dropped, inDefault } = await maintainPartitions(db, new Date(), { audit: 12 });
-  expect(dropped).toEqual(['2016_07', '2019_02', '2020_01'].map((month) => `audit_events_${month}`));
+  const { dropped, inDefault } = await maintainPartitions(service, new Date(), { audit: 12 });
+  expect(dropped).toEqual(['audit_events_2016_07', 'audit_events_2019_02']);
   expect(inDefault).toEqual([]);
   expect(await checkRetention(access(), config)).toMatchObject({ status: 'ok' });
 
