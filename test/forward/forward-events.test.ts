@@ -27,16 +27,20 @@ import { untilSeen } from '../support/until-seen.ts';
 
 /** The lines of the log. */
 const logged: Record<string, unknown>[] = [];
-const logger = pino(
-  { level: 'warn' },
-  { write: (line: string) => void logged.push(z.record(z.string(), z.unknown()).parse(JSON.parse(line))) },
-);
+const createLogger = () =>
+  pino(
+    { level: 'warn' },
+    { write: (line: string) => void logged.push(z.record(z.string(), z.unknown()).parse(JSON.parse(line))) },
+  );
+let logger = createLogger();
 const START = 0;
 
 const test = useDatabase({ logs: true });
 const running: { stop(): Promise<void> }[] = [];
 beforeEach(async () => {
   logged.length = 0;
+  // A log knows for a minute why a destination failed.
+  logger = createLogger();
   await emptyTables(test.db);
   await test.db.deleteFrom('destinations').execute();
   await test.db.deleteFrom('rejected_events').execute();

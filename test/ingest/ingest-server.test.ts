@@ -194,7 +194,7 @@ describe('health', () => {
         { status: 'unavailable', checks: { queue: 'away', database: 'ok' } },
       ]);
     }
-    expect(log().split(`queue is unavailable: ${reason}`)).toHaveLength(2);
+    expect(log().match(/"level":40.*queue is unavailable: connect ECONNREFUSED/g)).toHaveLength(1);
     isAway = false;
     expect((await request('/readyz', {})).status).toBe(200);
     expect(log()).toContain('no longer fails: ');

@@ -18,6 +18,7 @@ import { insertAudits } from '../support/stored-rows.ts';
 import { freely } from '../support/tamper.ts';
 import { untilSeen } from '../support/until-seen.ts';
 import { useDatabase } from '../support/use-database.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const docs = (name: string) => readFileSync(path.resolve(import.meta.dirname, '../../docs', name), 'utf8');
 
@@ -82,9 +83,8 @@ const claims = [...docs('running.md').matchAll(/^\| .*? \| `(xiq_sink_\w+)` +\| 
 
 /** Whether a rule fires, by the metrics that a process of the embedded database exports now. */
 async function fires(expr: string): Promise<boolean> {
-  const [, metric, sign, limit] =
-    /^(?:max(?: by \(\w+\))?\()?(\w+)\)? (>|<) (\d+)$/.exec(expr) ?? expect.fail(`not a comparison: ${expr}`);
-  const config = await loadSettings({
+  const [, metric = '', sign, limit] = /^(?:max(?: by \(\w+\))? ?\()?(\w+)\)? (>|<) (\d+)$/.exec(expr) ?? [];
+  const config = loadSettings({
     DATA_DIR: dataDir,
     WEBHOOK_SECRET: SECRET,
     RETENTION_AUDIT_MONTHS: '1',
@@ -102,13 +102,14 @@ async function fires(expr: string): Promise<boolean> {
 
 it('every claim has an alarm about its metric, and a fault here', () => {
   expect(claims.map(({ alarm }) => alarm).toSorted()).toEqual(Object.keys(FAULTS).toSorted());
-  const exprs = claims.map(({ alarm }) => rules.find(({ alert }) => alert === alarm)?.expr);
-  expect(exprs).toEqual(claims.map(({ metric }) => expect.stringContaining(metric)));
+  const exprs = new Map(rules.map(({ alert, expr }) => [alert, expr]));
+  expect(claims.filter(({ metric, alarm }) => exprs.get(alarm)?.includes(metric) !== true)).toEqual([]);
 });
 
 it.each(claims)('$alarm fires when its claim does not hold, and not before', async ({ alarm }) => {
   const expr = rules.find(({ alert }) => alert === alarm)?.expr ?? '';
   expect(await fires(expr)).toBe(false);
   await FAULTS[alarm]?.();
-  expect(await fires(expr)).toBe(true);
+  // A scrape leaves out what a busy database does not answer in time.
+  await waitFor(() => fires(expr));
 });
