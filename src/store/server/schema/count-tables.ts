@@ -1,28 +1,47 @@
 import type { GeneratedAlways } from 'kysely';
 import type { Generated, Int8, Timestamp } from './column-types.ts';
-import type { ArrivalCounts, ReceivedType } from './delivery-tables.ts';
+import type { ReceivedType } from './delivery-tables.ts';
 
 /** The kinds of people and devices that events name. */
 export const SEEN_KINDS = ['administrator', 'user', 'client', 'access point'] as const;
 
 export type SeenKind = (typeof SEEN_KINDS)[number];
 
-/** The counts of a source and message type. */
-interface ArrivalsOf extends ArrivalCounts {
-  source: string;
-  message_type: ReceivedType;
-  last_received_at: Timestamp;
-}
-
 /** Counts of deliveries by time of arrival, and of events by the people and devices that they name. */
 export interface CountTables {
-  arrivals: ArrivalsOf & { bucket: Timestamp; seconds: number };
+  arrivals: {
+    bucket: Timestamp;
+    seconds: number;
+    source: string;
+    message_type: ReceivedType;
+    deliveries: Int8;
+    records: Int8;
+    expected: Int8;
+    events: Int8;
+    duplicates: Int8;
+    quarantined: Int8;
+    bytes: Int8;
+    unbalanced: Int8;
+    last_received_at: Timestamp;
+  };
   arrivals_progress: {
     only_row: Generated<boolean>;
     next_xid: string;
     era: Generated<number>;
   };
-  arrival_totals: ArrivalsOf;
+  arrival_totals: {
+    source: string;
+    message_type: ReceivedType;
+    deliveries: Int8;
+    records: Int8;
+    expected: Int8;
+    events: Int8;
+    duplicates: Int8;
+    quarantined: Int8;
+    bytes: Int8;
+    unbalanced: Int8;
+    last_received_at: Timestamp;
+  };
   seen: {
     kind: SeenKind;
     key: string;

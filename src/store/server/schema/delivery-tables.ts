@@ -11,12 +11,6 @@ export type QuarantineState = (typeof QUARANTINE_STATES)[number];
 
 export type ReceivedType = MessageType | typeof UNKNOWN_MESSAGE_TYPE;
 
-/** What has arrived, and what became of it. */
-export type ArrivalCounts = Record<
-  'deliveries' | 'records' | 'expected' | 'events' | 'duplicates' | 'quarantined' | 'bytes' | 'unbalanced',
-  Int8
->;
-
 /** Deliveries, quarantine, and what checks that none is missing. */
 export interface DeliveryTables {
   deliveries: {
@@ -63,10 +57,18 @@ export interface DeliveryTables {
     dropped_at: Timestamp | null;
     counted_era: Generated<number>;
   };
-  delivery_sums: ArrivalCounts & {
+  delivery_sums: {
     partition: string;
     source: string;
     message_type: string;
+    deliveries: Int8;
+    records: Int8;
+    expected: Int8;
+    events: Int8;
+    duplicates: Int8;
+    quarantined: Int8;
+    bytes: Int8;
+    unbalanced: Int8;
     last_received_at: Timestamp | null;
     missing: Int8;
     differs: boolean;

@@ -45,13 +45,25 @@ export interface EventTables {
   log_entries: EventsOf<'log'>;
   alerts_received: EventsOf<'alerts'>;
   other_events: EventsOf<'other'>;
-  events: Omit<Envelope, 'place'> & {
+  events: {
+    id: Int8;
+    event_id: string;
+    delivery_id: string;
+    source: string;
+    message_type: MessageType;
+    occurred_at: Timestamp;
+    received_at: Timestamp;
+    owner_id: Int8 | null;
+    org_id: Int8 | null;
+    origin: Origin;
     family: Family;
     user_name: string | null;
     code: Int8 | null;
     client_mac: string | null;
     ap_mac: string | null;
     description: string | null;
+    payload: Json;
+    xid: string;
   };
   superseded_events: {
     event_id: string;
