@@ -70,7 +70,7 @@ describe('user name and password', () => {
     expect(cloud.received).toHaveLength(1);
   });
 
-  test('a refused login is not sent again by any client of the process, until the password changes or somebody asks', async () => {
+  test('a refused login is not repeated by any client of the process, until the password changes or a person asks', async () => {
     let isRight = false;
     const logIn = loggingIn(() => HOME);
     const answer: Script = (call, index) =>

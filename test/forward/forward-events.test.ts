@@ -360,7 +360,7 @@ describe('forwarding', () => {
     expect(msg).toBe(`destination siem failed, retrying in ${seconds} s: busy`);
   });
 
-  it('logs why it fails once, and that it works again', async () => {
+  it('logs once why it fails again and again', async () => {
     let attempts = 0;
     const { taken, sender } = collector(async () => {
       attempts += 1;
@@ -370,11 +370,7 @@ describe('forwarding', () => {
     await storeEvents(1);
     forward(sender);
     await waitFor(() => taken.length === 1);
-    const messages = await waitFor(() => (logged.length > 1 ? logged.map(({ msg }) => msg) : undefined));
-    expect(messages).toEqual([
-      'destination siem failed, retrying in 0.0 s: busy',
-      'no longer fails: busy (3 times in 1 s)',
-    ]);
+    expect(logged.map(({ msg }) => msg)).toEqual(['destination siem failed, retrying in 0.0 s: busy']);
   });
 
   it('stops where the destination refuses us, until a person lets it go on', async () => {
