@@ -37,8 +37,8 @@ function describeBatch(batch: readonly ReadDelivery[]) {
   return { deliveries: batch.length, records, bytes, sources, messageTypes, deliveryIds };
 }
 
-/** Logs the errors of a connection, without flooding the log during an outage. `name` is the name of the connection. */
-export function logOutages(logger: Logger, name: string): OnError {
+/** Logs the errors of a connection, without flooding the log during an outage. `name` is the name of the connection, `part` that of its work, if the success of that is reported. */
+export function logOutages(logger: Logger, name: string, part?: string): OnError {
   const failures = failuresIn(logger);
   return (error) => {
     // At the first start, this process makes the queue's tables a moment later.
@@ -47,7 +47,7 @@ export function logOutages(logger: Logger, name: string): OnError {
         `${name}: the tables of the queue do not exist yet; deliveries wait on the disk until they do`,
       );
     } else {
-      failures.report(undefined, error, name);
+      failures.report(part, error, name);
     }
   };
 }

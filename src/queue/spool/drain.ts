@@ -5,6 +5,7 @@ import type { BatchQueue } from '../batch-queue.ts';
 import { decodeBatch, GROUP_BOUNDS, deliverySize, type QueuedDelivery } from '../delivery-batch.ts';
 import { countOfGroup } from '../../lib/group-commit.ts';
 import { repeat, type Repetition } from '../../lib/repeat.ts';
+import { failuresIn } from '../../lib/failure-log.ts';
 import { logOutages } from '../batch-logging.ts';
 import { createKeptSegments, type FindStored, type Found } from './kept-segments.ts';
 import type { Spool } from './spool.ts';
@@ -41,7 +42,7 @@ const QUEUE_AGAIN_AFTER_MS = 5_000;
 /** Drains the spool into the queue, segment by segment, until stopped. */
 export function startDrain(options: DrainOptions): Repetition {
   const stopping = new AbortController();
-  const onOutage = logOutages(options.logger, 'spool');
+  const onOutage = logOutages(options.logger, 'spool', 'spool');
   const round = options.findStored === undefined ? drainOnce : confirmRounds(options, options.findStored);
   return repeat({
     pauseMs: INTERVAL_MS,
@@ -50,6 +51,7 @@ export function startDrain(options: DrainOptions): Repetition {
     async work() {
       await findQueueWorking(options);
       await round(options, stopping.signal);
+      failuresIn(options.logger).clear('spool');
     },
     onError: (error) => onOutage(toError(error)),
   });
