@@ -37,7 +37,10 @@ function describeBatch(batch: readonly ReadDelivery[]) {
   return { deliveries: batch.length, records, bytes, sources, messageTypes, deliveryIds };
 }
 
-/** Logs the errors of a connection, without flooding the log during an outage. `name` is the name of the connection, `part` that of its work, if the success of that is reported. */
+/**
+ * Logs the errors of a connection, without flooding the log during an outage. `name` is the name of the connection, `part`
+ * that of its work, if the success of that is reported.
+ */
 export function logOutages(logger: Logger, name: string, part?: string): OnError {
   const failures = failuresIn(logger);
   return (error) => {
