@@ -71,7 +71,15 @@ export function simulate(days: number, seed: number): Simulated {
     const eventId = `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
     const base = TEMPLATES[template];
     const occurredAt = new Date(at).toISOString();
-    events.push({ ...base, eventId, occurredAt, columns: { ...base.columns, ...columns }, ...more });
+    const receivedAt = occurredAt;
+    events.push({
+      ...base,
+      eventId,
+      occurredAt,
+      receivedAt,
+      columns: { ...base.columns, ...columns },
+      ...more,
+    });
     return eventId;
   }
 

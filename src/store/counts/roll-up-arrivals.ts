@@ -34,7 +34,7 @@ export const IS_NOT_COUNTED = sql`
 
 /**
  * Begins an era: the database is on another server, whose transaction ids say nothing about those of before. Nobody may be
- * storing, or have stored on this server yet. Counts what no roll-up had counted. The caller is the owner of the tables.
+ * storing, or have stored on this server yet. Counts what no roll-up had counted.
  */
 export async function beginEra(trx: Trx): Promise<void> {
   const present = await trx
@@ -46,7 +46,7 @@ export async function beginEra(trx: Trx): Promise<void> {
   await run(trx)`
     ${addUp(IS_NOT_COUNTED)}
     update arrivals_progress set era = ${era}, next_xid = pg_snapshot_xmin(pg_current_snapshot())`;
-  await run(trx)`alter table deliveries alter column era set default ${sql.lit(era)}`;
+  await run(trx)`select begin_era(${era})`;
 }
 
 /** Deliveries that are sealed together. */

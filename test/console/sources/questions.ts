@@ -250,7 +250,7 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   '/quarantine': {
     all: ['/quarantine?state=all'],
     one: ({ source, mark }) => [
-      { path: `/quarantine?source=${source}` },
+      { path: `/quarantine?state=all&source=${source}` },
       { path: `/quarantine?state=all&reason=${mark}` },
     ],
     after: (known) => [{ path: `/quarantine?state=all&cursor=${cursorsOf(known).quarantine}` }],

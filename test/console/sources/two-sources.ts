@@ -93,6 +93,10 @@ export function deliveriesOf({ source, mark, user, mac, ap }: Names, time = BASE
   });
 }
 
+/** What is replayed can be read by now. */
+const contentOf = (kind: string, mark: string) =>
+  kind === 'replayed' ? `{"description":"${kind} ${mark}"}` : `{ ${kind} ${mark}`;
+
 /**
  * Stores something of a source in every table that has a source, and a rejected event. With another source, also later
  * events of the same people, devices and access points as that one's.
@@ -111,7 +115,7 @@ export async function seedSource(db: Db, names: Names, other?: Names): Promise<K
         source,
         receivedAt: BASE,
         unreadable: [
-          { reason: `${kind} ${mark}`, content: Buffer.from(`{ ${kind} ${mark}`).toString('base64') },
+          { reason: `${kind} ${mark}`, content: Buffer.from(contentOf(kind, mark)).toString('base64') },
         ],
       }),
     ),

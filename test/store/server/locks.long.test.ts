@@ -60,9 +60,8 @@ describe('a long select', () => {
     await reader.query('select count(*) from audit_events');
     const { created, blocked } = await maintainPartitions(test.db, new Date('2021-06-10T00:00:00Z'), {});
     expect(created.filter((name) => name.startsWith('log_entries'))).toHaveLength(5);
-    expect(blocked.map(({ partition }) => partition)).toEqual(
-      ['05', '06', '07', '08', '09'].map((month) => `audit_events_2021_${month}`),
-    );
+    // The other months of the table are left for the next round: each would wait for the same lock.
+    expect(blocked.map(({ partition }) => partition)).toEqual(['audit_events_2021_05']);
   });
 });
 
