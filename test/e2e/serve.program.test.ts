@@ -148,7 +148,7 @@ describe('serve with Redis', () => {
     let postgres = await startEmbeddedPostgres(directory);
     onTestFinished(() => postgres.stop());
     const settings = await settingsFor(true, postgres.databaseUrl);
-    const program = await start(settings);
+    const program = await start({ ...settings, MIGRATION_DATABASE_URL: postgres.migrationUrl });
     const load = startLoad(() => program.url);
     await waitFor(() => load.acknowledged() > 500);
     await postgres.stop();

@@ -203,13 +203,16 @@ export async function readServerFacts(db: Db) {
   };
 }
 
-/** Postgres has it from version 17 on, so that not every session can set it. It would end a backup, an export, a `verify`. */
+/**
+ * Postgres has `transaction_timeout` from version 17 on, so that not every session can set it. It would end a backup, an
+ * export, a `verify`. The other time limits are those that the asking session has set for itself.
+ */
 const RELIED_UPON = { ...SESSION, transaction_timeout: 0 };
 
 const differingSettings = sql`array(
   select format('%s is %s', name, setting) from pg_settings
     join json_each_text(${JSON.stringify(RELIED_UPON)}::json) as relied (name, value) using (name)
-    where lower(setting) <> lower(value) order by name)`;
+    where lower(setting) <> lower(value) and (name = 'transaction_timeout' or name not like '%timeout') order by name)`;
 
 /** Throws a UsageError if texts of any language cannot be stored. */
 export async function refuseEncoding(db: Db): Promise<void> {

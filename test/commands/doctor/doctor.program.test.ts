@@ -62,6 +62,9 @@ async function examine(settings: Record<string, string>) {
 
 const like = (pattern: RegExp): unknown => expect.stringMatching(pattern);
 
+/** The tests' own server does not wait for the disk, and nothing else is wrong with it. */
+const ONLY_FSYNC = /^(?:ok|warn Postgres [^:]*: fsync is off [^;]*; full_page_writes is off [^;]*$)/;
+
 describe('doctor', () => {
   const backends = BACKENDS.filter(({ available }) => available);
   it.each(backends)('finds everything in order beside a running program, $backend', async ({ usesRedis }) => {
@@ -84,7 +87,9 @@ describe('doctor', () => {
     onTestFinished(async () => void (await program.end('SIGKILL')));
     await waitFor(() => program.output().includes('subscriptions repaired'));
     const { code, told } = await examine(settings);
-    expect(Object.entries(told).filter(([, text]) => !text.startsWith('ok '))).toEqual([]);
+    expect(
+      Object.entries(told).filter(([, text]) => !text.startsWith('ok ') && !ONLY_FSYNC.test(text)),
+    ).toEqual([]);
     expect(told).toMatchObject({
       database: like(/Postgres \d+/),
       migrations: like(/all \d+ applied/),
@@ -138,7 +143,7 @@ describe('doctor', () => {
       SPOOL_MIN_FREE_BYTES: String(2 ** 50),
     });
     expect(told).toMatchObject({
-      database: like(/^ok /),
+      database: like(ONLY_FSYNC),
       queue: like(/^fail the queue does not answer: .*ECONNREFUSED/),
       spool: like(/^warn .*set aside: .*x\.segment\.corrupt/),
       disk: like(/^fail .*less than SPOOL_MIN_FREE_BYTES/),
