@@ -37,8 +37,8 @@ const NO_HASH = ['scrypt', COST.N, COST.r, COST.p, 'AAAAAAAAAAAAAAAAAAAAAA', 'A'
 
 /**
  * Whether a password is the one that was hashed. Without a hash it takes as long and returns false, so that the time of
- * an answer does not reveal which accounts exist. Throws HttpError 503 if too many log-ins wait
- * already, which a known browser does not count among.
+ * an answer does not reveal which accounts exist. Throws HttpError 503 if too many log-ins of its kind wait already: those of
+ * known browsers, or the others.
  */
 export async function isPassword(password: string, hash: string | null = null, isKnown = false) {
   const limit = isKnown ? checks.known : checks.unknown;

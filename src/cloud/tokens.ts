@@ -78,7 +78,7 @@ function accountOf(...identity: readonly string[]): Account {
 /** What answered with a page was perhaps not the cloud: it is asked again after so long. */
 const PAGE_STANDS_MS = 60 * 60 * 1000;
 
-/** The statuses that are not to be tried again (specification, Status codes), and the one that says so of a password. */
+/** A login that was answered so is refused for good (specification, Status codes). */
 const FINAL = new Set([400, 401, 403]);
 
 const isFinal = (error: unknown): error is CloudApiError =>

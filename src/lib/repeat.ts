@@ -20,7 +20,7 @@ interface RepeatedWork {
   readonly clock?: Clock;
 }
 
-/** What failed is tried again after so long, then after twice as long, up to its usual pause, or the second if that is shorter. */
+/** What failed is tried again after the first, then after twice as long each time, up to the last or its usual pause, if that is longer. */
 const FIRST_RETRY_MS = 250;
 const LAST_RETRY_MS = 5_000;
 

@@ -27,8 +27,6 @@ const EXPORT_DELAY_MS = 1_000;
 const EXPORT_TIMEOUT_MS = 3_000;
 const STOP_TIMEOUT_MS = 2_000;
 
-/** Failed exports are logged once in this time. */
-
 /** Loads OpenTelemetry, registers it for this process, and exports by OTLP over HTTP (protobuf). */
 export async function startTraces(options: TracesOptions) {
   const { version, logger } = options;

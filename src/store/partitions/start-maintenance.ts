@@ -109,6 +109,9 @@ function logReport(report: PartitionReport, logger: Logger): void {
     );
   }
   for (const rows of inDefault) {
-    logger.warn(rows, 'rows are in the default partition: their times are before 2015 or too far ahead');
+    logger.warn(
+      rows,
+      'rows are in the default partition: their times cannot be right, or they move in a later round',
+    );
   }
 }

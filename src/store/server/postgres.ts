@@ -202,7 +202,7 @@ export async function withClient<T>(
   try {
     if (settings !== undefined) applySettings(client, settings);
     // A connection for replication takes no statements but its own.
-    else if (!databaseUrl.includes('replication=')) await client.query(assign('set', SESSION));
+    else if (!/[?&]replication=/.test(databaseUrl)) await client.query(assign('set', SESSION));
     return await work(client);
   } finally {
     await client.end();
