@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import * as fc from 'fast-check';
@@ -20,6 +19,7 @@ import { endOfCommand } from '../support/command.ts';
 import { freely } from '../support/tamper.ts';
 import { startTimestampAuthority } from '../support/time-stamp-authority.ts';
 import { STORED, storeVariedEvents } from '../store/events/varied-events.ts';
+import { filesOf, mendManifest } from '../support/proof-folder.ts';
 import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
 import { knowing } from '../support/trust.ts';
 import { useDatabase } from '../support/use-database.ts';
@@ -84,11 +84,6 @@ async function exported(range: Partial<ExportOptions>): Promise<string> {
   const folder = await mkdtemp(path.join(log.directory, 'range-'));
   await exportProof(test.service, folder, options(range), () => undefined);
   return folder;
-}
-
-async function filesOf(folder: string): Promise<readonly string[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  return entries.filter((entry) => entry.isFile()).map((entry) => path.join(entry.parentPath, entry.name));
 }
 
 const STAMPS = hasOpenssl ? 1 : 0;
@@ -205,12 +200,9 @@ describe('an exported proof', () => {
       const lines = (await readFile(path.join(folder, 'rows.txt'), 'utf8')).split('\n');
       await writeFile(path.join(folder, 'rows.txt'), change(lines, manifest).join('\n'));
       await writeFile(path.join(folder, 'absent.txt'), absences);
-      for (const file of manifest.files) {
-        const content = await readFile(path.join(folder, file.path));
-        file.bytes = content.length;
-        file.sha256 = createHash('sha256').update(content).digest('hex');
-      }
-      await writeFile(path.join(folder, 'manifest.json'), writeManifest(manifest));
+      await mendManifest(folder, (mending) => {
+        mending.leaves = manifest.leaves;
+      });
       const { findings } = await verified(folder);
       return findings.map(({ state, key, detail }) => `${state} ${key ?? 'leaves'}: ${detail}`);
     }

@@ -145,7 +145,9 @@ describe.skipIf(!hasPgbouncer())('pgbouncer (needs pgbouncer)', () => {
     const failed = stdout
       .toString()
       .split('\n')
-      .filter((line) => /"status":"(?:warn|fail)"/.test(line));
+      .filter((line) => /"status":"(?:warn|fail)"/.test(line))
+      // The server of the tests does not wait for its disk, and these programs have one log-in.
+      .filter((line) => !/fsync is off|set MIGRATION_DATABASE_URL/.test(line));
     expect(failed).toEqual([]);
 
     await expectCleanSessions(settings.DATABASE_URL, SERVICE_ROLE);
