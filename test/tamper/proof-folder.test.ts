@@ -128,7 +128,7 @@ const WAYS: Readonly<Record<string, (folder: string, file: string) => Promise<vo
 
 it(`finds each of ${CHANGES} changes to a proof that was handed over`, async () => {
   const log = await openSealedLog(test.service);
-  const joe = { operator: { name: 'joe', via: 'console' as const }, action: 'settings.reload' };
+  const joe = { operator: { name: 'joe', via: 'console' as const }, action: 'settings.reload' as const };
   await storeVariedEvents(test.db);
   await log.seal();
   await recordEnded(test.service, joe);
