@@ -20,6 +20,7 @@ import { verifyNext } from './verify/verify-in-turn.ts';
 import { compareSchema } from '../store/server/schema/compare-schema.ts';
 import type { Db } from '../store/server/database.ts';
 import { readInstallation } from '../store/server/installation.ts';
+import { failuresIn } from '../lib/failure-log.ts';
 import { repeatInBackground } from '../lib/repeat.ts';
 import { keepLogKey, logKeyFileOf } from './log-key.ts';
 import { latestCheckpoint } from '../store/seal/seal-log.ts';
@@ -141,10 +142,19 @@ function startVerifying({ db, logger }: Proving, started: AsyncDisposableStack):
     logger,
     started,
   );
+  const failures = failuresIn(logger);
   const work = async () => {
     const { altered, missing } = (await verifyNext(db)) ?? { altered: 0, missing: 0 };
     if (altered + missing > 0) {
-      logger.error({ altered, missing }, 'stored rows are not what was sealed: run verify to see which');
+      failures.report(
+        undefined,
+        new Error('run verify to see which'),
+        'stored rows are not what was sealed',
+        {
+          fields: { altered, missing },
+          level: 'error',
+        },
+      );
     }
   };
   const failure = 'stored rows were not verified';

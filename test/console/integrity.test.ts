@@ -6,6 +6,7 @@ import { describeDay } from '../../src/console/integrity/read-integrity.ts';
 import { verifyNext } from '../../src/seal/verify/verify-in-turn.ts';
 import { findEventsById } from '../../src/store/seal/erase.ts';
 import { NO_TRACES } from '../../src/store/seal/person-traces.ts';
+import { readSealedRanges } from '../../src/store/seal/verifications.ts';
 import { startAdmin, type RunningAdmin } from '../support/admin.ts';
 import { countAll } from '../support/arrivals.ts';
 import { emptyTables } from '../support/database.ts';
@@ -88,6 +89,15 @@ it('says of a day in order: not sealed yet, not compared yet, intact, erased, al
   const page = await admin.page(`/integrity?month=${await month()}`);
   expect(page).toContain('missing 1');
   expect(page).toContain('href="/deliveries?since=');
+});
+
+it('calls no day intact whose differences were found, whether or not it names them', async () => {
+  await log.seal();
+  await verifyNext(test.service, NOW);
+  await sql`update log_verifications set altered = 3, missing = 2`.execute(test.db);
+  const all = [{ from: 0, to: 1_000_000 }];
+  expect(await readSealedRanges(test.service, all, [])).toMatchObject([{ altered: 3, missing: 2 }]);
+  expect(await readSealedRanges(test.service, all, [0])).toMatchObject([{ altered: 0, missing: 0 }]);
 });
 
 it('counts what was erased on request, by day', async () => {

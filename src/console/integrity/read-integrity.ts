@@ -21,8 +21,8 @@ import { findDifferences } from '../../seal/verify/verify-in-turn.ts';
 import { describeFinding, type Day, type Integrity } from './integrity-schemas.ts';
 import { DAY_MS } from '../../lib/clock.ts';
 
-/** Chunks that are compared again to name the rows; a person looks at more of them with `verify`. */
-const CHUNKS = 10;
+/** Chunks are compared again to name their rows, one after the other until then; `verify` names all. */
+const NAMING_MS = 1_000;
 const FINDINGS = 100;
 
 /** Reads the seal, and the days of a month. */
@@ -30,15 +30,20 @@ export async function readIntegrity(db: Db, month: MonthRange): Promise<Integrit
   const { checkpoint, waiting, verified, anchors } = await readSealFacts(db);
   const { leaves, altered, missing, since } = verified;
   const differences: VerifyFinding[] = [];
-  for (const chunk of await chunksWithDifferences(db, CHUNKS))
+  const named: number[] = [];
+  const end = performance.now() + NAMING_MS;
+  for (const chunk of await chunksWithDifferences(db)) {
+    if (performance.now() > end) break;
     differences.push(...(await findDifferences(db, chunk)));
+    named.push(chunk);
+  }
   return {
     checkpoint: checkpoint === undefined ? null : toAnswer(checkpoint),
     not_sealed_yet: waiting,
     verified: toAnswer({ leaves, altered, missing, since }),
     anchors: anchors.map((one) => ({ ...toAnswer(one), name: one.anchor })),
     held_by: await readHolders(db),
-    days: await readDays(db, month, differences),
+    days: await readDays(db, month, differences, named),
     differences: differences.slice(0, FINDINGS).map(describeFinding),
   };
 }
@@ -59,6 +64,7 @@ async function readDays(
   db: Db,
   { since, until }: MonthRange,
   differences: readonly VerifyFinding[],
+  named: readonly number[],
 ): Promise<Day[]> {
   const last = Math.min(until.getTime(), Date.now());
   const starts: Date[] = [];
@@ -70,6 +76,7 @@ async function readDays(
   const ranges = await readSealedRanges(
     db,
     starts.map((_, index) => ({ from: bounds[index] ?? 0, to: bounds[index + 1] ?? 0 })),
+    named,
   );
   const dropped = await readDroppedMonths(db);
   const arrived = await readArrivals(db, ALL_SOURCES, { since, until, bucketSeconds: DAY_MS / 1000 });
@@ -81,8 +88,8 @@ async function readDays(
     const count = (state: string) => ofDay.filter((one) => one.state === state).length;
     return describeDay(start, range, {
       expired: expiredOn(start, arrived, dropped),
-      altered: count('ALTERED'),
-      missing: count('MISSING'),
+      altered: count('ALTERED') + range.altered,
+      missing: count('MISSING') + range.missing,
     });
   });
 }
@@ -103,7 +110,7 @@ function expiredOn(day: Date, arrived: readonly Arrival[], dropped: readonly Dro
 /** The day with the worst of its states. */
 export function describeDay(
   start: Date,
-  { from, to, sealed, erased, compared, comparedSince }: SealedRange,
+  { from, to, sealed, erased, compared, comparedSince }: Omit<SealedRange, 'altered' | 'missing'>,
   {
     expired,
     altered,

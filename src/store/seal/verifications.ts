@@ -134,12 +134,19 @@ export interface SealedRange extends Positions {
   /** Sealed events whose leaves were compared with the rows, and since when all of them were. */
   readonly compared: number;
   readonly comparedSince: Date | null;
+  /** What was found in the chunks that it shares, also with other ranges, without those that are named. */
+  readonly altered: number;
+  readonly missing: number;
 }
 
-/** Compares ranges of positions with the seal. The cost grows with the number of runs of leaves, not of events. */
+/**
+ * Compares ranges of positions with the seal. `named`: chunks whose differences the caller knows row by row. The cost grows
+ * with the number of runs of leaves, not of events.
+ */
 export async function readSealedRanges(
   db: Db,
   ranges: readonly Positions[],
+  named: readonly number[],
 ): Promise<readonly SealedRange[]> {
   return allRows<SealedRange>(db)`
     with ranges as (
@@ -164,21 +171,28 @@ export async function readSealedRanges(
         on chunk between lower(runs.leaves) / ${CHUNK_LEAVES} and (upper(runs.leaves) - 1) / ${CHUNK_LEAVES}
           and chunk * ${CHUNK_LEAVES} + found.leaves > lower(runs.leaves)
       group by number
+    ), unnamed as (
+      select number, sum(altered) as altered, sum(missing) as missing
+      from (
+        select distinct number, chunk, altered, missing from runs join log_verifications
+          on chunk between lower(runs.leaves) / ${CHUNK_LEAVES} and (upper(runs.leaves) - 1) / ${CHUNK_LEAVES}
+        where altered + missing > 0 and chunk <> all (${named}::bigint[])) as one
+      group by number
     )
     select low::float8 as from, high::float8 as to, coalesce(sealed, 0)::float8 as sealed,
       coalesce(erased, 0)::float8 as erased, coalesce(compared, 0)::float8 as compared,
-      since as "comparedSince"
-    from ranges left join sealed using (number) left join compared using (number) order by number`;
+      since as "comparedSince", coalesce(altered, 0)::float8 as altered, coalesce(missing, 0)::float8 as missing
+    from ranges left join sealed using (number) left join compared using (number)
+      left join unnamed using (number) order by number`;
 }
 
 /** The chunks of leaves in which something is altered or missing. */
-export async function chunksWithDifferences(db: Db, limit: number): Promise<readonly number[]> {
+export async function chunksWithDifferences(db: Db): Promise<readonly number[]> {
   const rows = await db
     .selectFrom('log_verifications')
     .select((eb) => eb.cast<number>('chunk', 'float8').as('chunk'))
     .where((eb) => eb.or([eb('altered', '>', 0), eb('missing', '>', 0)]))
     .orderBy('log_verifications.chunk')
-    .limit(limit)
     .execute();
   return rows.map(({ chunk }) => chunk);
 }
