@@ -3,14 +3,16 @@ import { visibleTo } from '../access/visibility.ts';
 import type { Caller } from '../access/tokens.ts';
 import type { Journal, ListedRecord } from '../events/journal.ts';
 import { int64, int64Path } from '../http/int64.ts';
-import { inTimeOrder, pageOf, pageQuery, queryBoolean, queryInt, queryRepeated } from '../http/query.ts';
+import { faultyPage } from '../http/faulty-page.ts';
+import { inTimeOrder, pageQuery, queryBoolean, queryInt, queryRepeated } from '../http/query.ts';
 import { array, page, route } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
+import type { FaultSwitch } from '../sending/faults.ts';
 import { timestamp } from '../world/seeding.ts';
 import type { World } from '../world/world.ts';
 
 /** An alert as `GET /alerts` returns it. All its members are in the vendor's description. */
-const alertSchema = z.looseObject({ id: z.string(), timestamp: z.string(), summary: z.string() });
+const alertSchema = z.looseObject({ id: z.string(), timestamp: z.string().nullable(), summary: z.string() });
 
 const ids = queryRepeated(int64Path).optional();
 
@@ -45,10 +47,11 @@ const groupCount = z.object({ group_id: int64, group_name: z.string(), count: z.
 interface Needs {
   world: World;
   journal: Journal;
+  faults: FaultSwitch;
 }
 
 /** Alerts (vendor's description; the specification names the group only). */
-export function alertRoutes({ world, journal }: Needs): Route[] {
+export function alertRoutes({ world, journal, faults }: Needs): Route[] {
   const acknowledgedBy = new Map<string, string>();
 
   function present(alert: ListedRecord): ListedRecord {
@@ -88,7 +91,8 @@ export function alertRoutes({ world, journal }: Needs): Route[] {
             JSON.stringify(alert).toLowerCase().includes(keyword.toLowerCase()),
         );
         const sorted = query.sortField === 'SOURCE' ? matching.sort(bySource) : inTimeOrder(matching, 'ASC');
-        return pageOf((query.order === 'DESC' ? sorted.toReversed() : sorted).map(asSent), query);
+        const ordered = query.order === 'DESC' ? sorted.toReversed() : sorted;
+        return faultyPage(faults.current(), ordered.map(asSent), query);
       },
     }),
     route('POST', '/alerts/:acknowledge', 'Acknowledge alerts', {

@@ -8,7 +8,9 @@ import { LOG_RECORD_SCHEMAS } from '../events/log-schemas.ts';
 import type { Dialect } from '../dialects.ts';
 import { found } from '../http/errors.ts';
 import { int64, int64Path } from '../http/int64.ts';
-import { inTimeOrder, pageOf, pageQuery, queryInt, queryRepeated } from '../http/query.ts';
+import { faultyPage } from '../http/faulty-page.ts';
+import { inTimeOrder, pageQuery, queryInt, queryRepeated } from '../http/query.ts';
+import type { FaultSwitch } from '../sending/faults.ts';
 import { object, page, route } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import type { World } from '../world/world.ts';
@@ -18,6 +20,7 @@ interface Needs {
   journal: Journal;
   clock: Clock;
   dialect: Dialect;
+  faults: FaultSwitch;
 }
 
 /** The categories of audit records (vendor's description). */
@@ -67,7 +70,7 @@ function isSelected(
   );
 }
 
-function logRoute(kind: LogKind, { world, journal, clock, dialect }: Needs): Route {
+function logRoute(kind: LogKind, { world, journal, clock, dialect, faults }: Needs): Route {
   const query = pageQuery(pageLimit(kind, dialect)).extend({
     startTime: time,
     endTime: time,
@@ -92,13 +95,13 @@ function logRoute(kind: LogKind, { world, journal, clock, dialect }: Needs): Rou
             record.timestamp <= until &&
             isSelected(kind, record, query),
         );
-      return pageOf(inTimeOrder(records, 'ASC'), query);
+      return faultyPage(faults.current(), inTimeOrder(records, 'ASC'), query);
     },
   });
 }
 
 /** The audit log, whose queries span at most 30 days. The SDK calls the order `sortOrder`. */
-function auditRoutes({ world, journal, dialect }: Needs): Route[] {
+function auditRoutes({ world, journal, dialect, faults }: Needs): Route[] {
   const query = pageQuery(pageLimit('audit', dialect))
     .extend({
       startTime: queryInt(0),
@@ -134,7 +137,7 @@ function auditRoutes({ world, journal, dialect }: Needs): Route[] {
               isSelected('audit', record, query) &&
               String(record['description']).toLowerCase().includes(keyword.toLowerCase()),
           );
-        return pageOf(inTimeOrder(records, order ?? 'ASC'), query);
+        return faultyPage(faults.current(), inTimeOrder(records, order ?? 'ASC'), query);
       },
     }),
     route('GET', '/logs/audit/full-descriptions/{id}', 'Get the whole description of an audit record', {

@@ -39,6 +39,19 @@ export const faultsSchema = z.strictObject({
   alike: share.describe(
     'Share of audit events that happen three times within one millisecond, with a description that tells nothing apart',
   ),
+  short_pages: z.boolean().describe('Pages of /logs and /alerts have at most half of the records asked for'),
+  empty_pages: z.boolean().describe('Pages of /logs and /alerts after the first are empty; totals are right'),
+  wrong_totals: z
+    .enum(['lower', 'higher', 'zero'])
+    .nullable()
+    .describe('The totals of /logs and /alerts are lower or higher than the number of records, or zero'),
+  repeat_records: z
+    .boolean()
+    .describe(
+      'Pages of /logs and /alerts begin with the last record of the page before; totals are right, so the last ones are missing',
+    ),
+  silent_logs: z.boolean().describe('/logs and /alerts list nothing'),
+  lose_times: share.describe('Share of records in /logs and /alerts that have no time'),
   queue_creates: z
     .boolean()
     .describe('Creating subscriptions returns 202 without a body, as published versions of the service do'),
@@ -52,14 +65,14 @@ export const faultsSchema = z.strictObject({
     ),
 });
 
-type Faults = z.output<typeof faultsSchema>;
+export type Faults = z.output<typeof faultsSchema>;
 
 /** Body of `POST /emulator/faults`: changes the members that are given. */
 export const faultsChangeSchema = faultsSchema.partial().extend({
   revoke_token: z.string().optional().describe('Revokes this bearer token, or all tokens issued so far: *'),
 });
 
-const NONE: Faults = {
+export const NO_FAULTS: Faults = {
   lose: 0,
   repeat: 0,
   reorder: 0,
@@ -70,6 +83,12 @@ const NONE: Faults = {
   log_skew_ms: 0,
   status_delay_ms: 60_000,
   alike: 0,
+  short_pages: false,
+  empty_pages: false,
+  wrong_totals: null,
+  repeat_records: false,
+  silent_logs: false,
+  lose_times: 0,
   queue_creates: false,
   hide_subscriptions: false,
   delete_by_query: false,
@@ -86,7 +105,7 @@ export interface FaultSwitch {
 
 /** Creates a switch with all faults off. */
 export function createFaultSwitch(): FaultSwitch {
-  let faults = NONE;
+  let faults = NO_FAULTS;
   let creates = 0;
   return {
     current: () => faults,
@@ -97,7 +116,7 @@ export function createFaultSwitch(): FaultSwitch {
       return faults;
     },
     reset() {
-      faults = NONE;
+      faults = NO_FAULTS;
     },
     nextCreate() {
       if (faults.fail_creates === null) return null;

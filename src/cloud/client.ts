@@ -3,6 +3,7 @@ import { createAlertSubscriptions, createSubscriptions } from './subscriptions.t
 import { authorize, createTokens, type Credentials } from './tokens.ts';
 import { parseBaseUrl } from './addresses.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
+import { createHiq } from './hiq.ts';
 import { createInventory } from './inventory.ts';
 import { createLogs } from './logs.ts';
 import { createRequest, type CloudLogger, type Request } from './request.ts';
@@ -53,6 +54,7 @@ export function createCloudClient({
   const anonymous = createRequest({ baseUrl, fetch, publicOnly, clock, timeoutMs, secrets, logger });
   const tokens = createTokens({ baseUrl, credentials, request: anonymous, clock, secrets, logger });
   const request = authorize(anonymous, tokens);
+  const hiq = createHiq(request, clock);
   return {
     /** Logs in now instead of with the first call, so that wrong credentials show immediately. */
     login: async (signal?: AbortSignal): Promise<void> => void (await tokens.current(signal)),
@@ -64,7 +66,8 @@ export function createCloudClient({
     subscriptions: createSubscriptions(request, secrets),
     alertSubscriptions: createAlertSubscriptions(request, secrets),
     logs: createLogs(request),
-    inventory: createInventory(request),
+    hiq,
+    inventory: createInventory(request, hiq),
     account: createAccount(request),
     /** Compares one answer of the cloud with the documented forms. */
     observe: (probe: Probe, signal?: AbortSignal) => observe(request, probe, signal),

@@ -16,6 +16,8 @@ export class CloudApiError extends Error {
   readonly retryAfterMs: number | undefined;
   /** Whether the answer was an HTML page: another system answered, whatever its status says. */
   readonly isHtml: boolean;
+  /** Whether the call succeeded, but what it lists is not the whole. */
+  readonly isIncomplete: boolean;
 
   constructor(message: string, details: Pick<CloudApiError, 'method' | 'path'> & Partial<CloudApiError>) {
     super(message, 'cause' in details ? { cause: details.cause } : undefined);
@@ -26,6 +28,7 @@ export class CloudApiError extends Error {
     this.errorId = details.errorId;
     this.retryAfterMs = details.retryAfterMs;
     this.isHtml = details.isHtml ?? false;
+    this.isIncomplete = details.isIncomplete ?? false;
   }
 }
 

@@ -10,7 +10,7 @@ import {
 import type { HistoryKind, LogRecord } from './contract/logs.ts';
 import type { Call } from './exchange.ts';
 import { readJson } from './json.ts';
-import { listAll } from './paging.ts';
+import { listWhole } from './paging.ts';
 import type { Request } from './request.ts';
 
 interface LogQuery {
@@ -27,17 +27,17 @@ export function createLogs(request: Request<Call>) {
     /**
      * Returns the records of a time range as the cloud sends them, fetched page by page while they are consumed. A range of
      * the audit log that is too long for one query is read in several windows, oldest first. A record may come twice if
-     * the log grows in the meantime or if it lies between two windows.
+     * it lies between two windows. Ends with a `CloudApiError` that `isIncomplete` if a record may be missing.
      */
     async *read({ kind, from, to, signal }: LogQuery): AsyncGenerator<LogRecord, void, undefined> {
       for (const window of windows(from, to, kind === 'audit' ? AUDIT_WINDOW_MS : Infinity)) {
         const limit = LOG_PAGE_LIMIT;
         if (kind === 'alerts') {
           const query = { ...window, sortField: 'TIMESTAMP', order: 'ASC' };
-          yield* listAll(request, { path: '/alerts', query, limit, item: alertSchema, signal });
+          yield* listWhole(request, { path: '/alerts', query, limit, item: alertSchema, signal });
         } else {
           const at = `/logs/${kind}`;
-          yield* listAll(request, { path: at, query: window, limit, item: logRecordSchema, signal });
+          yield* listWhole(request, { path: at, query: window, limit, item: logRecordSchema, signal });
         }
       }
     },

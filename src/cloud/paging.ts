@@ -5,7 +5,7 @@ import type { Answer, Call } from './exchange.ts';
 import { expectationOf, jsonOrNothing, readBody, unexpectedBody } from './json.ts';
 import type { Request } from './request.ts';
 
-interface ListCall<Item extends z.ZodType> {
+interface ListCall<Item extends z.ZodType<{ id: unknown }>> {
   path: string;
   query?: Call['query'];
   limit: number;
@@ -14,58 +14,38 @@ interface ListCall<Item extends z.ZodType> {
 }
 
 /**
- * Returns all items of a list, fetched page by page while they are consumed, whichever documented form the list has. If
- * the list changes in the meantime, an item may come twice.
+ * Returns all items of a list, fetched page by page while they are consumed, whichever documented form the list has. Ends
+ * with a `CloudApiError` that `isIncomplete` if its pages contradict each other: they have fewer items or more than they
+ * say, another total on another page, or an item twice. Others may be missing then.
  */
-export async function* listAll<Item extends z.ZodType>(
-  request: Request<Call>,
-  call: ListCall<Item>,
-): AsyncGenerator<z.output<Item>, void, undefined> {
-  for await (const { items } of listPages(request, call)) yield* items;
-}
-
-/**
- * Reads a list to its end. Throws a `CloudApiError` if it has fewer items or more than it says, or another size on another
- * page: an item may be missing then.
- */
-export async function listWhole<Item extends z.ZodType>(
-  request: Request<Call>,
-  call: ListCall<Item>,
-): Promise<readonly z.output<Item>[]> {
-  const items: z.output<Item>[] = [];
-  const totals = new Set<number>();
-  for await (const page of listPages(request, call)) {
-    items.push(...page.items);
-    if (page.totalItems !== undefined) totals.add(page.totalItems);
-  }
-  const isWhole = [...totals].every((total) => total === items.length);
-  if (isWhole) return items;
-  const { path } = call;
-  const sizes = [...totals].join(' and then ');
-  throw new CloudApiError(
-    `GET ${path} returned ${items.length} of ${sizes} items: the list is incomplete, or changed while it was read`,
-    { method: 'GET', path },
-  );
-}
-
-async function* listPages<Item extends z.ZodType>(
+export async function* listWhole<Item extends z.ZodType<{ id: unknown }>>(
   request: Request<Call>,
   { path, query, limit, item, signal }: ListCall<Item>,
-): AsyncGenerator<ListBody<z.output<Item>>, void, undefined> {
+): AsyncGenerator<z.output<Item>, void, undefined> {
+  const ids = new Set<string>();
+  const totals = new Set<number>();
   let seen = 0;
   for (let page = 1; ;) {
     const answer: Answer = await request({ method: 'GET', path, query: { ...query, page, limit }, signal });
-    const body = readItems(answer, item);
-    const { items, pages, totalPages, totalItems } = body;
-    yield body;
+    const { form, items, pages, totalPages, totalItems } = readItems(answer, item);
+    yield* items;
+    for (const { id } of items) ids.add(String(id));
+    if (totalItems !== undefined) totals.add(totalItems);
     seen += items.length;
     page += pages;
     const hasTotal = totalPages !== undefined || totalItems !== undefined;
-    const isLast = hasTotal
-      ? page > (totalPages ?? Infinity) || seen >= (totalItems ?? Infinity)
-      : items.length < limit;
-    if (items.length === 0 || isLast) return;
+    const isReached = hasTotal && page > (totalPages ?? 0) && seen >= (totalItems ?? 0);
+    // A total may be wrong: more may follow on a full page, unless the answer has all pages.
+    const isFull = form.startsWith('page') && items.length >= limit;
+    if (items.length === 0 || (isReached && !isFull)) break;
   }
+  if (ids.size === seen && [...totals].every((total) => total === seen)) return;
+  const found = `${seen} items, ${ids.size} of them different`;
+  const said = totals.size === 0 ? '' : `, instead of ${[...totals].join(' and then ')}`;
+  throw new CloudApiError(
+    `GET ${path} returned ${found}${said}: the list is incomplete, or changed while it was read`,
+    { method: 'GET', path, isIncomplete: true },
+  );
 }
 
 interface ListBody<Item> {

@@ -1,6 +1,6 @@
 import { isMissing, type CloudApiError } from './cloud-api-error.ts';
 import type { Call } from './exchange.ts';
-import { listAll, readCreated, readItems } from './paging.ts';
+import { listWhole, readCreated, readItems } from './paging.ts';
 import { path } from './addresses.ts';
 import type { Request } from './request.ts';
 import type { Secrets } from '../lib/secrets.ts';
@@ -69,7 +69,7 @@ export function createSubscriptions(request: Request<Call>, secrets: Secrets): S
     async list(signal) {
       const listCall = { path: ROUTE, limit: PAGE_LIMIT, item: subscriptionSchema, signal };
       try {
-        return { available: true, subscriptions: await Array.fromAsync(listAll(request, listCall)) };
+        return { available: true, subscriptions: await Array.fromAsync(listWhole(request, listCall)) };
       } catch (error) {
         if (!isMissing(error)) throw error;
         return { available: false, status: error.status };

@@ -109,7 +109,7 @@ export function registerCoverageMetrics(
 ): void {
   metersOf(registry).gauge(
     'coverage_quarters',
-    'Quarters of an hour in the last 24 h by state: whole, healed, push only, unrecoverable, pending',
+    'Quarters of an hour in the last 24 h by state: whole, healed, push only, not comparable, unrecoverable, pending',
     async () =>
       ((await read()) ?? [])
         .filter(({ source }) => sourceLabel(source) === source)

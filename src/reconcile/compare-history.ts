@@ -1,6 +1,9 @@
 import type { Clock } from '../lib/clock.ts';
+import type { Hiq } from '../cloud/hiq.ts';
 import type { LogRecord } from '../cloud/contract/logs.ts';
 import { parseTime } from '../lib/text/parse-time.ts';
+import { CloudApiError } from '../cloud/cloud-api-error.ts';
+import type { CoverageDoubt } from '../store/server/schema/cloud-tables.ts';
 import type { Db } from '../store/server/database.ts';
 import { readHistoryLinks, readHistoryRows, type HistoryRow } from '../store/reconcile/history.ts';
 import { findPartners, type Found, type Logged } from './find-partners.ts';
@@ -20,12 +23,16 @@ export interface ComparedQuarter {
   readonly onlyWebhook: number;
   /** Log records without a webhook: they were missing, and are stored now unless it was a dry run. */
   readonly onlyLog: number;
+  /** Log records that could not be stored: they are in quarantine, or of erased persons. */
+  readonly unstored: number;
   /** Those among the matched for which it is open which row is which log record. */
   readonly ambiguous: number;
+  /** Why the comparison proves nothing about the quarter. */
+  readonly doubt?: CoverageDoubt | undefined;
 }
 
 /** The counts of several quarters together. */
-export const sumQuarters = (quarters: readonly ComparedQuarter[]): Omit<ComparedQuarter, 'quarter'> =>
+export const sumQuarters = (quarters: readonly ComparedQuarter[]): Omit<ComparedQuarter, 'quarter' | 'unstored' | 'doubt'> =>
   quarters.reduce(
     (sum, { matched, onlyWebhook, onlyLog, ambiguous }) => ({
       matched: sum.matched + matched,
@@ -41,6 +48,8 @@ export interface HistoryContext extends StoreFoundContext {
   readonly clock: Clock;
   /** The clocks of webhooks and logs may differ by so much. */
   readonly toleranceMs: number;
+  /** The organizations that the cloud lists, none of which means all. By default the account has none. */
+  readonly restrictedTo?: Hiq['restrictedTo'] | undefined;
   /** Called for each log record that is read. What it throws ends the comparison; nothing is stored then. */
   readonly onRecord?: (() => void) | undefined;
   /** Called after each comparison that was not a dry run. */
@@ -76,14 +85,15 @@ export async function compareHistory(
   const at = new Date(context.clock.now());
   // Partners of records at the ends of the range may lie outside of it.
   const wide = widen(query, context.toleranceMs);
-  const records = await readLog(context, wide);
+  const { records, doubt } = await readLog(context, wide);
   const rows = await Array.fromAsync(readHistoryRows(context.db, wide));
-  const logged = await findKnown(context.db, query, records, rows);
+  const { logged, unplaced } = await findKnown(context.db, query, records, rows, at);
 
   const found = await findPartners(context.toleranceMs, query, rows, logged);
-  const quarters = countQuarters(query, found);
-  if (context.isDryRun === true) return quarters;
-  await storeFound(context, query, found);
+  const doubtOfAll = doubt ?? (unplaced.length > 0 ? 'record without time' : undefined);
+  if (context.isDryRun === true) return countQuarters(query, found, new Set(), doubtOfAll);
+  const unstored = await storeFound(context, query, found, unplaced);
+  const quarters = countQuarters(query, found, unstored, doubtOfAll);
   await context.onCompared?.(query.source, query.messageType, quarters, { ...query, at });
   return quarters;
 }
@@ -94,56 +104,74 @@ const widen = (query: HistoryQuery, ms: number): HistoryQuery => ({
   to: new Date(query.to.getTime() + ms),
 });
 
-/** The log records of a range by id: a page that is read while the log grows may repeat some. */
+/** The log records of a range by id: a page that is read while the log grows may repeat some. And whether others may be missing. */
 async function readLog(
-  { logs, signal, onRecord }: HistoryContext,
+  { logs, signal, onRecord, restrictedTo }: HistoryContext,
   { messageType, from, to }: HistoryQuery,
-): Promise<ReadonlyMap<string, LogRecord>> {
+): Promise<{ readonly records: ReadonlyMap<string, LogRecord>; readonly doubt: CoverageDoubt | undefined }> {
   const records = new Map<string, LogRecord>();
   const { kind } = historyOf(messageType);
-  for await (const record of logs.read({ kind, from: from.getTime(), to: to.getTime(), signal })) {
-    signal?.throwIfAborted();
-    onRecord?.();
-    records.set(String(record.id), record);
+  let doubt: CoverageDoubt | undefined;
+  try {
+    for await (const record of logs.read({ kind, from: from.getTime(), to: to.getTime(), signal })) {
+      signal?.throwIfAborted();
+      onRecord?.();
+      records.set(String(record.id), record);
+    }
+  } catch (error) {
+    if (!(error instanceof CloudApiError && error.isIncomplete)) throw error;
+    doubt = 'incomplete list';
   }
-  return records;
+  // Only now: the context may have changed while the log was read.
+  const organizations = (await restrictedTo?.(signal)) ?? [];
+  return { records, doubt: organizations.length > 0 ? 'restricted context' : doubt };
 }
 
-/** The log records that have a time, with what is known of them. */
+/** What is known of the log records that have a time, and of those that have none: the time of these is that of the comparison. */
 async function findKnown(
   db: Db,
   { source, messageType }: HistoryQuery,
   records: ReadonlyMap<string, LogRecord>,
   rows: readonly HistoryRow[],
-): Promise<readonly Logged[]> {
+  now: Date,
+): Promise<{ readonly logged: readonly Logged[]; readonly unplaced: readonly Logged[] }> {
   const links = await readHistoryLinks(db, source, messageType, [...records.keys()]);
   // A fetched event says which record it is, also if that is not recorded, or was not before it left quarantine.
   const fetched = new Map(
     rows.filter(({ origin }) => origin === 'backfill').map((row) => [row.recordId, row]),
   );
-  return [...records].flatMap(([logId, record]): Logged[] => {
+  const logged: Logged[] = [];
+  const unplaced: Logged[] = [];
+  for (const [logId, record] of records) {
     const at = timeOf(record);
-    if (at === undefined) return [];
     const known = links.get(logId);
     const event = fetched.get(logId);
-    const link = event === undefined ? known : { event };
-    return [{ record, logId, at, link, status: known?.status, fetched: event }];
-  });
+    // One that had no time when it was quarantined may have one now.
+    const isPlacedNow = known?.event === null && at !== undefined && known.at.getTime() !== at;
+    const link = event === undefined ? (isPlacedNow ? undefined : known) : { event };
+    const one = { record, logId, link, status: known?.status, fetched: event };
+    if (at === undefined) unplaced.push({ ...one, at: now.getTime() });
+    else logged.push({ ...one, at });
+  }
+  return { logged, unplaced };
 }
 
 /** Epoch milliseconds: log records have those, alerts a date-time, whose offset may be `+0000`. */
-function timeOf({ id, timestamp }: LogRecord): number | undefined {
+function timeOf({ timestamp }: LogRecord): number | undefined {
   if (typeof timestamp !== 'string') return timestamp ?? undefined;
-  const time = parseTime(timestamp.trim().replace(/([+-]\d\d)(\d\d)$/, '$1:$2'), new Date(0));
-  // Without it, the quarter would seem to be complete.
-  if (time === undefined) throw new Error(`The time of the alert ${id} is no date-time: "${timestamp}".`);
-  return time.getTime();
+  return parseTime(timestamp.trim().replace(/([+-]\d\d)(\d\d)$/, '$1:$2'), new Date(0))?.getTime();
 }
 
-/** Counts by the time of the log record, or of the webhook that has none. */
+/**
+ * Counts by the time of the log record, or of the webhook that has none. `unstored` are the ids of log records that are no
+ * events, `doubt` is one about all quarters. A quarter is shown by what the log lists of a later one: without that, and
+ * where it lists nothing of what webhooks brought, it may list nothing at all.
+ */
 function countQuarters(
   query: HistoryQuery,
   { logged, webhooks, paired, missing }: Found,
+  unstored: ReadonlySet<string>,
+  doubt: CoverageDoubt | undefined,
 ): readonly ComparedQuarter[] {
   const first = Math.floor(query.from.getTime() / QUARTER_MS);
   const count = Math.ceil(query.to.getTime() / QUARTER_MS) - first;
@@ -152,20 +180,33 @@ function countQuarters(
     matched: 0,
     onlyWebhook: 0,
     onlyLog: 0,
+    unstored: 0,
     ambiguous: 0,
   }));
-  const add = (member: 'matched' | 'onlyWebhook' | 'onlyLog' | 'ambiguous', at: number) => {
+  const add = (member: Exclude<keyof (typeof quarters)[number], 'quarter'>, at: number) => {
     const quarter = quarters[Math.floor(at / QUARTER_MS) - first];
     if (quarter !== undefined && isWithin(query, at)) quarter[member] += 1;
   };
   const unknown = new Set(missing.map(({ logId }) => logId));
-  for (const { logId, at } of logged) {
-    add(unknown.has(logId) ? 'onlyLog' : 'matched', at);
+  for (const { logId, at, link } of logged) {
+    const isStored = !unstored.has(logId) && (link?.event !== null || paired.has(logId));
+    add(!isStored ? 'unstored' : unknown.has(logId) ? 'onlyLog' : 'matched', at);
     if (paired.get(logId)?.isAmbiguous === true) add('ambiguous', at);
   }
   const matched = new Set(Array.from(paired.values(), ({ webhook }) => webhook));
   for (const { eventId, occurredAt } of webhooks) {
     if (!matched.has(eventId)) add('onlyWebhook', occurredAt.getTime());
   }
-  return quarters;
+  let isShown = false;
+  return quarters
+    .toReversed()
+    .map((quarter) => {
+      const { matched, onlyLog, unstored, onlyWebhook } = quarter;
+      const isListed = matched + onlyLog + unstored > 0;
+      const contradicts = !isListed && onlyWebhook > 0;
+      const silence = isShown && !contradicts ? undefined : ('silent log' as const);
+      if (isListed || contradicts) isShown = isListed;
+      return { ...quarter, doubt: unstored > 0 ? ('record not stored' as const) : (doubt ?? silence) };
+    })
+    .toReversed();
 }

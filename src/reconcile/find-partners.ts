@@ -37,13 +37,13 @@ export interface Found {
 export async function findPartners(
   toleranceMs: number,
   query: HistoryQuery,
-  rows: readonly HistoryRow[],
+  stored: readonly HistoryRow[],
   logged: readonly Logged[],
 ): Promise<Found> {
   const { messageType } = query;
-  const pushed = rows.filter(({ origin }) => origin === 'webhook');
+  const pushed = stored.filter(({ origin }) => origin === 'webhook');
   const webhooks = pushed.filter(({ isLinked }) => !isLinked);
-  const open = logged.filter(({ link, fetched }) => link === undefined || fetched !== undefined);
+  const open = logged.filter(({ link, fetched }) => !link?.event || fetched !== undefined);
   const withPairs = (matches: readonly Match[]): Found => {
     const paired = new Map(matches.map((pair) => [pair.logged, pair]));
     const missing = open.filter(
@@ -72,7 +72,10 @@ export async function findPartners(
   ]);
   const isOpen = new Set(open);
   const both = logged.filter((one) => isOpen.has(one) || known.has(one.logId));
-  const again = await match(matcher, pushed, both, known);
+  // The record of any other row exists, too, although this list does not have it.
+  const taken = new Set(known.values());
+  const rows = pushed.filter(({ eventId, isLinked }) => !isLinked || taken.has(eventId));
+  const again = await match(matcher, rows, both, known);
   const changed = again.filter((pair) => known.get(pair.logged) !== pair.webhook);
   const kept = new Set(changed.map((pair) => pair.logged));
   return withPairs([...matches.filter((pair) => !kept.has(pair.logged)), ...changed]);

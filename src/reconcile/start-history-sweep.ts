@@ -76,6 +76,7 @@ function createSwept(config: CloudSource, logger: Logger) {
     config,
     client,
     logs: client.logs,
+    restrictedTo: client.hiq.restrictedTo,
     budget,
     messageTypes: loggedAmong(messageTypes),
   };

@@ -2,7 +2,7 @@ import type { LogRecord } from '../cloud/contract/logs.ts';
 import type { Logs } from '../cloud/logs.ts';
 import type { Db } from '../store/server/database.ts';
 import { findFetched, saveHistory, type HistoryLink, type Superseded } from '../store/reconcile/history.ts';
-import type { Found } from './find-partners.ts';
+import type { Found, Logged } from './find-partners.ts';
 import { isWithin, type HistoryQuery } from './history-query.ts';
 import { columnReader, historyOf, type LoggedType } from './log-kinds.ts';
 
@@ -24,12 +24,16 @@ export interface StoreFoundContext {
 /** One delivery has at most so many records. */
 const MAX_RECORDS = 500;
 
-/** Stores what is missing, and records what the comparison found. */
+/**
+ * Stores what is missing, sets aside records without a time, and records what the comparison found. Resolves with the ids of
+ * the log records that were not stored.
+ */
 export async function storeFound(
   context: StoreFoundContext,
   query: HistoryQuery,
   { logged, pushed, paired, missing }: Found,
-): Promise<void> {
+  unplaced: readonly Logged[],
+): Promise<ReadonlySet<string>> {
   const { db, storeMissing } = context;
   const { source, messageType } = query;
   const readStatus = columnReader(messageType, historyOf(messageType).status ?? '');
@@ -50,8 +54,10 @@ export async function storeFound(
       links.push({ logId, at: new Date(at), event: link.event, status });
     }
   }
-  for (let begin = 0; begin < missing.length; begin += MAX_RECORDS) {
-    const some = missing.slice(begin, begin + MAX_RECORDS);
+  const unstored = new Set<string>();
+  const wanted = [...missing, ...unplaced.filter(({ link }) => link === undefined)];
+  for (let begin = 0; begin < wanted.length; begin += MAX_RECORDS) {
+    const some = wanted.slice(begin, begin + MAX_RECORDS);
     const whole: LogRecord[] = [];
     for (const { record } of some) whole.push(await describe(context, record));
     await storeMissing(source, messageType, whole);
@@ -61,10 +67,13 @@ export async function storeFound(
       some.map(({ logId }) => logId),
     );
     for (const { logId, record, at } of some) {
-      links.push({ logId, at: new Date(at), event: stored.get(logId) ?? null, status: statusOf(record) });
+      const event = stored.get(logId) ?? null;
+      if (event === null) unstored.add(logId);
+      links.push({ logId, at: new Date(at), event, status: statusOf(record) });
     }
   }
   await saveHistory(db, query, links, superseded);
+  return unstored;
 }
 
 /**

@@ -13,11 +13,12 @@ export interface SweptSource {
   /** Those with a history that the source subscribes to. */
   readonly messageTypes: readonly LoggedType[];
   readonly logs: HistoryContext['logs'];
+  readonly restrictedTo?: HistoryContext['restrictedTo'];
   readonly budget: CallBudget;
 }
 
 interface SweepOptions {
-  readonly context: Omit<HistoryContext, 'logs' | 'onRecord' | 'mayDescribe' | 'isDryRun'>;
+  readonly context: Omit<HistoryContext, 'logs' | 'restrictedTo' | 'onRecord' | 'mayDescribe' | 'isDryRun'>;
   /** Identifies this process. */
   readonly holder: string;
   readonly logger: Logger;
@@ -35,6 +36,11 @@ const SWEEPING_MS = 3 * ROUND_MS;
 
 /** The lease of whoever compares a source now: a process that sweeps, or a command. */
 export const comparingLease = (source: string) => `compare ${source}`;
+
+/** Those about all quarters of a list. */
+const DOUBTS_OF_LISTS = ['restricted context', 'incomplete list', 'record without time'] as const;
+
+const NOT_COMPARABLE = 'quarters of an hour are not comparable with the history of the cloud';
 
 /** Creates a sweep. Its first round compares the last day of each source, and what was not compared before that. */
 export function createSweep({ context, holder, logger }: SweepOptions) {
@@ -61,7 +67,7 @@ export function createSweep({ context, holder, logger }: SweepOptions) {
   }
 
   async function sweepType(swept: SweptSource, messageType: LoggedType): Promise<void> {
-    const { source, logs, budget } = swept;
+    const { source, logs, budget, restrictedTo } = swept;
     const state = await stateOf(source, messageType);
     for (;;) {
       const at = clock.now();
@@ -74,9 +80,18 @@ export function createSweep({ context, holder, logger }: SweepOptions) {
       budget.check();
       try {
         const quarters = await compareHistory(
-          { ...context, logs, onRecord: () => budget.check(), mayDescribe: () => budget.isAmple() },
+          { ...context, logs, restrictedTo, onRecord: budget.check, mayDescribe: budget.isAmple },
           { source, messageType, from: new Date(span.from), to: new Date(span.to) },
         );
+        const doubt = DOUBTS_OF_LISTS.find((one) => quarters.some(({ doubt }) => doubt === one));
+        if (doubt !== undefined && doubt !== 'restricted context' && state.longestMs > QUARTER_MS) {
+          // A shorter list has fewer pages, and fewer quarters are in doubt.
+          state.longestMs = Math.max(state.longestMs / 2, QUARTER_MS);
+          continue;
+        }
+        const part = `doubt ${messageType} ${source}`;
+        if (doubt === undefined) failures.clear(part);
+        else failures.report(part, new Error(doubt), NOT_COMPARABLE, { fields: { source, messageType } });
         state.schedule.compared(span, at);
         const { matched, onlyLog: missing } = sumQuarters(quarters);
         if (matched + missing < FEW_RECORDS) state.longestMs = Math.min(2 * state.longestMs, DAY_MS);

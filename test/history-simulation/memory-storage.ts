@@ -51,9 +51,11 @@ export function createMemoryStorage(): Storage {
     },
     async storeMissing(_source, messageType, records) {
       for (const record of records) {
+        // It is quarantined.
+        if (typeof record.timestamp !== 'number' && typeof record.timestamp !== 'string') continue;
         store(messageType, {
           eventId: `${messageType} ${JSON.stringify(record)}`,
-          occurredAt: new Date(record.timestamp ?? NaN),
+          occurredAt: new Date(record.timestamp),
           origin: 'backfill',
           recordId: String(record.id),
           isLinked: false,

@@ -19,7 +19,7 @@ registerHooks({
 await new Command('npm run test:history --')
   .description(
     'Simulates the cloud and this service, with lost, late and doubled webhooks, late log records and outages, and ' +
-      'checks that every event is stored once, in time, and that no quarter of an hour is falsely called complete. ' +
+      'checks that every event is stored once, in time, and that no quarter of an hour is falsely called complete, also if lists of the cloud are wrong. ' +
       'Exit code 1 if a run failed.',
   )
   .option('--runs <number>', 'number of runs (default: 1000, with --seed 1)', whole)
@@ -54,8 +54,25 @@ function describe(outcomes: readonly Outcome[]): string {
     `${outcomes.length.toLocaleString('en')} runs, ${failed} failed: ${sum((one) => one.events)} events, ` +
     `${sum((one) => one.dropped)} webhooks dropped, ${sum((one) => one.fetched)} events fetched within ` +
     `p50 ${minutes(0.5)} min, p99 ${minutes(0.99)} min, at most ${minutes(1)} min; ` +
-    `at most ${Math.max(...outcomes.map((one) => one.mostCallsAnHour))} calls in an hour`
+    `at most ${Math.max(...outcomes.map((one) => one.mostCallsAnHour))} calls in an hour\n` +
+    describeStates('all', outcomes) +
+    [...Map.groupBy(outcomes, ({ troubles }) => troubles.toSorted().join(', ') || 'honest lists')]
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([troubles, some]) => describeStates(troubles, some))
+      .join('')
   );
+}
+
+/** The share of quarters in each state. */
+function describeStates(name: string, outcomes: readonly Outcome[]): string {
+  const counts = new Map<string, number>();
+  for (const [state, count] of outcomes.flatMap(({ quarters }) => [...quarters])) {
+    counts.set(state, (counts.get(state) ?? 0) + count);
+  }
+  const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
+  const share = (state: string) => `${((100 * (counts.get(state) ?? 0)) / all).toFixed(1)}% ${state}`;
+  const states = ['whole', 'healed', 'not comparable', 'pending'].map(share).join(', ');
+  return `  ${name} (${outcomes.length}): ${states}\n`;
 }
 
 function write(line: string): void {

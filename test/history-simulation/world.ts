@@ -42,8 +42,31 @@ export interface SentDelivery {
   readonly records: readonly Readonly<Record<string, unknown>>[];
 }
 
+/** What the lists of the cloud may do wrong. */
+const TROUBLES = [
+  'short pages',
+  'empty pages',
+  'lower total',
+  'higher total',
+  'total of zero',
+  'repeated records',
+  'missing times',
+  'silent log',
+  'stopped log',
+  'restricted context',
+] as const;
+
+export interface Trouble {
+  readonly kind: (typeof TROUBLES)[number];
+  /** In epoch milliseconds. */
+  readonly from: number;
+  readonly to: number;
+}
+
 /** Everything that happens in one run. */
 export interface World {
+  /** What is wrong with the lists of the cloud, and when: at most two things. */
+  readonly troubles: readonly Trouble[];
   readonly messageTypes: readonly LoggedType[];
   /** In the order of their time. */
   readonly log: readonly LogEntry[];
@@ -103,8 +126,25 @@ export function drawWorld(seed: number, events: number): World {
     log: log.sort((a, b) => a.at - b.at),
     deliveries: deliveries.sort((a, b) => a.arrivesAt - b.arrivesAt),
     dropped,
+    troubles: drawTroubles(createRandom(seed, 'troubles')),
     outage: random.chance(0.7) ? { from: outageAt, to: outageAt + OUTAGE_MS } : undefined,
   };
+}
+
+/** Nothing, one thing or two things, all the time or for some hours. */
+function drawTroubles(random: Random): Trouble[] {
+  const count = random.chance(0.1) ? 0 : random.chance(0.3) ? 2 : 1;
+  const troubles = Array.from({ length: count }, (): Trouble => {
+    const begin = START + random.int(0, EVENTS_MS);
+    const isLasting = random.chance(0.4);
+    const span = isLasting
+      ? { from: START, to: Infinity }
+      : { from: begin, to: begin + random.int(HOUR, 10 * HOUR) };
+    return { kind: random.pick(TROUBLES), ...span };
+  });
+  // Nobody can tell a short page whose total is the size of the page from the end of the list.
+  const isHidden = troubles.some(({ kind }) => kind === 'short pages');
+  return isHidden ? troubles.filter(({ kind }) => kind !== 'lower total') : troubles;
 }
 
 /** Events of one user within a few seconds: twins in one millisecond, others nearly the same, or one alone. */

@@ -133,7 +133,7 @@ const countQuarters = (todo: readonly Todo[], { since, until }: Chosen) =>
 const quartersIn = ({ from, to }: Range) => Math.ceil((to.getTime() - from.getTime()) / QUARTER_MS);
 
 interface Work {
-  readonly context: Omit<HistoryContext, 'logs'>;
+  readonly context: Omit<HistoryContext, 'logs' | 'restrictedTo'>;
   readonly chosen: Chosen;
   readonly onQuarters: (count: number) => void;
   readonly logger: Logger;
@@ -148,7 +148,7 @@ async function backfillSource({ source, cloud, messageTypes }: Todo, work: Work)
   try {
     for (const messageType of messageTypes) {
       if (context.isDryRun !== true) await waitForLease(context, source, holder);
-      sums.push(await backfillType({ ...context, logs: client.logs }, { source, messageType }, work));
+      sums.push(await backfillType({ ...context, logs: client.logs, ...client.hiq }, { source, messageType }, work));
     }
   } finally {
     await endLease(context.db, comparingLease(source), holder);

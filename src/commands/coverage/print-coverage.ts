@@ -11,9 +11,11 @@ const DAY_COLUMNS: Columns<DayCoverage> = {
   whole: ({ whole }) => String(whole),
   healed: ({ healed }) => String(healed),
   'push only': ({ push_only: pushOnly }) => String(pushOnly),
+  'not comparable': ({ not_comparable: notComparable }) => String(notComparable),
   unrecoverable: ({ unrecoverable }) => String(unrecoverable),
   pending: ({ pending }) => String(pending),
   'events fetched': ({ healed_events: events }) => String(events),
+  reasons: ({ reasons }) => reasons.join(', '),
 };
 
 const GAP_COLUMNS: Columns<MissingPeriod> = {
@@ -27,7 +29,7 @@ const GAP_COLUMNS: Columns<MissingPeriod> = {
 
 /**
  * Prints the quarters of an hour by day and state, then the gaps in the range, as two tables or as JSON lines. Resolves
- * with whether nothing is pending or unrecoverable.
+ * with whether everything with a history is proven.
  */
 export async function printCoverage(db: Db, filter: CoverageFilter, asJson: boolean): Promise<boolean> {
   const days = await readCoverageByDay(db, ALL_SOURCES, filter);
@@ -40,5 +42,5 @@ export async function printCoverage(db: Db, filter: CoverageFilter, asJson: bool
   }
   if (gaps.length > 0 && !asJson) print('\nTimes in which events may have been missed:');
   await printRows(gaps, GAP_COLUMNS, asJson);
-  return days.every(({ pending, unrecoverable }) => pending + unrecoverable === 0);
+  return days.every((day) => day.pending + day.unrecoverable + day.not_comparable === 0);
 }

@@ -1,4 +1,5 @@
 import { createCloudClient } from '../../cloud/client.ts';
+import { describeRestriction } from '../../cloud/hiq.ts';
 import type { TokenInfo } from '../../cloud/contract/auth.ts';
 import { commandName } from '../../lib/text/command-name.ts';
 import type { Config, SourceConfig } from '../../config/config.ts';
@@ -35,6 +36,12 @@ export async function checkApi(access: CloudAccess, signal: AbortSignal): Promis
       return warn(
         `${info.user_name}: the account has expired`,
         'renew the licence of the account in the cloud',
+      );
+    const organizations = await client.hiq.restrictedTo(signal);
+    if (organizations.length > 0)
+      return warn(
+        `${info.user_name}: ${describeRestriction(organizations)}`,
+        'set the reading context to all organizations (PUT /hiq/context/reading with an empty list)',
       );
     // A login is renewed automatically.
     return 'apiToken' in credentials ? describeToken(info) : ok(`logs in as ${info.user_name}`);

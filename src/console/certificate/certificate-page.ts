@@ -65,8 +65,8 @@ function receivedOf({ received, quarantine }: Certificate): Content {
 }
 
 function coverageOf({ coverage, sealedQuarters, healedEvents, gaps }: Certificate): Content {
-  const { whole, healed, pushOnly, unrecoverable, pending } = coverage;
-  const all = whole + healed + pushOnly + unrecoverable + pending;
+  const { whole, healed, pushOnly, notComparable, unrecoverable, pending } = coverage;
+  const all = whole + healed + pushOnly + notComparable + unrecoverable + pending;
   const unsealed = whole + healed - sealedQuarters;
   const of = (count: number) => `${formatCount(count)} of ${countOf(all, 'quarter')}`;
   return html`
@@ -78,6 +78,7 @@ function coverageOf({ coverage, sealedQuarters, healedEvents, gaps }: Certificat
       ['Complete', `${of(whole)} agree with the history of the cloud`],
       ['Healed', `${of(healed)}: ${countOf(healedEvents, 'event')} were missing and were fetched`],
       ['Not provable', `${of(pushOnly)}: the cloud has no history of these types`],
+      ['Not comparable', `${of(notComparable)}: what the cloud listed proves nothing`],
       ['Unrecoverable', `${of(unrecoverable)}: the history does not reach back to them`],
       ['Pending', of(pending)],
       [

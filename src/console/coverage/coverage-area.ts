@@ -40,9 +40,11 @@ const quarterCounts = z.object({
   whole: count,
   healed: count,
   push_only: count,
+  not_comparable: count,
   unrecoverable: count,
   pending: count,
   healed_events: count.describe('events that were missing and were fetched'),
+  reasons: z.array(z.string()).describe('why quarters are not comparable'),
 });
 
 const gapSchema = z
@@ -93,6 +95,7 @@ export function coverageArea({ db }: { readonly db: Db }): Area {
               source: z.string(),
               message_type: z.string(),
               state: z.enum(COVERAGE_STATES),
+              reason: z.string().nullable().describe('why it is not comparable'),
               healed: count.describe('events that were missing and were fetched'),
             }),
           ),
@@ -163,6 +166,7 @@ const MARKS: Readonly<Record<CoverageState, readonly [kind: string, sign: string
   whole: ['good', '✓', 'the history of the cloud has nothing that is missing here'],
   healed: ['good', '+', 'missing events were fetched from the history'],
   'push only': ['plain', '·', 'the cloud has no history of this type'],
+  'not comparable': ['bad', '?', 'what the history lists proves nothing'],
   unrecoverable: ['bad', '×', 'not proven, and the history no longer reaches back'],
   pending: ['warn', '…', 'not proven yet'],
 };
@@ -208,14 +212,16 @@ interface Cell {
 }
 
 /** A day gets the mark of the first of these states that it has. */
-const WORST_FIRST = ['unrecoverable', 'pending', 'healed', 'whole', 'push only'] as const;
+const WORST_FIRST = ['unrecoverable', 'not comparable', 'pending', 'healed', 'whole', 'push only'] as const;
 
 function cellOfDay(line: DayCoverage, source: string | undefined): Cell {
   const { day, healed_events: fetched } = line;
-  const countIn = (state: CoverageState) => line[state === 'push only' ? 'push_only' : state];
+  const counted = { ...line, 'push only': line.push_only, 'not comparable': line.not_comparable };
+  const countIn = (state: CoverageState) => counted[state];
   const states = WORST_FIRST.filter((state) => countIn(state) > 0);
   const counts = states.map((state) => `${countIn(state)} ${state}`).join(', ');
-  const words = `${day}: ${counts}${fetched === 0 ? '' : `; ${countOf(fetched, 'event')} fetched`}`;
+  const why = line.reasons.length === 0 ? '' : ` (${line.reasons.join(', ')})`;
+  const words = `${day}: ${counts}${why}${fetched === 0 ? '' : `; ${countOf(fetched, 'event')} fetched`}`;
   const mark = html`<a href=${addressOf('/coverage', { day, source })}
     >${markOf(states[0] ?? 'pending', words)}</a
   >`;
@@ -225,7 +231,9 @@ function cellOfDay(line: DayCoverage, source: string | undefined): Cell {
 function cellOfQuarter(line: QuarterCoverage): Cell {
   const time = line.quarter.toISOString().slice(11, 16);
   const fetched = line.healed === 0 ? '' : `, ${countOf(line.healed, 'event')} fetched`;
-  return { ...line, column: time.slice(0, 2), mark: markOf(line.state, `${time}: ${line.state}${fetched}`) };
+  const why = line.state === 'not comparable' ? ` (${line.reason})` : '';
+  const words = `${time}: ${line.state}${why}${fetched}`;
+  return { ...line, column: time.slice(0, 2), mark: markOf(line.state, words) };
 }
 
 /** A table for each source, with a line for each of its message types. */

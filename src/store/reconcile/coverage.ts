@@ -3,13 +3,15 @@ import type { Db } from '../server/database.ts';
 import type { HistoryRange } from './history.ts';
 import { inScope, isSource, type Scope } from '../server/scope.ts';
 import { allRows, run } from '../server/statement.ts';
-import type { CoverageState } from '../server/schema/cloud-tables.ts';
+import type { CoverageDoubt, CoverageState } from '../server/schema/cloud-tables.ts';
 
 /** The result of all comparisons of one quarter so far. */
 export interface ComparedQuarter {
   /** Start of the quarter. */
   readonly quarter: Date;
-  readonly state: Extract<CoverageState, 'whole' | 'healed' | 'pending'>;
+  readonly state: Exclude<CoverageState, 'push only' | 'unrecoverable'>;
+  /** Why it is not comparable; null in other states. */
+  readonly reason: CoverageDoubt | null;
   /** Events that were missing and were fetched. */
   readonly healed: number;
   /** Events on both sides, as of the last comparison. */
@@ -33,7 +35,7 @@ export async function updateCoverage(
   await db.transaction().execute(async (trx) => {
     const rows = await trx
       .selectFrom('coverage')
-      .select(['quarter', 'state', 'healed', 'matched', 'only_webhook as onlyWebhook'])
+      .select(['quarter', 'state', 'reason', 'healed', 'matched', 'only_webhook as onlyWebhook'])
       .select(['compared_at as comparedAt', 'agreed_at as agreedAt'])
       .where('source', '=', source)
       .where('message_type', '=', messageType)
@@ -47,11 +49,11 @@ export async function updateCoverage(
       insert into coverage
       select ${source}, ${messageType}, one.* from jsonb_to_recordset(${JSON.stringify(after)}::jsonb) as one
         (quarter timestamptz, state text, healed int, matched int, "onlyWebhook" int, "comparedAt" timestamptz,
-          "agreedAt" timestamptz)
+          "agreedAt" timestamptz, reason text)
       on conflict (source, message_type, quarter) do update set
         state = excluded.state, healed = excluded.healed, matched = excluded.matched,
         only_webhook = excluded.only_webhook, compared_at = excluded.compared_at,
-        agreed_at = excluded.agreed_at`;
+        agreed_at = excluded.agreed_at, reason = excluded.reason`;
   });
 }
 
@@ -74,10 +76,13 @@ export interface DayCoverage {
   readonly whole: number;
   readonly healed: number;
   readonly push_only: number;
+  readonly not_comparable: number;
   readonly unrecoverable: number;
   readonly pending: number;
   /** Events that were missing and were fetched. */
   readonly healed_events: number;
+  /** Why quarters are not comparable. */
+  readonly reasons: CoverageDoubt[];
 }
 
 /** The quarters in a range, since the first arrival of each source and message type, by day. */
@@ -90,8 +95,9 @@ export async function readCoverageByDay(
   return allRows<DayCoverage>(db)`
     select to_char(quarter at time zone 'UTC', 'YYYY-MM-DD') as day, source, message_type,
       ${count('whole')} as whole, ${count('healed')} as healed, ${count('push only')} as push_only,
-      ${count('unrecoverable')} as unrecoverable, ${count('pending')} as pending,
-      sum(healed)::float8 as healed_events
+      ${count('not comparable')} as not_comparable, ${count('unrecoverable')} as unrecoverable, ${count('pending')} as pending,
+      sum(healed)::float8 as healed_events,
+      coalesce(json_agg(distinct reason) filter (where state = 'not comparable'), '[]') as reasons
     from ${quartersOf(scope, filter)} group by 1, 2, 3 order by 1, 2, 3`;
 }
 
@@ -113,6 +119,8 @@ export async function countRecentCoverage(db: Db): Promise<StateCount[]> {
 export interface QuarterCoverage extends Pick<DayCoverage, 'source' | 'message_type'> {
   readonly quarter: Date;
   readonly state: CoverageState;
+  /** Why it is not comparable. */
+  readonly reason: CoverageDoubt | null;
   /** Events that were missing and were fetched. */
   readonly healed: number;
 }
@@ -120,7 +128,7 @@ export interface QuarterCoverage extends Pick<DayCoverage, 'source' | 'message_t
 /** The quarters in a range, in order, by source and message type. */
 export async function readQuarters(db: Db, scope: Scope, filter: CoverageFilter): Promise<QuarterCoverage[]> {
   return allRows<QuarterCoverage>(db)`
-    select quarter, source, message_type, state, healed
+    select quarter, source, message_type, state, healed, reason
     from ${quartersOf(scope, filter)} order by source, message_type, quarter`;
 }
 

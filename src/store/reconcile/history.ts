@@ -69,9 +69,9 @@ function parsePayload(text: string): JsonObject {
 /** A log record and the stored event that it is. */
 export interface HistoryLink {
   readonly logId: string;
-  /** The time of the log record. */
+  /** The time of the log record; of one without a time, that of the comparison which found it. */
   readonly at: Date;
-  /** Null if the record could not be stored as an event: it is in quarantine. */
+  /** Null if the record could not be stored as an event: it is in quarantine, or of an erased person. */
   readonly event: StoredAt | null;
   /** The latest status of a text message or an e-mail; of an alert, whether it is acknowledged. */
   readonly status: string | null;
@@ -136,7 +136,7 @@ export async function saveHistory(
                     ${arrayLiteral(some.map(({ status }) => status))}::text[])
           as links (log_id, occurred_at, event_id, event_occurred_at, status)
         on conflict (source, message_type, log_id) do update
-          set event_id = excluded.event_id, event_occurred_at = excluded.event_occurred_at,
+          set occurred_at = excluded.occurred_at, event_id = excluded.event_id, event_occurred_at = excluded.event_occurred_at,
               status = excluded.status,
               status_changed_at = case when known.status is distinct from excluded.status then now()
                 else known.status_changed_at end`;

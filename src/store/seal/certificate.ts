@@ -66,6 +66,7 @@ export async function readCertificate(
       whole: sum(({ whole }) => whole),
       healed: sum(({ healed }) => healed),
       pushOnly: sum(({ push_only: pushOnly }) => pushOnly),
+      notComparable: sum(({ not_comparable: notComparable }) => notComparable),
       unrecoverable: sum(({ unrecoverable }) => unrecoverable),
       pending: sum(({ pending }) => pending),
     },

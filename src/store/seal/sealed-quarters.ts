@@ -6,7 +6,7 @@ import { readingSealed } from './sealed-rows.ts';
 import type { Statement } from './statements.ts';
 
 /*
- * What is proven of quarters of an hour. Each state that a row of `coverage` had since it was proven is in a statement of its
+ * What is known of quarters of an hour. Each state that a row of `coverage` had since it was judged is in a statement of its
  * own, together with those of up to 255 other quarters. A pending quarter claims nothing, and is not sealed.
  */
 
@@ -105,7 +105,7 @@ export async function countQuartersSealedInTime(
         select max(made_at) as signed_before from log_checkpoints
         where size = (select max(size) from log_checkpoints where size <= leaf)
       ) as earlier
-      where ${STATE}::text = stated.record
+      where ${STATE}::text = stated.record and row.state <> 'not comparable'
         and coalesce(signed_before <= compared_at + interval '1 day', true)`,
   );
   return quarters;

@@ -76,6 +76,7 @@ it('a comparison judges a quarter by what the comparison before has proven', asy
   const judged = (healed: number): ComparedQuarter => ({
     quarter,
     state: 'pending',
+    reason: null,
     healed,
     matched: 0,
     onlyWebhook: 0,

@@ -4,11 +4,28 @@ import type { Generated, Int8, Json, Timestamp } from './column-types.ts';
 /**
  * Whether a quarter of an hour is proven to be complete. `whole`: the stored events and the cloud's history agreed twice,
  * far enough apart. `healed`: missing events were fetched. `push only`: the API has no history of this type.
- * `unrecoverable`: the history no longer reaches back to it. `pending`: not proven yet.
+ * `not comparable`: the history proves nothing about it, for a reason. `unrecoverable`: the history no longer reaches back
+ * to it. `pending`: not proven yet.
  */
-export const COVERAGE_STATES = ['whole', 'healed', 'push only', 'unrecoverable', 'pending'] as const;
+export const COVERAGE_STATES = [
+  'whole',
+  'healed',
+  'push only',
+  'not comparable',
+  'unrecoverable',
+  'pending',
+] as const;
 
 export type CoverageState = (typeof COVERAGE_STATES)[number];
+
+/**
+ * Why a comparison proves nothing. `record not stored`: a log record of the quarter is in quarantine, or of an erased person.
+ * `restricted context`: HIQ hides organizations. `incomplete list`: the pages of the log contradict each other. `record
+ * without time`: a log record belongs to an unknown quarter. `silent log`: the log lists nothing that is later than the
+ * quarter, or nothing of what webhooks brought.
+ */
+export type CoverageDoubt =
+  'record not stored' | 'restricted context' | 'incomplete list' | 'record without time' | 'silent log';
 
 /**
  * Why events may be missing. `downtime`: no process accepted deliveries. `refused`: deliveries with a valid secret were
@@ -52,12 +69,13 @@ export interface CloudTables {
     source: string;
     message_type: string;
     quarter: Timestamp;
-    state: Extract<CoverageState, 'whole' | 'healed' | 'pending'>;
+    state: Exclude<CoverageState, 'push only' | 'unrecoverable'>;
     healed: number;
     matched: number;
     only_webhook: number;
     compared_at: Timestamp;
     agreed_at: Timestamp | null;
+    reason: CoverageDoubt | null;
   };
   gaps: {
     id: GeneratedAlways<string>;
