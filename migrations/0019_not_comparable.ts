@@ -63,7 +63,7 @@ $$`,
     count(*) filter (where state = 'pending') as pending,
     sum(healed) as healed_events,
     count(*) filter (where state = 'not comparable') as not_comparable
-  from coverage_between('-infinity', 'infinity') group by 1, 2, 3`,
+  from coverage_between('-infinity', 'infinity') group by 1, 2, 3;`,
   `comment on view coverage_by_day is 'The number of quarters in each state, by day in UTC'`,
   'grant select on coverage_by_day to xiq_reader',
 ];

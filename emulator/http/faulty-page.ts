@@ -20,7 +20,12 @@ export function faultyPage<T extends Listed>(faults: Faults, items: readonly T[]
   };
 }
 
-function laterPage<T>(faults: Faults, listed: readonly T[], data: readonly T[], { page, limit }: Page): readonly T[] {
+function laterPage<T>(
+  faults: Faults,
+  listed: readonly T[],
+  data: readonly T[],
+  { page, limit }: Page,
+): readonly T[] {
   if (faults.empty_pages) return [];
   const begin = (page - 1) * limit - 1;
   return faults.repeat_records && data.length > 0 ? listed.slice(begin, begin + data.length) : data;

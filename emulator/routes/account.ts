@@ -100,6 +100,8 @@ export function accountRoutes({ world, tokens, clock }: AccountNeeds): Route[] {
 
 const contextSchema = z.object({ reading_org_ids: z.array(int64), creating_org_id: int64 });
 
+const organizationSchema = z.object({ id: int64, name: z.string() });
+
 interface HiqNeeds {
   world: World;
   /** Whether the account has the HIQ feature. Without it, all these calls are denied. */
@@ -144,6 +146,12 @@ export function hiqRoutes({ world: { account }, isHiq }: HiqNeeds): Route[] {
         account.creatingOrgId = organization(body.creating_org_id);
         account.readingOrgIds = reading;
       },
+    }),
+    route('GET', '/hiq/organizations', 'List the organizations', {
+      access: ['org', 'hiq:r'],
+      input: noInput,
+      success: array(organizationSchema),
+      handle: read(() => [...account.organizations]),
     }),
     route('GET', '/hiq/context/creating', 'Get the organization to create in', {
       access: ['hiq.ctx:r', 'hiq:r'],

@@ -3,11 +3,14 @@ import { isMissing } from './cloud-api-error.ts';
 import { idSchema } from './contract/shared.ts';
 import type { Call } from './exchange.ts';
 import { readJson } from './json.ts';
+import { readItems } from './paging.ts';
 import type { Request } from './request.ts';
 import { MINUTE_MS, type Clock } from '../lib/clock.ts';
 
 /** Answer of `GET /hiq/context` (published description; the specification shows no members). */
 const contextSchema = z.looseObject({ reading_org_ids: z.array(idSchema).nullish() });
+
+const organizationSchema = z.looseObject({ id: idSchema });
 
 /** An account without the feature HIQ, or a token that may not ask (specification, Status codes). */
 const NOT_FOR_US = [403, 404, 405];
@@ -28,13 +31,18 @@ export function createHiq(request: Request<Call>, clock: Clock) {
      */
     async restrictedTo(signal?: AbortSignal): Promise<readonly string[]> {
       if (clock.now() < askAgainAt) return [];
+      let reading: readonly string[] | undefined;
       try {
         const answer = await request({ method: 'GET', path: '/hiq/context', signal });
-        return readJson(contextSchema, answer).reading_org_ids ?? [];
+        reading = readJson(contextSchema, answer).reading_org_ids ?? [];
+        if (reading.length === 0) return [];
+        const listed = await request({ method: 'GET', path: '/hiq/organizations', signal });
+        const { items } = readItems(listed, organizationSchema);
+        return items.every(({ id }) => reading?.includes(id)) ? [] : reading;
       } catch (error) {
         if (!isMissing(error, NOT_FOR_US)) throw error;
-        askAgainAt = clock.now() + ASK_AGAIN_MS;
-        return [];
+        if (reading === undefined) askAgainAt = clock.now() + ASK_AGAIN_MS;
+        return reading ?? [];
       }
     },
   };

@@ -38,7 +38,13 @@ export function createInventory(request: Request<Call>, { restrictedTo }: Hiq) {
       const [usual, other] = forms;
       const list = (query: Call['query'] = {}) =>
         Array.fromAsync(
-          listWhole(request, { path: '/devices', query, limit: PAGE_LIMIT, item: listedDeviceSchema, signal }),
+          listWhole(request, {
+            path: '/devices',
+            query,
+            limit: PAGE_LIMIT,
+            item: listedDeviceSchema,
+            signal,
+          }),
         );
       try {
         return await ofAll(await list(usual), signal);

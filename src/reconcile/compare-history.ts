@@ -32,7 +32,9 @@ export interface ComparedQuarter {
 }
 
 /** The counts of several quarters together. */
-export const sumQuarters = (quarters: readonly ComparedQuarter[]): Omit<ComparedQuarter, 'quarter' | 'unstored' | 'doubt'> =>
+export const sumQuarters = (
+  quarters: readonly ComparedQuarter[],
+): Omit<ComparedQuarter, 'quarter' | 'unstored' | 'doubt'> =>
   quarters.reduce(
     (sum, { matched, onlyWebhook, onlyLog, ambiguous }) => ({
       matched: sum.matched + matched,

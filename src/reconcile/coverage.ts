@@ -100,7 +100,8 @@ export function judgeQuarter(
   const agrees = isOver && age <= reachMs && (onlyWebhook === 0 || isComplete);
   const agreedAt = isMissing || (isRead && !agrees) ? null : (before?.agreedAt ?? (isRead ? at : null));
   const compared = { quarter, healed, matched, onlyWebhook, comparedAt: at, agreedAt };
-  if (isProven(before) && before !== undefined && !isMissing) return { ...compared, state: before.state, reason: null };
+  if (isProven(before) && before !== undefined && !isMissing)
+    return { ...compared, state: before.state, reason: null };
   const hasAgreed = agreedAt !== null && at.getTime() - agreedAt.getTime() >= LATENESS_MS;
   if (healed > 0 && isComplete) return { ...compared, ...judged(doubt ?? null, 'healed') };
   if (doubt === undefined && hasAgreed) return { ...compared, state: 'whole', reason: null };

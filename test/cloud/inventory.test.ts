@@ -1,7 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { DIALECTS } from '../../emulator/dialects.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
+import { createCall, logIn } from '../../emulator/test/call.ts';
 import { createCloudClient } from '../../src/cloud/client.ts';
 import { toDevice, toLocations, toPerson } from '../../src/inventory/to-rows.ts';
 import { startTestClient } from './test-client.ts';
@@ -45,7 +47,8 @@ describe('a list of devices', () => {
   it.each<[string, readonly Reply[]]>([
     ['ends early', [page(150, some(100)), page(150, [])]],
     ['shrinks while it is read', [page(150, some(100)), page(149, some(49, 102))]],
-    ['has more items than it says', [page(99, some(100))]],
+    ['has more items than it says', [page(99, some(100)), page(99, [])]],
+    ['repeats an item', [page(150, some(100)), page(150, some(50, 100))]],
   ])('is refused if it %s', async (_, replies) => {
     const left = [...replies];
     await using cloud = await startTestClient(() => left.shift() ?? { status: 404 });
@@ -55,12 +58,28 @@ describe('a list of devices', () => {
   it('is asked for in the other form if the views are not understood, and then in that form alone', async () => {
     const isUpper = (url: string) => url.includes('views=BASIC&views=LOCATION');
     await using cloud = await startTestClient(({ url }) =>
-      isUpper(url) ? page(1, some(1)) : { status: 422 },
+      url === '/hiq/context' ? { status: 403 } : isUpper(url) ? page(1, some(1)) : { status: 422 },
     );
     expect(await cloud.client.inventory.devices()).toHaveLength(1);
     expect(await cloud.client.inventory.devices()).toHaveLength(1);
-    expect(cloud.received.map(({ url }) => isUpper(url))).toEqual([false, true, true]);
+    const lists = cloud.received.filter(({ url }) => url !== '/hiq/context');
+    expect(lists.map(({ url }) => isUpper(url))).toEqual([false, true, true]);
   });
+});
+
+it('is refused while the HIQ context hides an organization', async () => {
+  const emulator = createEmulator({ rate: 0, scale: { devices: 50, clients: 0, users: 0 } });
+  const url = await emulator.listen(0);
+  onTestFinished(() => emulator.close());
+  const call = createCall(url, await logIn(url, 'administrator'));
+  const [first] = z.array(z.int()).parse((await call('GET', '/hiq/context/reading')).body);
+  const { username, password } = EMULATOR_LOGINS.administrator;
+  const { inventory } = createCloudClient({ baseUrl: url, credentials: { username, password } });
+  await expect(inventory.devices()).resolves.toHaveLength(50);
+  await call('PUT', '/hiq/context/reading', { body: [first] });
+  await expect(inventory.devices()).rejects.toThrow(`restricts reading to the organizations ${first}:`);
+  await call('PUT', '/hiq/context/reading', { body: [] });
+  await expect(inventory.devices()).resolves.toHaveLength(50);
 });
 
 describe('locations', () => {

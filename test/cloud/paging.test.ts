@@ -45,8 +45,7 @@ test.each<[string, (call: Received) => Reply, number]>([
   ['pages that tell the total of items', nested(230), 3],
   ['pages that tell how many pages there are', serving(flat), 3],
   ['smaller pages than asked for', serving(({ data }) => ({ pagination: { total: 230 }, data }), 50), 5],
-  ['pages that tell no total, up to the first that is not full', serving(({ data }) => ({ data })), 3],
-  ['a total that is never reached, up to the first empty page', nested(999), 4],
+  ['pages that tell no total, up to the first empty one', serving(({ data }) => ({ data })), 4],
   ['a bare array', () => ({ json: RECORDS }), 1],
   ['arrays of one page each', serving((slice) => [flat(slice)]), 3],
   [
@@ -82,6 +81,23 @@ test.each([
   ['page with pagination', { pagination: { total: 0 }, data: [] }],
 ])('an empty list is empty in each form: %s', async (_form, json) => {
   expect(await listWith(() => ({ json }))).toEqual({ ids: [], calls: 1 });
+});
+
+test.each<[string, (call: Received) => Reply]>([
+  ['a total that is never reached', nested(999)],
+  ['a total below a full page', nested(100)],
+  [
+    'empty pages after the first',
+    serving(({ page, data }) => flat({ page, limit: 100, data: page > 1 ? [] : data })),
+  ],
+])('%s makes a list incomplete, after what it has', async (_fault, script) => {
+  await using cloud = await startTestClient(script);
+  let read = 0;
+  const reading = async () => {
+    for await (const _record of cloud.client.logs.read(QUERY)) read += 1;
+  };
+  await expect(reading()).rejects.toMatchObject({ isIncomplete: true });
+  expect(read).toBeGreaterThanOrEqual(100);
 });
 
 test('pages are fetched only as far as they are consumed', async () => {

@@ -145,7 +145,11 @@ const HOLDER = '00000000-0000-7000-8000-000000000015';
 const isWithin = (span: World['outage'], at: number) => span !== undefined && at >= span.from && at < span.to;
 
 /** The log API: what is visible by now, with the status of now, page by page, and with what is wrong by now. */
-function logsOf({ log, troubles }: World, clock: { now(): number }, budget: CallBudget): HistoryContext['logs'] {
+function logsOf(
+  { log, troubles }: World,
+  clock: { now(): number },
+  budget: CallBudget,
+): HistoryContext['logs'] {
   const ofKind = Map.groupBy(log, ({ messageType }) => historyOf(messageType).kind);
   const byLogId = new Map(log.map(({ logId, description }) => [logId, description]));
   const isStopped = ({ at }: LogEntry) =>
@@ -254,7 +258,8 @@ function createJudge({ log, messageTypes, troubles }: World) {
     ): void {
       for (const [cluster, size] of sizes) {
         const count = stored.get(cluster) ?? 0;
-        if (count > size || (isHonest && count < size)) failures.push(`end: ${cluster} has ${count} events instead of ${size}`);
+        if (count > size || (isHonest && count < size))
+          failures.push(`end: ${cluster} has ${count} events instead of ${size}`);
       }
       if (!isHonest) return;
       for (const messageType of messageTypes) {

@@ -49,6 +49,35 @@ describe('a quarter of an hour', () => {
         [13 * HOUR, { matched: 1, onlyWebhook: 1 }],
       ],
     ],
+    [
+      'not comparable while the log is silent',
+      'not comparable',
+      [[HOUR], [8 * HOUR, { doubt: 'silent log' }]],
+    ],
+    ['whole once the log is not silent any more', 'whole', [[HOUR, { doubt: 'silent log' }], [8 * HOUR]]],
+    [
+      'not comparable until two whole lists agree',
+      'not comparable',
+      [[HOUR, { doubt: 'incomplete list' }], [8 * HOUR, { doubt: 'incomplete list' }], [9 * HOUR]],
+    ],
+    [
+      'not healed by a list that is incomplete',
+      'not comparable',
+      [
+        [HOUR, { onlyLog: 1 }],
+        [8 * HOUR, { doubt: 'incomplete list' }],
+      ],
+    ],
+    [
+      'not whole any more when a record of it cannot be stored',
+      'not comparable',
+      [[HOUR], [8 * HOUR], [9 * HOUR, { doubt: 'record not stored' }]],
+    ],
+    [
+      'whole whatever hides later',
+      'whole',
+      [[HOUR], [8 * HOUR], [9 * HOUR, { doubt: 'restricted context' }]],
+    ],
     ['pending beyond the reach of the history', 'pending', [[8 * DAY], [9 * DAY]]],
     ['whole for ever', 'whole', [[HOUR], [8 * HOUR], [9 * DAY, { onlyWebhook: 5 }]]],
   ] as const)('is %s', (_name, state, compared) => {

@@ -44,8 +44,10 @@ const storageIn = (db: Db): Storage => ({
 });
 
 // Without the database, npm run test:history runs as many as asked for.
-test('every event is stored once, in time, and proven', async () => {
-  const seed = 7;
+test.each([
+  ['honest lists', 35],
+  ['records without a time', 31],
+])('every event is stored once, in time, and proven: %s', async (_lists, seed) => {
   const storage = storageIn(database.db);
   const outcome = await simulate(seed, 200, storage, `simulated-${seed}`);
   expect(outcome.failures).toEqual([]);

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createCallBudget, type CallBudget } from '../../src/reconcile/call-budget.ts';
+import { recordCoverage } from '../../src/reconcile/coverage.ts';
 import { createSweep, type SweptSource } from '../../src/reconcile/sweep.ts';
 import { createMissingStore } from '../../src/reconcile/start-history-sweep.ts';
 import { emptyTables } from '../support/database.ts';
@@ -17,9 +18,12 @@ const DAY = 24 * HOUR;
 const test = useDatabase();
 let log: WrittenLog;
 let now: number;
+let warnings: string[];
 beforeEach(async () => {
   await emptyTables(test.db);
   await sql`truncate history_records, history_progress, history_leases`.execute(test.db);
+  await sql`delete from coverage`.execute(test.db);
+  warnings = [];
   log = writtenLog();
   now = Date.parse('2026-11-20T12:07:00Z');
 });
@@ -31,9 +35,15 @@ const plenty: CallBudget = { fetch, check: () => undefined, isAmple: () => true 
 function startProcess(source: Partial<SweptSource> = {}) {
   const storeMissing = createMissingStore(test.service, logger, new AbortController().signal);
   const sweep = createSweep({
-    context: { db: test.service, clock, toleranceMs: 2_000, storeMissing },
+    context: {
+      db: test.service,
+      clock,
+      toleranceMs: 2_000,
+      storeMissing,
+      onCompared: recordCoverage(test.db),
+    },
     holder: randomUUID(),
-    logger,
+    logger: pino({ level: 'warn' }, { write: (line: string) => void warnings.push(line) }),
   });
   const swept: SweptSource = {
     source: 'default',
@@ -60,6 +70,27 @@ async function fetched(): Promise<string[]> {
 }
 
 describe('a sweep', () => {
+  it('notices in its next round that the HIQ context hides organizations, and proves nothing meanwhile', async () => {
+    let reading: string[] = [];
+    const { round } = startProcess({ restrictedTo: async () => reading });
+    const states = async () => {
+      const { rows } = await sql<{ state: string; reason: string | null }>`
+        select distinct state, reason from coverage where quarter < ${new Date(now - 7 * HOUR)}
+          and quarter >= ${new Date(now - 14 * HOUR)}`.execute(test.db);
+      return rows;
+    };
+    log.records = [credential(1, now - HOUR)];
+    await round();
+    expect(await states()).toEqual([{ state: 'pending', reason: null }]);
+    reading = ['5'];
+    for (let rounds = 0; rounds < 7 * 6; rounds += 1) {
+      now += 10 * MINUTE;
+      await round();
+      if (rounds === 0) expect(warnings.join('')).toContain('restricted context');
+    }
+    expect(await states()).toEqual([{ state: 'not comparable', reason: 'restricted context' }]);
+  });
+
   it('fetches what is missing of the last day, and a late record within ten minutes', async () => {
     log.records = [credential(1, now - 25 * HOUR), credential(2, now - 20 * HOUR), credential(3, now - HOUR)];
     const { round } = startProcess();

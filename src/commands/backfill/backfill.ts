@@ -148,7 +148,9 @@ async function backfillSource({ source, cloud, messageTypes }: Todo, work: Work)
   try {
     for (const messageType of messageTypes) {
       if (context.isDryRun !== true) await waitForLease(context, source, holder);
-      sums.push(await backfillType({ ...context, logs: client.logs, ...client.hiq }, { source, messageType }, work));
+      sums.push(
+        await backfillType({ ...context, logs: client.logs, ...client.hiq }, { source, messageType }, work),
+      );
     }
   } finally {
     await endLease(context.db, comparingLease(source), holder);

@@ -21,7 +21,10 @@ export function defineCoverage(program: Command, settings: Settings): void {
     )
     .addOption(zoneOption())
     .option('--json', 'print one JSON object per line')
-    .addHelpText('after', '\nExits with 1 if a quarter of an hour in the range is pending, not comparable or unrecoverable.')
+    .addHelpText(
+      'after',
+      '\nExits with 1 if a quarter of an hour in the range is pending, not comparable or unrecoverable.',
+    )
     .action(async ({ types, json, ...options }) => {
       const { since = new Date(), until = new Date(), source } = withRange(options);
       const { printCoverage } = await import('./print-coverage.ts');
