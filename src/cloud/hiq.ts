@@ -29,7 +29,7 @@ export function createHiq(request: Request<Call>, clock: Clock) {
      * The ids of the organizations to which the context restricts what the cloud returns. Empty: all of them, or the account
      * has none, or the token may not read the context.
      */
-    async restrictedTo(signal?: AbortSignal): Promise<readonly string[]> {
+    restrictedTo: async (signal?: AbortSignal): Promise<readonly string[]> => {
       if (clock.now() < askAgainAt) return [];
       let reading: readonly string[] | undefined;
       try {

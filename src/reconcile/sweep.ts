@@ -80,7 +80,13 @@ export function createSweep({ context, holder, logger }: SweepOptions) {
       budget.check();
       try {
         const quarters = await compareHistory(
-          { ...context, logs, restrictedTo, onRecord: budget.check, mayDescribe: budget.isAmple },
+          {
+            ...context,
+            logs,
+            restrictedTo,
+            onRecord: () => budget.check(),
+            mayDescribe: () => budget.isAmple(),
+          },
           { source, messageType, from: new Date(span.from), to: new Date(span.to) },
         );
         const doubt = DOUBTS_OF_LISTS.find((one) => quarters.some(({ doubt }) => doubt === one));

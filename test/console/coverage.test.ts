@@ -42,6 +42,8 @@ test('the API counts quarters by day, and lists gaps', async () => {
         whole: 91,
         healed: 1,
         push_only: 0,
+        not_comparable: 0,
+        reasons: [],
         unrecoverable: 0,
         pending: 4,
         healed_events: 2,
@@ -69,8 +71,14 @@ test('the API lists each quarter of an hour', async () => {
   const of = { source: 'branch', message_type: 'AUDIT_LOG_ALL' };
   expect(await admin.get(address)).toEqual({
     items: [
-      { ...of, quarter: since, state: 'healed', healed: 2 },
-      { ...of, quarter: new Date(DAY.getTime() + 1.25 * HOUR).toISOString(), state: 'whole', healed: 0 },
+      { ...of, quarter: since, state: 'healed', healed: 2, reason: null },
+      {
+        ...of,
+        quarter: new Date(DAY.getTime() + 1.25 * HOUR).toISOString(),
+        state: 'whole',
+        healed: 0,
+        reason: null,
+      },
     ],
   });
   await expect(admin.get(`/coverage/quarters?since=2026-01-01&until=2026-02-01`)).rejects.toThrow(

@@ -253,11 +253,11 @@ describe('a comparison', () => {
     for (const _ of [1, 2]) {
       const quarters = await compare('ALERT', { logs });
       expect(new Set(quarters.map(({ doubt }) => doubt))).toEqual(new Set(['record without time']));
-      expect([await stored('alert_events'), await stored('quarantine')]).toEqual([0, 1]);
+      expect([await stored('alerts_received'), await stored('quarantine')]).toEqual([0, 1]);
     }
     timestamp = new Date(FROM).toISOString();
     expect(sumQuarters(await compare('ALERT', { logs }))).toMatchObject({ onlyLog: 1 });
-    expect(await stored('alert_events')).toBe(1);
+    expect(await stored('alerts_received')).toBe(1);
   });
 
   it('tells two alerts of one rule and source apart by an id that both sides have', async () => {
