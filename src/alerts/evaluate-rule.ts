@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { NewAlert } from '../store/alerts/alerts.ts';
 import { createReader, createLocalTime, createSearchMatch } from '../events/match-search.ts';
 import type { StoredEvent } from '../events/stored-event.ts';
+import { fold } from '../lib/text/fold.ts';
 import type { AlertRule } from './alert-rule.ts';
 
 /** An event that an alert was raised for. */
@@ -77,12 +78,13 @@ export function createEvaluator(
     if (rule.first_seen === undefined || readFirst === undefined) return true;
     const values = readFirst.map((read) => read(event));
     if (values.includes(null)) return false;
-    const value = JSON.stringify(values);
+    const written = JSON.stringify(values);
+    const value = fold(written);
     const seen = (state.seen ??= {});
     const since = Math.min(state.since ?? at, at);
     // What is older than all that the group remembers does not say since when it is known.
     if (lastOf(state) - at <= 2 * longest) state.since = since;
-    const last = seen[value];
+    const last = seen[value] ?? seen[written];
     seen[value] = Math.max(last ?? at, at);
     forgetValues(seen);
     const isKnown = at - since >= rule.first_seen.learning;
@@ -183,13 +185,15 @@ export function createEvaluator(
       const value = readValue(event);
       if (value === null) return undefined;
       newest = Math.max(newest, Math.min(at, received));
-      const group = JSON.stringify([event.source, ...values]);
-      const state = stateOf(group, at);
+      // A person is the same however their name is written. Earlier programs remember it as it was.
+      const written = JSON.stringify([event.source, ...values]);
+      const group = JSON.stringify([event.source, ...values.map((text) => fold(text ?? ''))]);
+      const state = stateOf(groups.has(group) ? group : written, at);
       const cause = {
         at,
         ...(isAhead && { occurred }),
         id: event.eventId,
-        ...(value !== undefined && { value }),
+        ...(value !== undefined && { value: fold(value) }),
       };
       const causes = isFirst(state, event, at) && canRaise ? complete(state, cause, received) : undefined;
       if (remembers) {

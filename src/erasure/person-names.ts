@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import { MAC_SOURCE, macDigits } from '../events/mac-address.ts';
+import { fold } from '../lib/text/fold.ts';
 import { LEAST_PHONE_DIGITS, phoneDigits } from './phone-number.ts';
 
 /*
@@ -7,33 +8,13 @@ import { LEAST_PHONE_DIGITS, phoneDigits } from './phone-number.ts';
  * people by these functions alone: what is deleted does not come again, and what is refused was deleted.
  */
 
-const IS_ASCII = /^[\0-\x7f]*$/;
-const INVISIBLE = /\p{Default_Ignorable_Code_Point}/gu;
-
-/**
- * A text as it is compared: without the differences of case, of compatible characters (Unicode NFKC: composed letters and
- * letters with marks, full width), and without characters that are not seen.
- */
-function fold(text: string): string {
-  if (IS_ASCII.test(text)) return text.toLowerCase();
-  // To upper case first: only this way, ß and ss, and both forms of sigma, are one.
-  const plain = compose(text).replaceAll(INVISIBLE, '').toUpperCase();
-  return compose(plain.toLowerCase());
-}
-
-/** More marks in a row than any writing has (UAX #15, section 13): to sort them takes the square of their number. */
-const MANY_MARKS = /([\p{M}\uff9e\uff9f]{30})[\p{M}\uff9e\uff9f]+/gu;
-
-const compose = (text: string) => text.replaceAll(MANY_MARKS, '$1').normalize('NFKC');
-
 const PERCENT = /(?:%[0-9a-f]{2})+/gi;
 const ESCAPE = /\\(?:u(?<code>[0-9a-f]{4})|(?<itself>["\\/])|[bfnrt])/gi;
 
 /** The forms of a text in which it is searched: as it is, and without the escapes of a URL or of JSON within it. */
 function readings(text: string): readonly string[] {
-  const all = [fold(text)];
   // Fingerprints of before were made of lower case alone.
-  if (!IS_ASCII.test(text)) all.push(text.toLowerCase());
+  const all = [fold(text), text.toLowerCase()];
   if (text.includes('%')) all.push(fold(text.replaceAll(PERCENT, decodePercent)));
   if (text.includes('\\')) {
     const plain = (_: string, code: string | undefined, itself = ' ') =>
@@ -108,7 +89,7 @@ export const containsName = (text: string, name: string): boolean =>
 
 const MAC = new RegExp(`(?<![0-9a-f])${MAC_SOURCE}(?![0-9a-f])`, 'g');
 const EUI_64 =
-  /(?<![0-9a-f])((?:[0-9a-f]{2}[-:. ]?){3})ff[-:. ]?fe[-:. ]?((?:[0-9a-f]{2}[-:. ]?){2}[0-9a-f]{2})(?![0-9a-f])/g;
+  /(?<![0-9a-f])((?:[0-9a-f]{2}[-:. _]?){3})ff[-:. _]?fe[-:. _]?((?:[0-9a-f]{2}[-:. _]?){2}[0-9a-f]{2})(?![0-9a-f])/g;
 /** What may be an IPv6 address, which has 39 characters at most. */
 const IPV6 = /(?<![0-9a-f:])[0-9a-f:]{2,39}(?![0-9a-f:])/g;
 

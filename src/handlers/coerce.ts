@@ -1,23 +1,25 @@
-import { MAC_SOURCE, macDigits } from '../events/mac-address.ts';
 import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import { MAC_SOURCE, SHORTENED_MAC, wholeMacDigits } from '../events/mac-address.ts';
 import { isJsonObject, isRawNumber, type JsonObject } from '../events/exact-json.ts';
 import type { Field, FieldKind } from '../events/message-types.ts';
 
 /**
  * Reads a field from the first member with a value of the field's kind, in the text form that Postgres reads for it. Null
- * without such a value; the record itself stays whole in `payload`.
+ * without such a value; the record itself stays whole in `payload`. `isFormer`: as earlier programs did, which knew fewer
+ * notations of times and addresses.
  */
-export function readField(object: JsonObject, { members, kind }: Field): string | null {
+export function readField(object: JsonObject, { members, kind }: Field, isFormer = false): string | null {
   for (const member of members) {
     const value = object[member];
     if (value === undefined || value === null || !Object.hasOwn(object, member)) continue;
-    const text = coerce(value, kind);
+    const text = coerce(value, kind, isFormer);
     if (text !== null) return text;
   }
   return null;
 }
 
-function coerce(value: unknown, kind: FieldKind): string | null {
+function coerce(value: unknown, kind: FieldKind, isFormer: boolean): string | null {
   switch (kind) {
     case 'text':
       return toText(value);
@@ -34,11 +36,11 @@ function coerce(value: unknown, kind: FieldKind): string | null {
     case 'double precision':
       return toDouble(value);
     case 'timestamptz':
-      return toTimestamp(value);
+      return toTimestamp(value, isFormer);
     case 'inet':
-      return toInet(value);
+      return toInet(value, isFormer);
     case 'macaddr':
-      return toMac(value);
+      return toMac(value, isFormer);
     case 'jsonb':
       return JSON.stringify(value);
   }
@@ -113,9 +115,30 @@ const MIN_SECONDS = 100_000_000;
 /** The year 1. Of earlier times, Postgres cannot read what `toISOString` prints. */
 const FIRST_YEAR = Date.parse('0001-01-01T00:00:00Z');
 
-function toTimestamp(value: unknown): string | null {
+function toTimestamp(value: unknown, isFormer: boolean): string | null {
   const text = toText(value)?.trim() ?? '';
-  if (/^\d+(?:\.\d+)?$/.test(text) || SCIENTIFIC.test(text)) return epochToTimestamp(Number(text));
+  return readTime(text) ?? (isFormer ? null : readTime(usualTime(text)));
+}
+
+const isNumber = (text: string) => /^\d+(?:\.\d+)?$/.test(text) || SCIENTIFIC.test(text);
+
+/**
+ * A time in the usual notation. Others are micro- and nanoseconds, a leap second (whose place is the end of its minute), the
+ * basic format of ISO 8601, and the name of the zone after its offset.
+ */
+function usualTime(text: string): string {
+  if (isNumber(text)) {
+    const number = Number(text);
+    return String(Math.trunc(number / (number > 1_000 * MAX_MILLISECONDS ? 1_000_000 : 1_000)));
+  }
+  return text
+    .replace(/(Z|[+-]\d\d(?::?\d\d)?)\[[^\]]+\]$/i, '$1')
+    .replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(?=\d\d)/i, '$1-$2-$3T$4:$5:')
+    .replace(/^(.{16}):60(?:[.,]\d+)?/, '$1:59.999');
+}
+
+function readTime(text: string): string | null {
+  if (isNumber(text)) return epochToTimestamp(Number(text));
   const iso =
     /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)\s*(Z|[+-]\d\d(?::?\d\d)?)?)?$/i.exec(text);
   if (iso === null) return null;
@@ -154,20 +177,28 @@ function epochToTimestamp(number: number): string | null {
   return printTime(Math.round(milliseconds), MIN_MILLISECONDS);
 }
 
-function toInet(value: unknown): string | null {
+/** An IPv4 address that is written as one of IPv6 (`::ffff:192.0.2.7`) is one of IPv4. */
+function toInet(value: unknown, isFormer: boolean): string | null {
   if (typeof value !== 'string') return null;
   const address = value.trim().replace(/%.*$/, '');
-  return isIP(address) === 0 ? null : address;
+  if (isIP(address) === 0) return null;
+  return !isFormer && /^[0:]+:ffff:/i.test(address) ? ipaddr.process(address).toString() : address;
 }
 
 /** A MAC address in any notation, also at the start of a station id ("AA-BB-CC-DD-EE-FF:SSID"). */
-function toMac(value: unknown): string | null {
+function toMac(value: unknown, isFormer: boolean): string | null {
   if (typeof value !== 'string') return null;
-  const mac = LEADING_MAC.exec(value)?.[1];
-  return mac === undefined ? null : macDigits(mac);
+  const mac = (isFormer ? FORMER_MAC : LEADING_MAC).exec(value)?.[1];
+  return mac === undefined ? null : wholeMacDigits(mac);
 }
 
-const LEADING_MAC = new RegExp(String.raw`^\s*(${MAC_SOURCE})(?![0-9a-f])`, 'i');
+/** Longer addresses, of eight pairs or four groups, are none. */
+const EUI_64 = String.raw`(?:..([-:. _])(?:..\2){6}..|.{4}([-:. _])(?:.{4}\3){2}.{4})\s*$`;
+const LEADING_MAC = new RegExp(
+  String.raw`^\s*((?!${EUI_64})${MAC_SOURCE}|${SHORTENED_MAC}(?=\s*$))(?![0-9a-f])`,
+  'i',
+);
+const FORMER_MAC = /^\s*([0-9a-f]{2}(?:[-:. ]?[0-9a-f]{2}){5})(?![0-9a-f])/i;
 
 /**
  * Whether JSON text may contain what Postgres cannot store: neither text nor jsonb accepts U+0000 or half a surrogate

@@ -133,9 +133,9 @@ const columnsOf = (
 });
 
 /** The same columns from the payload of a stored event, which makes one event again. Undefined: it makes none. */
-export function deriveColumns(messageType: MessageType, receivedAt: string, payload: JsonObject) {
-  const [part] = HANDLERS[FAMILY_OF[messageType]](payload, Infinity);
-  return part && columnsOf(messageType, undefined, receivedAt, part.read);
+export function deriveColumns(type: MessageType, receivedAt: string, payload: JsonObject, isFormer = false) {
+  const [part] = HANDLERS[FAMILY_OF[type]](payload, Infinity);
+  return part && columnsOf(type, undefined, receivedAt, (field) => part.read(field, isFormer));
 }
 
 /**
@@ -153,7 +153,7 @@ export function createTwinNumbers({ twinsBefore = 0 }: ReadDelivery): (content: 
 
 interface RecordPart {
   readonly payload: string;
-  readonly read: (field: Field) => string | null;
+  readonly read: (field: Field, isFormer?: boolean) => string | null;
 }
 
 /** A family's handler: splits a record into parts. Throws when the parts need more than `room` characters. */
@@ -183,15 +183,15 @@ export function* splitObservations(record: JsonObject, room: number): Generator<
     );
   }
   const known = new Map<Field, string | null>();
-  const readShared = (field: Field) => {
-    if (!known.has(field)) known.set(field, readField(record, field));
+  const readShared = (field: Field, isFormer?: boolean) => {
+    if (!known.has(field)) known.set(field, readField(record, field, isFormer));
     return known.get(field) ?? null;
   };
   for (const observation of observations) {
     const own = isJsonObject(observation) ? observation : {};
     yield {
       payload: `${before}[${canonicalJson(observation)}]${after}`,
-      read: (field) => readField(own, field) ?? readShared(field),
+      read: (field, isFormer) => readField(own, field, isFormer) ?? readShared(field, isFormer),
     };
   }
 }
@@ -199,16 +199,18 @@ export function* splitObservations(record: JsonObject, room: number): Generator<
 const isFilled = (value: unknown): value is readonly unknown[] => Array.isArray(value) && value.length > 0;
 
 const oneEvent: Handler = (record) => [
-  { payload: canonicalJson(record), read: (field) => readField(record, field) },
+  { payload: canonicalJson(record), read: (field, isFormer) => readField(record, field, isFormer) },
 ];
 
 /** One event of an alert, whose source is an object of its own (published description, `XiqAlert`). */
 const oneAlert: Handler = (record) => {
   const inner = record[ALERT_SOURCE];
   const source = isJsonObject(inner) ? inner : {};
-  const read = (field: Field) =>
-    readField(record, field) ??
-    (ALERT_SOURCE_FIELDS.some(({ column }) => column === field.column) ? readField(source, field) : null);
+  const read = (field: Field, isFormer?: boolean) =>
+    readField(record, field, isFormer) ??
+    (ALERT_SOURCE_FIELDS.some(({ column }) => column === field.column)
+      ? readField(source, field, isFormer)
+      : null);
   return [{ payload: canonicalJson(record), read }];
 };
 

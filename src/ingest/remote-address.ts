@@ -1,6 +1,9 @@
 import { isIP } from 'node:net';
 import type { Request } from 'express';
 
+/** An IPv6 address in brackets, or an IPv4 address with a port: some proxies forward the port of the connection, too. */
+const WITH_PORT = /\[([^\]]*)\](?::\d+)?|(\d+(?:\.\d+){3}):\d+/g;
+
 /**
  * The address that a request came from: the one that a trusted proxy reports (setting TRUST_PROXY, the `trust proxy` of
  * the application), else the other end of the connection. It is always an address: the text that a proxy forwards may be
@@ -8,7 +11,10 @@ import type { Request } from 'express';
  */
 export function remoteAddressOf(request: Request): string {
   const peer = request.socket.remoteAddress ?? '';
-  if (request.headers['x-forwarded-for'] === undefined) return peer;
+  const forwarded = request.headers['x-forwarded-for'];
+  if (forwarded === undefined) return peer;
+  // Express compares whole entries with the addresses of the proxies.
+  request.headers['x-forwarded-for'] = String(forwarded).replaceAll(WITH_PORT, '$1$2');
   const { ip = '' } = request;
   return isIP(ip) === 0 ? peer : ip;
 }

@@ -72,6 +72,17 @@ describe('a rule', () => {
     expect(alerts[0]?.causes.map(({ occurredAt }) => occurredAt.slice(14, 16))).toEqual(['04', '11', '12']);
   });
 
+  it('counts a person once, however their name is written, also in what it remembers from before', () => {
+    const names = ['müller', 'MÜLLER', 'mu\u0308ller', 'Ｍüller'];
+    const events = names.map((user_name, minute) => login(minute, { user_name }));
+    const burst = rule({ count: 4, within: '10m', group_by: ['user_name'] });
+    expect(run(burst, events)).toMatchObject([{ count: 4, group: { user_name: 'Ｍüller' } }]);
+    expect(run(rule({ count: 2, within: '10m', distinct: 'user_name' }), events)).toEqual([]);
+    const causes = [0, 1, 2].map((minute) => ({ at: T0 + minute, id: `${minute}` }));
+    const evaluator = createEvaluator(burst, [['["default","MÜLLER"]', { causes }]]);
+    expect(evaluator.evaluate(login(1, { user_name: 'MÜLLER' }))).toMatchObject({ count: 4 });
+  });
+
   it('takes what goes on for one alert, and raises it again after a day', () => {
     const burst = rule({ count: 3, within: '10m' });
     const minutes = Array.from({ length: 360 }, (_, number) => number * 4.5);

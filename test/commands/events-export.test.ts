@@ -25,14 +25,16 @@ describe('events export', () => {
   it('writes a file for its owner alone, and the operator log keeps who did it and how many events it were', async () => {
     const output = path.join(directory, 'audit.csv');
     const filter = { terms: exactTerms({ type: 'AUDIT_LOG_ALL', source: 'branch' }) };
-    await exportEvents(test.db, filter, { format: 'csv', output }, forever);
-    expect(parseCsv(await readFile(output, 'utf8'))).toHaveLength(41);
+    await exportEvents(test.db, filter, { format: 'csv', output, bom: true }, forever);
+    const text = await readFile(output, 'utf8');
+    expect(text).toMatch(/^\uFEFFid,/);
+    expect(parseCsv(text)).toHaveLength(41);
     expect((await stat(output)).mode & 0o777).toBe(0o600);
     expect(await lastAction()).toMatchObject({
       operator: commandOperator().name,
       via: 'command',
       action: 'events.export',
-      details: { format: 'csv', output, filter },
+      details: { format: 'csv', output, bom: true, filter },
       outcome: 'done',
       result: { events: 40, isWhole: true, sha256: hash('sha256', await readFile(output)) },
     });

@@ -25,9 +25,9 @@ it('lists the reports', async () => {
 });
 
 it('prints a report as CSV and as JSON, and records it in the operator log', async () => {
-  const { code, stdout: out } = await run('report', 'logins', ...YEAR, '--csv');
+  const { code, stdout: out } = await run('report', 'logins', ...YEAR, '--csv', '--bom');
   expect(code).toBe(0);
-  expect(out).toMatch(/^Administrator,Logins,Off hours,First,Last\r?\n/);
+  expect(out).toMatch(/^\uFEFFAdministrator,Logins,Off hours,First,Last\r?\n/);
   const json: unknown = JSON.parse((await run('report', 'logins', ...YEAR, '--json')).stdout);
   expect(json).toContainEqual(expect.objectContaining({ Administrator: 'ann' }));
   const { rows } = await sql<object>`

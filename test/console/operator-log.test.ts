@@ -114,9 +114,15 @@ test.each([
 test('the entries that the page shows are exported as CSV and NDJSON, which is recorded', async () => {
   const query = `operator=${encodeURIComponent('anna <b>')}&action=destination.rewind`;
   expect(await admin.page(`/operator-log?${query}`)).toContain(
-    `/api/v1/operator-log/export?operator=anna+%3Cb%3E&amp;action=destination.rewind&amp;format=csv`,
+    `/api/v1/operator-log/export?operator=anna+%3Cb%3E&amp;action=destination.rewind&amp;format=csv&amp;bom=true`,
   );
   const csv = await (await fetch(`${admin.url}/api/v1/operator-log/export?${query}&tz=Europe/Berlin`)).text();
+  const shown = await fetch(`${admin.url}/api/v1/operator-log/export?${query}&bom=true`);
+  expect(
+    Buffer.from(await shown.arrayBuffer())
+      .subarray(0, 5)
+      .toString(),
+  ).toBe('\uFEFFid');
   const [header, line, ...rest] = csv.trimEnd().split('\r\n');
   expect(header).toBe('id,began_at,operator,via,action,subject,details,ended_at,outcome,result');
   expect(line).toMatch(

@@ -56,8 +56,8 @@ it('is a CSV file without formulas, which the operator log records', async () =>
   const [, link = ''] = /href="(\/api\/v1\/reports\/logins\/csv[^"]*)"/.exec(page) ?? [];
   const response = await fetch(`${admin.url}${link.replaceAll('&amp;', '&')}`);
   expect(response.headers.get('content-type')).toContain('text/csv');
-  expect(await response.text()).toBe(
-    "Administrator,Logins,Off hours,First,Last\r\n'=ann,2,1,2026-03-07 08:00:00,2026-03-10 08:00:00\r\nbob,1,0,2026-03-11 08:00:00,2026-03-11 08:00:00\r\n",
+  expect(Buffer.from(await response.arrayBuffer()).toString()).toBe(
+    "\uFEFFAdministrator,Logins,Off hours,First,Last\r\n'=ann,2,1,2026-03-07 08:00:00,2026-03-10 08:00:00\r\nbob,1,0,2026-03-11 08:00:00,2026-03-11 08:00:00\r\n",
   );
   const entries = await admin.db
     .selectFrom('operator_log')

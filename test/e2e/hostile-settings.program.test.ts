@@ -47,6 +47,7 @@ it('a server whose settings are meant for other programs takes, seals, finds, fo
   for (const command of [
     ['migrate'],
     ['events', 'search', 'Łódź'],
+    ['events', 'export', '--format', 'csv'],
     ['erase', '--user', 'Łódź – 5 €', '--dry-run'],
     ['report', 'administration'],
   ]) {

@@ -148,6 +148,7 @@ describe('inet', () => {
   it('reads every address of IPv4 and IPv6', () => {
     fc.assert(
       fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), (address) => {
+        fc.pre(!/^[0:]+:ffff:/i.test(address));
         expect(read('inet', ` ${address} `)).toBe(address);
       }),
     );
@@ -155,7 +156,9 @@ describe('inet', () => {
 
   it.each([
     ['fe80::1%eth0', 'fe80::1'],
-    ['::ffff:10.1.2.3', '::ffff:10.1.2.3'],
+    ['::ffff:10.1.2.3', '10.1.2.3'],
+    ['0:0:0:0:0:FFFF:a01:203', '10.1.2.3'],
+    ['2001:db8:ffff::1', '2001:db8:ffff::1'],
   ])('%j is read as %j', (value, expected) => {
     expect(read('inet', value)).toBe(expected);
   });
@@ -178,13 +181,13 @@ describe('macaddr', () => {
         const plain = hex(numbers).join('');
         const words = [plain.slice(0, 4), plain.slice(4, 8), plain.slice(8)];
         const halves = [plain.slice(0, 6), plain.slice(6)];
-        const notations = [plain, ...[':', '-', ' ', '.'].map((mark) => hex(numbers).join(mark))].concat(
-          words.join('.'),
-          words.join('-'),
-          words.join(':'),
-          halves.join('-'),
-          ` ${plain} `,
-        );
+        const short = numbers.map((octet) => octet.toString(16));
+        const notations = [
+          plain,
+          short.join(':'),
+          short.join('-'),
+          ...[':', '-', ' ', '.', '_'].map((mark) => hex(numbers).join(mark)),
+        ].concat(words.join('.'), words.join('-'), words.join(':'), halves.join('-'), ` ${plain} `);
         for (const text of notations) {
           expect(read('macaddr', text)).toBe(plain);
           expect(read('macaddr', text.toUpperCase())).toBe(plain);
@@ -203,12 +206,12 @@ describe('macaddr', () => {
     );
   });
 
-  it.each('aabbccddee aabbccddeeff0 aa:bb:cc:dd:ee aa::bb:cc:dd:ee:ff gg:bb:cc:dd:ee:ff n/a'.split(' '))(
-    'reads none in %j',
-    (value) => {
-      expect(read('macaddr', value)).toBeNull();
-    },
-  );
+  const NONE = `aabbccddee aabbccddeeff0 aa:bb:cc:dd:ee aa::bb:cc:dd:ee:ff gg:bb:cc:dd:ee:ff n/a
+    ec:f4:bb:ff:fe:37:dd:aa EC-F4-BB-FF-FE-37-DD-AA ecf4.bbff.fe37.ddaa ecf4bbfffe37ddaa a:b:c:d:e 0:f4:b:37:dd:a:1`;
+
+  it.each(NONE.split(/\s+/))('reads none in %j', (value) => {
+    expect(read('macaddr', value)).toBeNull();
+  });
 });
 
 describe('arrays and documents', () => {

@@ -77,7 +77,7 @@ describe('splitObservations', () => {
   it('reads each field of the record, one after the other and again', () => {
     const parts = split({ a: 'one', b: 'two', observations: [0, 1] });
     const fields = ['a', 'b', 'c'].map((member) => fieldOf('text', member));
-    const read = parts.map((part) => [...fields, ...fields].map(part.read));
+    const read = parts.map((part) => [...fields, ...fields].map((field) => part.read(field)));
     const expected = ['one', 'two', null, 'one', 'two', null];
     expect(read).toEqual([expected, expected]);
   });

@@ -162,6 +162,7 @@ describe('a scheduled report', () => {
     expect(received?.headers['subject']).toBe('Logins of administrators, 2026-03');
     expect(received?.headers['message-id']).toBe('<report_logins-monthly-2026-03@example.com>');
     expect(received?.body).toContain('logins-monthly-2026-03.csv');
+    expect(received?.body).toMatch(/text\/csv; charset=utf-8/);
   });
 
   it.skipIf(!hasOpenssl)(

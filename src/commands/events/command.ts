@@ -62,14 +62,15 @@ export function defineEvents(program: Command, settings: Settings): void {
         .makeOptionMandatory(),
     )
     .option('--output <file>', 'write to this file instead of standard output')
-    .action(async (query, { format, output, ...filter }) => {
+    .option('--bom', 'begin CSV with a byte order mark, for spreadsheets')
+    .action(async (query, { format, output, bom, ...filter }) => {
       const signal = stopSignal();
       const { exportEvents } = await import('./export.ts');
       const { withSaved } = await import('./saved.ts');
       await runOnStore(settings, async ({ db }) => {
         const { saved, ...asked } = await withSaved(db, filter);
         const range = toFilter([...saved, ...(query ?? [])], withRange(asked));
-        await exportEvents(db, range, { format, output }, signal);
+        await exportEvents(db, range, { format, output, bom }, signal);
       });
     });
 

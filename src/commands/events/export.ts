@@ -7,16 +7,15 @@ import { pipeline } from 'node:stream/promises';
 import type { Db } from '../../store/server/database.ts';
 import type { EventFilter } from '../../store/events/event-filter.ts';
 import { exportLines } from '../../store/events/export-events.ts';
-import type { ExportFormat } from '../../store/events/export-format.ts';
+import type { ExportForm } from '../../store/events/export-format.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
 import { countOf } from '../../lib/text/units.ts';
 import { note } from '../shared/output.ts';
 import { createProgress } from '../shared/progress.ts';
 import { recordCommand } from '../shared/record.ts';
 
-/** The format of an export, and its file; without one, standard output. */
-export interface ExportTo {
-  readonly format: ExportFormat;
+/** The form of an export, and its file; without one, standard output. */
+export interface ExportTo extends ExportForm {
   readonly output?: string | undefined;
 }
 
@@ -33,21 +32,18 @@ export async function exportEvents(
   to: ExportTo,
   signal: AbortSignal,
 ): Promise<void> {
-  const { events, isWhole } = await recordCommand(
-    db,
-    { action: 'events.export', details: { ...to, filter } },
-    () => writeEvents(db, filter, to, signal),
-    (exported) => ({ ...exported }),
-  );
+  const action = { action: 'events.export', details: { ...to, filter } } as const;
+  const work = () => writeEvents(db, filter, to, signal);
+  const { events, isWhole } = await recordCommand(db, action, work, (exported) => ({ ...exported }));
   note(isWhole ? countOf(events, 'event') : `stopped after ${countOf(events, 'event')}`);
 }
 
-async function writeEvents(db: Db, filter: EventFilter, { format, output }: ExportTo, signal: AbortSignal) {
+async function writeEvents(db: Db, filter: EventFilter, { output, ...form }: ExportTo, signal: AbortSignal) {
   const counted = await countEventsUpTo(db, ALL_SOURCES, filter, MOST_COUNTED);
   using progress = createProgress('exported', counted === MOST_COUNTED ? undefined : counted);
   let events = 0;
   const digest = createHash('sha256');
-  const lines = exportLines(db, ALL_SOURCES, filter, { format }, signal, (rows) => {
+  const lines = exportLines(db, ALL_SOURCES, filter, form, signal, (rows) => {
     events += rows;
     progress.show(events);
   });

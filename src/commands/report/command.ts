@@ -27,16 +27,17 @@ export function defineReport(program: Command, settings: Settings): void {
     .addOption(sourceOption())
     .addOption(zoneOption())
     .addOption(new Option('--csv', 'print CSV').conflicts(['json', 'sql']))
+    .option('--bom', 'begin CSV with a byte order mark, for spreadsheets')
     .addOption(new Option('--json', 'print a JSON array of objects').conflicts('sql'))
     .option('--sql', 'print the SQL statement of the report, and do not run it')
     .addHelpText('after', '\nDocumentation: docs/reports.md.')
-    .action(async (name, { month, user, source, csv, json, sql, ...written }) => {
+    .action(async (name, { month, user, source, csv, bom, json, sql, ...written }) => {
       const { listReports, runReport } = await import('./report.ts');
       if (name === undefined) return listReports();
       const range = month === undefined ? withRange(written) : inMonth(month, written.tz);
       const asked = { ...range, user, source, zone: written.tz };
       const format = sql === true ? 'sql' : csv === true ? 'csv' : json === true ? 'json' : 'table';
-      await runOnStore(settings, (store) => runReport(store, name, asked, format));
+      await runOnStore(settings, (store) => runReport(store, name, asked, format, bom));
     });
 }
 

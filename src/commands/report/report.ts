@@ -33,6 +33,7 @@ export async function runReport(
   name: ReportName,
   { until = new Date(), since = new Date(until.getTime() - USUAL_DAYS * DAY_MS), zone, user, source }: Asked,
   format: 'table' | 'csv' | 'json' | 'sql',
+  bom = false,
 ): Promise<void> {
   const report = reportOf(name);
   if (report.isOfPerson === true && user === undefined) {
@@ -46,5 +47,5 @@ export async function runReport(
     const details = { since, until, report: name };
     await recordEnded(db, { operator: commandOperator(), action: 'timeline.read', subject: user, details });
   }
-  await printResult(await recordedQuery(db, readerUrl, statement, `report ${name}`), format);
+  await printResult(await recordedQuery(db, readerUrl, statement, `report ${name}`), format, bom);
 }

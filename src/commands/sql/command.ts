@@ -12,14 +12,15 @@ export function defineSql(program: Command, settings: Settings): void {
   ])
     .argument('<statement>', 'the statement, in quotation marks')
     .addOption(new Option('--csv', 'print CSV').conflicts('json'))
+    .option('--bom', 'begin CSV with a byte order mark, for spreadsheets')
     .option('--json', 'print a JSON array of objects')
-    .action(async (statement, { csv, json }) => {
+    .action(async (statement, { csv, bom, json }) => {
       const format = csv === true ? 'csv' : json === true ? 'json' : 'table';
       const { printResult, recordedQuery } = await import('./print-result.ts');
       const { describeReader } = await import('../../store/server/read-only-query.ts');
       await runOnStore(settings, async ({ db, databaseUrl, readerUrl }) => {
         if (readerUrl === undefined) throw new UsageError(describeReader(databaseUrl));
-        await printResult(await recordedQuery(db, readerUrl, statement), format);
+        await printResult(await recordedQuery(db, readerUrl, statement), format, bom);
       });
     });
 }

@@ -1,5 +1,5 @@
 import { types } from 'pg';
-import { csvLine, guardFormula } from '../../lib/text/csv.ts';
+import { BOM, csvLine, guardFormula } from '../../lib/text/csv.ts';
 import { parseExactJson } from '../../events/exact-json.ts';
 import type { Db } from '../../store/server/database.ts';
 import { readOnlyQuery, type QueryResult } from '../../store/server/read-only-query.ts';
@@ -17,21 +17,18 @@ export function recordedQuery(
   subject?: string,
 ): Promise<QueryResult> {
   const details = { statement: statement.slice(0, LOGGED_CHARACTERS) };
-  return recordCommand(
-    db,
-    { action: 'sql.query', subject, details },
-    () => readOnlyQuery(readerUrl, statement),
-    ({ rows }) => ({ rows: rows.length }),
-  );
+  const action = { action: 'sql.query', subject, details } as const;
+  const work = () => readOnlyQuery(readerUrl, statement);
+  return recordCommand(db, action, work, ({ rows }) => ({ rows: rows.length }));
 }
 
 /** Prints the result of a query; the table with its number of rows on standard error. */
-export async function printResult(result: QueryResult, format: 'table' | 'csv' | 'json'): Promise<void> {
+export async function printResult(result: QueryResult, format: 'table' | 'csv' | 'json', bom = false) {
   const { columns, rows } = result;
   const names = columns.map(({ name }) => name);
   switch (format) {
     case 'csv': {
-      process.stdout.write(csvLine(names.map(guardFormula)));
+      process.stdout.write((bom ? BOM : '') + csvLine(names.map(guardFormula)));
       for (const row of rows)
         process.stdout.write(csvLine(row.map((cell, index) => guard(cell, columns[index]))));
       return;

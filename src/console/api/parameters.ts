@@ -26,6 +26,8 @@ export const month = z
     return range ?? z.NEVER;
   });
 
+export const bom = z.literal('true').optional().describe('begin CSV with a byte order mark');
+
 export const timeZone = z.string().refine(isTimeZone, 'must be an IANA time zone such as Europe/Berlin');
 
 /** A point in time in an answer: ISO 8601 in UTC. */

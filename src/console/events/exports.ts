@@ -10,7 +10,7 @@ import { EXPORT } from '../access/access.ts';
 import { recordAction, type Operator } from '../../store/access/operator-log.ts';
 import { covers, type Scope } from '../../store/server/scope.ts';
 import { toAnswer, jsonRoute, streamRoute, type ApiRoute } from '../api/route.ts';
-import { timeZone } from '../api/parameters.ts';
+import { bom, timeZone } from '../api/parameters.ts';
 import { fileName, pipeWhole } from '../api/pipe-whole.ts';
 import { conditionShape, filterOf, withValidRange, queryOfConditions } from './conditions.ts';
 import type { Conditions } from './conditions.ts';
@@ -45,6 +45,7 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
           ...conditionShape,
           format: z.enum(['csv', 'ndjson'], 'must be csv or ndjson').default('csv'),
           tz: timeZone.describe('time zone of the times in CSV').optional(),
+          bom,
           export_id: exportId.optional(),
         }),
       }),
@@ -52,18 +53,15 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
         'text/csv': 'the columns of the view events (for one message type, its own columns) and the payload',
         'application/x-ndjson': 'the columns of the view events and the payload, one JSON object per line',
       },
-      async work(
-        { query: { format, tz: zone, export_id: id, ...conditions } },
-        { operator, scope, signal },
-        response,
-      ) {
+      async work({ query }, { operator, scope, signal }, response) {
+        const { format, tz: zone, bom, export_id: id, ...conditions } = query;
         const progress: ExportProgress = { state: 'running', rows: 0, bytes: 0, expectedRows: undefined };
         const controller = new AbortController();
         if (id !== undefined) known.set(id, { progress, scope, controller });
         await exportTo(response, db, {
           operator,
           scope,
-          form: { format, ...(zone !== undefined && { zone }) },
+          form: { format, ...(zone !== undefined && { zone }), ...(bom === 'true' && { bom: true }) },
           conditions,
           progress,
           signal: AbortSignal.any([signal, controller.signal]),

@@ -143,7 +143,7 @@ const exportLinks = (exactly: Query): VNode =>
             <a
               class="button quiet"
               data-export
-              href=${addressOf('/api/v1/events/export', { ...exactly, format, tz })}
+              href=${addressOf('/api/v1/events/export', { ...exactly, format, tz, bom: 'true' })}
               >${format.toUpperCase()}</a
             >
           `,

@@ -125,7 +125,7 @@ const exportLinks = ({ operator, action, since, until }: Written): Content => ht
       (format) => html`
         <a
           class="button quiet"
-          href=${addressOf('/api/v1/operator-log/export', { operator, action, since, until, format })}
+          href=${addressOf('/api/v1/operator-log/export', { operator, action, since, until, format, bom: 'true' })}
           download
           >${format.toUpperCase()}</a
         >

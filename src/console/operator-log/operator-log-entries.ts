@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { Db } from '../../store/server/database.ts';
 import { listActions, type LoggedAction, recordAction } from '../../store/access/operator-log.ts';
-import { isoTime, moment, timeZone, limit, text } from '../api/parameters.ts';
+import { bom, isoTime, moment, timeZone, limit, text } from '../api/parameters.ts';
 import { cursorParameter, pageOf, type PageOf } from '../api/paging.ts';
 import { OPERATOR_ACTIONS } from '../../store/server/schema/access-tables.ts';
-import { csvLine, guardFormula } from '../../lib/text/csv.ts';
+import { BOM, csvLine, guardFormula } from '../../lib/text/csv.ts';
 import { escapeHiddenInJson } from '../../lib/text/hidden-characters.ts';
 import { isoIn } from '../../lib/text/parse-time.ts';
 import { fileName, pipeWhole } from '../api/pipe-whole.ts';
@@ -70,19 +70,20 @@ export const exportRoute = (db: Db) =>
       query: askedEntries.extend({
         format: z.enum(['csv', 'ndjson'], 'must be csv or ndjson').default('csv'),
         tz: timeZone.optional().describe('time zone of the times in CSV'),
+        bom,
       }),
     }),
     mediaTypes: {
       'text/csv': 'one line for each entry; details and result are JSON',
       'application/x-ndjson': 'one entry per line, as the list of entries has them',
     },
-    async work({ query: { format, tz: zone = 'UTC', ...conditions } }, { operator, signal }, response) {
+    async work({ query: { format, tz: zone = 'UTC', bom, ...conditions } }, { operator, signal }, response) {
       const details = { format, ...conditions };
       const action = { operator, action: 'events.export', subject: 'operator log', details } as const;
       const line = format === 'csv' ? csvOf(zone) : toJsonLine;
       let rows = 0;
       async function* lines() {
-        if (format === 'csv') yield csvLine(COLUMNS);
+        if (format === 'csv') yield (bom === 'true' ? BOM : '') + csvLine(COLUMNS);
         for await (const entry of entriesOf(db, conditions)) {
           rows += 1;
           yield line(entry);
@@ -90,12 +91,8 @@ export const exportRoute = (db: Db) =>
       }
       response.type(format === 'csv' ? 'text/csv' : 'application/x-ndjson');
       response.attachment(fileName('operator-log', format));
-      await recordAction(
-        db,
-        action,
-        () => pipeWhole(response, lines(), signal),
-        (sha256) => ({ rows, sha256 }),
-      );
+      const work = () => pipeWhole(response, lines(), signal);
+      await recordAction(db, action, work, (sha256) => ({ rows, sha256 }));
     },
   });
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { monthRange, PERIODS } from '../../lib/text/parse-time.ts';
 import { REPORT_NAMES, type ReportName } from '../../store/reports/report-names.ts';
+import { BOM } from '../../lib/text/csv.ts';
 import type { Db } from '../../store/server/database.ts';
 import { recordAction, recordEnded, type Operator } from '../../store/access/operator-log.ts';
 import {
@@ -86,12 +87,8 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
     const { since, until } = range;
     const isAnswerable = report.isOfPerson !== true || values.user !== undefined;
     if (report.isOfPerson === true && values.user !== undefined) {
-      await recordEnded(db, {
-        operator,
-        action: 'timeline.read',
-        subject: values.user,
-        details: { since, until },
-      });
+      const details = { since, until };
+      await recordEnded(db, { operator, action: 'timeline.read', subject: values.user, details });
     }
     const rows = isAnswerable ? await readReport(db, report, range, mostRows) : [];
     return { range, rows, statement: report.statement(range).trim() };
@@ -130,7 +127,7 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
         const work = () => answer(report, values, visitor, MOST_FILE_ROWS);
         const { rows } = await recordAction(db, action, work, (done) => ({ rows: done.rows.length }));
         response.attachment(`xiq-sink-${name}-${since.toISOString().slice(0, 10)}.csv`);
-        response.type('text/csv').send(reportCsv(rows));
+        response.type('text/csv').send(BOM + reportCsv(rows));
       },
     });
   };

@@ -5,6 +5,7 @@ import { OutageError } from '../../lib/errors.ts';
 import { revealOnLine } from '../../lib/text/hidden-characters.ts';
 import { isLoopbackHost } from '../../lib/loopback.ts';
 import { createSecrets, type Secrets } from '../../lib/secrets.ts';
+import { BOM } from '../../lib/text/csv.ts';
 import { countOf } from '../../lib/text/units.ts';
 import type { BatchLimits } from '../batch-events.ts';
 import { cut } from '../formats/line-formats.ts';
@@ -74,6 +75,8 @@ export const SMTP_LIMITS: BatchLimits = { events: 50, bytes: 900_000, seconds: 1
 /** Longer subjects are cut off in lists of mails. */
 const MAX_FIRST_LENGTH = 150;
 
+const CSV_FILE = { contentType: 'text/csv; charset=utf-8' };
+
 /** How much of an answer an error quotes, in characters. */
 const MAX_QUOTED = 300;
 
@@ -135,9 +138,7 @@ export function createSmtpSender(options: SmtpOptions): Sender {
       sendMail(`report_${report.id}`, {
         subject: revealOnLine(`${report.title}, ${report.period}`),
         text: textOf(report),
-        attachments: [
-          { filename: `${report.id}.csv`, content: reportCsv(report.rows), contentType: 'text/csv' },
-        ],
+        attachments: [{ ...CSV_FILE, filename: `${report.id}.csv`, content: BOM + reportCsv(report.rows) }],
       }),
     close: () => Promise.resolve(closing.abort()),
   };

@@ -1,5 +1,8 @@
 import { revealHidden } from './hidden-characters.ts';
 
+/** Begins a file of CSV for spreadsheets, which read UTF-8 by it. */
+export const BOM = '\uFEFF';
+
 /**
  * One row of CSV (RFC 4180), with the end of its line. Null is an empty cell, an empty text is `""`, so that both can
  * be distinguished. Hidden characters are shown as `\u202e`: a spreadsheet would hide them, too.

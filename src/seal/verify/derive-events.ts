@@ -16,11 +16,15 @@ export async function findRewritten(
   db: Db,
   events: readonly SealedEvent[],
 ): Promise<ReadonlyMap<string, readonly string[]>> {
-  const rewritten = new Map<string, readonly string[]>();
-  for (const [messageType, some] of Map.groupBy(events, (event) => event.messageType)) {
-    const rows = some.flatMap((event) => derived(messageType, event, rewritten));
-    for (const { eventId, columns } of await findUnderived(db, messageType, rows)) {
-      rewritten.set(eventId, columns);
+  let rewritten = new Map<string, readonly string[]>();
+  for (const isFormer of [false, true]) {
+    const doubtful = isFormer ? events.filter(({ eventId }) => rewritten.has(eventId ?? '')) : events;
+    rewritten = new Map();
+    for (const [messageType, some] of Map.groupBy(doubtful, (event) => event.messageType)) {
+      const rows = some.flatMap((event) => derived(messageType, event, isFormer, rewritten));
+      for (const { eventId, columns } of await findUnderived(db, messageType, rows)) {
+        rewritten.set(eventId, columns);
+      }
     }
   }
   return rewritten;
@@ -29,6 +33,7 @@ export async function findRewritten(
 function derived(
   messageType: MessageType,
   { eventId, record }: SealedEvent,
+  isFormer: boolean,
   rewritten: Map<string, readonly string[]>,
 ): readonly DerivedColumns[] {
   if (eventId === null || record === null) return [];
@@ -38,7 +43,7 @@ function derived(
   const receivedAt: unknown = values[RECEIVED_AT];
   const payload: unknown = values.at(-1);
   const isWhole = isJsonObject(payload) && typeof storedAt === 'string' && typeof receivedAt === 'string';
-  const columns = isWhole ? deriveColumns(messageType, receivedAt, payload) : undefined;
+  const columns = isWhole ? deriveColumns(messageType, receivedAt, payload, isFormer) : undefined;
   if (columns !== undefined && typeof storedAt === 'string') return [{ eventId, storedAt, ...columns }];
   rewritten.set(eventId, ['payload']);
   return [];

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { BOM } from '../../lib/text/csv.ts';
 import { typesOfTerms } from '../../events/search-query.ts';
 import type { Db } from '../server/database.ts';
 import { familyQueries, type EventFilter } from './event-filter.ts';
@@ -39,7 +40,7 @@ export async function* exportLines(
     ...query,
     conditions: [...query.conditions, stored],
   }));
-  if (format.header !== '') yield format.header;
+  if (format.header !== '') yield (as.bom === true ? BOM : '') + format.header;
   const options = { order: 'newest', rowsAtOnce: ROWS_AT_ONCE, columns: format.needs, signal } as const;
   for await (const rows of rowsByTime(db, queries, filter, options)) {
     for (let at = 0; at < rows.length; at += ROWS_A_PIECE) {

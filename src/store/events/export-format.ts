@@ -14,6 +14,8 @@ export interface ExportForm {
   readonly format: ExportFormat;
   /** The IANA time zone in which CSV has its times, with their offset; UTC unless set. */
   readonly zone?: string;
+  /** Whether CSV begins with a byte order mark. */
+  readonly bom?: boolean | undefined;
 }
 
 /** Turns rows into text. */

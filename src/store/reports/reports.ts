@@ -116,7 +116,7 @@ where code is distinct from 10001 and code is distinct from 10002 group by categ
     title: 'Changes by device',
     answers: 'Which devices audit records name, how often, and how many people were at them.',
     statement: (range) => `
-select min(device) as "Device", count(distinct event_id) as "Records", count(distinct user_name) as "People", ${time('max(local)')} as "Last"
+select min(device) as "Device", count(distinct event_id) as "Records", count(distinct lower(user_name)) as "People", ${time('max(local)')} as "Last"
 from ${rowsOf('audit_log', range)}, unnest(host_names) as device
 group by lower(device) order by 2 desc, 1`,
     chart: { labels: ['Device'], value: 'Records' },

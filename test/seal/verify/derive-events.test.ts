@@ -1,4 +1,5 @@
 import * as fc from 'fast-check';
+import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { MESSAGE_TYPES } from '../../../src/events/domain.ts';
 import { FIELDS } from '../../../src/events/message-types.ts';
@@ -9,6 +10,7 @@ import { openSealedLog } from '../../support/sealed-log.ts';
 import { useDatabase } from '../../support/use-database.ts';
 
 const test = useDatabase();
+const earlier = useDatabase();
 
 /** Of each message type. */
 const RECORDS = 150;
@@ -79,4 +81,25 @@ it('no honest event seems to be rewritten, however its values are written', asyn
   const { findings, summary } = await log.verify({ isFull: true });
   expect(findings).toEqual([]);
   expect(summary.intact).toBeGreaterThan(RECORDS * 5);
+});
+
+it('rows of earlier programs, which read fewer notations, are no rewritten ones; others are', async () => {
+  const log = await openSealedLog(earlier.service);
+  const payload = JSON.stringify({
+    timeStamp: 1_795_000_500_123_456,
+    clientMac: 'ec:f4:bb:ff:fe:37:dd:aa',
+    apMac: 'ec_f4_bb_37_dd_aa',
+    framedIpAddress: '::ffff:192.0.2.7',
+  });
+  const insert = (client: string) =>
+    sql`insert into log_entries (occurred_at, received_at, event_id, delivery_id, source, message_type, origin, payload,
+        client_mac, framed_ip_address)
+      values ('2026-11-01', '2026-11-01', gen_random_uuid(), gen_random_uuid(), 's', 'ACCOUNTING_LOG_ALL', 'webhook',
+        ${payload}::jsonb, ${client}::macaddr, '::ffff:192.0.2.7')`.execute(earlier.db);
+  await insert('ecf4bbfffe37');
+  await insert('0000bbfffe37');
+  await log.seal();
+  const { findings } = await log.verify({ isFull: true });
+  const rewritten = findings.filter(({ detail }) => detail.includes('its payload says something else'));
+  expect(rewritten).toMatchObject([{ detail: expect.stringMatching(/than client_mac:/) as unknown }]);
 });

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import https from 'node:https';
 import { GetObjectCommand, ListObjectsV2Command, S3Client, S3ServiceException } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
@@ -38,7 +39,7 @@ export function openBucket(options: S3Options) {
     region,
     maxAttempts: ATTEMPTS,
     forcePathStyle: options.path_style ?? endpoint !== undefined,
-    // Other servers may not know the checksums that Amazon's accepts beside the signature.
+    // Other servers may not know the newer checksums; each knows that of Content-MD5.
     ...(endpoint && { endpoint, requestChecksumCalculation: 'WHEN_REQUIRED' as const }),
     ...(id !== undefined &&
       secret !== undefined && {
@@ -54,6 +55,12 @@ export function openBucket(options: S3Options) {
       throwOnRequestTimeout: true,
       httpsAgent: new https.Agent({ ...tlsConnectionOptions(options.tls), keepAlive: true }),
     },
+  });
+  // A bucket with Object Lock accepts no object without a checksum.
+  client.middlewareStack.add((next) => async ({ input, ...args }) => {
+    const md5 =
+      'Body' in input && input.Body instanceof Uint8Array ? hash('md5', input.Body, 'base64') : undefined;
+    return next({ ...args, input: { ...input, ...(md5 && { ContentMD5: md5 }) } });
   });
   const secrets = createSecrets([secret, options.session_token]);
   const closing = new AbortController();

@@ -136,6 +136,20 @@ test('a server that is killed accepts nothing, and all of the batch when it is b
   await sender.close();
 });
 
+test('each object has a checksum, without which a bucket with Object Lock refuses it', async () => {
+  await using locked = await standIn(({ url }) =>
+    url.includes('list-type') ? { raw: '<ListBucketResult/>' } : { headers: { etag: '"x"' } },
+  );
+  const sender = senderOf({ endpoint: locked.url });
+  await sender.send([logged(1)]);
+  await sender.close();
+  const stored = locked.received.filter(({ url }) => !url.includes('list-type'));
+  expect(stored.map(({ headers }) => headers['content-md5'])).toEqual([
+    expect.stringMatching(/==$/),
+    hash('md5', stored[1]?.body ?? '', 'base64'),
+  ]);
+});
+
 describe('an answer of the server', () => {
   const error = (status: number, code: string): Reply => ({
     status,
