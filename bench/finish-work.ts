@@ -20,7 +20,7 @@ export async function finishWork(db: Db, dataDir: string, signal: AbortSignal): 
   });
   await repeatWork('arrivals are counted', signal, async () => {
     const counted = await rollUpArrivals(db);
-    return { done: counted ?? 0, isMore: counted === undefined };
+    return { done: counted ?? 0, isMore: counted !== 0 };
   });
   await Promise.all([
     seal(db, dataDir, signal),

@@ -135,7 +135,7 @@ async function report(databaseUrl: string, events: number): Promise<void> {
       console.log(`${events} events: stored ${rate(storing)}`);
       console.log(`  entered the log: ${rate(await timed(() => enterLog(db)))}`);
       console.log(`  sealed: ${rate(await timed(() => seal(db)))}`);
-      while ((await rollUpArrivals(db)) === undefined);
+      while ((await rollUpArrivals(db)) !== 0);
       console.log(`  sealed the deliveries: ${(await timed(() => seal(db))).toFixed(1)} s`);
       await sql`vacuum analyze audit_events`.execute(db);
     }

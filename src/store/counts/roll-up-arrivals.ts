@@ -2,7 +2,7 @@ import { sql, type RawBuilder } from 'kysely';
 import type { Db, Trx } from '../server/database.ts';
 import { readHorizon } from '../log/horizon.ts';
 import { whileAlone } from '../server/locks.ts';
-import { firstRow, run } from '../server/statement.ts';
+import { firstRow, onlyRow, run } from '../server/statement.ts';
 
 /** After so many days, counts by the minute become counts by the hour. */
 const DAYS_BY_MINUTE = 14;
@@ -10,15 +10,21 @@ const DAYS_BY_MINUTE = 14;
 /**
  * Counts the deliveries committed since the last roll-up in `arrivals`: each exactly once, also while others store or
  * roll up. Deliveries of a transaction that is still storing, or that began after such a one, are left for the next
- * roll-up. Returns how many; undefined, with nothing done, while another roll-up runs.
+ * roll-up, and so are those beyond `most`; a transaction is not split. Returns how many; undefined, with nothing done, while
+ * another roll-up runs.
  */
-export async function rollUpArrivals(db: Db): Promise<number | undefined> {
-  return whileAlone(db, sql`arrivals_progress`, countCommitted);
+export async function rollUpArrivals(db: Db, most = 32_768): Promise<number | undefined> {
+  return whileAlone(db, sql`arrivals_progress`, (trx) => countCommitted(trx, most));
 }
 
 /** All rows below the horizon are visible, and no row can be added there any more. */
-async function countCommitted(trx: Trx): Promise<number> {
-  const horizon = sql`${(await readHorizon(trx)).xid}::xid8`;
+async function countCommitted(trx: Trx, most: number): Promise<number> {
+  const { xid } = await readHorizon(trx);
+  const isNext = sql`${IS_NOT_COUNTED} and xid < ${xid}::xid8`;
+  const { end } = await onlyRow<{ end: string }>(trx)`
+    select coalesce((select xid::text::numeric + 1 from deliveries where ${isNext}
+      order by xid offset ${sql.lit(most - 1)} limit 1)::text, ${xid}) as end`;
+  const horizon = sql`${end}::xid8`;
   const counted = addUp(sql`${IS_NOT_COUNTED} and xid < ${horizon}`);
   // A horizon may be lower than an earlier one: what was counted is not counted again.
   const row = await firstRow<{ counted: string }>(trx)`

@@ -7,38 +7,30 @@ import { rollUpSeen } from './roll-up-seen.ts';
 /** Charts and directories are this much behind, unless there is much to count. */
 const INTERVAL_MS = 5_000;
 
-/**
- * To count people and devices takes 6 to 12 us an event. While there is more to count, the pause after each step is so many
- * times as long as the step, so that storing keeps the processor.
- */
-const SEEN_REST_FACTOR = 3;
+/** A step counts as much as takes half to all of this time, between these limits. */
+const STEP_MS = 150;
+const [LEAST, MOST] = [512, 32_768];
 
-/** Counts what arrives, and the people and devices that the events name, from now on. */
+/**
+ * Counts what arrives, and the people and devices that the events name, from now on. While there is more to count, the pause
+ * after each step is so many times as long as the step, so that storing keeps the processor.
+ */
 export function startCounting(db: Db, logger: Logger, started: AsyncDisposableStack): void {
-  repeatInBackground(
-    {
-      part: 'counting of arrivals',
-      failure: 'arrivals were not counted',
-      pauseMs: INTERVAL_MS,
-      work: async () => void (await rollUpArrivals(db)),
-    },
-    logger,
-    started,
-  );
-  let rest = INTERVAL_MS;
-  repeatInBackground(
-    {
-      part: 'counting of people and devices',
-      failure: 'people and devices were not counted',
-      pauseMs: () => rest,
-      async work() {
-        const began = performance.now();
-        const rolledUp = await rollUpSeen(db);
-        const took = performance.now() - began;
-        rest = rolledUp?.isBehind === true ? Math.min(SEEN_REST_FACTOR * took, INTERVAL_MS) : INTERVAL_MS;
-      },
-    },
-    logger,
-    started,
-  );
+  function countInSteps(what: string, factor: number, step: (most: number) => Promise<boolean>): void {
+    let rest = INTERVAL_MS;
+    let most = LEAST;
+    const work = async () => {
+      const began = performance.now();
+      const isBehind = await step(most);
+      const took = performance.now() - began;
+      if (took > STEP_MS) most = Math.max(LEAST, most / 2);
+      else if (isBehind && took < STEP_MS / 2) most = Math.min(MOST, most * 2);
+      rest = isBehind ? Math.min(factor * took, INTERVAL_MS) : INTERVAL_MS;
+    };
+    const [part, failure] = [`counting of ${what}`, `${what} were not counted`];
+    repeatInBackground({ part, failure, pauseMs: () => rest, work }, logger, started);
+  }
+  countInSteps('arrivals', 1, async (most) => ((await rollUpArrivals(db, most)) ?? 0) >= most);
+  // They take 6 to 12 us an event.
+  countInSteps('people and devices', 3, async (most) => (await rollUpSeen(db, most))?.isBehind === true);
 }

@@ -187,7 +187,7 @@ test('whatever is open, commits and rolls back meanwhile, each committed deliver
             writers.delete(step.writer);
             break;
           case 'roll up':
-            await rollUpArrivals(database.db);
+            await rollUpArrivals(database.db, 2);
             break;
           case 'roll up twice':
             await Promise.all([rollUpArrivals(database.db), rollUpArrivals(database.db)]);
