@@ -7,6 +7,8 @@ import { repeatInBackground } from '../lib/repeat.ts';
 const BUSY_POLL_MS = 50;
 const IDLE_POLL_MS = 100;
 const IDLE_AFTER_MS = 5_000;
+/** The same in a process that stores nothing: those that do look often enough. */
+const SPARE_POLL_MS = 1_000;
 
 /**
  * The pause is so many times as long as the last look took, up to a limit: a look costs the server 3 ms beside 3 us an
@@ -25,7 +27,7 @@ const HOLD_MS = 80;
  * Creates a sequencer. Any number of processes may have one: the log is extended by one at a time, and by another at once
  * when that ends. While nothing is stored, it takes no transaction ids.
  */
-export function createSequencer(db: Db, logger: Logger) {
+export function createSequencer(db: Db, logger: Logger, idleMs = IDLE_POLL_MS) {
   let checkedTo: string | undefined;
   let lastBusy = performance.now();
   let rest = BUSY_POLL_MS;
@@ -49,13 +51,13 @@ export function createSequencer(db: Db, logger: Logger) {
       checkedTo = isMore ? undefined : lastId;
     },
     /** When to look again. */
-    pauseMs: () => (performance.now() - lastBusy > IDLE_AFTER_MS ? IDLE_POLL_MS : rest),
+    pauseMs: () => (performance.now() - lastBusy > IDLE_AFTER_MS ? idleMs : rest),
   };
 }
 
 /** Extends the log from now on. The tables must be up to date. */
-export function startSequencing(db: Db, logger: Logger, started: AsyncDisposableStack): void {
-  const sequencer = createSequencer(db, logger);
+export function startSequencing(db: Db, logger: Logger, started: AsyncDisposableStack, stores = true): void {
+  const sequencer = createSequencer(db, logger, stores ? IDLE_POLL_MS : SPARE_POLL_MS);
   repeatInBackground(
     {
       part: 'sequencer',

@@ -44,7 +44,7 @@ export function startRoleParts(role: Role, parts: RoleParts): Start {
     await recordStart(db, config, role);
     signal.throwIfAborted();
     await steps.run('continuing the log', () => adoptServer(db));
-    startSequencing(openPartDatabase('the log', 'log', parts, started), logger, started);
+    startSequencing(openPartDatabase('the log', 'log', parts, started), logger, started, storesIn(role));
     if (storesIn(role)) {
       await steps.run('start of the worker', async () => {
         await startUpkeep(parts, started);

@@ -15,7 +15,7 @@ import { repeatInBackground } from '../lib/repeat.ts';
 import { receivesIn, type Role } from '../config/roles.ts';
 
 /** A new source is known within this time everywhere. LISTEN would be faster, and no pooler of transactions carries it. */
-const INTERVAL_MS = 500;
+const INTERVAL_MS = 1_000;
 
 /** How long a start waits for the sources of a database that it has never read. */
 const FIRST_TIMEOUT_MS = 2_000;
