@@ -7,6 +7,7 @@ import { createHiq } from './hiq.ts';
 import { createInventory } from './inventory.ts';
 import { createLogs } from './logs.ts';
 import { createRequest, type CloudLogger, type Request } from './request.ts';
+import type { Db } from '../store/server/database.ts';
 import { createSecrets } from '../lib/secrets.ts';
 import { observe, type Probe } from './survey.ts';
 import { homeAccountSchema, viqInfoSchema, type HomeAccount, type ViqInfo } from './contract/account.ts';
@@ -18,6 +19,7 @@ import {
 } from './contract/auth.ts';
 import type { Call } from './exchange.ts';
 import { readJson } from './json.ts';
+import { refusedLoginsOf, type RefusedLogins } from '../store/sources/refused-logins.ts';
 
 export interface CloudClientOptions {
   /** The service address, including any path prefix. */
@@ -29,6 +31,8 @@ export interface CloudClientOptions {
   logger?: CloudLogger;
   fetch?: typeof globalThis.fetch;
   clock?: Clock;
+  /** Where refused logins are kept. By default in the memory of this process. */
+  refusedLogins?: RefusedLogins | undefined;
 }
 
 /**
@@ -47,12 +51,21 @@ export function createCloudClient({
   fetch = globalThis.fetch,
   clock = systemClock,
   publicOnly = false,
+  refusedLogins,
   ...options
 }: CloudClientOptions) {
   const baseUrl = parseBaseUrl(options.baseUrl);
   const secrets = createSecrets();
   const anonymous = createRequest({ baseUrl, fetch, publicOnly, clock, timeoutMs, secrets, logger });
-  const tokens = createTokens({ baseUrl, credentials, request: anonymous, clock, secrets, logger });
+  const tokens = createTokens({
+    baseUrl,
+    credentials,
+    request: anonymous,
+    clock,
+    secrets,
+    logger,
+    refusedLogins,
+  });
   const request = authorize(anonymous, tokens);
   const hiq = createHiq(request, clock);
   return {
@@ -73,6 +86,20 @@ export function createCloudClient({
     observe: (probe: Probe, signal?: AbortSignal) => observe(request, probe, signal),
   };
 }
+
+/** A source whose cloud has an API. */
+interface Clouded {
+  readonly name: string;
+  readonly cloud: Pick<CloudClientOptions, 'credentials' | 'publicOnly'> & { readonly apiUrl: string };
+}
+
+/** Creates the client of a source, which sends no login that any client of this installation was refused. */
+export const clientOf = (
+  db: Db | undefined,
+  { name, cloud: { apiUrl: baseUrl, ...access } }: Clouded,
+  options: Omit<CloudClientOptions, 'baseUrl' | 'credentials'>,
+): CloudClient =>
+  createCloudClient({ baseUrl, ...access, ...options, refusedLogins: db && refusedLoginsOf(db, name) });
 
 /** The longest time that a shutdown waits for the cloud to end the logins. */
 const LOGOUT_TIMEOUT_MS = 2_000;

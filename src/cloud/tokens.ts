@@ -1,14 +1,16 @@
-import { createHash } from 'node:crypto';
+import { scrypt } from 'node:crypto';
+import { promisify } from 'node:util';
 import pLimit, { type LimitFunction } from 'p-limit';
 import pTimeout from 'p-timeout';
 import { z } from 'zod';
 import { CloudApiError } from './cloud-api-error.ts';
-import type { Clock } from '../lib/clock.ts';
+import { HOUR_MS, type Clock } from '../lib/clock.ts';
 import { loginResponseSchema } from './contract/auth.ts';
 import type { Call, OutgoingCall } from './exchange.ts';
 import { readJson } from './json.ts';
 import type { CloudLogger, Request } from './request.ts';
 import type { Secrets } from '../lib/secrets.ts';
+import type { RefusedLogin, RefusedLogins } from '../store/sources/refused-logins.ts';
 
 /** The client's credentials: an API token, or a user name and password to log in with. */
 export type Credentials = { apiToken: string } | { username: string; password: string };
@@ -23,6 +25,8 @@ interface TokensOptions {
   clock: Clock;
   secrets: Secrets;
   logger: CloudLogger | undefined;
+  /** Where refused logins are kept. Undefined: in the memory of this process. */
+  refusedLogins: RefusedLogins | undefined;
 }
 
 /** A login is renewed this long before it expires, or a tenth of its lifetime if that is shorter. */
@@ -47,7 +51,7 @@ export function createTokens(options: TokensOptions): Tokens {
       current: () => Promise.resolve(apiToken),
       drop: () => false,
       logout: () => Promise.resolve(),
-      askAgain: () => undefined,
+      askAgain: () => Promise.resolve(),
     };
   }
   secrets.add(credentials.password);
@@ -58,52 +62,66 @@ interface LoginOptions extends TokensOptions {
   credentials: { username: string; password: string };
 }
 
-/** An account that this process logs in to, with a certain password. */
-interface Account {
-  /** Its parts log in one after the other: what the first one learns spares the account the others. */
-  readonly inTurn: LimitFunction;
-  /** The answer that stands for that of the cloud. */
-  refused?: { readonly error: CloudApiError; readonly until: number } | undefined;
-}
+/** The parts of a process log in to an account one after the other: what the first one learns spares it the others. */
+const turns = new Map<string, LimitFunction>();
 
-const accounts = new Map<string, Account>();
+const refusedHere = new Map<string, RefusedLogin>();
 
-function accountOf(...identity: readonly string[]): Account {
-  const key = createHash('sha256').update(JSON.stringify(identity)).digest('hex');
-  const account = accounts.get(key) ?? { inTurn: pLimit(1) };
-  accounts.set(key, account);
-  return account;
-}
+const inMemory: RefusedLogins = {
+  find: async (fingerprint) => refusedHere.get(fingerprint.toString('hex')),
+  save: async (fingerprint, login) => void refusedHere.set(fingerprint.toString('hex'), login),
+  forget: async (fingerprint) => void refusedHere.delete(fingerprint.toString('hex')),
+};
 
-/** What answered with a page was perhaps not the cloud: it is asked again after so long. */
-const PAGE_STANDS_MS = 60 * 60 * 1000;
+const derive = promisify<string, string, number, Buffer>(scrypt);
 
 /** A login that was answered so is refused for good (specification, Status codes). */
 const FINAL = new Set([400, 401, 403]);
 
-const isFinal = (error: unknown): error is CloudApiError =>
-  error instanceof CloudApiError && error.status !== undefined && FINAL.has(error.status);
+/** Until when an answer stands for the same login of all parts: for good, or a minute for a fault that passes. */
+function standsUntil(status: number, isHtml: boolean, now: number): Date | null {
+  if (!FINAL.has(status)) return new Date(now + 60_000);
+  // What answered with a page was perhaps not the cloud.
+  return isHtml ? new Date(now + HOUR_MS) : null;
+}
 
-function createLogins({ baseUrl, credentials, request, clock, secrets, logger }: LoginOptions) {
-  const account = accountOf(baseUrl, credentials.username, credentials.password);
+function stillRefused({ status, reason, refused_at: at, until }: RefusedLogin): CloudApiError {
+  const next = until === null ? 'the credentials change' : until.toISOString();
+  const message = `${reason} (at ${at.toISOString()}; not sent again until ${next}, or you run "xiq-sink subscribe plan")`;
+  return new CloudApiError(message, { method: 'POST', path: '/login', status, isHtml: until !== null });
+}
+
+function createLogins(options: LoginOptions) {
+  const { baseUrl, credentials, request, clock, secrets, logger, refusedLogins = inMemory } = options;
+  const { username, password } = credentials;
+  const account = JSON.stringify([baseUrl, username]);
+  const inTurn = turns.get(account) ?? pLimit(1);
+  turns.set(account, inTurn);
   let held: { token: string; renewAt: number } | undefined;
   let pending: Promise<string> | undefined;
+  let derived: Promise<Buffer> | undefined;
+  // It is kept in the database, so a password must be as hard to guess from it as from the digest of an account.
+  const fingerprintOnce = () => (derived ??= derive(password, `xiq-sink: refused login of ${account}`, 32));
 
   async function login(): Promise<string> {
-    const { username, password } = credentials;
-    if (account.refused !== undefined && clock.now() < account.refused.until) throw account.refused.error;
+    const fingerprint = await fingerprintOnce();
+    const refused = await refusedLogins.find(fingerprint);
     const sentAt = clock.now();
+    if (refused !== undefined && sentAt < (refused.until?.getTime() ?? Infinity)) throw stillRefused(refused);
     const call: OutgoingCall = {
       method: 'POST',
       path: '/login',
       json: { username, password },
       repeatable: true,
     };
-    const answer = await request(call).catch((error: unknown) => {
-      if (isFinal(error))
-        account.refused = { error, until: error.isHtml ? sentAt + PAGE_STANDS_MS : Infinity };
+    const answer = await request(call).catch(async (error: unknown) => {
+      if (!(error instanceof CloudApiError) || error.status === undefined) throw error;
+      const { status, message: reason, isHtml } = error;
+      const until = standsUntil(status, isHtml, clock.now());
+      await refusedLogins.save(fingerprint, { status, reason, refused_at: new Date(sentAt), until });
       throw error;
     });
+    await refusedLogins.forget(fingerprint);
     const { access_token: token, expires_in: seconds } = readJson(loginAnswerSchema, answer);
     secrets.add(token);
     logger?.debug({ expiresInSeconds: seconds }, 'logged in to the cloud API');
@@ -114,11 +132,11 @@ function createLogins({ baseUrl, credentials, request, clock, secrets, logger }:
   return {
     /**
      * Returns a token that is valid now; concurrent callers share one login. What the cloud has refused for good is not sent
-     * again by this process: repeated logins would lock the account.
+     * again: repeated logins would lock the account.
      */
     async current(signal?: AbortSignal): Promise<string> {
       if (held !== undefined && clock.now() < held.renewAt) return held.token;
-      pending ??= account.inTurn(login).finally(() => {
+      pending ??= inTurn(login).finally(() => {
         pending = undefined;
       });
       // An abort ends this wait, not the login: other callers wait for it too.
@@ -130,8 +148,8 @@ function createLogins({ baseUrl, credentials, request, clock, secrets, logger }:
       return true;
     },
     /** Lets the credentials be sent again although the cloud has refused them, because a person asks for it. */
-    askAgain(): void {
-      account.refused = undefined;
+    async askAgain(): Promise<void> {
+      await refusedLogins.forget(await fingerprintOnce());
     },
     /** Revokes the token of the login, if any, but never an API token. A failure is logged, not thrown. */
     async logout(signal?: AbortSignal): Promise<void> {

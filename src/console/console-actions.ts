@@ -72,8 +72,8 @@ function viewsOf(subscriber: Subscriber): SourceSubscriptions {
   const { source } = subscriber;
   return {
     source,
+    askAgain: () => subscriber.askAgain(),
     async look(signal) {
-      subscriber.askAgain();
       const plan = viewPlan(source, await subscriber.plan('subscribed', signal));
       return { ...plan, held: viewListing(source, await subscriber.list(signal)) };
     },

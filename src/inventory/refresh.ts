@@ -7,7 +7,7 @@ import { endLease, takeLease } from '../store/reconcile/history.ts';
 import { saveInventory, type InventoryRows, type InventoryTable } from '../store/reconcile/inventory.ts';
 import { toDevice, toLocations, toPerson } from './to-rows.ts';
 import { randomUUID } from 'node:crypto';
-import { createCloudClient } from '../cloud/client.ts';
+import { clientOf } from '../cloud/client.ts';
 import { repeatOnClouds, type CloudSources } from '../sources/cloud-sources.ts';
 
 /** Rounds are so far apart: after so long, what failed is tried again. */
@@ -106,8 +106,7 @@ export function startInventory(
       pauseMs: ROUND_MS,
       stopping,
       create(source) {
-        const { apiUrl: baseUrl, ...access } = source.cloud;
-        const client = createCloudClient({ baseUrl, ...access, logger });
+        const client = clientOf(db, source, { logger });
         return { source: source.name, config: source, client, inventory: client.inventory };
       },
       round: (source) => refresher.round(source),

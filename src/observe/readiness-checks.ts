@@ -12,7 +12,9 @@ import { findObstacles, findWaits, type Wait } from '../store/server/waits.ts';
 import { readSealFacts } from '../store/seal/verifications.ts';
 import { factsOfDestination, statusOfDestination, statusOfSeal } from './status.ts';
 import { countOf, formatBytes, formatDuration } from '../lib/text/units.ts';
+import type { Config, SourceConfig } from '../config/config.ts';
 import { forwardsIn, storesIn, type Role } from '../config/roles.ts';
+import { listRefusedLogins } from '../store/sources/refused-logins.ts';
 import type { AskDestinations } from './forwarding-metrics.ts';
 import type { StartSteps } from './start-steps.ts';
 import type { StoringProgress } from './storing-progress.ts';
@@ -27,9 +29,10 @@ export interface CheckedParts {
   readonly db: Db | undefined;
   /** Undefined in a process that accepts no deliveries. */
   readonly queue: WatchedQueue | undefined;
-  readonly isQueueStored?: boolean;
   /** Measures the queue. Undefined in a process that neither stores nor has the console. */
   readonly measure: (() => Promise<QueueMeasure>) | undefined;
+  /** The settings in force. */
+  readonly config: Pick<Config, 'sources' | 'redisUrl'>;
   readonly observation: {
     readonly askDestinations: AskDestinations;
     /** Changes of the partitions that wait for other sessions. */
@@ -46,8 +49,8 @@ export interface CheckedParts {
  * The readiness checks of a process of this role. Forwarding and silence never make it unavailable: deliveries are
  * accepted all the same.
  */
-export function checksOf({ role, db, queue, isQueueStored, measure, observation }: CheckedParts): Checks {
-  const queueDb = isQueueStored === true ? db : undefined;
+export function checksOf({ role, db, queue, measure, config, observation }: CheckedParts): Checks {
+  const queueDb = config.redisUrl === undefined ? db : undefined;
   const isPart = role !== 'all';
   return {
     ...(queue && {
@@ -64,6 +67,7 @@ export function checksOf({ role, db, queue, isQueueStored, measure, observation 
       storesIn(role) && { storing: check(() => storingFinding(db, measure, observation), isPart) }),
     ...(db && storesIn(role) && { seal: check(() => sealFinding(db)) }),
     ...(forwardsIn(role) && { forwarding: check(() => forwardingFinding(observation)) }),
+    ...(db && storesIn(role) && { cloud: check(() => cloudFinding(db, config.sources)) }),
     ...(storesIn(role) && { silence: check(async () => silenceFinding(observation)) }),
   };
 }
@@ -233,6 +237,17 @@ function silenceFinding({ arrivals }: CheckedParts['observation']): Finding {
     why: lastReceivedAt === undefined ? 'never received' : `last received ${lastReceivedAt.toISOString()}`,
   }));
   return worstOf(parts, ['unusually quiet']);
+}
+
+/** Whether the cloud accepts the logins of the sources that log in. */
+async function cloudFinding(db: Db, sources: readonly SourceConfig[]): Promise<Finding> {
+  const refused = new Map((await listRefusedLogins(db)).map((login) => [login.source, login]));
+  const parts = sources.flatMap(({ name, cloud }) => {
+    const login = refused.get(name);
+    if (login === undefined || cloud === undefined || 'apiToken' in cloud.credentials) return [];
+    return [{ name, state: 'refused' as const, why: `${login.reason}; ${login.refused_at.toISOString()}` }];
+  });
+  return worstOf(parts, ['refused']);
 }
 
 /** The worst state that any part is in, of these states (worst first); else ok. */

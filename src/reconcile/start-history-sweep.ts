@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { systemClock } from '../lib/clock.ts';
-import { createCloudClient } from '../cloud/client.ts';
+import { clientOf } from '../cloud/client.ts';
 import { createRecordStore, type BatchStoreOptions } from '../handlers/store-batch.ts';
 import { createCallBudget } from './call-budget.ts';
 import type { HistoryContext } from './compare-history.ts';
@@ -57,7 +57,7 @@ export function startHistorySweep(
       // Webhooks that wait in the queue would seem to be missing.
       mayBegin: async () => !(await isCatchingUp(db)),
       begin: () => forgetOldLinks(db),
-      create: (source) => createSwept(source, logger),
+      create: (source) => createSwept(source, db, logger),
       round: (source) => sweep.round(source),
       leave: ({ source }) => sweep.leave(source),
     },
@@ -66,11 +66,10 @@ export function startHistorySweep(
   );
 }
 
-function createSwept(config: CloudSource, logger: Logger) {
-  const { name: source, cloud, messageTypes } = config;
+function createSwept(config: CloudSource, db: Db, logger: Logger) {
+  const { name: source, messageTypes } = config;
   const budget = createCallBudget(systemClock);
-  const { apiUrl: baseUrl, ...access } = cloud;
-  const client = createCloudClient({ baseUrl, ...access, logger, fetch: budget.fetch });
+  const client = clientOf(db, config, { logger, fetch: budget.fetch });
   return {
     source,
     config,

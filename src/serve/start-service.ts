@@ -140,10 +140,7 @@ async function startParts(
     : undefined;
   const hasConsole = role === 'all' || role === 'console';
   const measure = storesIn(role) || hasConsole ? measureOf(queue, queueLocation, logger, opened) : undefined;
-  const readiness = createReadiness(
-    checksOf({ role, db, queue, isQueueStored: config.redisUrl === undefined, measure, observation }),
-    logger,
-  );
+  const readiness = createReadiness(checksOf({ role, db, queue, measure, config, observation }), logger);
   const health: HealthOptions = {
     readiness: {
       ask: async () => (draining.aborted ? STOPPING : readiness.ask()),

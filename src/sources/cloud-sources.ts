@@ -77,7 +77,8 @@ export function repeatOnClouds<T extends { readonly config: SourceConfig; readon
   repeatInBackground({ part, failure, pauseMs, work, stopping, leave }, logger, started);
 }
 
-const hasCloud = (source: SourceConfig): source is CloudSource => source.cloud !== undefined;
+/** Whether a source has an API. */
+export const hasCloud = (source: SourceConfig): source is CloudSource => source.cloud !== undefined;
 
 /** The chosen source, or all that have an API. Throws a UsageError if it has none, or no source has. */
 export function sourcesWithApi(

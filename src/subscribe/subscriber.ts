@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { type CloudClient, createCloudClient } from '../cloud/client.ts';
+import { type CloudClient, clientOf } from '../cloud/client.ts';
 import type { MessageType } from '../events/domain.ts';
 import { whileSubscribing } from '../store/sources/subscriptions.ts';
 import { offeredOf, readActual, type ActualSubscription } from './actual.ts';
@@ -70,6 +70,7 @@ export function createSubscriber({ desired, ...context }: SubscriberOptions) {
         return applySubscriptions(wanted(goal), actual, context, options);
       });
     },
+    /** Lets refused credentials be sent once more, because a person wants it. */
     askAgain: () => client.askAgain(),
     /** Ends the login, if any, as the last call. */
     logout: (signal?: AbortSignal) => client.logout(signal),
@@ -97,11 +98,10 @@ export function createSubscribers({
   const names = [...new Set([...sources.map(({ name }) => name), ...allNames])];
   return sources.flatMap(({ name: source, secrets: [secret], cloud, messageTypes }) => {
     if (cloud === undefined || secret === undefined) return [];
-    const { apiUrl: baseUrl, ...access } = cloud;
     const otherSources = names.filter((name) => name !== source);
     return createSubscriber({
       source,
-      client: createCloudClient({ baseUrl, ...access, logger }),
+      client: clientOf(db, { name: source, cloud }, { logger }),
       db,
       clock: systemClock,
       isOurs: createOwnership({ publicUrl, otherSources }),

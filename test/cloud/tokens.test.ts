@@ -79,16 +79,18 @@ describe('user name and password', () => {
     const other = (password: string) =>
       createCloudClient({ baseUrl: cloud.baseUrl, credentials: { ...credentials, password } });
     const parts = Array.from({ length: 5 }, () => other(credentials.password));
-    for (const home of [...parts, ...parts].map(({ account }) => account.home())) {
-      await expect(home).rejects.toMatchObject({ status: 401, path: '/login' });
-    }
+    await Promise.all(
+      [...parts, ...parts].map(({ account }) =>
+        expect(account.home()).rejects.toMatchObject({ status: 401, path: '/login' }),
+      ),
+    );
     expect(cloud.received).toHaveLength(1);
     await expect(other('changed').account.home()).rejects.toMatchObject({ status: 401 });
     expect(cloud.received).toHaveLength(2);
 
     isRight = true;
     await expect(cloud.client.account.home()).rejects.toMatchObject({ status: 401 });
-    cloud.client.askAgain();
+    await cloud.client.askAgain();
     await cloud.client.account.home();
     await parts[0]?.account.home();
     expect(callsTo(cloud.received, '/login')).toHaveLength(4);

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { systemClock } from '../../lib/clock.ts';
-import { createCloudClient } from '../../cloud/client.ts';
+import { clientOf } from '../../cloud/client.ts';
 import type { SourceConfig } from '../../config/config.ts';
 import { describeError } from '../../lib/errors.ts';
 import { compareHistory, QUARTER_MS, sumQuarters } from '../../reconcile/compare-history.ts';
@@ -141,8 +141,7 @@ interface Work {
 
 async function backfillSource({ source, cloud, messageTypes }: Todo, work: Work): Promise<Sums[]> {
   const { context, logger } = work;
-  const { apiUrl: baseUrl, ...access } = cloud;
-  const client = createCloudClient({ baseUrl, ...access, logger });
+  const client = clientOf(context.db, { name: source, cloud }, { logger });
   const holder = randomUUID();
   const sums: Sums[] = [];
   try {

@@ -17,6 +17,7 @@ import {
   conservationLate,
 } from './database.ts';
 import { checkCloudClock, checkDatabaseClock, checkDataDirectory, checkDisk } from './machine.ts';
+import { hasCloud } from '../../sources/cloud-sources.ts';
 import { checkCertificate, checkPublicAddress } from './public-address.ts';
 import { checkQueue, checkQueueOwner, checkSpool } from './queue.ts';
 
@@ -86,28 +87,28 @@ export function checksOf(config: ServiceConfig, access: DatabaseAccess, isFull: 
   ];
 }
 
-function cloudChecks({ name: source, cloud }: SourceConfig, config: Config, access: DatabaseAccess): Check[] {
-  if (cloud === undefined) return [];
-  const withApi = config.sources.filter((one) => one.cloud !== undefined);
-  const nameOf = (what: string) => (withApi.length > 1 ? `${what} of ${source}` : what);
+function cloudChecks(source: SourceConfig, config: Config, access: DatabaseAccess): Check[] {
+  if (!hasCloud(source)) return [];
+  const withApi = config.sources.filter(hasCloud);
+  const nameOf = (what: string) => (withApi.length > 1 ? `${what} of ${source.name}` : what);
   return [
     {
       name: nameOf('cloud clock'),
       remedy: CLOUD_REMEDY,
-      run: (signal) => checkCloudClock(cloud.apiUrl, signal),
+      run: (signal) => checkCloudClock(source.cloud.apiUrl, signal),
     },
     {
       name: nameOf('api'),
       // That check finds out first whether the cloud answers at all, and why not.
       needs: [nameOf('cloud clock')],
       remedy: CLOUD_REMEDY,
-      run: (signal) => checkApi(cloud, signal),
+      run: (signal) => checkApi(source, access, signal),
     },
     {
       name: nameOf('subscriptions'),
       needs: ['migrations', nameOf('api')],
       remedy: `run ${commandName()} subscribe plan`,
-      run: (signal) => checkSubscriptions(access, config, source, signal),
+      run: (signal) => checkSubscriptions(access, config, source.name, signal),
     },
   ];
 }

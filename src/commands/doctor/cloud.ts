@@ -1,4 +1,4 @@
-import { createCloudClient } from '../../cloud/client.ts';
+import { clientOf, createCloudClient } from '../../cloud/client.ts';
 import { describeRestriction } from '../../cloud/hiq.ts';
 import type { TokenInfo } from '../../cloud/contract/auth.ts';
 import { commandName } from '../../lib/text/command-name.ts';
@@ -9,13 +9,13 @@ import { changesOf, messageTypeOf, type Change } from '../../subscribe/plan.ts';
 import { createSubscribers, demandPermissions } from '../../subscribe/subscriber.ts';
 import { readSecrets } from '../../sources/webhook-secret.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
+import type { CloudSource } from '../../sources/cloud-sources.ts';
+import { listRefusedLogins } from '../../store/sources/refused-logins.ts';
 import { listSources } from '../../store/sources/sources.ts';
 import { countOf } from '../../lib/text/units.ts';
 import { fail, LIMIT_MS, ok, skipped, warn, type Finding, type Check } from './check.ts';
 import type { DatabaseAccess } from './database.ts';
 import { probesAt, type Observation } from '../../cloud/survey.ts';
-
-type CloudAccess = NonNullable<SourceConfig['cloud']>;
 
 const DAY_S = 24 * 60 * 60;
 
@@ -24,9 +24,12 @@ const WARN_DAYS = 30;
 const FAIL_DAYS = 7;
 
 /** Checks that the cloud accepts our credentials, for how long, and that they permit to manage subscriptions. */
-export async function checkApi(access: CloudAccess, signal: AbortSignal): Promise<Finding> {
-  const { apiUrl: baseUrl, credentials, publicOnly } = access;
-  const client = createCloudClient({ baseUrl, credentials, publicOnly, timeoutMs: LIMIT_MS });
+export async function checkApi(
+  source: CloudSource,
+  database: Pick<DatabaseAccess, 'open'>,
+  signal: AbortSignal,
+): Promise<Finding> {
+  const client = clientOf(await readableIn(database), source, { timeoutMs: LIMIT_MS });
   try {
     const info = await client.authorization.tokenInfo(signal);
     await demandPermissions(client, ['read', 'write'], signal);
@@ -44,7 +47,7 @@ export async function checkApi(access: CloudAccess, signal: AbortSignal): Promis
         'set the reading context to all organizations (PUT /hiq/context/reading with an empty list)',
       );
     // A login is renewed automatically.
-    return 'apiToken' in credentials ? describeToken(info) : ok(`logs in as ${info.user_name}`);
+    return 'apiToken' in source.cloud.credentials ? describeToken(info) : ok(`logs in as ${info.user_name}`);
   } catch (error) {
     return fail(
       describeError(error),
@@ -53,6 +56,18 @@ export async function checkApi(access: CloudAccess, signal: AbortSignal): Promis
   } finally {
     await client.logout(signal).catch(() => undefined);
   }
+}
+
+/** The database, if the refused logins can be read in it. The cloud can be checked all the same. */
+async function readableIn(database: Pick<DatabaseAccess, 'open'>) {
+  const db = (await database.open().catch(() => undefined))?.db;
+  return (
+    db &&
+    listRefusedLogins(db).then(
+      () => db,
+      () => undefined,
+    )
+  );
 }
 
 function describeToken({ user_name: name, expires_in: seconds }: TokenInfo): Finding {

@@ -239,19 +239,23 @@ export type DatabaseAccess = ReturnType<typeof createDatabaseAccess>;
 export function createDatabaseAccess(config: Config, limitMs = LIMIT_MS) {
   let held: OpenedDatabase | undefined;
   let location: ReturnType<typeof locateDatabase> | undefined;
+  let opening: Promise<OpenedDatabase | undefined> | undefined;
+
+  async function openOnce(): Promise<OpenedDatabase | undefined> {
+    if (config.databaseUrl === undefined && !hasCluster(config.dataDir)) return undefined;
+    location = locateDatabase(config);
+    const { databaseUrl } = await location;
+    const serverUser =
+      config.databaseUrl === undefined ? (await openCluster(config.dataDir)).user.description : undefined;
+    const limits = { statementMs: limitMs + MARGIN_MS, silenceMs: limitMs + MARGIN_MS };
+    const db = openLimited('inspecting', databaseUrl, () => undefined, limits);
+    held = { databaseUrl, db, serverUser };
+    return held;
+  }
+
   return {
-    /** Opens it, and starts an embedded one that is not running. Undefined when it was never created. */
-    async open(): Promise<OpenedDatabase | undefined> {
-      if (config.databaseUrl === undefined && !hasCluster(config.dataDir)) return undefined;
-      location = locateDatabase(config);
-      const { databaseUrl } = await location;
-      const serverUser =
-        config.databaseUrl === undefined ? (await openCluster(config.dataDir)).user.description : undefined;
-      const limits = { statementMs: limitMs + MARGIN_MS, silenceMs: limitMs + MARGIN_MS };
-      const db = openLimited('inspecting', databaseUrl, () => undefined, limits);
-      held = { databaseUrl, db, serverUser };
-      return held;
-    },
+    /** Opens it once, and starts an embedded one that is not running. Undefined when it was never created. */
+    open: () => (opening ??= openOnce()),
     /** The database that `open` opened. Throws before that. */
     opened(): OpenedDatabase {
       if (held === undefined) throw new Error('the database is not open yet');

@@ -151,6 +151,7 @@ async function forEachSource(
     for (const subscriber of createSubscribers({ sources, allNames: names, publicUrl, db, logger })) {
       if (!chosen.has(subscriber.source)) continue;
       try {
+        await subscriber.askAgain();
         await work(subscriber, signal, db);
       } catch (cause) {
         failures.push(new Error(`source "${subscriber.source}"`, { cause }));

@@ -9,11 +9,13 @@ import { jsonRoute, NOTHING, orBadGateway, type ApiRoute } from '../api/route.ts
 import type { Area } from '../area.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 
-/** The subscriptions of one source. Both calls query the cloud and throw if it does not answer. */
+/** The subscriptions of one source. `look` and `apply` query the cloud and throw if it does not answer. */
 export interface SourceSubscriptions {
   readonly source: string;
   /** The plan and the subscriptions in the cloud. Changes nothing. */
   look(signal: AbortSignal): Promise<SourceView>;
+  /** Lets a login that the cloud has refused be sent once more. */
+  askAgain(): Promise<void>;
   /** Applies the plan. Safe to repeat. */
   apply(signal: AbortSignal): Promise<AppliedView>;
 }
@@ -31,7 +33,7 @@ const APPLY = { needs: 'subscriptions.apply', data: 'by source' } as const;
 export function subscriptionsArea(options: SubscriptionsOptions): Area {
   return {
     tag: 'subscriptions',
-    routes: [listRoute(options), lookRoute(options), applyRoute(options)],
+    routes: [listRoute(options), lookRoute(options), askAgainRoute(options), applyRoute(options)],
     pages: [
       {
         path: '/subscriptions',
@@ -80,6 +82,20 @@ const lookRoute = (options: SubscriptionsOptions): ApiRoute =>
     answer: sourceSchema,
     work: ({ path }, { scope, signal }) =>
       context(() => find(limitTo(scope, options), path.source).look(signal)),
+  });
+
+const askAgainRoute = (options: SubscriptionsOptions): ApiRoute =>
+  jsonRoute({
+    route: 'POST /subscriptions/{source}/ask-again',
+    summary: 'log in to the cloud once more although it refused the login, and plan as above',
+    ...APPLY,
+    input: oneSource,
+    answer: sourceSchema,
+    async work({ path }, { scope, signal }) {
+      const subscriptions = find(limitTo(scope, options), path.source);
+      await subscriptions.askAgain();
+      return context(() => subscriptions.look(signal));
+    },
   });
 
 const applyRoute = (options: SubscriptionsOptions): ApiRoute =>

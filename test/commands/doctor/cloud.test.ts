@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { checkApi, checkSubscriptions } from '../../../src/commands/doctor/cloud.ts';
+import type { Credentials } from '../../../src/cloud/tokens.ts';
 import { createSubscribers } from '../../../src/subscribe/subscriber.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { EMULATOR_LOGINS } from '../../../emulator/accounts.ts';
@@ -30,7 +31,12 @@ async function tokenFor(days: number, permissions?: string[]): Promise<string> {
   return createApiToken(apiUrl, { expire_time, permissions });
 }
 
-const api = (apiToken: string) => checkApi({ apiUrl, credentials: { apiToken } }, patience());
+const api = (credentials: Credentials) =>
+  checkApi(
+    { name: 'default', secrets: [SECRET], messageTypes: [], cloud: { apiUrl, credentials } },
+    accessTo(database),
+    patience(),
+  );
 
 test.each([
   [90, 'ok'],
@@ -38,14 +44,26 @@ test.each([
   [2, 'fail'],
 ])('an API token that is valid for %i days is: %s', async (days, status) => {
   const message = `the token of ${username} is valid for ${days} days`;
-  expect(await api(await tokenFor(days))).toMatchObject({ status, message });
+  expect(await api({ apiToken: await tokenFor(days) })).toMatchObject({ status, message });
 });
 
 test('an API token that may not write subscriptions is a failure that names the permission', async () => {
   const token = await tokenFor(90, ['auth:r', 'perm:check', 'subscriptions-webhook:r']);
-  expect(await api(token)).toMatchObject({
+  expect(await api({ apiToken: token })).toMatchObject({
     status: 'fail',
     message: expect.stringMatching(/lacks the permission subscriptions-webhook:/) as unknown,
+  });
+});
+
+test('a login that the cloud has refused is reported, and sent once', async () => {
+  const wrong = { username, password: 'not-the-password' };
+  const refusal = expect.stringMatching(
+    /^POST \/login answered 400.*check the user name and password/,
+  ) as unknown;
+  expect(await api(wrong)).toMatchObject({ status: 'fail', message: refusal });
+  expect(await api(wrong)).toMatchObject({
+    status: 'fail',
+    message: expect.stringMatching(/not sent again until the credentials change/) as unknown,
   });
 });
 

@@ -173,6 +173,9 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   'get /api/v1/subscriptions/{source}': {
     one: ({ source }) => [{ path: `/api/v1/subscriptions/${source}` }],
   },
+  'post /api/v1/subscriptions/{source}/ask-again': {
+    one: ({ source }) => [change(`/api/v1/subscriptions/${source}/ask-again`)],
+  },
   'post /api/v1/subscriptions/{source}/apply': {
     one: ({ source }) => [change(`/api/v1/subscriptions/${source}/apply`)],
   },

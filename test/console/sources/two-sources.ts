@@ -223,6 +223,7 @@ export function areasOf(db: Db, directory: string, sources: readonly Names[]): A
 
 const subscriptionsOf = ({ source, mark }: Names): SourceSubscriptions => ({
   source,
+  askAgain: async () => undefined,
   look: async () => ({
     source,
     compared_with: 'cloud',

@@ -40,10 +40,11 @@ function show(place, source) {
     render(html`<${Source} ...${state} />`, place);
   }
 
-  async function look() {
+  /** @param {Promise<Look>} [asked] */
+  async function look(asked = request(path)) {
     set({ doing: 'Querying the cloud…', problem: undefined });
     try {
-      set({ look: await request(path), doing: undefined });
+      set({ look: await asked, doing: undefined });
     } catch (error) {
       set({ problem: error instanceof Error ? error.message : String(error), doing: undefined });
     }
@@ -69,7 +70,21 @@ function show(place, source) {
       <div class="row apart">
         <h2>${source}</h2>
         <div class="row">
-          <button type="button" class="quiet" disabled=${doing !== undefined} onClick=${look}>Refresh</button>
+          <button type="button" class="quiet" disabled=${doing !== undefined} onClick=${() => look()}>
+            Refresh
+          </button>
+          ${
+            problem !== undefined &&
+            place.dataset['mayApply'] === 'yes' &&
+            html`<button
+              type="button"
+              class="quiet"
+              disabled=${doing !== undefined}
+              onClick=${() => look(request(`${path}/ask-again`, { method: 'POST', body: {} }))}
+            >
+              Log in again
+            </button>`
+          }
           ${
             looked !== undefined &&
             !looked.in_order &&

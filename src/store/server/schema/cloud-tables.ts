@@ -65,6 +65,14 @@ export interface CloudTables {
     created_at: Generated<Timestamp>;
     updated_at: Generated<Timestamp>;
   };
+  refused_logins: {
+    source: string;
+    fingerprint: Buffer;
+    status: number;
+    reason: string;
+    refused_at: Timestamp;
+    until: Timestamp | null;
+  };
   coverage: {
     source: string;
     message_type: string;
