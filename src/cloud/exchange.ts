@@ -1,5 +1,6 @@
 import dns from 'node:dns';
-import { Agent } from 'undici';
+import { EnvHttpProxyAgent } from 'undici';
+import { outgoingProxies } from '../lib/outgoing.ts';
 import { publicLookup, refusePrivateAddress } from '../lib/public-addresses.ts';
 import { CloudApiError } from './cloud-api-error.ts';
 
@@ -33,7 +34,11 @@ interface ExchangeOptions {
   timeoutMs: number;
 }
 
-const PUBLIC = new Agent({ connect: { lookup: publicLookup(dns.lookup) } });
+/** By a proxy, the proxy makes the lookup. */
+const PUBLIC = new EnvHttpProxyAgent({
+  noProxy: outgoingProxies().NO_PROXY,
+  connect: { lookup: publicLookup(dns.lookup) },
+});
 
 /**
  * Makes one HTTP exchange and resolves with the answer, whatever its status. Rejects with a `CloudApiError` without

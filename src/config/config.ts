@@ -126,6 +126,8 @@ export function loadConfig(
     admin: { host: settings.ADMIN_HOST, port: settings.ADMIN_PORT, token: settings.ADMIN_TOKEN },
     openId,
     sources,
+    /** Certificates of the authorities to trust besides those that Node.js knows. */
+    cloudCaFile: settings.CLOUD_CA_FILE,
     messageTypes: settings.MESSAGE_TYPES ?? CLOUD_TYPES,
     /** The keys that encrypt secrets in the database: the first encrypts, all decrypt. Empty: none can be stored. */
     secretsKeys: settings.SECRETS_KEY ?? [],

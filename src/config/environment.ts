@@ -69,6 +69,7 @@ const environmentSchema = z.object({
   CLOUD_API_TOKEN: bearerToken.optional(),
   CLOUD_USERNAME: z.string().optional(),
   CLOUD_PASSWORD: z.string().optional(),
+  CLOUD_CA_FILE: z.string().optional(),
   MESSAGE_TYPES: commaSeparated.pipe(messageTypes).optional(),
   OTHER_MESSAGE_TYPES: choice('refuse', 'store').default('refuse'),
   SUBSCRIBE: choice('report', 'auto').default('report'),

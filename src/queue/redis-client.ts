@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
-import { UsageError } from '../lib/errors.ts';
+import { readAuthorities } from '../lib/outgoing.ts';
 import { parseRedisUrl } from '../lib/redis-address.ts';
 import type { InstallationMemory } from './installation.ts';
 
@@ -63,7 +62,9 @@ const WORKER = {
 export function connectRedis({ url, caFile }: RedisLocation, purpose: 'producer' | 'worker'): RedisClient {
   const { kind, nodes, tls: isTls, username, password, database, master, sentinel } = parseRedisUrl(url);
   const enableOfflineQueue = purpose === 'worker';
-  const tls = isTls ? { tls: caFile === undefined ? {} : { ca: readCa(caFile) } } : {};
+  const tls = isTls
+    ? { tls: caFile === undefined ? {} : { ca: readAuthorities('REDIS_CA_FILE', caFile) } }
+    : {};
   const common = { ...(purpose === 'producer' ? PRODUCER : WORKER), ...tls };
   if (kind === 'server') return new Redis(url, { ...common, enableOfflineQueue });
   const logIn = { username, password };
@@ -86,14 +87,6 @@ export function connectRedis({ url, caFile }: RedisLocation, purpose: 'producer'
     sentinelPassword: sentinel.password,
     sentinelTLS: tls.tls,
   });
-}
-
-function readCa(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new UsageError(`REDIS_CA_FILE cannot be read: ${file}`, { cause: error });
-  }
 }
 
 export const isCluster = (client: RedisClient): client is Cluster => client.isCluster;

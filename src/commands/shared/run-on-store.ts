@@ -9,7 +9,10 @@ export type Settings = () => Promise<ServiceConfig>;
 export function settingsOf(env: () => Environment): Settings {
   return async () => {
     const { loadSettings } = await import('../../serve/load-settings.ts');
-    return loadSettings(env());
+    const { configureOutgoing } = await import('../../lib/outgoing.ts');
+    const config = loadSettings(env());
+    configureOutgoing(config.cloudCaFile);
+    return config;
   };
 }
 

@@ -4,6 +4,7 @@ import https from 'node:https';
 import type { LookupFunction } from 'node:net';
 import type { z } from 'zod';
 import { OutageError } from '../../lib/errors.ts';
+import { outgoingProxies } from '../../lib/outgoing.ts';
 import { PrivateAddressError, publicLookup, refusePrivateAddress } from '../../lib/public-addresses.ts';
 import type { Secrets } from '../../lib/secrets.ts';
 import { EndpointRefusedError } from '../sender.ts';
@@ -108,7 +109,7 @@ export function createHttpEndpoint(options: HttpEndpointOptions) {
 }
 
 function clientOf(protocol: string, tls: z.output<typeof tlsOptions> | undefined) {
-  const keeping = { keepAlive: true, timeout: MAX_IDLE_MS };
+  const keeping = { keepAlive: true, timeout: MAX_IDLE_MS, proxyEnv: outgoingProxies() };
   return protocol === 'https:'
     ? {
         agent: new https.Agent({ ...keeping, ...tlsConnectionOptions(tls) }),

@@ -3,6 +3,7 @@ import https from 'node:https';
 import { GetObjectCommand, ListObjectsV2Command, S3Client, S3ServiceException } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { describeError, OutageError } from '../../../lib/errors.ts';
+import { outgoingProxies } from '../../../lib/outgoing.ts';
 import { createSecrets, type Secrets } from '../../../lib/secrets.ts';
 import { BatchRefusedError, EndpointRefusedError } from '../../sender.ts';
 import { ENCODINGS, type ObjectFile } from './objects.ts';
@@ -53,7 +54,11 @@ export function openBucket(options: S3Options) {
       connectionTimeout: Math.min(timeoutMs, 10_000),
       requestTimeout: timeoutMs,
       throwOnRequestTimeout: true,
-      httpsAgent: new https.Agent({ ...tlsConnectionOptions(options.tls), keepAlive: true }),
+      httpsAgent: new https.Agent({
+        ...tlsConnectionOptions(options.tls),
+        keepAlive: true,
+        proxyEnv: outgoingProxies(),
+      }),
     },
   });
   // A bucket with Object Lock accepts no object without a checksum.
