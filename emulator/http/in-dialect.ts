@@ -34,14 +34,11 @@ const PUBLISHED: Readonly<Record<string, Published>> = {
 };
 
 const SUBSCRIPTION_LIST = 'GET /subscriptions/webhook';
-const SUBSCRIPTION_UPDATE = 'PUT /subscriptions/webhook/{id}';
 
 /** The routes of a dialect, from routes that answer as the specification says. */
 export function inDialect(dialect: Dialect, routes: readonly TaggedRoute[]): TaggedRoute[] {
   if (dialect === 'spec') return [...routes];
-  return routes
-    .filter((route) => dialect !== 'sdk' || nameOf(route) !== SUBSCRIPTION_UPDATE)
-    .map((route) => (route.access === 'control' ? route : published(dialect, route)));
+  return routes.map((route) => (route.access === 'control' ? route : published(dialect, route)));
 }
 
 /** A route with the answers of the published interface: no null members, flat pages, 422 for an invalid query. */

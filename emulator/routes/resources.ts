@@ -62,6 +62,9 @@ interface KindOptions {
 /** Path, permission to write (reading needs `<permission>:r`), name, methods. */
 type Kind = readonly [string, string, string, ('GET' | 'PUT' | 'DELETE')[], KindOptions?];
 
+/** The only resources that exist from the start: those that the SSIDs name. */
+const ADVANCED_SETTINGS = '/ssids/advanced-settings/{id}';
+
 const ALL: Kind[3] = ['GET', 'PUT', 'DELETE'];
 
 /** Specification, Configuration resources: those with an identifier, which keep the members of their last update. */
@@ -70,7 +73,7 @@ const KINDS: readonly Kind[] = [
   ['/user-profiles/{id}', 'user-profile', 'user profile', ALL],
   ['/tunnel-concentrators/{id}', 'tunnel-concentrator', 'tunnel concentrator', ALL],
   ['/tcap-profiles/{id}', 'tunnel-concentrator', 'address pool', ALL],
-  ['/ssids/advanced-settings/{id}', 'ssid', 'advanced settings of an SSID', ['GET', 'PUT']],
+  [ADVANCED_SETTINGS, 'ssid', 'advanced settings of an SSID', ['GET', 'PUT']],
   ['/radsec-proxies/{id}', 'radsec-proxies', 'RADSEC proxy', ALL, { body: proxyBodies.radsec }],
   ['/radius-servers/internal/{id}', 'radius-server', 'internal RADIUS server', ALL],
   ['/radius-servers/external/{id}', 'radius-server', 'external RADIUS server', ALL, { silentPut: true }],
@@ -78,6 +81,8 @@ const KINDS: readonly Kind[] = [
   ['/radius-client-objects/{id}', 'radius-client-object', 'RADIUS client object', ALL, { silentPut: true }],
   ['/radio-profiles/{id}', 'radio-profile', 'radio profile', ALL],
   ['/radio-profiles/wmm-qos/{id}', 'radio-profile', 'WMM QoS settings', ['GET', 'PUT']],
+  // The specification names the path, and not its operations.
+  ['/radio-profiles/sensor-scan/{id}', 'radio-profile', 'sensor scan settings', ['GET', 'PUT']],
 ];
 
 interface Needs {
@@ -107,7 +112,13 @@ function kindRoutes([path, permission, name, methods, options = {}]: Kind, needs
   const { body: specified = anyFields, silentPut } = options;
   // The published interface has further members.
   const body = needs.dialect === 'spec' ? specified : anyFields;
-  const held = new Map<string, Resource>();
+  const seeded = path === ADVANCED_SETTINGS ? [...needs.world.ssids.values()] : [];
+  const held = new Map(
+    seeded.map(({ advanced_settings_id: id }): [string, Resource] => [
+      String(id),
+      { ...publishedMembers(needs, undefined), id },
+    ]),
+  );
   const input = z.object({ id: int64Path });
   const get = route('GET', path, `Get: ${name}`, {
     access: [`${permission}:r`],

@@ -109,17 +109,25 @@ it('lists subscriptions as an array of pages for the vendor, as one page for the
   ]);
 });
 
-it('has no update of subscriptions for the SDK, and the page limits of each for the audit log', async () => {
-  for (const [dialect, update, limit] of [
-    ['sdk', 404, 500],
-    ['vendor', 200, 100],
+it('updates subscriptions, and has the page limits of each for the audit log', async () => {
+  for (const [dialect, limit] of [
+    ['sdk', 500],
+    ['vendor', 100],
   ] as const) {
     const { call } = await startEmulator({ dialect });
     await call('POST', path, { body: [one] });
     const [id] = await subscriptionIds(call);
-    expect((await call('PUT', `${path}/${id}`, { body: one })).status).toBe(update);
+    expect((await call('PUT', `${path}/${id}`, { body: one })).status).toBe(200);
     expect((await call('GET', `/logs/audit?startTime=0&endTime=1&limit=${limit}`)).status).toBe(200);
     expect((await call('GET', `/logs/audit?startTime=0&endTime=1&limit=${limit + 1}`)).status).toBe(422);
+  }
+});
+
+it('has the advanced settings that SSIDs name', async () => {
+  const { call } = await startEmulator({ dialect: 'spec' });
+  const ssids = z.object({ data: z.array(z.object({ advanced_settings_id: z.int() })).min(1) });
+  for (const { advanced_settings_id: id } of ssids.parse((await call('GET', '/ssids')).body).data) {
+    expect(await call('GET', `/ssids/advanced-settings/${id}`)).toMatchObject({ status: 200, body: { id } });
   }
 });
 

@@ -143,6 +143,7 @@ const configuration = rows('Configuration resources', [
   mode('dot1x'),
   ['PUT /ssids/{id}/mode/open', 200, 'object', ssid],
   ...keeping('/ssids/advanced-settings/{id}', 'GET PUT'),
+  ...keeping('/radio-profiles/sensor-scan/{id}', 'GET PUT'),
   [
     'GET /site/afc/schedule',
     200,

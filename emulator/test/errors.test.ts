@@ -129,7 +129,6 @@ describe('each status', () => {
     ['GET', '/Devices'],
     ['GET', '/devices/'],
     ['POST', '/devices/location/:assigne'],
-    ['GET', '/radio-profiles/sensor-scan/1'],
     ['GET', '/operations/none'],
   ])('404 answers %s %s', async (method, path) => {
     const { call } = await startEmulator();

@@ -13,6 +13,7 @@ export interface Ssid extends Resource {
   id: number;
   name: string;
   broadcast_name: string;
+  advanced_settings_id: number;
 }
 
 /** Two network policies over three SSIDs. Each SSID names the identifier of its advanced settings. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { CloudApiError, HTML_ADVICE } from './cloud-api-error.ts';
 import { homeAccountSchema, viqInfoSchema } from './contract/account.ts';
 import { permissionCheckResponseSchema, permissionSchema, tokenInfoSchema } from './contract/auth.ts';
-import { listedDeviceSchema, BASIC_DEVICE_MEMBERS } from './contract/device.ts';
+import { listedDeviceSchema, LISTED_DEVICE_MEMBERS } from './contract/device.ts';
 import { locationSchema } from './contract/location.ts';
 import { ALERT_MEMBERS, alertSchema, LOG_KINDS, LOG_MEMBERS, logRecordSchema } from './contract/logs.ts';
 import { LIST_FORMS } from './contract/shared.ts';
@@ -62,7 +62,7 @@ export function probesAt(now: number): Probe[] {
     ),
     ...LOG_KINDS.map((kind) => list(`/logs/${kind}`, lastDay, logRecordSchema, LOG_MEMBERS[kind])),
     list('/alerts', lastDay, alertSchema, ALERT_MEMBERS),
-    list('/devices', firstPage, listedDeviceSchema, ['id', ...BASIC_DEVICE_MEMBERS]),
+    list('/devices', firstPage, listedDeviceSchema, LISTED_DEVICE_MEMBERS),
     list('/locations/tree', {}, locationSchema, Object.keys(locationSchema.shape)),
     list('/users', firstPage, userSchema, Object.keys(userSchema.shape)),
     beyondLimit('/logs/audit', 'limit 500', { ...lastDay, limit: 500 }),

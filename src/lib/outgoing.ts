@@ -5,9 +5,12 @@ import { UsageError } from './errors.ts';
 
 /** The proxies of the environment (HTTPS_PROXY, HTTP_PROXY, NO_PROXY), and never one for this machine itself. */
 export function outgoingProxies() {
-  const { no_proxy: lower, NO_PROXY: upper } = process.env;
+  // The proxies are a fact about the machine's network, as for every other program on it.
+  // oxlint-disable-next-line node/no-process-env
+  const { env } = process;
+  const { no_proxy: lower, NO_PROXY: upper } = env;
   const NO_PROXY = [lower ?? upper ?? [], 'localhost', '127.0.0.1', '::1'].flat().join(',');
-  return { ...process.env, NO_PROXY, no_proxy: NO_PROXY };
+  return { ...env, NO_PROXY, no_proxy: NO_PROXY };
 }
 
 /**

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import https from 'node:https';
+import { inspect } from 'node:util';
 import { rm } from 'node:fs/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { createTestDatabase } from '../support/database.ts';
@@ -81,7 +82,7 @@ it.runIf(hasOpenssl)(
       HTTPS_PROXY,
     };
     const doctor = (more: Record<string, string>) =>
-      runProgram({ ...settings, ...more }, 'doctor').catch((error: unknown) => String(Object(error).stdout));
+      runProgram({ ...settings, ...more }, 'doctor').catch((error: unknown) => inspect(error));
     expect(await doctor({})).toMatch(/self-signed certificate/);
     expect(await doctor({ HTTPS_PROXY: '' })).toMatch(/ENOTFOUND|EAI_AGAIN/);
     expect(asked.size).toBe(0);

@@ -38,3 +38,12 @@ export const BASIC_DEVICE_MEMBERS = [
   'device_admin_state',
   'connected',
 ] as const;
+
+/** Those of a list: the published description requires four others in every view. */
+export const LISTED_DEVICE_MEMBERS = [
+  'id',
+  'create_time',
+  'update_time',
+  'location_id',
+  ...BASIC_DEVICE_MEMBERS,
+];

@@ -7,11 +7,15 @@ import { idSchema } from './shared.ts';
  */
 export const userSchema = z.looseObject({
   id: idSchema,
+  create_time: z.string().nullish(),
+  update_time: z.string().nullish(),
+  org_id: idSchema.nullish(),
   login_name: z.string(),
   display_name: z.string().nullish(),
   first_name: z.string().nullish(),
   last_name: z.string().nullish(),
   user_role: z.string().nullish(),
+  idle_timeout: z.number().nullish(),
 });
 
 export type User = z.output<typeof userSchema>;
