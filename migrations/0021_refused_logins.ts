@@ -13,7 +13,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     'column refused_logins.fingerprint':
       'scrypt of address, user name and password, so that changed credentials are sent',
     'column refused_logins.status': 'The HTTP status of the answer',
-    'column refused_logins.until': 'When the login may be sent again; null: when the credentials change, or a person wants it',
+    'column refused_logins.until':
+      'When the login may be sent again; null: when the credentials change, or a person wants it',
   };
   for (const [subject, comment] of Object.entries(comments)) {
     await sql.raw(`comment on ${subject} is '${comment}'`).execute(db);
