@@ -52,7 +52,7 @@ const descriptionSchema = z.object({
 
 /** The questions of the API that need no parameter and are answered in JSON. */
 async function findQuestions(address: string): Promise<readonly string[]> {
-  const description = await (await fetch(`${address}/api/openapi.json`)).json();
+  const description: unknown = await (await fetch(`${address}/api/openapi.json`)).json();
   return Object.entries(descriptionSchema.parse(description).paths).flatMap(([path, { get }]) => {
     if (get === undefined || get.parameters.some(({ required }) => required)) return [];
     const isJson = Object.hasOwn(get.responses['200']?.content ?? {}, 'application/json');

@@ -56,7 +56,12 @@ function readinessOf({
     startSteps: createStartSteps(false),
     pools,
   };
-  const none = { db: undefined, queue: undefined, measure: undefined, config: { sources: [], redisUrl: undefined } };
+  const none = {
+    db: undefined,
+    queue: undefined,
+    measure: undefined,
+    config: { sources: [], redisUrl: undefined },
+  };
   const checks = checksOf({ role: 'all', ...none, observation, ...parts });
   return createReadiness(checks, pino({ level: 'silent' }));
 }

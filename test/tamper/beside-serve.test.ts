@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
@@ -18,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => test.drop());
 
 /** Records of three types, with numbers and texts that a database might write in another way than it was sent. */
-function bodyOf(number: number): { readonly messageType: string; readonly body: unknown } {
+function bodyOf(number: number): { readonly messageType: string; readonly body: readonly unknown[] } {
   const timeStamp = Date.now() - (number % 97) * 86_400_000;
   const text = TEXTS[number % TEXTS.length] ?? '';
   if (number % 10 === 0) {
@@ -46,19 +47,20 @@ function bodyOf(number: number): { readonly messageType: string; readonly body: 
 it(`raises no alarm over ${EVENTS} events that arrive beside it`, async () => {
   const settings = { DATABASE_URL: test.databaseUrl, DATA_DIR: await temporaryDirectory() };
   const program = await startProgram({ ...settings, WEBHOOK_SECRET: SECRET });
-  let sent = 0;
+  const load = { sent: 0 };
   const send = async () => {
-    while (sent * RECORDS < EVENTS) {
-      const { messageType, body } = bodyOf(sent);
-      sent += 1;
+    while (load.sent * RECORDS < EVENTS) {
+      const { messageType, body } = bodyOf(load.sent);
+      load.sent += 1;
       // Some deliveries come twice, and some have a record that goes to quarantine.
-      const copies = sent % 50 === 0 ? 2 : 1;
-      const whole = sent % 70 === 0 && Array.isArray(body) ? [...body, 'no record'] : body;
+      const copies = load.sent % 50 === 0 ? 2 : 1;
+      const whole = load.sent % 70 === 0 ? [...body, 'no record'] : body;
       for (let copy = 0; copy < copies; copy += 1) {
         const response = await postDelivery(program, messageType, whole);
         await response.text();
-        if (response.status === 503) await new Promise((resolve) => setTimeout(resolve, 100));
-        else expect(response.status).toBe(200);
+        // More than it keeps up with is refused for a while.
+        if (response.status === 503) await sleep(100);
+        else if (response.status !== 200) throw new Error(`a delivery was answered ${response.status}`);
       }
     }
   };
@@ -74,10 +76,8 @@ it(`raises no alarm over ${EVENTS} events that arrive beside it`, async () => {
     alarms.push(...stdout.toString().split('\n').filter(isAlarm));
     return lines.at(-1) ?? '';
   };
-  let isSent = false;
-  const sending = Promise.all(Array.from({ length: SENDERS }, send)).finally(() => (isSent = true));
-  let last = '';
-  while (!isSent) last = await compare();
+  const sending = Promise.all(Array.from({ length: SENDERS }, send));
+  while (load.sent * RECORDS < EVENTS) await compare();
   await sending;
   await waitFor(
     async () =>
@@ -86,7 +86,7 @@ it(`raises no alarm over ${EVENTS} events that arrive beside it`, async () => {
       ),
     120_000,
   );
-  last = await compare();
+  const last = await compare();
   process.stdout.write(`${JSON.stringify(rounds)}, the last: ${last}\n`);
   expect(alarms).toEqual([]);
   await program.end('SIGTERM');
