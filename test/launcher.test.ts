@@ -56,16 +56,16 @@ async function commandAt(name: string): Promise<string> {
 describe('the launcher takes the Node.js', () => {
   it('of its own package, before the one on the PATH', async () => {
     const launcher = await placeLauncher('checkout');
-    await placeNode('v24.1.0', 'checkout', 'node_modules', '.bin');
-    const { stdout } = await launch(launcher, await placeNode('v24.2.0', 'path'));
-    expect(stdout).toMatch(/^v24\.1\.0 .*\/checkout\/src\/main\.ts serve$/m);
+    await placeNode('v24.14.0', 'checkout', 'node_modules', '.bin');
+    const { stdout } = await launch(launcher, await placeNode('v24.15.0', 'path'));
+    expect(stdout).toMatch(/^v24\.14\.0 .*\/checkout\/src\/main\.ts serve$/m);
   });
 
   it('that npm has placed above it, and lets Node.js read TypeScript there', async () => {
     const launcher = await placeLauncher('project', 'node_modules', 'xiq-sink');
-    await placeNode('v24.1.0', 'project', 'node_modules', '.bin');
+    await placeNode('v24.14.0', 'project', 'node_modules', '.bin');
     const { stdout } = await launch(launcher);
-    expect(stdout).toMatch(/^v24\.1\.0 .* --import .*\/strip-types\.js .*\/xiq-sink\/src\/main\.ts serve$/m);
+    expect(stdout).toMatch(/^v24\.14\.0 .* --import .*\/strip-types\.js .*\/xiq-sink\/src\/main\.ts serve$/m);
   });
 
   it('on the PATH if its own is too old, or does not run here', async () => {
@@ -82,6 +82,7 @@ describe('the launcher takes the Node.js', () => {
 describe('the launcher says in one sentence what is missing', () => {
   it.each([
     ['v20.20.2', ' (found only v20.20.2)'],
+    ['v24.13.1', ' (found only v24.13.1)'],
     [undefined, ''],
   ])('with %s on the PATH', async (version, found) => {
     const launcher = await placeLauncher('checkout');
@@ -90,7 +91,7 @@ describe('the launcher says in one sentence what is missing', () => {
     expect(await launch(launcher, node)).toEqual({
       code: 2,
       stdout: '',
-      stderr: `xiq-sink: Node.js 24 or newer is missing${found}: run npm install in ${root}, or install it from https://nodejs.org and put it on the PATH.\n`,
+      stderr: `xiq-sink: Node.js 24.14 or newer is missing${found}: run npm install in ${root}, or install it from https://nodejs.org and put it on the PATH.\n`,
     });
   });
 
