@@ -13,7 +13,7 @@ import { tableOf, type Column } from '../browser/shared/table.js';
 import { addressOf } from '../addresses.ts';
 import { type Visitor, hasAccess, READ_OPERATOR_LOG } from '../access/access.ts';
 import { actionSchema, askedPage, readActions, exportRoute, EXPORTING } from './operator-log-entries.ts';
-import type { OperatorActionName } from '../../store/server/schema/access-tables.ts';
+import { OPERATOR_ACTIONS } from '../../store/server/schema/access-tables.ts';
 
 const input = z.object({ query: askedPage });
 
@@ -48,50 +48,6 @@ export function operatorLogArea({ db }: { readonly db: Db }): Area {
     ],
   };
 }
-
-const WORDS: Readonly<Record<OperatorActionName, string>> = {
-  'console.login': 'logged in',
-  'console.logout': 'logged out',
-  'events.export': 'exported events',
-  'proof.export': 'exported events with their proof',
-  'events.backfill': 'fetched missing events from the cloud',
-  'events.erase': 'erased events',
-  'certificate.make': 'made a certificate',
-  'integrity.accept': 'went on from a database that lacks what was seen',
-  'integrity.verify': 'verified the stored rows',
-  'sql.query': 'ran an SQL statement',
-  'report.send': 'sent a scheduled report',
-  'timeline.read': 'looked at the timeline of a user or client',
-  'search.save': 'saved a search',
-  'search.delete': 'deleted a saved search',
-  'search.alert': 'switched the alerts of a saved search on or off',
-  'quarantine.replay': 'replayed quarantined items',
-  'quarantine.discard': 'discarded quarantined items',
-  'destination.test': 'sent a test event',
-  'destination.pause': 'paused a destination',
-  'destination.resume': 'resumed a destination',
-  'destination.rewind': 'moved the position of a destination',
-  'destination.forget': 'deleted the state of a destination',
-  'destination.replay': 'resent rejected events',
-  'subscriptions.apply': 'applied subscriptions',
-  'subscriptions.remove': 'removed subscriptions',
-  'access.add': 'added an account',
-  'access.change': 'changed an account',
-  'access.remove': 'disabled an account',
-  'access.token': 'created an API token',
-  'access.revoke': 'revoked an API token',
-  'service.start': 'started',
-  'settings.reload': 'reloaded the settings',
-  'source.add': 'added a source',
-  'source.rotate': 'added a new secret to a source',
-  'source.drop-old': 'dropped the old secrets of a source',
-  'source.disable': 'disabled a source',
-  'source.reencrypt': 'encrypted the secrets of sources again',
-  'retention.drop': 'deleted a month after its retention',
-  'database.backup': 'backed up the database',
-  'database.restore': 'restored the database from a backup',
-  'database.move': 'moved the database to a server',
-};
 
 const WAYS = { console: 'console', api: 'API', command: 'command line', system: 'the service' } as const;
 
@@ -134,7 +90,7 @@ const exportLinks = ({ operator, action, since, until }: Written): Content => ht
   </p>
 `;
 
-const ACTIONS = [['', 'all actions'], ...Object.entries(WORDS)] as const;
+const ACTIONS = [['', 'all actions'], ...Object.entries(OPERATOR_ACTIONS)] as const;
 
 const emptyNote = (written: Written) =>
   Object.keys(written).length > 0
@@ -157,7 +113,7 @@ const COLUMNS: readonly Column<LoggedAction>[] = [
   {
     heading: 'Action',
     kind: 'nowrap',
-    cell: ({ action }) => html`${WORDS[action]}<br /><code class="dim">${action}</code>`,
+    cell: ({ action }) => html`${OPERATOR_ACTIONS[action]}<br /><code class="dim">${action}</code>`,
   },
   { heading: 'Object', cell: ({ subject }) => subject },
   { heading: 'Outcome', kind: 'nowrap', cell: outcomeOf },

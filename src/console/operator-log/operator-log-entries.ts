@@ -3,6 +3,7 @@ import type { Db } from '../../store/server/database.ts';
 import { listActions, type LoggedAction, recordAction } from '../../store/access/operator-log.ts';
 import { bom, isoTime, moment, timeZone, limit, text } from '../api/parameters.ts';
 import { cursorParameter, pageOf, type PageOf } from '../api/paging.ts';
+import { keysOf } from '../../lib/keys-of.ts';
 import { OPERATOR_ACTIONS } from '../../store/server/schema/access-tables.ts';
 import { BOM, csvLine, guardFormula } from '../../lib/text/csv.ts';
 import { escapeHiddenInJson } from '../../lib/text/hidden-characters.ts';
@@ -11,6 +12,7 @@ import { fileName, pipeWhole } from '../api/pipe-whole.ts';
 import { streamRoute } from '../api/route.ts';
 
 const details = z.record(z.string(), z.unknown());
+const actionName = z.enum(keysOf(OPERATOR_ACTIONS));
 
 export const actionSchema = z
   .object({
@@ -20,7 +22,7 @@ export const actionSchema = z
       .string()
       .describe('account, "admin token", "local user", or user and host of the command line'),
     via: z.enum(['console', 'api', 'command', 'system']),
-    action: z.enum(OPERATOR_ACTIONS),
+    action: actionName,
     subject: z.string().nullable().describe('a destination, an id or a source'),
     details: details.describe('input of the action'),
     ended_at: isoTime.nullable(),
@@ -34,7 +36,7 @@ export const actionSchema = z
 
 const askedEntries = z.object({
   operator: text.optional().describe('exactly this operator'),
-  action: z.enum(OPERATOR_ACTIONS).optional(),
+  action: actionName.optional(),
   since: moment.optional(),
   until: moment.optional(),
 });
