@@ -18,6 +18,7 @@ import { deliverAndCount } from '../support/arrivals.ts';
 import { emptyTables } from '../support/database.ts';
 import { useConsole } from '../support/use-console.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { withDates } from '../support/with-dates.ts';
 import { untilSeen } from '../support/until-seen.ts';
 import { overviewForTests, systemForTests } from './overview/overview-for-tests.ts';
 import { nothingKnown } from '../support/trust.ts';
@@ -67,7 +68,7 @@ test('the chart asks for any stretch, by a width or a number of buckets, and for
     { receivedAt: new Date('2026-03-01T10:50:00Z'), messageType: 'AUDIT_LOG_ALL', source: 'other' },
   );
   const range = 'since=2026-03-01T10:00:00Z&until=2026-03-01T12:00:00Z';
-  const all = arrivalsSchema.parse(await admin.get(`/arrivals?${range}&bucket_seconds=3600`));
+  const all = arrivalsSchema.parse(withDates(await admin.get(`/arrivals?${range}&bucket_seconds=3600`)));
   expect(all).toMatchObject({ since: '2026-03-01T10:00:00.000Z', bucket_seconds: 3600 });
   expect(all.items).toMatchObject([
     {
@@ -78,9 +79,13 @@ test('the chart asks for any stretch, by a width or a number of buckets, and for
       bytes: 200,
     },
   ]);
-  const some = arrivalsSchema.parse(await admin.get(`/arrivals?${range}&bucket_seconds=3600&source=other`));
+  const some = arrivalsSchema.parse(
+    withDates(await admin.get(`/arrivals?${range}&bucket_seconds=3600&source=other`)),
+  );
   expect(some.items).toMatchObject([{ events: 1 }]);
-  expect(arrivalsSchema.parse(await admin.get(`/arrivals?${range}&points=2`)).bucket_seconds).toBe(3600);
+  expect(arrivalsSchema.parse(withDates(await admin.get(`/arrivals?${range}&points=2`))).bucket_seconds).toBe(
+    3600,
+  );
 });
 
 test.each([
@@ -99,10 +104,10 @@ test('processes stand with their figures, the dead ones marked, and only the liv
   await sql`update processes set seen_at = now() - interval '1 hour' where process_id = ${ids[1]}`.execute(
     admin.db,
   );
-  const system = systemSchema.parse(await admin.get('/system'));
+  const system = systemSchema.parse(withDates(await admin.get('/system')));
   expect(system.answers).toMatchObject({ processes: 1, per_second: 12.5, p99_ms: 21 });
   expect(system.spool).toEqual({ bytes: 2_500_000, segments: 3, oldest_seconds: 400 });
-  const { items } = processes.parse(await admin.get('/processes'));
+  const { items } = processes.parse(withDates(await admin.get('/processes')));
   expect(items).toMatchObject([
     { is_alive: true, role: 'all', host: 'collector', version: '1.2.3', memory_bytes: 200_000_000 },
     { is_alive: false },
@@ -122,7 +127,7 @@ test('destinations say by how much they are behind', async () => {
   await untilSeen(admin.db);
   const destinations = () => [{ name: 'siem', type: 'https', formatName: 'json' }];
   const siem = await startAdmin([overviewForTests(admin.db, { destinations })], admin.db);
-  const { answers } = overviewSchema.parse(await siem.get('/overview'));
+  const { answers } = overviewSchema.parse(withDates(await siem.get('/overview')));
   expect(answers.forwarded.status).toMatchObject({
     level: 'bad',
     word: 'refused',
@@ -134,7 +139,7 @@ test('destinations say by how much they are behind', async () => {
 });
 
 test('silences stand with their state as a word and their sentence', async () => {
-  const { items } = silences.parse(await admin.get('/silences'));
+  const { items } = silences.parse(withDates(await admin.get('/silences')));
   expect(items).toMatchObject([
     { message_type: 'SMS_LOG_ALL', state: 'unusual', last_received_at: '2026-01-01T00:00:00.000Z' },
   ]);
@@ -276,9 +281,8 @@ test('each figure is what the search behind it finds', async () => {
   await login('Access-Reject', 'guests', 'Gil');
   await login('Access-Accept', 'Guests', 'gil');
   const range = { since: ago(HOUR).toISOString(), until: ago(-MINUTE).toISOString() };
-  const activity = activitySchema.parse(
-    await admin.get(`/activity?${new URLSearchParams(range).toString()}`),
-  );
+  const answer = await admin.get(`/activity?${new URLSearchParams(range).toString()}`);
+  const activity = activitySchema.parse(withDates(answer));
   expect(activity.administrators).toMatchObject([
     {
       user: expect.stringMatching(/^ann "a" berg$/i) as unknown,

@@ -25,18 +25,15 @@ const elementOf = (time: Date | string, textOf: typeof localText): VNode =>
   inZone((zone) => html`<time datetime=${new Date(time).toISOString()}>${textOf(time, zone)}</time>`);
 
 /** The time of day in the time zone of the reader: 08:00:00. */
-const clockOf = (time: Date | string): VNode =>
-  inZone(
-    (zone) => html`<time datetime=${new Date(time).toISOString()}>${localText(time, zone).slice(11)}</time>`,
-  );
+const clockOf = (time: Date): VNode => elementOf(time, (at, zone) => localText(at, zone).slice(11));
 
 /** A state: a word, and a colour that says the same. */
 export const badge = (kind: 'good' | 'warn' | 'bad' | 'plain', word: string): VNode =>
   html`<span class=${`badge ${kind}`}>${word}</span>`;
 
-export function sinceOf(now: string, time: string | null): Content {
+export function sinceOf(now: Date, time: Date | null): Content {
   if (time === null) return html`<span class="dim">never</span>`;
-  const seconds = Math.max(0, (Date.parse(now) - Date.parse(time)) / 1000);
+  const seconds = Math.max(0, (now.getTime() - time.getTime()) / 1000);
   return html`${timeOf(time)} <span class="dim nowrap">${formatDuration(seconds)} ago</span>`;
 }
 
@@ -45,7 +42,7 @@ export const livePart = (id: string, content: Content, kind?: string): VNode =>
   html`<section id=${id} class=${kind} data-live>${content}</section>`;
 
 /** When a page that is refreshed was drawn; and where it says that it could not be since. */
-export const freshnessOf = (at: string): Content => html`
+export const freshnessOf = (at: Date): Content => html`
   <p id="freshness" class="dim" data-live>As of ${clockOf(at)} ${zoneName()}</p>
   <div id="stale" role="status"></div>
 `;

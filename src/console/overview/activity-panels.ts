@@ -1,6 +1,6 @@
 import { titleOfType } from '../../events/event-words.ts';
 import { formatCount } from '../../lib/text/units.ts';
-import { searchAddress, userAddress } from '../addresses.ts';
+import { searchAddress, userAddress, type Query } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
 import { badge, sinceOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
@@ -10,11 +10,16 @@ import { HOUR_MS } from '../../lib/clock.ts';
 type Range = Pick<Activity, 'since' | 'until'>;
 
 /** A number as a link to the search that lists exactly its events. */
-function figureOf({ since, until }: Range, { q, count }: Figure): Content {
+function figureOf(range: Range, { q, count }: Figure): Content {
   if (count === 0) return html`<span class="dim">0</span>`;
   const text = count === null ? 'search' : formatCount(count);
-  return html`<a href=${searchAddress({ q, since, until })}>${text}</a>`;
+  return html`<a href=${searchAddress({ q, ...queryOf(range) })}>${text}</a>`;
 }
+
+const queryOf = ({ since, until }: Range): Query => ({
+  since: since.toISOString(),
+  until: until.toISOString(),
+});
 
 export const eventsPanel = (activity: Activity): Content => html`
   <h2>Events</h2>
@@ -54,10 +59,7 @@ export function administratorsPanel(activity: Activity): Content {
               [
                 {
                   heading: 'Administrator',
-                  cell: ({ user }) =>
-                    html`<a href=${userAddress(user, { since: activity.since, until: activity.until })}
-                      >${user}</a
-                    >`,
+                  cell: ({ user }) => html`<a href=${userAddress(user, queryOf(activity))}>${user}</a>`,
                 },
                 number('Logins', ({ logins }) => logins),
                 number('Changes', ({ changes }) => changes),
@@ -132,8 +134,8 @@ export function silencesPanel({ at, sources }: Overview, silences: readonly Sile
   `;
 }
 
-function lastEventsOf({ source, message_type: type }: Silence, lastReceivedAt: string): string {
-  const last = Date.parse(lastReceivedAt);
+function lastEventsOf({ source, message_type: type }: Silence, lastReceivedAt: Date): string {
+  const last = lastReceivedAt.getTime();
   return searchAddress({
     q: `type:${type}`,
     source,

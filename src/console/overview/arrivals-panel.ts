@@ -85,7 +85,7 @@ function sourceForm({ range, source }: ShownRange, sources: readonly string[]): 
 }
 
 interface Line {
-  readonly bucket: string;
+  readonly bucket: Date;
   readonly events: ReadonlyMap<string, number>;
 }
 
@@ -116,11 +116,8 @@ function numbersOf({ since, until, bucket_seconds: width, items }: Arrivals): Co
   `;
 }
 
-function linesOf(items: Arrivals['items']): Line[] {
-  const lines = new Map<string, Map<string, number>>();
-  for (const { bucket, message_type: type, events } of items) {
-    const line = lines.get(bucket) ?? new Map<string, number>();
-    lines.set(bucket, line.set(type, events));
-  }
-  return [...lines].map(([bucket, events]) => ({ bucket, events }));
-}
+const linesOf = (items: Arrivals['items']): Line[] =>
+  [...Map.groupBy(items, ({ bucket }) => bucket.getTime())].map(([time, ofBucket]) => ({
+    bucket: new Date(time),
+    events: new Map(ofBucket.map(({ message_type: type, events }) => [type, events])),
+  }));

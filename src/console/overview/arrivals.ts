@@ -93,11 +93,7 @@ export async function readAskedArrivals(
   wanted: AskedRange,
 ): Promise<Arrivals> {
   const range = chooseBuckets(wanted, Date.now());
+  const { since, until, bucketSeconds } = range;
   const arrivals = await read(scope, range);
-  return {
-    since: range.since.toISOString(),
-    until: range.until.toISOString(),
-    bucket_seconds: range.bucketSeconds,
-    items: arrivals.map((one) => ({ ...toAnswer(one), bucket: one.bucket.toISOString() })),
-  };
+  return { since, until, bucket_seconds: bucketSeconds, items: arrivals.map(toAnswer) };
 }

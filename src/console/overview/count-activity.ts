@@ -54,8 +54,7 @@ async function countActivity(db: Db, scope: Scope, { source, ...range }: Counted
       named(name, `${FAILED_LOGINS} ${term(key, name)}`, count),
     );
   return {
-    since: range.since.toISOString(),
-    until: range.until.toISOString(),
+    ...range,
     events: figure('', types.isComplete ? sum(types.values.map(({ count }) => count)) : null),
     types: types.values.map(({ value, count }) => named(value, `type:${value}`, count)),
     administrators:

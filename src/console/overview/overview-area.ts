@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { sumArrivals } from '../../store/counts/read-arrivals.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { VIEW } from '../access/access.ts';
-import { moment, wholeNumber, text } from '../api/parameters.ts';
+import { isoTime, moment, wholeNumber, text } from '../api/parameters.ts';
 import { whole, wholeSchema } from '../api/paging.ts';
-import { jsonRoute, NOTHING, type ApiRoute } from '../api/route.ts';
+import { jsonRoute, NOTHING, toAnswer, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { withValidRange, rangeShape } from '../events/conditions.ts';
 import { createArrivalsReader, readAskedArrivals } from './arrivals.ts';
@@ -17,7 +17,7 @@ import {
   overviewSchema,
   silenceSchema,
 } from './overview-schemas.ts';
-import { describeConservation, describeSilence, readOverview, silencesWithin } from './read-overview.ts';
+import { describeConservation, readOverview, silencesWithin } from './read-overview.ts';
 import { shareAnswers } from './share-answers.ts';
 import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
 
@@ -104,7 +104,7 @@ function overviewRoutes(
       ...VIEW,
       input: NOTHING,
       answer: wholeSchema(silenceSchema),
-      work: async (_asked, { scope }) => whole(silencesWithin(scope, await silences()).map(describeSilence)),
+      work: async (_asked, { scope }) => whole(silencesWithin(scope, await silences()).map(toAnswer)),
     }),
     jsonRoute({
       route: 'GET /conservation',
@@ -115,16 +115,16 @@ function overviewRoutes(
       ...VIEW,
       input: z.object({ query: withValidRange(rangeShape) }),
       answer: conservationSchema.extend({
-        since: z.string().nullable().describe('start of the range; null without a range'),
-        until: z.string().nullable().describe('end of the range; null without a range'),
+        since: isoTime.nullable().describe('start of the range; null without a range'),
+        until: isoTime.nullable().describe('end of the range; null without a range'),
       }),
       async work({ query: { since, until } }, { scope }) {
         const hasRange = since !== undefined || until !== undefined;
         const range = hasRange ? { since: since ?? new Date(0), until: until ?? new Date() } : undefined;
         return {
           ...describeConservation(await sumArrivals(db, scope, range)),
-          since: range?.since.toISOString() ?? null,
-          until: range?.until.toISOString() ?? null,
+          since: range?.since ?? null,
+          until: range?.until ?? null,
         };
       },
     }),

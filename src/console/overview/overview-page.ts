@@ -41,7 +41,7 @@ export async function renderOverview(
   const { query } = parseInput(input, request);
   const { read, problems } = loadParts();
   const overview = await questions.overview(scope);
-  const shown = shownRange(query, lastArrivalOf(overview, query.source), Date.parse(overview.at));
+  const shown = shownRange(query, lastArrivalOf(overview, query.source), overview.at.getTime());
   const counted = countedRange(shown);
   const [arrivals, activity] = await Promise.all([
     read('arrivals', () => readAskedArrivals(questions.arrivals, scope, shown)),
@@ -81,7 +81,7 @@ export async function renderOverview(
 function lastArrivalOf({ conservation }: Overview, source: string | undefined): number | undefined {
   const times = (conservation?.items ?? [])
     .filter((item) => source === undefined || item.source === source)
-    .map(({ last_received_at: at }) => Date.parse(at));
+    .map(({ last_received_at: at }) => at.getTime());
   return times.length === 0 ? undefined : Math.max(...times);
 }
 
@@ -168,7 +168,7 @@ function answersPanel({ at, answers }: Overview): Content {
   });
 }
 
-const statusFacts = (at: string, { since, remedy, page }: StatusLine): Content => [
+const statusFacts = (at: Date, { since, remedy, page }: StatusLine): Content => [
   since !== null && html`<p class="dim">Since ${sinceOf(at, since)}</p>`,
   remedy !== null && html`<p><a href=${page}>${remedy}</a></p>`,
 ];
@@ -196,5 +196,4 @@ function needsPanel({ at, answers }: Overview): Content {
   `;
 }
 
-const sinceNote = (at: string, since: string) =>
-  html` <span class="dim">(since ${sinceOf(at, since)})</span>`;
+const sinceNote = (at: Date, since: Date) => html` <span class="dim">(since ${sinceOf(at, since)})</span>`;

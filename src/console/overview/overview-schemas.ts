@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE } from '../../events/domain.ts';
 import { QUESTIONS } from '../../observe/service-status.ts';
+import { isoTime } from '../api/parameters.ts';
 import { partProblem } from '../page-parts.ts';
 
 const messageType = z.enum([...MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE]);
-const time = z.string().describe('ISO 8601, UTC');
+const time = isoTime.describe('ISO 8601, UTC');
 const text = z.string();
 const number = z.number();
 

@@ -1,5 +1,5 @@
 import { answerQuestions, type Answer, type CheckLine } from '../../observe/service-status.ts';
-import type { SealFacts, Status } from '../../observe/status.ts';
+import type { SealFacts } from '../../observe/status.ts';
 import type { Db } from '../../store/server/database.ts';
 import { describeDestinations, type ConfiguredDestination } from '../../store/destinations/destinations.ts';
 import { listProcesses, type ReportedProcess } from '../../store/server/processes.ts';
@@ -13,7 +13,7 @@ import { toAnswer } from '../api/route.ts';
 import { loadParts } from '../page-parts.ts';
 import type { createActivityReader } from './count-activity.ts';
 import type { createArrivalsReader } from './arrivals.ts';
-import type { Conservation, Overview, Silence, StatusLine } from './overview-schemas.ts';
+import type { Conservation, Overview } from './overview-schemas.ts';
 
 export type SilenceLine = Pick<TypeSilence, 'source' | 'messageType' | 'lastReceivedAt' | 'state'> & {
   readonly sentence: string;
@@ -66,7 +66,7 @@ export async function readOverview(options: OverviewOptions, scope: Scope): Prom
     sealPage: seesAll ? '/integrity' : '/certificate',
   });
   return {
-    at: now.toISOString(),
+    at: now,
     answers: {
       arriving: describeAnswer(answers.arriving),
       stored: describeAnswer(answers.stored),
@@ -76,7 +76,7 @@ export async function readOverview(options: OverviewOptions, scope: Scope): Prom
     checks: [...checks],
     has_arrived: sums && sums.length > 0,
     sources: [...new Set(sums?.map(({ source }) => source))],
-    silences: silences && silences.map(describeSilence),
+    silences: silences && silences.map(toAnswer),
     conservation: sums && describeConservation(sums),
     problems: seesAll ? [...problems] : problems.map(({ part }) => ({ part, why: 'not available' })),
   };
@@ -96,30 +96,15 @@ async function readSealOf(db: Db, scope: Scope): Promise<SealFacts> {
   return { checkpoint, unsignedSince: undefined, verified, anchors: [] };
 }
 
-const describeAnswer = ({ status, needs }: Answer) => ({
-  status: describeStatus(status),
-  needs: needs.map(describeStatus),
-});
+const describeAnswer = ({ status, needs }: Answer) => ({ status, needs: [...needs] });
 
-const describeStatus = ({ since, ...status }: Status): StatusLine => ({
-  ...status,
-  since: since?.toISOString() ?? null,
+export const describeConservation = (sums: readonly ArrivalSum[]): Conservation => ({
+  adds_up: sums.every(({ addsUp }) => addsUp),
+  items: sums.map(toAnswer),
 });
-
-export function describeConservation(sums: readonly ArrivalSum[]): Conservation {
-  return {
-    adds_up: sums.every(({ addsUp }) => addsUp),
-    items: sums.map((one) => ({ ...toAnswer(one), last_received_at: one.lastReceivedAt.toISOString() })),
-  };
-}
 
 export const silencesWithin = (scope: Scope, silences: readonly SilenceLine[]): readonly SilenceLine[] =>
   silences.filter(({ source }) => isInScope(scope, source));
-
-export const describeSilence = (silence: SilenceLine): Silence => ({
-  ...toAnswer(silence),
-  last_received_at: silence.lastReceivedAt?.toISOString() ?? null,
-});
 
 /** Adds what the other processes report about themselves, and the work that no process does. */
 function withOthers(

@@ -83,7 +83,7 @@ export function systemArea(options: SystemOptions): Area {
 }
 
 async function readSystem({ db, ...options }: SystemOptions): Promise<System> {
-  const at = new Date().toISOString();
+  const at = new Date();
   const { read, problems } = loadParts();
   const [queue, free, processes, storage] = await Promise.all([
     read('queue', options.queue),

@@ -2,9 +2,10 @@ import { z } from 'zod';
 import { partProblem } from '../page-parts.ts';
 import type { ProcessFigures, ReportedProcess } from '../../store/server/processes.ts';
 import type { StorageSize } from '../../store/server/storage-size.ts';
+import { isoTime } from '../api/parameters.ts';
 import { toAnswer } from '../api/route.ts';
 
-const time = z.string().describe('ISO 8601, UTC');
+const time = isoTime.describe('ISO 8601, UTC');
 const text = z.string();
 const number = z.number();
 
@@ -130,8 +131,6 @@ export function processLine(process: ReportedProcess): ProcessLine {
   const { figures, ...line } = process;
   return {
     ...line,
-    started_at: process.started_at.toISOString(),
-    seen_at: process.seen_at.toISOString(),
     memory_bytes: figures?.memoryBytes ?? null,
     event_loop_delay_p99_ms: figures?.eventLoopDelayP99Ms ?? null,
     cpu_percent: figures?.cpuPercent ?? null,

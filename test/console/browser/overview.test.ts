@@ -7,6 +7,7 @@ import { deliverAndCount } from '../../support/arrivals.ts';
 import { hasChromium, watchPage } from '../../support/browser.ts';
 import { useBrowser } from '../../support/use-browser.ts';
 import { useConsole } from '../../support/use-console.ts';
+import { withDates } from '../../support/with-dates.ts';
 import { overviewForTests } from '../overview/overview-for-tests.ts';
 
 const MINUTE = 60_000;
@@ -66,7 +67,7 @@ describe.skipIf(!hasChromium())('the overview in a browser (needs Chromium)', ()
     const { page, problems } = await open('/?range=day');
     const asked = page.waitForResponse((response) => response.url().includes('/api/v1/arrivals'));
     await drag(page, 0.4, 0.6);
-    const arrivals = arrivalsSchema.parse(await (await asked).json());
+    const arrivals = arrivalsSchema.parse(withDates(await (await asked).json()));
     const seconds = (Date.parse(arrivals.until) - Date.parse(arrivals.since)) / 1000;
     expect(arrivals.bucket_seconds).toBeLessThan(900);
     expect(seconds).toBeGreaterThan(3 * 3600);
