@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isoTime } from '../api/parameters.ts';
+import { toAnswer } from '../api/route.ts';
 import type { VerifyFinding } from '../../seal/verify/finding.ts';
 import { countsOf, type VerificationRun } from '../../seal/verify/verify-job.ts';
 
@@ -99,28 +100,23 @@ export type Finding = z.input<typeof finding>;
 export type Integrity = z.input<typeof integritySchema>;
 export type Day = z.input<typeof day>;
 
+/** The members that a run, or a finding, may lack; the answer has all of them. */
+const OF_RUN = {
+  since: undefined,
+  until: undefined,
+  source: undefined,
+  endedAt: undefined,
+  error: undefined,
+};
+const OF_FINDING = { eventId: undefined, occurredAt: undefined, source: undefined, messageType: undefined };
+
 export const describeRun = (run: VerificationRun): DescribedRun => ({
-  state: run.state,
-  operator: run.operator,
-  since: run.since ?? null,
-  until: run.until ?? null,
-  source: run.source ?? null,
-  started_at: run.startedAt,
-  ended_at: run.endedAt ?? null,
-  leaves: run.leaves,
-  leaves_done: run.leavesDone,
+  ...toAnswer({ ...OF_RUN, ...run }),
   findings: run.findings.map(describeFinding),
   result: run.result === undefined ? null : countsOf(run.result),
-  error: run.error ?? null,
 });
 
 export const describeFinding = (finding: VerifyFinding): Finding => ({
-  state: finding.state,
-  subject: finding.subject,
-  detail: finding.detail,
-  event_id: finding.eventId ?? null,
-  occurred_at: finding.occurredAt ?? null,
-  source: finding.source ?? null,
-  message_type: finding.messageType ?? null,
+  ...toAnswer({ ...OF_FINDING, ...finding }),
   key: finding.key ?? finding.deliveryId ?? null,
 });
