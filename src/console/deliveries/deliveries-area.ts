@@ -22,7 +22,52 @@ const oneDelivery = z.object({ path: z.object({ delivery_id: z.uuid('must be the
 export function deliveriesArea({ db }: { readonly db: Db }): Area {
   return {
     tag: 'deliveries',
-    routes: [listRoute(db), oneRoute(db)],
+    routes: [
+      jsonRoute({
+        route: 'GET /deliveries',
+        summary: 'list deliveries, newest first',
+        ...VIEW,
+        input: z.object({ query: deliveryQuery }),
+        answer: pageSchema(deliverySchema).extend({
+          looked_back_to: isoTime
+            .nullable()
+            .describe('set if the search stopped at this time because it took too long'),
+          sums: sumsSchema,
+        }),
+        async work({ query }, { scope }) {
+          const { lookedBackTo, sums, ...page } = await readDeliveries(db, scope, query);
+          return { ...page, looked_back_to: lookedBackTo ?? null, sums: sums ?? null };
+        },
+      }),
+      jsonRoute({
+        route: 'GET /deliveries/{delivery_id}',
+        summary: 'get one delivery with its events and its quarantined records',
+        ...VIEW,
+        input: oneDelivery,
+        answer: z.object({
+          delivery: deliverySchema,
+          replay_of: z.string().nullable().describe('id of the quarantined item that this delivery replayed'),
+          events: z
+            .array(eventSchema)
+            .nullable()
+            .describe(`at most ${MOST_OF_EACH}; null if the search timed out`),
+          quarantined: z.array(quarantinedSchema).describe(`at most ${MOST_OF_EACH}`),
+        }),
+        async work({ path }, { scope }) {
+          const { delivery, events, quarantined, replayOf } = await describeDelivery(
+            db,
+            scope,
+            path.delivery_id,
+          );
+          return {
+            delivery,
+            replay_of: replayOf ?? null,
+            events: events?.map(toEventAnswer) ?? null,
+            quarantined: quarantined.map(toQuarantinedAnswer),
+          };
+        },
+      }),
+    ],
     pages: [
       {
         path: '/deliveries',
@@ -41,47 +86,3 @@ export function deliveriesArea({ db }: { readonly db: Db }): Area {
     ],
   };
 }
-
-const listRoute = (db: Db) =>
-  jsonRoute({
-    route: 'GET /deliveries',
-    summary: 'list deliveries, newest first',
-    ...VIEW,
-    input: z.object({ query: deliveryQuery }),
-    answer: pageSchema(deliverySchema).extend({
-      looked_back_to: isoTime
-        .nullable()
-        .describe('set if the search stopped at this time because it took too long'),
-      sums: sumsSchema,
-    }),
-    async work({ query }, { scope }) {
-      const { lookedBackTo, sums, ...page } = await readDeliveries(db, scope, query);
-      return { ...page, looked_back_to: lookedBackTo ?? null, sums: sums ?? null };
-    },
-  });
-
-const oneRoute = (db: Db) =>
-  jsonRoute({
-    route: 'GET /deliveries/{delivery_id}',
-    summary: 'get one delivery with its events and its quarantined records',
-    ...VIEW,
-    input: oneDelivery,
-    answer: z.object({
-      delivery: deliverySchema,
-      replay_of: z.string().nullable().describe('id of the quarantined item that this delivery replayed'),
-      events: z
-        .array(eventSchema)
-        .nullable()
-        .describe(`at most ${MOST_OF_EACH}; null if the search timed out`),
-      quarantined: z.array(quarantinedSchema).describe(`at most ${MOST_OF_EACH}`),
-    }),
-    async work({ path }, { scope }) {
-      const { delivery, events, quarantined, replayOf } = await describeDelivery(db, scope, path.delivery_id);
-      return {
-        delivery,
-        replay_of: replayOf ?? null,
-        events: events?.map(toEventAnswer) ?? null,
-        quarantined: quarantined.map(toQuarantinedAnswer),
-      };
-    },
-  });

@@ -84,8 +84,16 @@ async function refusing({ db, configured }: ConfiguredDestinations): Promise<Not
 const rewinding = oneDestination.extend({ body: rewindBody });
 
 function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[] {
+  const { db, configured } = options;
   return [
-    listRoute(options),
+    jsonRoute({
+      route: 'GET /destinations',
+      summary: 'list destinations, including those removed from the settings',
+      ...VIEW,
+      input: NOTHING,
+      answer: wholeSchema(destinationSchema),
+      work: async (_asked, { scope }) => whole(await describeDestinations(db, scope, configured())),
+    }),
     changeRoute(options, 'pause', 'pause after the current batch', oneDestination, (change) =>
       changeDestinationState(change, 'paused'),
     ),
@@ -107,21 +115,53 @@ function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[]
       forgetUnconfigured,
       FORGET_DESTINATIONS,
     ),
-    testRoute(options),
-    rejectedRoute(options),
-    resendRoute(options),
+    jsonRoute({
+      route: 'POST /destinations/{name}/test',
+      summary: 'send a test event and return the result',
+      ...CHANGE_DESTINATIONS,
+      input: oneDestination,
+      answer: z.object({
+        event_id: z.string(),
+        refusal: z
+          .string()
+          .nullable()
+          .describe('why the destination rejected the event; null if it accepted the event'),
+      }),
+      async work({ path: { name } }, { operator }) {
+        const destination = mustBeConfigured(options, name);
+        const send = () => sendTest(destination, () => undefined);
+        const sent = await recordAction(
+          db,
+          { operator, action: 'destination.test', subject: name },
+          () => orBadGateway('DESTINATION_FAILED', `can't send to ${name}`, send),
+          toAnswer,
+        );
+        return toAnswer(sent);
+      },
+    }),
+    jsonRoute({
+      route: 'GET /destinations/{name}/rejected',
+      summary: 'list rejected events that were not resent',
+      ...VIEW,
+      input: oneDestination.extend({ query: rejectedQuery }),
+      answer: pageSchema(rejectedSchema),
+      work: ({ path: { name }, query: { limit, cursor } }, { scope }) =>
+        readRejected(db, scope, name, limit, cursor?.id),
+    }),
+    jsonRoute({
+      route: 'POST /destinations/{name}/replay',
+      summary: 'resend rejected events',
+      description:
+        'With all, each request resends one part: repeat with cursor set to next_cursor until it is null.',
+      ...CHANGE_DESTINATIONS,
+      input: oneDestination.extend({ body: resendBody }),
+      answer: z.object({ results: z.array(resentSchema), next_cursor: z.string().nullable() }),
+      async work({ path: { name }, body }, context) {
+        return resendChosen(db, mustBeConfigured(options, name), body, context);
+      },
+    }),
   ];
 }
-
-const listRoute = ({ db, configured }: ConfiguredDestinations) =>
-  jsonRoute({
-    route: 'GET /destinations',
-    summary: 'list destinations, including those removed from the settings',
-    ...VIEW,
-    input: NOTHING,
-    answer: wholeSchema(destinationSchema),
-    work: async (_asked, { scope }) => whole(await describeDestinations(db, scope, configured())),
-  });
 
 function changeOf(
   { db, configured }: ConfiguredDestinations,
@@ -152,57 +192,6 @@ function changeRoute<A extends typeof oneDestination>(
     },
   });
 }
-
-const testRoute = (options: ConfiguredDestinations) =>
-  jsonRoute({
-    route: 'POST /destinations/{name}/test',
-    summary: 'send a test event and return the result',
-    ...CHANGE_DESTINATIONS,
-    input: oneDestination,
-    answer: z.object({
-      event_id: z.string(),
-      refusal: z
-        .string()
-        .nullable()
-        .describe('why the destination rejected the event; null if it accepted the event'),
-    }),
-    async work({ path: { name } }, { operator }) {
-      const destination = mustBeConfigured(options, name);
-      const send = () => sendTest(destination, () => undefined);
-      const sent = await recordAction(
-        options.db,
-        { operator, action: 'destination.test', subject: name },
-        () => orBadGateway('DESTINATION_FAILED', `can't send to ${name}`, send),
-        toAnswer,
-      );
-      return toAnswer(sent);
-    },
-  });
-
-const rejectedRoute = ({ db }: ConfiguredDestinations) =>
-  jsonRoute({
-    route: 'GET /destinations/{name}/rejected',
-    summary: 'list rejected events that were not resent',
-    ...VIEW,
-    input: oneDestination.extend({ query: rejectedQuery }),
-    answer: pageSchema(rejectedSchema),
-    work: ({ path: { name }, query: { limit, cursor } }, { scope }) =>
-      readRejected(db, scope, name, limit, cursor?.id),
-  });
-
-const resendRoute = (options: ConfiguredDestinations) =>
-  jsonRoute({
-    route: 'POST /destinations/{name}/replay',
-    summary: 'resend rejected events',
-    description:
-      'With all, each request resends one part: repeat with cursor set to next_cursor until it is null.',
-    ...CHANGE_DESTINATIONS,
-    input: oneDestination.extend({ body: resendBody }),
-    answer: z.object({ results: z.array(resentSchema), next_cursor: z.string().nullable() }),
-    async work({ path: { name }, body }, context) {
-      return resendChosen(options.db, mustBeConfigured(options, name), body, context);
-    },
-  });
 
 function mustBeConfigured({ configured }: ConfiguredDestinations, name: string): Destination {
   const found = configured().find((one) => one.name === name);

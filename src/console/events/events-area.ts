@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { Db } from '../../store/server/database.ts';
 import { eventHistogram, type RangeFilter } from '../../store/events/event-histogram.ts';
 import { countFacet, FACETS } from '../../store/events/facets.ts';
 import { VIEW } from '../access/access.ts';
@@ -32,16 +31,75 @@ import { savedSearchRoutes } from './saved-searches.ts';
 import { renderSearch } from './search-page.ts';
 import { DAY_MS } from '../../lib/clock.ts';
 
-export function eventsArea({ db, isFiltered, trust }: EventDetailNeeds): Area {
+export function eventsArea(needs: EventDetailNeeds): Area {
+  const { db } = needs;
   return {
     tag: 'events',
     routes: [
-      searchRoute(db),
-      histogramRoute(db),
-      facetsRoute(db),
+      jsonRoute({
+        route: 'GET /events',
+        summary: 'search events',
+        ...VIEW,
+        input: z.object({
+          query: withValidRange({ ...conditionShape, order: eventOrder, limit: limit(50, 1_000), cursor }),
+        }),
+        answer: pageSchema(eventSchema),
+        async work({ query: { limit: most, cursor: after, order, ...conditions } }, { scope }) {
+          const page = { limit: most, after, order };
+          const found = await readEvents(db, scope, filterOf(conditions), page);
+          return { ...found, items: found.items.map(toEventAnswer) };
+        },
+      }),
+      jsonRoute({
+        route: 'GET /events/histogram',
+        summary: 'count matching events over time, by type',
+        description: 'The default range is the last 24 hours.',
+        ...VIEW,
+        input: z.object({
+          query: withValidRange({
+            ...conditionShape,
+            bars: wholeNumber(2, 500).default(60).describe('maximum number of bars, 2 to 500'),
+          }),
+        }),
+        answer: histogramSchema,
+        async work({ query: { bars: mostBars, ...conditions } }, { scope }) {
+          const filter = rangeFilterOf(conditions);
+          const { since, until } = filter;
+          const histogram = await eventHistogram(db, scope, filter, mostBars);
+          return { since, until, ...toAnswer(histogram), bars: [...histogram.bars] };
+        },
+      }),
+      jsonRoute({
+        route: 'GET /events/facets',
+        summary: 'count matching events by the values of a field',
+        description: 'The most frequent values first. The default range is the last 24 hours.',
+        ...VIEW,
+        input: z.object({
+          query: withValidRange({
+            ...conditionShape,
+            facet: z
+              .enum(FACETS, `must be one of ${FACETS.join(', ')}`)
+              .default('type')
+              .describe('the field'),
+            limit: limit(10, 200),
+          }),
+        }),
+        answer: facetSchema,
+        async work({ query: { facet, limit: most, ...conditions } }, { scope }) {
+          const { values, isComplete } = await countFacet(db, scope, rangeFilterOf(conditions), facet, most);
+          return { values: [...values], is_complete: isComplete };
+        },
+      }),
       ...exportRoutes(db),
       ...savedSearchRoutes(db),
-      oneEventRoute({ db, isFiltered, trust }),
+      jsonRoute({
+        route: 'GET /events/{event_id}',
+        summary: 'get one event with its delivery and its forwarding',
+        ...VIEW,
+        input: oneEvent,
+        answer: eventDetailSchema,
+        work: ({ path, query }, { scope }) => describeEvent(needs, scope, path.event_id, query.at),
+      }),
     ],
     pages: [
       {
@@ -59,7 +117,7 @@ export function eventsArea({ db, isFiltered, trust }: EventDetailNeeds): Area {
         ...VIEW,
         async render(request, { scope }) {
           const { path, query } = parseInput(shownEvent, request);
-          const detail = await describeEvent({ db, isFiltered, trust }, scope, path.event_id, query.at);
+          const detail = await describeEvent(needs, scope, path.event_id, query.at);
           return {
             title: `Event of ${detail.event.occurred_at.slice(0, 19).replace('T', ' ')}`,
             kind: 'dense',
@@ -76,79 +134,9 @@ const shownEvent = oneEvent.extend({
   query: oneEvent.shape.query.extend({ search: text.startsWith('/events').optional() }),
 });
 
-const searchRoute = (db: Db) =>
-  jsonRoute({
-    route: 'GET /events',
-    summary: 'search events',
-    ...VIEW,
-    input: z.object({
-      query: withValidRange({ ...conditionShape, order: eventOrder, limit: limit(50, 1_000), cursor }),
-    }),
-    answer: pageSchema(eventSchema),
-    async work({ query: { limit: most, cursor: after, order, ...conditions } }, { scope }) {
-      const page = { limit: most, after, order };
-      const found = await readEvents(db, scope, filterOf(conditions), page);
-      return { ...found, items: found.items.map(toEventAnswer) };
-    },
-  });
-
-const histogramRoute = (db: Db) =>
-  jsonRoute({
-    route: 'GET /events/histogram',
-    summary: 'count matching events over time, by type',
-    description: 'The default range is the last 24 hours.',
-    ...VIEW,
-    input: z.object({
-      query: withValidRange({
-        ...conditionShape,
-        bars: wholeNumber(2, 500).default(60).describe('maximum number of bars, 2 to 500'),
-      }),
-    }),
-    answer: histogramSchema,
-    async work({ query: { bars: mostBars, ...conditions } }, { scope }) {
-      const filter = rangeFilterOf(conditions);
-      const { since, until } = filter;
-      const histogram = await eventHistogram(db, scope, filter, mostBars);
-      return { since, until, ...toAnswer(histogram), bars: [...histogram.bars] };
-    },
-  });
-
-const facetsRoute = (db: Db) =>
-  jsonRoute({
-    route: 'GET /events/facets',
-    summary: 'count matching events by the values of a field',
-    description: 'The most frequent values first. The default range is the last 24 hours.',
-    ...VIEW,
-    input: z.object({
-      query: withValidRange({
-        ...conditionShape,
-        facet: z
-          .enum(FACETS, `must be one of ${FACETS.join(', ')}`)
-          .default('type')
-          .describe('the field'),
-        limit: limit(10, 200),
-      }),
-    }),
-    answer: facetSchema,
-    async work({ query: { facet, limit: most, ...conditions } }, { scope }) {
-      const { values, isComplete } = await countFacet(db, scope, rangeFilterOf(conditions), facet, most);
-      return { values: [...values], is_complete: isComplete };
-    },
-  });
-
 /** The filter of conditions, by default of the last 24 hours. */
 function rangeFilterOf(conditions: Conditions): RangeFilter {
   const until = conditions.until ?? new Date();
   const since = conditions.since ?? new Date(until.getTime() - DAY_MS);
   return { ...filterOf(conditions), since, until };
 }
-
-const oneEventRoute = (needs: EventDetailNeeds) =>
-  jsonRoute({
-    route: 'GET /events/{event_id}',
-    summary: 'get one event with its delivery and its forwarding',
-    ...VIEW,
-    input: oneEvent,
-    answer: eventDetailSchema,
-    work: ({ path, query }, { scope }) => describeEvent(needs, scope, path.event_id, query.at),
-  });

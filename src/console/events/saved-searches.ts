@@ -50,7 +50,60 @@ const savedSchema = z
 
 /** Listing, saving and deleting searches. Those of people who could see more are not there. */
 export function savedSearchRoutes(db: Db): readonly ApiRoute[] {
-  return [listRoute(db), saveRoute(db), saveAlertRoute(db), deleteRoute(db), alertsRoute(db)];
+  return [
+    jsonRoute({
+      route: 'GET /saved-searches',
+      summary: 'list the saved searches',
+      ...VIEW,
+      input: NOTHING,
+      answer: wholeSchema(savedSchema),
+      work: async (_asked, { scope }) => whole((await listSavedSearches(db, scope)).map(toAnswer)),
+    }),
+    jsonRoute({
+      route: 'POST /saved-searches',
+      summary: 'save a search; one that you saved under this name is replaced',
+      ...VIEW,
+      ...saved,
+      work: (values, context) => save(db, values, context, false),
+    }),
+    jsonRoute({
+      route: 'POST /saved-searches/alert',
+      summary: 'save a search and switch its alerts on',
+      ...ALERTING,
+      ...saved,
+      work: (values, context) => save(db, values, context, true),
+    }),
+    jsonRoute({
+      route: 'POST /saved-searches/{id}/delete',
+      summary: 'delete a search that you saved; an administrator, any search',
+      ...VIEW,
+      input: z.object({ path: savedId }),
+      answer: z.object({ name: z.string() }),
+      async work({ path: { id } }, context) {
+        const { operator, scope } = context;
+        const action = { operator, action: 'search.delete', subject: id } as const;
+        const { name } = await recordAction(db, action, () =>
+          deleteSavedSearch(db, scope, id, editorOf(context)),
+        );
+        return { name };
+      },
+    }),
+    jsonRoute({
+      route: 'POST /saved-searches/{id}/alerts',
+      summary: 'switch the alerts of a saved search on or off',
+      description:
+        'While they are on, a rule named search-ID raises an alert when an event matches that is stored from then on. What matches within ten minutes of the last match is the same alert, and one more for each day that it lasts.',
+      ...ALERTING,
+      input: z.object({ path: savedId, body: z.strictObject({ state: z.enum(['on', 'off']) }) }),
+      answer: z.object({ name: z.string() }),
+      async work({ path: { id }, body: { state } }, { operator, scope }) {
+        const action = { operator, action: 'search.alert', subject: id, details: { state } } as const;
+        const changed = await recordAction(db, action, () => setSearchAlerts(db, scope, id, state === 'on'));
+        if (changed === undefined) throw new HttpError(404, 'NOT_FOUND', `there is no saved search ${id}`);
+        return { name: changed.name };
+      },
+    }),
+  ];
 }
 
 /** Alerts go to the destinations, so that they need more than a look. */
@@ -64,16 +117,6 @@ export const editorOf = (visitor: Omit<RouteContext, 'signal'>): SearchEditor =>
 });
 
 const savedId = z.object({ id: z.string().regex(/^\d{1,18}$/) });
-
-const listRoute = (db: Db) =>
-  jsonRoute({
-    route: 'GET /saved-searches',
-    summary: 'list the saved searches',
-    ...VIEW,
-    input: NOTHING,
-    answer: wholeSchema(savedSchema),
-    work: async (_asked, { scope }) => whole((await listSavedSearches(db, scope)).map(toAnswer)),
-  });
 
 const saveInput = z.object({
   body: z.strictObject({
@@ -100,55 +143,3 @@ async function save(
 }
 
 const saved = { input: saveInput, answer: z.object({ name: z.string() }) };
-
-const saveRoute = (db: Db) =>
-  jsonRoute({
-    route: 'POST /saved-searches',
-    summary: 'save a search; one that you saved under this name is replaced',
-    ...VIEW,
-    ...saved,
-    work: (values, context) => save(db, values, context, false),
-  });
-
-const saveAlertRoute = (db: Db) =>
-  jsonRoute({
-    route: 'POST /saved-searches/alert',
-    summary: 'save a search and switch its alerts on',
-    ...ALERTING,
-    ...saved,
-    work: (values, context) => save(db, values, context, true),
-  });
-
-const deleteRoute = (db: Db) =>
-  jsonRoute({
-    route: 'POST /saved-searches/{id}/delete',
-    summary: 'delete a search that you saved; an administrator, any search',
-    ...VIEW,
-    input: z.object({ path: savedId }),
-    answer: z.object({ name: z.string() }),
-    async work({ path: { id } }, context) {
-      const { operator, scope } = context;
-      const action = { operator, action: 'search.delete', subject: id } as const;
-      const { name } = await recordAction(db, action, () =>
-        deleteSavedSearch(db, scope, id, editorOf(context)),
-      );
-      return { name };
-    },
-  });
-
-const alertsRoute = (db: Db) =>
-  jsonRoute({
-    route: 'POST /saved-searches/{id}/alerts',
-    summary: 'switch the alerts of a saved search on or off',
-    description:
-      'While they are on, a rule named search-ID raises an alert when an event matches that is stored from then on. What matches within ten minutes of the last match is the same alert, and one more for each day that it lasts.',
-    ...ALERTING,
-    input: z.object({ path: savedId, body: z.strictObject({ state: z.enum(['on', 'off']) }) }),
-    answer: z.object({ name: z.string() }),
-    async work({ path: { id }, body: { state } }, { operator, scope }) {
-      const action = { operator, action: 'search.alert', subject: id, details: { state } } as const;
-      const changed = await recordAction(db, action, () => setSearchAlerts(db, scope, id, state === 'on'));
-      if (changed === undefined) throw new HttpError(404, 'NOT_FOUND', `there is no saved search ${id}`);
-      return { name: changed.name };
-    },
-  });

@@ -76,84 +76,101 @@ const oneQuarantined = z.object({
 
 function quarantineRoutes(options: QuarantineOptions): readonly ApiRoute[] {
   const { db } = options;
-  return [listRoute(db), oneRoute(db), contentRoute(db), replayRoute(options), discardRoute(db)];
+  return [
+    jsonRoute({
+      route: 'GET /quarantine',
+      summary: 'list quarantined items, newest first',
+      ...VIEW,
+      input: z.object({ query: quarantineQuery }),
+      answer: pageSchema(quarantinedSchema).extend({ total: z.number().int() }),
+      async work({ query }, { scope }) {
+        const page = await readQuarantine(db, scope, query);
+        return { ...page, items: page.items.map(toQuarantinedAnswer) };
+      },
+    }),
+    jsonRoute({
+      route: 'GET /quarantine/{quarantine_id}',
+      summary: 'get one quarantined item and the result of its replay',
+      ...VIEW,
+      input: oneQuarantined,
+      answer: quarantinedSchema.extend({
+        replay_of: z.string().nullable().describe('id of the item whose replay quarantined this one'),
+        again: z
+          .array(z.object({ quarantine_id: z.string(), reason: z.string() }))
+          .describe('records that its replay quarantined again'),
+      }),
+      async work({ path }, { scope }) {
+        const { item, replayOf, account } = await describeQuarantined(db, scope, path.quarantine_id);
+        const again = account?.again.map(toAnswer) ?? [];
+        return { ...toQuarantinedAnswer(item), replay_of: replayOf ?? null, again };
+      },
+    }),
+    streamRoute({
+      route: 'GET /quarantine/{quarantine_id}/content',
+      summary: 'download the original content of one item',
+      ...SEE_CONTENT,
+      input: oneQuarantined,
+      mediaTypes: { 'application/octet-stream': 'the content; empty if the item was discarded' },
+      async work({ path: { quarantine_id: id } }, { scope }, response) {
+        await describeQuarantined(db, scope, id);
+        const content = await readContent(db, scope, id);
+        response.attachment(`quarantine-${id}.bin`).type('application/octet-stream').send(content);
+      },
+    }),
+    jsonRoute({
+      route: 'POST /quarantine/replay',
+      summary: 'replay the chosen items',
+      description:
+        'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.',
+      ...CHANGE_QUARANTINE,
+      input: z.object({ body: chosenBody }),
+      answer: z.object({ results: z.array(replaySchema), next_cursor: next }),
+      async work({ body }, { operator, scope, signal: giveUp }) {
+        const part = await choosePart(db, scope, body);
+        const replays = await recordAction(
+          db,
+          {
+            operator,
+            action: 'quarantine.replay',
+            subject: subjectOf(body.ids),
+            details: describeChoice(body),
+          },
+          () => replayAll({ ...options, scope, giveUp }, part.items),
+          (all) => ({ ...all.reduce(addReplay, NO_REPLAYS) }),
+        );
+        const unknown = part.missing.map((quarantineId): Replay => ({ kind: 'unknown', quarantineId }));
+        return { results: [...replays, ...unknown].map(toReplayAnswer), next_cursor: part.next_cursor };
+      },
+    }),
+    jsonRoute({
+      route: 'POST /quarantine/discard',
+      summary: 'delete the content of the chosen open items; the record of them stays',
+      description:
+        'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.',
+      ...CHANGE_QUARANTINE,
+      input: z.object({ body: chosenBody }),
+      answer: z.object({ discarded: z.number().int(), next_cursor: next }),
+      async work({ body }, { operator, scope }) {
+        const part = await choosePart(db, scope, body);
+        const ids = part.items.map((item) => item.quarantine_id);
+        const discarded = await recordAction(
+          db,
+          {
+            operator,
+            action: 'quarantine.discard',
+            subject: subjectOf(body.ids),
+            details: describeChoice(body),
+          },
+          () => discardQuarantined(db, scope, ids),
+          (count) => ({ discarded: count }),
+        );
+        return { discarded, next_cursor: part.next_cursor };
+      },
+    }),
+  ];
 }
 
-const listRoute = (db: Db) =>
-  jsonRoute({
-    route: 'GET /quarantine',
-    summary: 'list quarantined items, newest first',
-    ...VIEW,
-    input: z.object({ query: quarantineQuery }),
-    answer: pageSchema(quarantinedSchema).extend({ total: z.number().int() }),
-    async work({ query }, { scope }) {
-      const page = await readQuarantine(db, scope, query);
-      return { ...page, items: page.items.map(toQuarantinedAnswer) };
-    },
-  });
-
-const oneRoute = (db: Db) =>
-  jsonRoute({
-    route: 'GET /quarantine/{quarantine_id}',
-    summary: 'get one quarantined item and the result of its replay',
-    ...VIEW,
-    input: oneQuarantined,
-    answer: quarantinedSchema.extend({
-      replay_of: z.string().nullable().describe('id of the item whose replay quarantined this one'),
-      again: z
-        .array(z.object({ quarantine_id: z.string(), reason: z.string() }))
-        .describe('records that its replay quarantined again'),
-    }),
-    async work({ path }, { scope }) {
-      const { item, replayOf, account } = await describeQuarantined(db, scope, path.quarantine_id);
-      const again = account?.again.map(toAnswer) ?? [];
-      return { ...toQuarantinedAnswer(item), replay_of: replayOf ?? null, again };
-    },
-  });
-
-const contentRoute = (db: Db) =>
-  streamRoute({
-    route: 'GET /quarantine/{quarantine_id}/content',
-    summary: 'download the original content of one item',
-    ...SEE_CONTENT,
-    input: oneQuarantined,
-    mediaTypes: { 'application/octet-stream': 'the content; empty if the item was discarded' },
-    async work({ path: { quarantine_id: id } }, { scope }, response) {
-      await describeQuarantined(db, scope, id);
-      const content = await readContent(db, scope, id);
-      response.attachment(`quarantine-${id}.bin`).type('application/octet-stream').send(content);
-    },
-  });
-
 const next = z.string().nullable().describe('cursor of the next part; null after the last part');
-
-const replayRoute = (options: QuarantineOptions) =>
-  jsonRoute({
-    route: 'POST /quarantine/replay',
-    summary: 'replay the chosen items',
-    description:
-      'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.',
-    ...CHANGE_QUARANTINE,
-    input: z.object({ body: chosenBody }),
-    answer: z.object({ results: z.array(replaySchema), next_cursor: next }),
-    async work({ body }, { operator, scope, signal: giveUp }) {
-      const { db } = options;
-      const part = await choosePart(db, scope, body);
-      const replays = await recordAction(
-        db,
-        {
-          operator,
-          action: 'quarantine.replay',
-          subject: subjectOf(body.ids),
-          details: describeChoice(body),
-        },
-        () => replayAll({ ...options, scope, giveUp }, part.items),
-        (all) => ({ ...all.reduce(addReplay, NO_REPLAYS) }),
-      );
-      const unknown = part.missing.map((quarantineId): Replay => ({ kind: 'unknown', quarantineId }));
-      return { results: [...replays, ...unknown].map(toReplayAnswer), next_cursor: part.next_cursor };
-    },
-  });
 
 /** Replays items in transactions of limited size, as the command does. Stops between two when the signal fires. */
 async function replayAll(context: ReplayContext, items: readonly Quarantined[]): Promise<readonly Replay[]> {
@@ -165,33 +182,6 @@ async function replayAll(context: ReplayContext, items: readonly Quarantined[]):
   }
   return replays;
 }
-
-const discardRoute = (db: Db) =>
-  jsonRoute({
-    route: 'POST /quarantine/discard',
-    summary: 'delete the content of the chosen open items; the record of them stays',
-    description:
-      'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.',
-    ...CHANGE_QUARANTINE,
-    input: z.object({ body: chosenBody }),
-    answer: z.object({ discarded: z.number().int(), next_cursor: next }),
-    async work({ body }, { operator, scope }) {
-      const part = await choosePart(db, scope, body);
-      const ids = part.items.map((item) => item.quarantine_id);
-      const discarded = await recordAction(
-        db,
-        {
-          operator,
-          action: 'quarantine.discard',
-          subject: subjectOf(body.ids),
-          details: describeChoice(body),
-        },
-        () => discardQuarantined(db, scope, ids),
-        (count) => ({ discarded: count }),
-      );
-      return { discarded, next_cursor: part.next_cursor };
-    },
-  });
 
 /** A single id is the subject; several ids are in the details. */
 const subjectOf = (ids: readonly string[] | undefined) => (ids?.length === 1 ? ids[0] : undefined);

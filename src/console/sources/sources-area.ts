@@ -19,9 +19,67 @@ export function sourcesArea(changes: SourceChanges): Area {
   return {
     tag: 'sources',
     routes: [
-      listRoute(changes),
-      addRoute(changes),
-      rotateRoute(changes),
+      jsonRoute({
+        route: 'GET /sources',
+        summary: 'list the sources of the settings and of the database',
+        ...READ,
+        input: NOTHING,
+        answer: wholeSchema(sourceSchema),
+        work: async (_asked, { scope }) => whole(await changes.list(scope)),
+      }),
+      jsonRoute({
+        route: 'POST /sources',
+        summary: 'add a source, whose deliveries are accepted within a second',
+        ...CHANGE_SOURCES,
+        input: z.object({
+          body: z.strictObject({
+            name: text.max(63),
+            secret,
+            api_url: text.max(1_000).optional(),
+            api_token: text.max(10_000).optional(),
+            username: text.max(1_000).optional(),
+            password: text.max(1_000).optional(),
+            message_types: z.array(z.enum(CLOUD_TYPES)).optional(),
+            deliveries_per_second: limit.meta({ description: 'limit in each ingest process' }),
+            bytes_per_second: limit.meta({ description: 'limit in each ingest process, of bodies as sent' }),
+          }),
+        }),
+        answer: made,
+        async work({ body }, { operator }) {
+          const { name, api_url: apiUrl = '', username } = body;
+          const hasCloud = [body.api_url, body.api_token, username, body.password].some(
+            (one) => one !== undefined,
+          );
+          const cloud = { apiUrl, token: value(body.api_token), username, password: value(body.password) };
+          const source = { name, secret: value(body.secret), cloud: hasCloud ? cloud : undefined };
+          const { message_types: messageTypes, deliveries_per_second, bytes_per_second } = body;
+          const limits = { deliveries_per_second, bytes_per_second };
+          return toMade(name, await changes.add(operator, { ...source, messageTypes, limits }));
+        },
+      }),
+      jsonRoute({
+        route: 'POST /sources/{name}/rotate',
+        summary: 'add a new secret to a source, in front of the old ones',
+        ...CHANGE_SOURCES,
+        input: z.object({
+          path: onePath,
+          body: z.strictObject({
+            secret,
+            keep_hours: z.coerce
+              .number()
+              .min(0)
+              .max(8_760)
+              .optional()
+              .describe('how long the old secrets are accepted; default: until they are dropped'),
+          }),
+        }),
+        answer: made,
+        async work({ path: { name }, body }, { operator }) {
+          const { keep_hours: hours } = body;
+          const until = hours === undefined ? null : new Date(Date.now() + hours * 3_600_000);
+          return toMade(name, await changes.rotate(operator, name, body.secret, until));
+        },
+      }),
       plainRoute('drop-old', 'drop all secrets of a source but the first', changes.dropOld),
       plainRoute('disable', 'refuse further deliveries of a source; its events stay', changes.disable),
     ],
@@ -40,16 +98,6 @@ export function sourcesArea(changes: SourceChanges): Area {
   };
 }
 
-const listRoute = ({ list }: SourceChanges) =>
-  jsonRoute({
-    route: 'GET /sources',
-    summary: 'list the sources of the settings and of the database',
-    ...READ,
-    input: NOTHING,
-    answer: wholeSchema(sourceSchema),
-    work: async (_asked, { scope }) => whole(await list(scope)),
-  });
-
 const secret = text
   .max(1_000)
   .optional()
@@ -64,66 +112,9 @@ const toMade = (name: string, { generated }: Made) => ({ name, secret: generated
 
 const limit = z.coerce.number().int().min(1).optional();
 
-const addRoute = ({ add }: SourceChanges) =>
-  jsonRoute({
-    route: 'POST /sources',
-    summary: 'add a source, whose deliveries are accepted within a second',
-    ...CHANGE_SOURCES,
-    input: z.object({
-      body: z.strictObject({
-        name: text.max(63),
-        secret,
-        api_url: text.max(1_000).optional(),
-        api_token: text.max(10_000).optional(),
-        username: text.max(1_000).optional(),
-        password: text.max(1_000).optional(),
-        message_types: z.array(z.enum(CLOUD_TYPES)).optional(),
-        deliveries_per_second: limit.meta({ description: 'limit in each ingest process' }),
-        bytes_per_second: limit.meta({ description: 'limit in each ingest process, of bodies as sent' }),
-      }),
-    }),
-    answer: made,
-    async work({ body }, { operator }) {
-      const { name, api_url: apiUrl = '', username } = body;
-      const hasCloud = [body.api_url, body.api_token, username, body.password].some(
-        (one) => one !== undefined,
-      );
-      const cloud = { apiUrl, token: value(body.api_token), username, password: value(body.password) };
-      const source = { name, secret: value(body.secret), cloud: hasCloud ? cloud : undefined };
-      const { message_types: messageTypes, deliveries_per_second, bytes_per_second } = body;
-      const limits = { deliveries_per_second, bytes_per_second };
-      return toMade(name, await add(operator, { ...source, messageTypes, limits }));
-    },
-  });
-
 const value = (text: string | undefined) => (text === undefined ? undefined : { value: text });
 
 const onePath = z.object({ name: text.max(63) });
-
-const rotateRoute = ({ rotate }: SourceChanges) =>
-  jsonRoute({
-    route: 'POST /sources/{name}/rotate',
-    summary: 'add a new secret to a source, in front of the old ones',
-    ...CHANGE_SOURCES,
-    input: z.object({
-      path: onePath,
-      body: z.strictObject({
-        secret,
-        keep_hours: z.coerce
-          .number()
-          .min(0)
-          .max(8_760)
-          .optional()
-          .describe('how long the old secrets are accepted; default: until they are dropped'),
-      }),
-    }),
-    answer: made,
-    async work({ path: { name }, body }, { operator }) {
-      const { keep_hours: hours } = body;
-      const until = hours === undefined ? null : new Date(Date.now() + hours * 3_600_000);
-      return toMade(name, await rotate(operator, name, body.secret, until));
-    },
-  });
 
 const plainRoute = (
   verb: 'drop-old' | 'disable',

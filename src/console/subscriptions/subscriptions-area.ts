@@ -5,7 +5,7 @@ import type { Db } from '../../store/server/database.ts';
 import { recordAction } from '../../store/access/operator-log.ts';
 import { isInScope, type Scope } from '../../store/server/scope.ts';
 import { hasAccess, VIEW } from '../access/access.ts';
-import { jsonRoute, NOTHING, orBadGateway, type ApiRoute } from '../api/route.ts';
+import { jsonRoute, NOTHING, orBadGateway } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 
@@ -33,7 +33,71 @@ const APPLY = { needs: 'subscriptions.apply', data: 'by source' } as const;
 export function subscriptionsArea(options: SubscriptionsOptions): Area {
   return {
     tag: 'subscriptions',
-    routes: [listRoute(options), lookRoute(options), askAgainRoute(options), applyRoute(options)],
+    routes: [
+      jsonRoute({
+        route: 'GET /subscriptions',
+        summary: 'list the sources with managed subscriptions',
+        ...VIEW,
+        input: NOTHING,
+        answer: z.object({
+          items: z.array(z.object({ source: z.string() })),
+          next_cursor: z.null(),
+          missing: z.array(z.string()).describe('missing settings'),
+        }),
+        async work(_asked, { scope }) {
+          const { sources, missing } = limitTo(scope, options);
+          return {
+            items: sources.map(({ source }) => ({ source })),
+            next_cursor: null,
+            missing: missing.map(({ setting }) => setting),
+          };
+        },
+      }),
+      jsonRoute({
+        route: 'GET /subscriptions/{source}',
+        summary: 'plan the subscriptions of a source and list those in the cloud',
+        ...VIEW,
+        input: oneSource,
+        answer: sourceSchema,
+        work: ({ path }, { scope, signal }) =>
+          context(() => find(limitTo(scope, options), path.source).look(signal)),
+      }),
+      jsonRoute({
+        route: 'POST /subscriptions/{source}/ask-again',
+        summary: 'log in to the cloud once more although it refused the login, and plan as above',
+        ...APPLY,
+        input: oneSource,
+        answer: sourceSchema,
+        async work({ path }, { scope, signal }) {
+          const subscriptions = find(limitTo(scope, options), path.source);
+          await subscriptions.askAgain();
+          return context(() => subscriptions.look(signal));
+        },
+      }),
+      jsonRoute({
+        route: 'POST /subscriptions/{source}/apply',
+        summary: 'apply the configured subscriptions (safe to repeat)',
+        ...APPLY,
+        input: oneSource,
+        answer: appliedSchema,
+        async work({ path }, { operator, scope, signal }) {
+          const subscriptions = find(limitTo(scope, options), path.source);
+          return recordAction(
+            options.db,
+            { operator, action: 'subscriptions.apply', subject: path.source },
+            () => context(() => subscriptions.apply(signal)),
+            ({ outcomes, unfinished }) => ({
+              tried: outcomes.map(({ step, error }) => ({
+                action: step.action,
+                message_type: step.message_type,
+                accepted: error === null,
+              })),
+              unfinished: unfinished.length,
+            }),
+          );
+        },
+      }),
+    ],
     pages: [
       {
         path: '/subscriptions',
@@ -50,78 +114,7 @@ export function subscriptionsArea(options: SubscriptionsOptions): Area {
   };
 }
 
-const listRoute = (options: SubscriptionsOptions): ApiRoute =>
-  jsonRoute({
-    route: 'GET /subscriptions',
-    summary: 'list the sources with managed subscriptions',
-    ...VIEW,
-    input: NOTHING,
-    answer: z.object({
-      items: z.array(z.object({ source: z.string() })),
-      next_cursor: z.null(),
-      missing: z.array(z.string()).describe('missing settings'),
-    }),
-    async work(_asked, { scope }) {
-      const { sources, missing } = limitTo(scope, options);
-      return {
-        items: sources.map(({ source }) => ({ source })),
-        next_cursor: null,
-        missing: missing.map(({ setting }) => setting),
-      };
-    },
-  });
-
 const oneSource = z.object({ path: z.object({ source: text.max(200) }) });
-
-const lookRoute = (options: SubscriptionsOptions): ApiRoute =>
-  jsonRoute({
-    route: 'GET /subscriptions/{source}',
-    summary: 'plan the subscriptions of a source and list those in the cloud',
-    ...VIEW,
-    input: oneSource,
-    answer: sourceSchema,
-    work: ({ path }, { scope, signal }) =>
-      context(() => find(limitTo(scope, options), path.source).look(signal)),
-  });
-
-const askAgainRoute = (options: SubscriptionsOptions): ApiRoute =>
-  jsonRoute({
-    route: 'POST /subscriptions/{source}/ask-again',
-    summary: 'log in to the cloud once more although it refused the login, and plan as above',
-    ...APPLY,
-    input: oneSource,
-    answer: sourceSchema,
-    async work({ path }, { scope, signal }) {
-      const subscriptions = find(limitTo(scope, options), path.source);
-      await subscriptions.askAgain();
-      return context(() => subscriptions.look(signal));
-    },
-  });
-
-const applyRoute = (options: SubscriptionsOptions): ApiRoute =>
-  jsonRoute({
-    route: 'POST /subscriptions/{source}/apply',
-    summary: 'apply the configured subscriptions (safe to repeat)',
-    ...APPLY,
-    input: oneSource,
-    answer: appliedSchema,
-    async work({ path }, { operator, scope, signal }) {
-      const subscriptions = find(limitTo(scope, options), path.source);
-      return recordAction(
-        options.db,
-        { operator, action: 'subscriptions.apply', subject: path.source },
-        () => context(() => subscriptions.apply(signal)),
-        ({ outcomes, unfinished }) => ({
-          tried: outcomes.map(({ step, error }) => ({
-            action: step.action,
-            message_type: step.message_type,
-            accepted: error === null,
-          })),
-          unfinished: unfinished.length,
-        }),
-      );
-    },
-  });
 
 type Shown = Pick<SubscriptionsOptions, 'sources' | 'missing'>;
 
