@@ -1,4 +1,3 @@
-import type { AlertRule } from '../../alerts/alert-rule.ts';
 import { allRules, findRule, withSearchRules, type ConfiguredRule } from '../../alerts/parse-rules.ts';
 import { listAlerts, tallyAlerts, type AlertFilter, type StoredAlert } from '../../store/alerts/alerts.ts';
 import type { Db } from '../../store/server/database.ts';
@@ -9,16 +8,7 @@ import type { Alert } from '../../alerts/evaluate-rule.ts';
 import { countOf } from '../../lib/text/units.ts';
 import { createProgress } from '../shared/progress.ts';
 
-interface DescribedRule {
-  readonly name: string;
-  readonly title: string;
-  readonly severity: AlertRule['severity'];
-  readonly on: boolean;
-  readonly last_alert: Date | null;
-  readonly alerts_30d: number;
-}
-
-const RULE_COLUMNS: Columns<DescribedRule> = {
+const RULE_COLUMNS: Columns<Awaited<ReturnType<typeof describeRules>>[number]> = {
   rule: ({ name }) => name,
   on: ({ on }) => (on ? 'on' : 'off'),
   severity: ({ severity }) => severity,
@@ -34,8 +24,13 @@ export async function printRules(
   asJson: boolean,
 ): Promise<void> {
   const configured = await withSearchRules(db, ofSettings);
+  await printRows(await describeRules(db, configured), RULE_COLUMNS, asJson);
+  if (configured.length === 0) note('no rule is on; docs/alerts.md shows how to switch rules on');
+}
+
+async function describeRules(db: Db, configured: readonly ConfiguredRule[]) {
   const tallies = new Map((await tallyAlerts(db, ALL_SOURCES)).map((tally) => [tally.rule, tally]));
-  const rows = allRules(configured).map(({ name, title, severity }) => ({
+  return allRules(configured).map(({ name, title, severity }) => ({
     name,
     title,
     severity,
@@ -43,8 +38,6 @@ export async function printRules(
     last_alert: tallies.get(name)?.last ?? null,
     alerts_30d: tallies.get(name)?.recent ?? 0,
   }));
-  await printRows(rows, RULE_COLUMNS, asJson);
-  if (configured.length === 0) note('no rule is on; docs/alerts.md shows how to switch rules on');
 }
 
 const ALERT_COLUMNS: Columns<StoredAlert> = {

@@ -5,9 +5,14 @@ import { systemClock } from '../../lib/clock.ts';
 import { clientOf } from '../../cloud/client.ts';
 import type { SourceConfig } from '../../config/config.ts';
 import { describeError } from '../../lib/errors.ts';
-import { compareHistory, QUARTER_MS, sumQuarters } from '../../reconcile/compare-history.ts';
+import {
+  compareHistory,
+  QUARTER_MS,
+  sumQuarters,
+  type ComparedQuarter,
+  type HistoryContext,
+} from '../../reconcile/compare-history.ts';
 import { recordCoverage } from '../../reconcile/coverage.ts';
-import type { ComparedQuarter, HistoryContext } from '../../reconcile/compare-history.ts';
 import { loggedAmong, type LoggedType } from '../../reconcile/log-kinds.ts';
 import { COMPARING_MS, comparingLease } from '../../reconcile/sweep.ts';
 import { createMissingStore } from '../../reconcile/start-history-sweep.ts';
@@ -38,15 +43,7 @@ interface BackfillContext {
   readonly signal: AbortSignal;
 }
 
-interface Sums {
-  readonly source: string;
-  readonly message_type: LoggedType;
-  readonly matched: number;
-  readonly only_webhook: number;
-  readonly only_log: number;
-  readonly ambiguous: number;
-  readonly error: string | null;
-}
+type Sums = Awaited<ReturnType<typeof backfillType>>;
 
 const COLUMNS = (isDryRun: boolean): Columns<Sums> => ({
   source: (sums) => sums.source,
@@ -163,7 +160,7 @@ async function backfillType(
   context: HistoryContext,
   { source, messageType }: { readonly source: string; readonly messageType: LoggedType },
   { chosen: { since, until }, onQuarters }: Work,
-): Promise<Sums> {
+) {
   const quarters: ComparedQuarter[] = [];
   let error: string | null = null;
   try {

@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import { z } from 'zod';
 import { type ConfiguredRule, allRules } from '../../alerts/parse-rules.ts';
-import { listAlerts, type StoredAlert, tallyAlerts, type RuleTally } from '../../store/alerts/alerts.ts';
+import { listAlerts, type StoredAlert, tallyAlerts } from '../../store/alerts/alerts.ts';
 import type { Db } from '../../store/server/database.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { VIEW, hasAccess, type Visitor } from '../access/access.ts';
@@ -19,7 +19,7 @@ import { fieldOf, filterForm, rangeFields, selectOf } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { badge, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
-import { listSavedSearches, type StoredSearch } from '../../store/alerts/saved-searches.ts';
+import { listSavedSearches } from '../../store/alerts/saved-searches.ts';
 
 const query = withValidRange({
   rule: text.optional().describe('exactly this rule'),
@@ -217,32 +217,18 @@ const columnsOfRules = (mayAlert: boolean): readonly Column<DescribedRule>[] => 
   },
 ];
 
-interface DescribedRule extends Pick<ConfiguredRule, 'name' | 'title' | 'severity'> {
-  readonly isOn: boolean;
-  readonly tally: RuleTally | undefined;
-  readonly search: StoredSearch | undefined;
-}
+type DescribedRule = Awaited<ReturnType<typeof describeRules>>[number];
 
 /** The rules that are on come first. A reader sees the rules of the saved searches that they may see. */
-async function describeRules(
-  db: Db,
-  scope: Scope,
-  configured: readonly ConfiguredRule[],
-): Promise<readonly DescribedRule[]> {
+async function describeRules(db: Db, scope: Scope, configured: readonly ConfiguredRule[]) {
   const [tallies, searches] = await Promise.all([tallyAlerts(db, scope), listSavedSearches(db, scope)]);
   const tallyOf = (name: string) => tallies.find(({ rule }) => rule === name);
   const own = searches
     .filter(({ raisesAlerts }) => raisesAlerts)
     .map((search) => {
       const name = `search-${search.id}`;
-      return {
-        name,
-        title: search.name,
-        severity: 'medium',
-        isOn: true,
-        tally: tallyOf(name),
-        search,
-      } as const;
+      const tally = tallyOf(name);
+      return { name, title: search.name, severity: 'medium', isOn: true, tally, search } as const;
     });
   const others = allRules(configured).map(({ name, title, severity }) => {
     const isOn = configured.some((rule) => rule.name === name);

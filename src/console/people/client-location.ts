@@ -1,7 +1,11 @@
 import type { VNode } from 'preact';
-import { accessPointNames, accessPointPositions, clientPositions } from '../../store/events/positions.ts';
+import {
+  accessPointNames,
+  accessPointPositions,
+  clientPositions,
+  type ClientPosition,
+} from '../../store/events/positions.ts';
 import type { Db } from '../../store/server/database.ts';
-import type { ClientPosition } from '../../store/events/positions.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { formatCount } from '../../lib/text/units.ts';
 import { accessPointAddress } from '../addresses.ts';
@@ -86,30 +90,21 @@ export function accessPointName(mac: string | null, names: ReadonlyMap<string, s
   return html`<a class="mono" href=${accessPointAddress(mac)}>${mac}</a>${name !== undefined && ` ${name}`}`;
 }
 
-interface PlacedAccessPoint {
-  readonly mac: string;
-  readonly name: string | undefined;
-  readonly x: number;
-  readonly y: number;
-  readonly observations: number;
-}
+type ClientPlaces = Awaited<ReturnType<typeof readPlaces>>;
 
-export interface ClientPlaces {
-  readonly positions: readonly ClientPosition[];
-  /** Those with an estimated position. */
-  readonly accessPoints: readonly PlacedAccessPoint[];
-  /** The known names of access points, by MAC address. */
-  readonly names: ReadonlyMap<string, string>;
-}
+type PlacedAccessPoint = ClientPlaces['accessPoints'][number];
 
-/** Reads the newest `limit` observations of a client in a range. */
+/**
+ * Reads the newest `limit` observations of a client in a range, the access points that have an estimated position, and the
+ * known names of all, by MAC address.
+ */
 export async function readPlaces(
   db: Db,
   scope: Scope,
   mac: string,
   { since, until }: WholeRange,
   limit: number,
-): Promise<ClientPlaces> {
+) {
   const positions = await clientPositions(db, scope, mac, since, until, limit);
   const macs = [...new Set(positions.flatMap(({ apMac }) => apMac ?? []))];
   const [placed, names] = await Promise.all([

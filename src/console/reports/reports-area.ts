@@ -22,7 +22,8 @@ import { jsonRoute, NOTHING, parseInput, streamRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { withValidRange } from '../events/conditions.ts';
 import { zoneOf } from '../html/time-zone.ts';
-import { describeSchedules, type ShownSchedule, reportPage } from './reports-page.ts';
+import type { ReportSchedule } from '../../reports/parse-schedules.ts';
+import { describeSchedules, reportPage } from './reports-page.ts';
 
 /** More rows than a person reads; the command prints all. */
 const MOST_ROWS = 1_000;
@@ -58,7 +59,7 @@ type Asked = z.output<typeof query>;
 
 interface ReportsOptions {
   readonly db: Db;
-  readonly schedules: () => readonly ShownSchedule[];
+  readonly schedules: () => readonly ReportSchedule[];
 }
 
 const scheduleSchema = z

@@ -6,9 +6,8 @@ import { badge, timeOf } from '../html/elements.ts';
 import { rangeFields } from '../html/form.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
 import type { Written } from '../api/parameters.ts';
-import type { Period } from '../../lib/text/parse-time.ts';
-import type { ReportName } from '../../store/reports/report-names.ts';
-import { readSchedules, type ScheduleProgress } from '../../store/reports/report-schedules.ts';
+import type { ReportSchedule } from '../../reports/parse-schedules.ts';
+import { readSchedules } from '../../store/reports/report-schedules.ts';
 import type { Db } from '../../store/server/database.ts';
 
 export interface ShownReport {
@@ -205,23 +204,10 @@ const SCHEDULE_COLUMNS: readonly Column<DescribedSchedule>[] = [
   },
 ];
 
-export interface ShownSchedule {
-  readonly name: string;
-  readonly report: ReportName;
-  readonly every: Period;
-  readonly time_zone: string;
-  readonly destination: string;
-}
+type DescribedSchedule = Awaited<ReturnType<typeof describeSchedules>>[number];
 
-/** A schedule with its progress; undefined until a process that forwards has seen it. */
-export interface DescribedSchedule extends ShownSchedule {
-  readonly progress: ScheduleProgress | undefined;
-}
-
-export async function describeSchedules(
-  db: Db,
-  schedules: readonly ShownSchedule[],
-): Promise<readonly DescribedSchedule[]> {
+/** The schedules with their progress, which is undefined until a process that forwards has seen them. */
+export async function describeSchedules(db: Db, schedules: readonly ReportSchedule[]) {
   if (schedules.length === 0) return [];
   const names = schedules.map(({ name }) => name);
   const known = await readSchedules(db, names);
