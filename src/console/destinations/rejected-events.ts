@@ -38,16 +38,12 @@ export async function resendChosen(
 ): Promise<{ results: Resent[]; next_cursor: string | null }> {
   const { name } = destination;
   const { ids } = body;
+  const details = ids ? describeIds(ids) : { all: true };
   const { items, next_cursor } = await choosePart(db, scope, name, body);
   const results: Resent[] = [];
   await recordAction(
     db,
-    {
-      operator,
-      action: 'destination.replay',
-      subject: name,
-      details: ids ? describeIds(ids) : { all: true },
-    },
+    { operator, action: 'destination.replay', subject: name, details },
     () =>
       orBadGateway(
         'DESTINATION_FAILED',

@@ -129,12 +129,7 @@ function quarantineRoutes(options: QuarantineOptions): readonly ApiRoute[] {
         const part = await choosePart(db, scope, body);
         const replays = await recordAction(
           db,
-          {
-            operator,
-            action: 'quarantine.replay',
-            subject: subjectOf(body.ids),
-            details: describeChoice(body),
-          },
+          { operator, action: 'quarantine.replay', ...describeChoice(body) },
           () => replayAll({ ...options, scope, giveUp }, part.items),
           (all) => ({ ...all.reduce(addReplay, NO_REPLAYS) }),
         );
@@ -155,12 +150,7 @@ function quarantineRoutes(options: QuarantineOptions): readonly ApiRoute[] {
         const ids = part.items.map((item) => item.quarantine_id);
         const discarded = await recordAction(
           db,
-          {
-            operator,
-            action: 'quarantine.discard',
-            subject: subjectOf(body.ids),
-            details: describeChoice(body),
-          },
+          { operator, action: 'quarantine.discard', ...describeChoice(body) },
           () => discardQuarantined(db, scope, ids),
           (count) => ({ discarded: count }),
         );
@@ -182,6 +172,3 @@ async function replayAll(context: ReplayContext, items: readonly Quarantined[]):
   }
   return replays;
 }
-
-/** A single id is the subject; several ids are in the details. */
-const subjectOf = (ids: readonly string[] | undefined) => (ids?.length === 1 ? ids[0] : undefined);

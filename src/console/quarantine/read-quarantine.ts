@@ -159,9 +159,8 @@ export async function choosePart(db: Db, scope: Scope, body: z.output<typeof cho
   return { items, missing: [], next_cursor: next === undefined ? null : writeCursor({ ...next }) };
 }
 
-export function describeChoice({
-  ids,
-  matching,
-}: z.output<typeof chosenBody>): Readonly<Record<string, unknown>> {
-  return ids === undefined ? { filter: matching } : describeIds(ids);
-}
+/** A choice in the operator log: a single id is the subject; several ids, or the conditions, are in the details. */
+export const describeChoice = ({ ids, matching }: z.output<typeof chosenBody>) => ({
+  subject: ids?.length === 1 ? ids[0] : undefined,
+  details: ids === undefined ? { filter: matching } : describeIds(ids),
+});
