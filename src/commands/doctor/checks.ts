@@ -1,4 +1,4 @@
-import { alertRulesCheck, destinationChecks } from './forwarding.ts';
+import { checkAlertRules, destinationChecks } from './forwarding.ts';
 import { commandName } from '../../lib/text/command-name.ts';
 import type { Config, SourceConfig } from '../../config/config.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
@@ -83,7 +83,7 @@ export function checksOf(config: ServiceConfig, access: DatabaseAccess, isFull: 
     { name: 'locks', needs: ['migrations'], run: () => checkLocks(access, config) },
     { name: 'retention', needs: ['migrations'], run: () => checkRetention(access, config) },
     ...destinationChecks(config.destinations, access),
-    alertRulesCheck(config.rules, access),
+    { name: 'alert rules', needs: ['migrations'], run: () => checkAlertRules(access, config) },
   ];
 }
 

@@ -5,7 +5,8 @@ import { countOf, formatDuration } from '../../lib/text/units.ts';
 import type { Destination } from '../../forward/parse-destinations.ts';
 import { fail, ok, warn, type Check, type Finding } from './check.ts';
 import type { DatabaseAccess } from './database.ts';
-import { type ConfiguredRule, withSearchRules } from '../../alerts/parse-rules.ts';
+import type { ServiceConfig } from '../../serve/load-settings.ts';
+import { withSearchRules } from '../../alerts/parse-rules.ts';
 import { ruleBacklog } from '../../store/alerts/alerts.ts';
 
 export function destinationChecks(
@@ -64,19 +65,10 @@ function remedyOf({ name, rejected_in_row: inRow }: DestinationStatus, word: Des
 /** Rules that are farther behind do not keep up, or nothing evaluates them. */
 const FAR_BEHIND_S = 10 * 60;
 
-/** The check of the alert rules that are on: those of the settings and of saved searches. */
-export const alertRulesCheck = (rules: readonly ConfiguredRule[], access: DatabaseAccess): Check => ({
-  name: 'alert rules',
-  needs: ['migrations'],
-  run: () => checkAlertRules(rules, access),
-});
-
-async function checkAlertRules(
-  configured: readonly ConfiguredRule[],
-  access: DatabaseAccess,
-): Promise<Finding> {
+/** Checks that the alert rules that are on keep up: those of the settings and of saved searches. */
+export async function checkAlertRules(access: DatabaseAccess, config: ServiceConfig): Promise<Finding> {
   const { db } = access.opened();
-  const rules = await withSearchRules(db, configured);
+  const rules = await withSearchRules(db, config.rules);
   if (rules.length === 0) return ok('none are on: no event raises an alert');
   const { events, since } = await ruleBacklog(db);
   const behindS = since === null ? 0 : (Date.now() - since.getTime()) / 1_000;
