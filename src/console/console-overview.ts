@@ -1,8 +1,6 @@
 import type { Config } from '../config/config.ts';
 import type { OverviewOptions } from './overview/read-overview.ts';
-import type { SystemOptions } from './system/system-area.ts';
 import { assessSilences, learnPatterns } from '../observe/silence/assess-silences.ts';
-import { freeBytes } from '../lib/files/free-bytes.ts';
 import { describeSilence, type TypeSilence } from '../observe/silence/silence.ts';
 import type { QueueMeasure } from '../queue/batch-queue.ts';
 import type { Db } from '../store/server/database.ts';
@@ -42,12 +40,6 @@ export function overviewOptions(
     }),
   };
 }
-
-export const systemOptions = (
-  { dataDir }: Pick<Config, 'dataDir'>,
-  db: Db,
-  { queue }: OverviewParts,
-): SystemOptions => ({ db, queue, freeDisk: () => freeBytes(dataDir) });
 
 /** What is usual is learnt every hour: it takes a second where much arrives. */
 const PATTERNS_CACHE = { keepMs: 60 * 60 * 1000, timeoutMs: 30_000 };

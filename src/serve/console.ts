@@ -21,8 +21,9 @@ import { systemArea } from '../console/system/system-area.ts';
 import { openPartDatabase } from '../store/server/database.ts';
 import { changingSources } from '../sources/change-sources.ts';
 import { closeLogged } from '../lib/close-logged.ts';
+import { freeBytes } from '../lib/files/free-bytes.ts';
 import { filteredBy, subscriptionsOf } from '../console/console-actions.ts';
-import { overviewOptions, systemOptions, type OverviewParts } from '../console/console-overview.ts';
+import { overviewOptions, type OverviewParts } from '../console/console-overview.ts';
 import type { LiveSettings } from './live-settings.ts';
 import { logKeyFileOf, readLogKeys } from '../seal/log-key.ts';
 import { readTrust } from '../seal/trust.ts';
@@ -68,7 +69,7 @@ export function createConsole(
       sourcesArea(changingSources(db, live)),
       settingsArea({ db, settings: () => maskConfig(config), reload: live.reload }),
       operatorLogArea({ db }),
-      systemArea(systemOptions(config, db, parts)),
+      systemArea({ db, queue: parts.queue, freeDisk: () => freeBytes(config.dataDir) }),
     ],
   };
 }
