@@ -2,6 +2,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vite
 import { changeState, forget, rewind } from '../../src/commands/destinations/destinations.ts';
 import { resendRejectedEvents, sendTestEvent } from '../../src/commands/destinations/destinations.ts';
 import { printDestinations, printRejected } from '../../src/commands/destinations/destinations.ts';
+import { commandOperator } from '../../src/commands/shared/process.ts';
 import { UsageError } from '../../src/lib/errors.ts';
 import type { Destination } from '../../src/forward/parse-destinations.ts';
 import type { Message, Sender } from '../../src/forward/sender.ts';
@@ -57,6 +58,13 @@ const withSender = (send: Sender['send']): Destination => ({
   createSender: () => ({ send, close: async () => undefined }),
 });
 
+const changeOf = (name: string) => ({
+  db: test.db,
+  operator: commandOperator(),
+  configured: ['archive'],
+  name,
+});
+
 const anyTime = () => new AbortController().signal;
 
 describe('destinations list', () => {
@@ -75,19 +83,19 @@ describe('destinations list', () => {
 describe('destinations pause and resume', () => {
   it('keep the place, and go on also where the destination had refused us', async () => {
     await addDestination(test.db, 'archive', START);
-    await changeState(test.db, [archive], 'archive', 'paused');
+    await changeState(changeOf('archive'), 'paused');
     expect(await status('archive')).toMatchObject({ state: 'paused', behind_count: 3 });
     await expectLogged('destination.pause', { subject: 'archive' });
-    await changeState(test.db, [archive], 'archive', 'running');
+    await changeState(changeOf('archive'), 'running');
     await takeLease(test.db, 'archive');
     await recordFailure(test.db, holderOf('archive'), '401', 'refused');
-    await changeState(test.db, [archive], 'archive', 'running');
+    await changeState(changeOf('archive'), 'running');
     expect(await status('archive')).toMatchObject({ state: 'running', behind_count: 3 });
     await expectLogged('destination.resume');
   });
 
   it('know no other destination', async () => {
-    await expect(changeState(test.db, [archive], 'archiv', 'paused')).rejects.toThrow(UsageError);
+    await expect(changeState(changeOf('archiv'), 'paused')).rejects.toThrow(UsageError);
     expect(await lastAction(test.db)).toMatchObject({ subject: 'archiv', outcome: 'failed' });
   });
 });
@@ -95,11 +103,11 @@ describe('destinations pause and resume', () => {
 describe('destinations rewind', () => {
   it('moves to a time or to the end, also before anything was forwarded', async () => {
     const to = new Date(Date.now() - 3_600_000);
-    await rewind(test.db, [archive], 'archive', to);
+    await rewind(changeOf('archive'), to);
     await expectLogged('destination.rewind', { details: { to: to.toISOString() } });
     expect(await status('archive')).toMatchObject({ behind_count: 3 });
     await untilSeen(test.db);
-    await rewind(test.db, [archive], 'archive', undefined);
+    await rewind(changeOf('archive'), undefined);
     expect(await status('archive')).toMatchObject({ behind_count: 0, generation: '2' });
   });
 });
@@ -107,13 +115,13 @@ describe('destinations rewind', () => {
 describe('destinations forget', () => {
   it('removes one that is not in the settings, with what it has refused, and no other', async () => {
     await refuseAll(test.db, 'old');
-    await expect(forget(test.db, [archive], 'archive')).rejects.toThrow('still configured');
-    await forget(test.db, [archive], 'old');
+    await expect(forget(changeOf('archive'))).rejects.toThrow('still configured');
+    await forget(changeOf('old'));
     expect(await listDestinations(test.db)).toEqual([]);
     await expectLogged('destination.forget', { subject: 'old' });
     await refuseAll(test.db, 'old');
     expect(await status('old')).toMatchObject({ rejected_count: 3 });
-    await expect(forget(test.db, [archive], 'other')).rejects.toThrow(UsageError);
+    await expect(forget(changeOf('other'))).rejects.toThrow(UsageError);
   });
 });
 

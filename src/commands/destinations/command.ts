@@ -2,7 +2,8 @@ import type { Command } from '@commander-js/extra-typings';
 import type { Destination } from '../../forward/parse-destinations.ts';
 import type { Db } from '../../store/server/database.ts';
 import { defineCommand, readTime, time, TIME_FORMS, wholeNumber, zoneOption } from '../shared/options.ts';
-import { FAILED, stopSignal } from '../shared/process.ts';
+import type { DestinationChange } from '../../store/destinations/change-destination.ts';
+import { commandOperator, FAILED, stopSignal } from '../shared/process.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 export function defineDestinations(program: Command, settings: Settings): void {
@@ -32,14 +33,14 @@ export function defineDestinations(program: Command, settings: Settings): void {
   destinationCommand('pause', 'pause after the current batch', ['xiq-sink destinations pause siem']).action(
     async (name) => {
       const { changeState } = await import('./destinations.ts');
-      await withDestinations((db, configured) => changeState(db, configured, name, 'paused'));
+      await changing(name, (change) => changeState(change, 'paused'));
     },
   );
 
   destinationCommand('resume', 'resume from the last position', ['xiq-sink destinations resume siem']).action(
     async (name) => {
       const { changeState } = await import('./destinations.ts');
-      await withDestinations((db, configured) => changeState(db, configured, name, 'running'));
+      await changing(name, (change) => changeState(change, 'running'));
     },
   );
 
@@ -52,14 +53,14 @@ export function defineDestinations(program: Command, settings: Settings): void {
     .action(async (name, { to, tz }) => {
       const time = to === 'now' ? undefined : readTime(to, tz);
       const { rewind } = await import('./destinations.ts');
-      await withDestinations((db, configured) => rewind(db, configured, name, time));
+      await changing(name, (change) => rewind(change, time));
     });
 
   destinationCommand('forget', 'delete the state of a removed destination', [
     'xiq-sink destinations forget old-siem',
   ]).action(async (name) => {
     const { forget } = await import('./destinations.ts');
-    await withDestinations((db, configured) => forget(db, configured, name));
+    await changing(name, forget);
   });
 
   destinationCommand('rejected', 'list events that the destination rejected, oldest first', [
@@ -101,5 +102,11 @@ export function defineDestinations(program: Command, settings: Settings): void {
     work: (db: Db, configured: readonly Destination[]) => Promise<void>,
   ): Promise<void> {
     await runOnStore(settings, ({ db }, { destinations }) => work(db, destinations));
+  }
+
+  async function changing(name: string, work: (change: DestinationChange) => Promise<void>): Promise<void> {
+    await withDestinations((db, configured) =>
+      work({ db, operator: commandOperator(), configured: configured.map((one) => one.name), name }),
+    );
   }
 }

@@ -18,7 +18,7 @@ import {
   rewindDestination,
   type DestinationChange,
 } from '../../store/destinations/change-destination.ts';
-import { asUsage, commandOperator } from '../shared/process.ts';
+import { asUsage } from '../shared/process.ts';
 import { recordCommand } from '../shared/record.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { describeIds } from '../../store/access/operator-log.ts';
@@ -67,39 +67,22 @@ export async function printRejected(db: Db, name: string, limit: number, asJson:
 }
 
 /** `destinations pause` and `resume`: forwarding stops after the current batch, or resumes within a second. */
-export async function changeState(
-  db: Db,
-  configured: readonly Destination[],
-  name: string,
-  state: 'running' | 'paused',
-): Promise<void> {
-  await asUsage(() => changeDestinationState(changeOf(db, configured, name), state));
-  print(`${name} is ${state}`);
+export async function changeState(change: DestinationChange, state: 'running' | 'paused'): Promise<void> {
+  await asUsage(() => changeDestinationState(change, state));
+  print(`${change.name} is ${state}`);
 }
 
 /** `destinations rewind`: moves the position to the first event received since a time; undefined is now. */
-export async function rewind(
-  db: Db,
-  configured: readonly Destination[],
-  name: string,
-  time: Date | undefined,
-): Promise<void> {
-  await asUsage(() => rewindDestination(changeOf(db, configured, name), time));
-  print(
-    time === undefined
-      ? `${name} continues with events received from now on`
-      : `${name} continues with events received since ${time.toISOString()}`,
-  );
+export async function rewind(change: DestinationChange, time: Date | undefined): Promise<void> {
+  await asUsage(() => rewindDestination(change, time));
+  const since = time === undefined ? 'from now on' : `since ${time.toISOString()}`;
+  print(`${change.name} continues with events received ${since}`);
 }
 
 /** `destinations forget`: deletes the state of a destination that was removed from the settings. */
-export async function forget(db: Db, configured: readonly Destination[], name: string): Promise<void> {
-  await asUsage(() => forgetUnconfigured(changeOf(db, configured, name)));
-  print(`deleted the state of ${name}`);
-}
-
-function changeOf(db: Db, configured: readonly Destination[], name: string): DestinationChange {
-  return { db, operator: commandOperator(), configured: configured.map((one) => one.name), name };
+export async function forget(change: DestinationChange): Promise<void> {
+  await asUsage(() => forgetUnconfigured(change));
+  print(`deleted the state of ${change.name}`);
 }
 
 /**
