@@ -20,6 +20,7 @@ import { countOf } from '../../lib/text/units.ts';
 import { note, print, printJson, printRows, type Columns } from '../shared/output.ts';
 import { stopSignal } from '../shared/process.ts';
 import { recordCommand } from '../shared/record.ts';
+import { keysOf } from '../../lib/keys-of.ts';
 import { revealOnLine } from '../../lib/text/hidden-characters.ts';
 import { sourcesWithApi } from '../../sources/cloud-sources.ts';
 
@@ -164,25 +165,20 @@ async function forEachSource(
   if (failures[0] !== undefined) throw failures[0];
 }
 
-const SIGN = { create: '+', update: '~', delete: '-', keep: ' ' } as const;
-
-const COLOUR = { create: 'green', update: 'yellow', delete: 'red', keep: 'dim' } as const;
-
-const COUNTED = {
-  create: 'to create',
-  update: 'to update',
-  delete: 'to delete',
-  keep: 'unchanged',
+/** How a plan shows each kind of step: before its line, in which colour, and in the counts. */
+const ACTIONS = {
+  create: { sign: '+', colour: 'green', counted: 'to create' },
+  update: { sign: '~', colour: 'yellow', counted: 'to update' },
+  delete: { sign: '-', colour: 'red', counted: 'to delete' },
+  keep: { sign: ' ', colour: 'dim', counted: 'unchanged' },
 } as const;
 
 const TYPE_WIDTH = 'LOCATION_CLIENT_CENTRIC'.length;
 
-const ACTIONS = ['create', 'update', 'delete', 'keep'] as const;
-
 /** Formats a plan like a diff: a line of counts, then a line per subscription; coloured on a terminal. */
 export function formatPlan(source: string, { steps, comparedWith, notOffered }: Plan): string {
-  const counts = ACTIONS.map(
-    (action) => `${steps.filter((step) => step.action === action).length} ${COUNTED[action]}`,
+  const counts = keysOf(ACTIONS).map(
+    (action) => `${steps.filter((step) => step.action === action).length} ${ACTIONS[action].counted}`,
   );
   return [
     styleText('bold', `${source}: ${counts.join(', ')}`),
@@ -195,8 +191,9 @@ export function formatPlan(source: string, { steps, comparedWith, notOffered }: 
 }
 
 function formatStep(step: Step): string {
-  const columns = [SIGN[step.action], messageTypeOf(step).padEnd(TYPE_WIDTH), detailsOf(step)];
-  return styleText(COLOUR[step.action], revealOnLine(columns.join(' ').trimEnd()));
+  const { sign, colour } = ACTIONS[step.action];
+  const columns = [sign, messageTypeOf(step).padEnd(TYPE_WIDTH), detailsOf(step)];
+  return styleText(colour, revealOnLine(columns.join(' ').trimEnd()));
 }
 
 function detailsOf(step: Step): string {

@@ -5,7 +5,13 @@ import { html, type Content } from '../html/html.ts';
 import { badge, factsPanel, timeHeading, timeOf, withTimes, zoneName } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
 import { factsOf } from '../browser/shared/facts.js';
-import type { Day, Finding, Integrity, DescribedRun } from './integrity-schemas.ts';
+import {
+  DAY_LEVELS,
+  type Day,
+  type Finding,
+  type Integrity,
+  type DescribedRun,
+} from './integrity-schemas.ts';
 
 interface Shown {
   readonly integrity: Integrity;
@@ -51,16 +57,6 @@ export function integrityContent({ integrity, status, month, run, mayVerify }: S
   `;
 }
 
-const LEVELS = {
-  missing: 'bad',
-  altered: 'bad',
-  'not sealed yet': 'warn',
-  'not compared yet': 'plain',
-  expired: 'warn',
-  erased: 'warn',
-  intact: 'good',
-} as const satisfies Record<NonNullable<Day['word']>, string>;
-
 const WEEKDAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
 
 /** A month as weeks from Monday on. Each day has its state as a word and leads to its deliveries. */
@@ -86,7 +82,7 @@ function dayOf({ day, events, word, count }: Day): Content {
   const text = word === 'intact' ? word : `${word} ${formatCount(count ?? 0)}`;
   return html`
     <a class="day" href=${addressOf('/deliveries', { since: day, until })}>
-      <b>${Number(day.slice(8))}</b> ${badge(LEVELS[word], text)}
+      <b>${Number(day.slice(8))}</b> ${badge(DAY_LEVELS[word], text)}
       <span class="dim">${countOf(events, 'event')}</span>
     </a>
   `;

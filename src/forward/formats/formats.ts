@@ -1,3 +1,4 @@
+import { keysOf } from '../../lib/keys-of.ts';
 import { escapeHiddenInJson } from '../../lib/text/hidden-characters.ts';
 import { createRedaction } from '../redact.ts';
 import type { RedactionRules } from '../redaction-rules.ts';
@@ -9,22 +10,22 @@ import { formatLeef } from './leef.ts';
 import { formatOcsf } from './ocsf.ts';
 import { formatText } from './text.ts';
 
-export const FORMAT_NAMES = ['json', 'ecs', 'ocsf', 'cef', 'leef', 'text'] as const;
-
-export type FormatName = (typeof FORMAT_NAMES)[number];
-
-const WRITERS: Readonly<Record<FormatName, Format>> = {
+const WRITERS = {
   json: (event) => escapeHiddenInJson(formatJson(event)),
   ecs: (event) => escapeHiddenInJson(formatEcs(event)),
   ocsf: (event) => escapeHiddenInJson(formatOcsf(event)),
   cef: formatCef,
   leef: formatLeef,
   text: formatText,
-};
+} as const satisfies Readonly<Record<string, Format>>;
+
+export type FormatName = keyof typeof WRITERS;
+
+export const FORMAT_NAMES = keysOf(WRITERS);
 
 /** Returns the format with this name. It hides secrets before it writes, so every event is redacted by these rules. */
 export function createFormat(name: FormatName, rules: RedactionRules): Format {
   const redact = createRedaction(rules);
-  const write = WRITERS[name];
+  const write: Format = WRITERS[name];
   return (event) => write(redact(event));
 }
