@@ -34,9 +34,9 @@ const commonSchema = z.object({
   filter: destinationFilterSchema.prefault({}),
   batch: z
     .strictObject({
-      events: z.int(EVENTS).min(1, EVENTS).max(5_000, EVENTS).optional(),
-      bytes: z.int(BYTES).min(1_000, BYTES).max(10_000_000, BYTES).optional(),
-      seconds: z.number(SECONDS).min(0, SECONDS).max(3_600, SECONDS).optional(),
+      events: z.int(EVENTS).min(1, EVENTS).max(5_000, EVENTS).exactOptional(),
+      bytes: z.int(BYTES).min(1_000, BYTES).max(10_000_000, BYTES).exactOptional(),
+      seconds: z.number(SECONDS).min(0, SECONDS).max(3_600, SECONDS).exactOptional(),
     })
     .default({}),
 });
@@ -100,7 +100,7 @@ function parseDestination(
     return undefined;
   }
   const { filter, batch } = common.data;
-  const limits = { ...(senderType.limits ?? DEFAULT_LIMITS), ...definedOf(batch) };
+  const limits = { ...(senderType.limits ?? DEFAULT_LIMITS), ...batch };
   return {
     name,
     type,
@@ -124,12 +124,6 @@ function parseRules(given: unknown, problems: string[]): RedactionRules {
     texts: [...new Set([...DEFAULT_REDACTION_RULES.texts, ...texts])],
   };
 }
-
-const definedOf = ({ events, bytes, seconds }: z.output<typeof commonSchema>['batch']) => ({
-  ...(events !== undefined && { events }),
-  ...(bytes !== undefined && { bytes }),
-  ...(seconds !== undefined && { seconds }),
-});
 
 function duplicates(settings: ForwardingSettings): string[] {
   const names = destinationNames(settings);
