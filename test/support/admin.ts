@@ -12,7 +12,7 @@ export const ONE_PAGE = {
   pages: [
     {
       path: '/page',
-      entry: { label: 'Page', icon: 'M2 2h12' },
+      entry: { label: 'Page', icon: 'overview' },
       needs: 'view',
       data: 'by source',
       render: async () => ({ title: 'Page', content: html`<p>the page</p>` }),

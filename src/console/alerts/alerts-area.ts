@@ -101,11 +101,7 @@ export function alertsArea({ db, rules }: { db: Db; rules: () => readonly Config
     pages: [
       {
         path: '/alerts',
-        entry: {
-          label: 'Alerts',
-          group: 'Administer',
-          icon: 'M4 11V7a4 4 0 018 0v4l1.5 1.5h-11zM6.5 14.5h3',
-        },
+        entry: { label: 'Alerts', group: 'Administer', icon: 'alerts' },
         ...VIEW,
         render: (request, visitor) => renderAlerts(db, rules(), request, visitor),
       },

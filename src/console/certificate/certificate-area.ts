@@ -70,11 +70,7 @@ export function certificateArea({ db, verifying, signingKey }: CertificateOption
     pages: [
       {
         path: '/certificate',
-        entry: {
-          label: 'Certificate',
-          group: 'Administer',
-          icon: 'M3 2h10v9H3zM5 5h6M5 8h4M6 11v4l2-1 2 1v-4',
-        },
+        entry: { label: 'Certificate', group: 'Administer', icon: 'certificate' },
         ...VIEW,
         async render(request, visitor) {
           const { month, source } = parseInput(input, request).query;

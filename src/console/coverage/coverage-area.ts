@@ -108,7 +108,7 @@ export function coverageArea({ db }: { readonly db: Db }): Area {
     pages: [
       {
         path: '/coverage',
-        entry: { label: 'Coverage', group: 'Delivery', icon: 'M2 3h12v11H2zM2 6.5h12M6 6.5V14M10 6.5V14' },
+        entry: { label: 'Coverage', group: 'Delivery', icon: 'coverage' },
         ...VIEW,
         render: (request, { scope }) =>
           renderCoverage(db, scope, parseInput(z.object({ query: shownSchema }), request).query),

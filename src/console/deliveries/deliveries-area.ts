@@ -71,7 +71,7 @@ export function deliveriesArea({ db }: { readonly db: Db }): Area {
     pages: [
       {
         path: '/deliveries',
-        entry: { label: 'Deliveries', group: 'Delivery', icon: 'M8 2v8M4.5 6.5L8 10l3.5-3.5M2 11v3h12v-3' },
+        entry: { label: 'Deliveries', group: 'Delivery', icon: 'deliveries' },
         ...VIEW,
         render: (request, { scope }) => renderDeliveries(db, scope, request),
       },

@@ -51,7 +51,7 @@ export function destinationsArea(options: ConfiguredDestinations): Area {
         entry: {
           label: 'Destinations',
           group: 'Delivery',
-          icon: 'M2 8h11M9 4l4 4-4 4',
+          icon: 'destinations',
           needsPerson: () => refusing(options),
         },
         ...VIEW,

@@ -104,11 +104,7 @@ export function eventsArea(needs: EventDetailNeeds): Area {
     pages: [
       {
         path: '/events',
-        entry: {
-          label: 'Events',
-          group: 'Investigate',
-          icon: 'M5 4h9M5 8h9M5 12h9M2 4h.01M2 8h.01M2 12h.01',
-        },
+        entry: { label: 'Events', group: 'Investigate', icon: 'events' },
         ...VIEW,
         render: (request, visitor) => renderSearch(db, visitor, request),
       },

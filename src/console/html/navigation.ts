@@ -7,11 +7,33 @@ import { inZone } from './time-zone.ts';
 /** The groups of the navigation, in order. The overview stands above them. */
 const GROUPS = ['Investigate', 'Delivery', 'Administer'] as const;
 
+/** The lines of each icon, as the path of an SVG of 16 by 16. */
+const ICONS = {
+  alerts: 'M4 11V7a4 4 0 018 0v4l1.5 1.5h-11zM6.5 14.5h3',
+  certificate: 'M3 2h10v9H3zM5 5h6M5 8h4M6 11v4l2-1 2 1v-4',
+  coverage: 'M2 3h12v11H2zM2 6.5h12M6 6.5V14M10 6.5V14',
+  deliveries: 'M8 2v8M4.5 6.5L8 10l3.5-3.5M2 11v3h12v-3',
+  destinations: 'M2 8h11M9 4l4 4-4 4',
+  events: 'M5 4h9M5 8h9M5 12h9M2 4h.01M2 8h.01M2 12h.01',
+  integrity: 'M8 1.5l5.5 2v4c0 3.5-2.5 5.7-5.5 7-3-1.3-5.5-3.5-5.5-7v-4zM5.5 8l2 2 3.5-4',
+  live: 'M1 8h3l2-5 3 10 2-5h4',
+  'operator log': 'M4 2h8v12H4zM6.5 5.5h3M6.5 8h3M6.5 10.5h3',
+  overview: 'M2 9l6-6 6 6M4 8v6h8V8',
+  people: 'M8 8a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM2.5 14c.5-3 2.5-4.5 5.5-4.5s5 1.5 5.5 4.5',
+  devices: 'M2 3h12v8H2zM5.5 14h5M8 11v3',
+  quarantine: 'M8 2l6.5 11.5h-13zM8 6.5v3M8 11.5h.01',
+  reports: 'M3 14V9M8 14V3M13 14V6',
+  settings: 'M2 4.5h6M12 4.5h2M10 3v3M2 11.5h2M8 11.5h6M6 10v3',
+  sources: 'M4.5 12.5a3 3 0 0 1 .3-6 4 4 0 0 1 7.6 1 2.5 2.5 0 0 1-.4 5z',
+  subscriptions: 'M3 13a10 10 0 0 1 10-10M3 13a5.5 5.5 0 0 1 5.5-5.5M3.5 13h.01',
+  system: 'M2 3h12v4H2zM2 9h12v4H2zM4.5 5h.01M4.5 11h.01',
+  all: 'M2 4h12M2 8h12M2 12h12',
+} as const;
+
 export interface NavigationEntry {
   readonly label: string;
   readonly group?: (typeof GROUPS)[number];
-  /** The lines of its icon, as the path of an SVG of 16 by 16. */
-  readonly icon: string;
+  readonly icon: keyof typeof ICONS;
   /** What needs a person there, in a word or a number, and in a sentence; undefined if nothing does. */
   readonly needsPerson?: (visitor: Visitor) => Promise<Notice | undefined>;
 }
@@ -47,15 +69,13 @@ export function navigation(entries: readonly ShownEntry[], path: string, visitor
         <ul>
           ${entries.slice(0, IN_BOTTOM_BAR).map(link)}
           <li>
-            <button class="quiet" popovertarget="pages">${iconOf(ALL)}<span>All pages</span></button>
+            <button class="quiet" popovertarget="pages">${iconOf('all')}<span>All pages</span></button>
           </li>
         </ul>
       </nav>
     </header>
   `;
 }
-
-const ALL = 'M2 4h12M2 8h12M2 12h12';
 
 const groupOf = (group: string, links: readonly VNode[]): Content =>
   links.length > 0 &&
@@ -82,8 +102,8 @@ function linkOf({ path, label, icon, notice }: ShownEntry, current: string): VNo
   `;
 }
 
-const iconOf = (path: string): VNode => html`
-  <svg viewBox="0 0 16 16" aria-hidden="true"><path d=${path} /></svg>
+const iconOf = (icon: keyof typeof ICONS): VNode => html`
+  <svg viewBox="0 0 16 16" aria-hidden="true"><path d=${ICONS[icon]} /></svg>
 `;
 
 /** time-zone.js adds the other zones, and keeps the choice. */

@@ -59,11 +59,7 @@ export function integrityArea(db: Db, verifying: VerifyJob): Area {
     pages: [
       {
         path: '/integrity',
-        entry: {
-          label: 'Integrity',
-          group: 'Administer',
-          icon: 'M8 1.5l5.5 2v4c0 3.5-2.5 5.7-5.5 7-3-1.3-5.5-3.5-5.5-7v-4zM5.5 8l2 2 3.5-4',
-        },
+        entry: { label: 'Integrity', group: 'Administer', icon: 'integrity' },
         ...VIEW_WHOLE,
         async render(request, visitor) {
           const { month } = parseInput(input, request).query;

@@ -49,7 +49,7 @@ export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: Event
     pages: [
       {
         path: '/live',
-        entry: { label: 'Live', group: 'Investigate', icon: 'M1 8h3l2-5 3 10 2-5h4' },
+        entry: { label: 'Live', group: 'Investigate', icon: 'live' },
         ...VIEW,
         render: async (request) => renderLive(request),
       },

@@ -34,11 +34,7 @@ export function operatorLogArea({ db }: { readonly db: Db }): Area {
     pages: [
       {
         path: '/operator-log',
-        entry: {
-          label: 'Operator log',
-          group: 'Administer',
-          icon: 'M4 2h8v12H4zM6.5 5.5h3M6.5 8h3M6.5 10.5h3',
-        },
+        entry: { label: 'Operator log', group: 'Administer', icon: 'operator log' },
         ...READ_OPERATOR_LOG,
         render: async (request, visitor) => {
           const { query } = parseInput(input, request);

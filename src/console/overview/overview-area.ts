@@ -33,7 +33,7 @@ export function overviewArea(options: OverviewOptions): Area {
     pages: [
       {
         path: '/',
-        entry: { label: 'Overview', icon: 'M2 9l6-6 6 6M4 8v6h8V8' },
+        entry: { label: 'Overview', icon: 'overview' },
         ...VIEW,
         render: (request, { scope }) => renderOverview(request, scope, options, questions),
       },

@@ -21,17 +21,13 @@ export function peopleArea({ db }: { readonly db: Db }): Area {
     pages: [
       {
         path: '/people',
-        entry: {
-          label: 'People',
-          group: 'Investigate',
-          icon: 'M8 8a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM2.5 14c.5-3 2.5-4.5 5.5-4.5s5 1.5 5.5 4.5',
-        },
+        entry: { label: 'People', group: 'Investigate', icon: 'people' },
         ...VIEW,
         render: (request, { scope }) => renderDirectory(db, scope, request, 'people'),
       },
       {
         path: '/devices',
-        entry: { label: 'Devices', group: 'Investigate', icon: 'M2 3h12v8H2zM5.5 14h5M8 11v3' },
+        entry: { label: 'Devices', group: 'Investigate', icon: 'devices' },
         ...VIEW,
         render: (request, { scope }) => renderDirectory(db, scope, request, 'devices'),
       },

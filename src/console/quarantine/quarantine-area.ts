@@ -37,7 +37,7 @@ export function quarantineArea(options: QuarantineOptions): Area {
         entry: {
           label: 'Quarantine',
           group: 'Delivery',
-          icon: 'M8 2l6.5 11.5h-13zM8 6.5v3M8 11.5h.01',
+          icon: 'quarantine',
           needsPerson: ({ scope }) => openItems(db, scope),
         },
         ...VIEW,

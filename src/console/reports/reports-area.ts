@@ -158,7 +158,7 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
     pages: [
       {
         path: '/reports',
-        entry: { label: 'Reports', group: 'Investigate', icon: 'M3 14V9M8 14V3M13 14V6' },
+        entry: { label: 'Reports', group: 'Investigate', icon: 'reports' },
         ...VIEW,
         async render(request, visitor) {
           const values = parseInput(pageInput, request).query;

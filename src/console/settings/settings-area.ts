@@ -55,11 +55,7 @@ export function settingsArea({ db, settings, reload }: SettingsOptions): Area {
     pages: [
       {
         path: '/settings',
-        entry: {
-          label: 'Settings',
-          group: 'Administer',
-          icon: 'M2 4.5h6M12 4.5h2M10 3v3M2 11.5h2M8 11.5h6M6 10v3',
-        },
+        entry: { label: 'Settings', group: 'Administer', icon: 'settings' },
         ...READ,
         render: async (_request, visitor) => ({
           title: 'Settings',

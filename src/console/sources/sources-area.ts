@@ -86,11 +86,7 @@ export function sourcesArea(changes: SourceChanges): Area {
     pages: [
       {
         path: '/sources',
-        entry: {
-          label: 'Sources',
-          group: 'Administer',
-          icon: 'M4.5 12.5a3 3 0 0 1 .3-6 4 4 0 0 1 7.6 1 2.5 2.5 0 0 1-.4 5z',
-        },
+        entry: { label: 'Sources', group: 'Administer', icon: 'sources' },
         ...READ,
         render: async (_request, visitor) => sourcesPage(await changes.list(visitor.scope), visitor),
       },

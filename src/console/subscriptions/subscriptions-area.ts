@@ -101,11 +101,7 @@ export function subscriptionsArea(options: SubscriptionsOptions): Area {
     pages: [
       {
         path: '/subscriptions',
-        entry: {
-          label: 'Subscriptions',
-          group: 'Delivery',
-          icon: 'M3 13a10 10 0 0 1 10-10M3 13a5.5 5.5 0 0 1 5.5-5.5M3.5 13h.01',
-        },
+        entry: { label: 'Subscriptions', group: 'Delivery', icon: 'subscriptions' },
         ...VIEW,
         render: async (_request, visitor) =>
           subscriptionsPage(limitTo(visitor.scope, options), hasAccess(visitor, APPLY)),

@@ -66,11 +66,7 @@ export function systemArea(options: SystemOptions): Area {
     pages: [
       {
         path: '/system',
-        entry: {
-          label: 'System',
-          group: 'Administer',
-          icon: 'M2 3h12v4H2zM2 9h12v4H2zM4.5 5h.01M4.5 11h.01',
-        },
+        entry: { label: 'System', group: 'Administer', icon: 'system' },
         ...VIEW_WHOLE,
         render: async () => ({
           title: 'System',
