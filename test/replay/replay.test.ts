@@ -80,7 +80,7 @@ async function conservation(): Promise<unknown> {
 
 describe('a replay', () => {
   it('stores a record that Postgres refused before, as the event that it would have been', async () => {
-    const record = auditRecord({ code: 666, timeStamp: null, orgId: null });
+    const record = auditRecord({ code: 666, timeStamp: 1_760_000_000_000, orgId: null });
     const delivery = queuedDelivery('AUDIT_LOG_ALL', [record], {
       receivedAt: 1_760_000_000_000,
       origin: 'backfill',

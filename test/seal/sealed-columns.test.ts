@@ -49,7 +49,8 @@ const OTHER_VALUE: Readonly<Record<string, (column: string) => string>> = {
 const ALLOWED: Readonly<Record<string, string>> = {
   'operator_log.via': `via = 'api'`,
   'operator_log.outcome': `outcome = 'failed'`,
-  'coverage.state': `state = 'healed'`,
+  'coverage.state': `state = 'healed', reason = null`,
+  'coverage.reason': `reason = 'incomplete list'`,
   'coverage.quarter': `quarter = quarter + interval '1 day'`,
   'gaps.reason': `reason = 'silence'`,
   'gaps.ended_at': `ended_at = began_at + interval '1 day'`,
@@ -92,7 +93,7 @@ beforeAll(async () => {
   `.execute(test.db);
   await sql`
     insert into coverage
-    select 'proven ' || number, 'AUDIT_LOG_ALL', '2026-01-01Z', 'whole', 0, 0, 0, '2026-01-02', '2026-01-02'
+    select 'proven ' || number, 'AUDIT_LOG_ALL', '2026-01-01Z', 'not comparable', 0, 0, 0, '2026-01-02', '2026-01-02', 'silent log'
     from generate_series(1, ${ROWS}::int) as number
   `.execute(test.db);
   await sql`

@@ -10,11 +10,13 @@ import type { Statement } from './statements.ts';
  * own, together with those of up to 255 other quarters. A pending quarter claims nothing, and is not sealed.
  */
 
-/** Version of the list of columns below. Another list gets another version, and this one remains readable. */
-const QUARTERS_VERSION = 1;
+/** Version of the list of columns below. Version 1 has no reason, as all quarters had none. */
+const QUARTERS_VERSION = 2;
 
-const STATE = sql`json_build_array(row.source, row.message_type, row.quarter, row.state, row.healed, row.matched,
-  row.only_webhook, row.compared_at, row.agreed_at)`;
+const COLUMNS = sql`row.source, row.message_type, row.quarter, row.state, row.healed, row.matched, row.only_webhook,
+  row.compared_at, row.agreed_at`;
+const STATE = sql`case when row.reason is null then json_build_array(${COLUMNS})
+  else json_build_array(${COLUMNS}, row.reason) end`;
 
 /** The key of a row in the queue, as its triggers make it. */
 const QUEUED_AS = sql`json_build_array(source, message_type, extract(epoch from quarter)::bigint)::text`;
