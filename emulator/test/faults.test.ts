@@ -13,6 +13,10 @@ import {
 } from './harness.ts';
 import type { Call } from './harness.ts';
 
+const pageSchema = z.object({
+  pagination: z.object({ total: z.int() }),
+  data: z.array(z.looseObject({ id: z.int() })),
+});
 const listSchema = z.object({ data: z.array(z.looseObject({ id: z.int() })) });
 
 async function setUp(faults: Record<string, unknown>, rate = 20) {
@@ -130,6 +134,42 @@ describe('faults of the API', () => {
     expect((await setup.call('GET', '/openapi.json')).status).toBe(200);
     await setup.call('POST', '/emulator/faults', { body: { refuse_calls: null } });
     expect((await setup.call('GET', '/devices')).status).toBe(200);
+  });
+
+  it.each<[object, { readonly length?: number; readonly total?: number; readonly second?: number }]>([
+    [{ short_pages: true }, { length: 2, second: 2 }],
+    [{ empty_pages: true }, { second: 0 }],
+    [{ repeat_records: true }, { second: 3 }],
+    [{ wrong_totals: 'lower' }, { total: 0.5 }],
+    [{ wrong_totals: 'zero' }, { total: 0 }],
+    [{ silent_logs: true }, { length: 0, total: 0, second: 0 }],
+  ])(
+    '%j: so are two pages of four records of a log',
+    async (faults, { length = 4, total = 1, second = 4 }) => {
+      const setup = await setUp({}, 200);
+      await live(setup, 10_000);
+      const page = async (number: number) => {
+        const span = `startTime=${setup.clock.now() - 86_400_000}&endTime=${setup.clock.now()}`;
+        const answer = await setup.call('GET', `/logs/audit?limit=4&page=${number}&${span}`);
+        return pageSchema.parse(answer.body);
+      };
+      const all = await page(1);
+      expect(all.data).toHaveLength(4);
+      await setup.call('POST', '/emulator/faults', { body: faults });
+      const [one, two] = [await page(1), await page(2)];
+      expect(one.data).toHaveLength(length);
+      expect(one.pagination.total).toBe(Math.floor(all.pagination.total * total));
+      const before = new Set(one.data.map(({ id }) => id));
+      expect(two.data.filter(({ id }) => !before.has(id))).toHaveLength(second);
+    },
+  );
+
+  it('lose_times: records of a log have no time, the same ones each time', async () => {
+    const setup = await setUp({ lose_times: 1 }, 200);
+    await live(setup, 10_000);
+    const span = `startTime=${setup.clock.now() - 86_400_000}&endTime=${setup.clock.now()}`;
+    const { data } = pageSchema.parse((await setup.call('GET', `/logs/audit?limit=4&${span}`)).body);
+    expect(data.map(({ timestamp }) => timestamp)).toEqual([null, null, null, null]);
   });
 
   it('fail_creates unstored: every second create answers 503 and leaves nothing', async () => {
