@@ -22,11 +22,16 @@ interface Reason {
 /** SQLSTATE of an outage: the message names the statement or the file, but all fail for the same reason. */
 const OUTAGE = /^(?:08|25006|53|57P)/;
 
+/** A server that ends its connections shows it in each of these ways, depending on what a connection is doing. */
+const BROKEN = /^57P|EPIPE|ECONNRESET|Connection terminated/;
+
 /** The reason that a failure shares with those of other parts; undefined if it concerns its part alone. */
 function outageOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
-  if ('severity' in error && 'code' in error && OUTAGE.test(String(error.code))) return String(error.code);
-  return isConnectionFailure(error) ? describeError(error) : outageOf(error.cause);
+  const code = 'severity' in error && 'code' in error ? String(error.code) : undefined;
+  const reason = code ?? describeError(error);
+  if (code === undefined ? !isConnectionFailure(error) : !OUTAGE.test(code)) return outageOf(error.cause);
+  return BROKEN.test(reason) ? 'broken connections' : reason;
 }
 
 /**
