@@ -44,9 +44,10 @@ describe('a long select', () => {
     expect(blocked.map(({ action, partition }) => `${action} ${partition}`)).toContain(
       'drop audit_events_2020_03',
     );
-    expect(blocked[0]?.by.map(describeSession)).toEqual([
+    // What stores meanwhile has the table for a moment, too.
+    expect(blocked[0]?.by.map(describeSession)).toContainEqual(
       expect.stringMatching(/^pid \d+ \(reader, user \w+\), in a transaction for \d+ s$/),
-    ]);
+    );
     expect(await findTableUsers(test.db, ['audit_events'])).toEqual([]);
 
     await reader.query('rollback');
