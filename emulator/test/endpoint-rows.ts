@@ -100,6 +100,7 @@ const hiq = rows('HIQ context', [
       return { body: { reading_org_ids: [id], creating_org_id: id } };
     },
   ],
+  ['GET /hiq/organizations', 200, 'array', nothing],
   ['GET /hiq/context/creating', 200, 'value', nothing],
   ['PUT /hiq/context/creating', 200, 'empty', async (call) => ({ body: await organization(call) })],
   ['GET /hiq/context/reading', 200, 'array', nothing],

@@ -200,7 +200,7 @@ describe.skipIf(!hasChromium())('the console (needs Chromium)', () => {
     await page.getByRole('heading', { name: 'Content' }).waitFor();
     expect(await problemsHere('quarantined')).toEqual([]);
     await page.getByRole('button', { name: 'Replay' }).click();
-    await page.locator('.badge', { hasText: 'replayed' }).first().waitFor();
+    await page.getByText(/^Not replayed: /).waitFor();
     await open('/destinations');
     await page.getByRole('button', { name: 'Pause default' }).click();
     const dialog = page.getByRole('dialog');
