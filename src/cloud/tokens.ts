@@ -88,7 +88,9 @@ function standsUntil(status: number, isHtml: boolean, now: number): Date | null 
 function stillRefused({ status, reason, refused_at: at, until }: RefusedLogin): CloudApiError {
   const next = until === null ? 'the credentials change' : until.toISOString();
   const message = `${reason} (at ${at.toISOString()}; not sent again until ${next}, or you run "xiq-sink subscribe plan")`;
-  return new CloudApiError(message, { method: 'POST', path: '/login', status, isHtml: until !== null });
+  // Of the refusals that are final, only that of a page ends by itself.
+  const isHtml = FINAL.has(status) && until !== null;
+  return new CloudApiError(message, { method: 'POST', path: '/login', status, isHtml });
 }
 
 function createLogins(options: LoginOptions) {

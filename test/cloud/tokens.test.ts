@@ -96,6 +96,14 @@ describe('user name and password', () => {
     expect(callsTo(cloud.received, '/login')).toHaveLength(4);
   });
 
+  test('a fault of the server that stands for a minute is no page of a proxy', async () => {
+    await using cloud = await startTestClient(() => ({ status: 500 }), { credentials });
+    const failed = () =>
+      expect(cloud.client.account.home()).rejects.toMatchObject({ status: 500, isHtml: false });
+    await failed();
+    await failed();
+  });
+
   test('a page that refuses a login is asked again after an hour', async () => {
     const page = { status: 403, headers: { 'content-type': 'text/html' }, raw: '<html></html>' };
     await using cloud = await startTestClient(() => page, { credentials });
