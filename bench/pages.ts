@@ -5,6 +5,7 @@ import { createRoles } from '../src/store/server/roles/create-roles.ts';
 import { startDebianPostgres } from '../test/support/debian-postgres.ts';
 import { SECRET, startProgram, temporaryDirectory } from '../test/support/program.ts';
 import { waitFor } from '../test/support/wait-for.ts';
+import { createLatencies } from './latencies.ts';
 import { seedEvents, SEEDED_DAYS } from './seed-events.ts';
 
 /*
@@ -94,18 +95,22 @@ interface Answered {
 async function measure(address: string, questions: readonly string[]): Promise<Answered[]> {
   const answered: Answered[] = [];
   for (const question of questions) {
-    const times: number[] = [];
+    const latencies = createLatencies();
     let status = 0;
     for (let time = 0; time < TIMES; time += 1) {
       const began = performance.now();
       const response = await fetch(address + question);
       await response.arrayBuffer();
-      times.push(performance.now() - began);
+      latencies.add(performance.now() - began);
       ({ status } = response);
     }
-    times.sort((a, b) => a - b);
-    const at = (share: number) => Math.round(times[Math.ceil(share * times.length) - 1] ?? 0);
-    answered.push({ address: question, status, p50: at(0.5), p95: at(0.95), slowest: at(1) });
+    answered.push({
+      address: question,
+      status,
+      p50: latencies.percentile(50),
+      p95: latencies.percentile(95),
+      slowest: latencies.percentile(100),
+    });
   }
   return answered.toSorted((one, other) => other.slowest - one.slowest);
 }

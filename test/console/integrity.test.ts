@@ -167,8 +167,8 @@ it('gives a day the worst of its states, with its number', () => {
     fc.property(counts, ({ from, intact, unsealed, erased, altered, missing }) => {
       const sealed = intact + erased + altered + missing;
       const to = from + sealed + unsealed;
-      const range = { from, to, sealed, erased, compared: sealed, comparedSince: null };
-      const { events, word } = describeDay(new Date(0), range, { expired: 0, altered, missing });
+      const range = { from, to, sealed, erased, compared: sealed, comparedSince: null, altered, missing };
+      const { events, word } = describeDay(new Date(0), range, 0);
       expect(events).toBe(sealed + unsealed);
       const states = { missing, altered, 'not sealed yet': unsealed, erased, intact };
       expect(word).toBe(Object.entries(states).find(([, number]) => number > 0)?.[0] ?? null);

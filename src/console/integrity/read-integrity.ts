@@ -86,11 +86,8 @@ async function readDays(
       ({ position }) => position !== undefined && position >= range.from && position < range.to,
     );
     const count = (state: string) => ofDay.filter((one) => one.state === state).length;
-    return describeDay(start, range, {
-      expired: expiredOn(start, arrived, dropped),
-      altered: count('ALTERED') + range.altered,
-      missing: count('MISSING') + range.missing,
-    });
+    const [altered, missing] = [range.altered + count('ALTERED'), range.missing + count('MISSING')];
+    return describeDay(start, { ...range, altered, missing }, expiredOn(start, arrived, dropped));
   });
 }
 
@@ -110,12 +107,8 @@ function expiredOn(day: Date, arrived: readonly Arrival[], dropped: readonly Dro
 /** The day with the worst of its states. */
 export function describeDay(
   start: Date,
-  { from, to, sealed, erased, compared, comparedSince }: Omit<SealedRange, 'altered' | 'missing'>,
-  {
-    expired,
-    altered,
-    missing,
-  }: { readonly expired: number; readonly altered: number; readonly missing: number },
+  { from, to, sealed, erased, compared, comparedSince, altered, missing }: SealedRange,
+  expired: number,
 ): Day {
   const events = to - from;
   const states = [
