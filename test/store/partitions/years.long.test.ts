@@ -103,12 +103,19 @@ it(
     };
     const clients = client();
     const began = performance.now();
-    const moved = await maintainPartitions(test.service, NOW, {});
+    // Autovacuum may hold a month for longer than maintenance waits, which then says so and goes on at the next call.
+    let moved = await maintainPartitions(test.service, NOW, {});
+    const created = [...moved.created];
+    while (moved.blocked.length > 0 && performance.now() - began < 120_000) {
+      expect(moved.blocked.flatMap(({ by }) => by).filter(({ user }) => user !== null)).toEqual([]);
+      moved = await maintainPartitions(test.service, NOW, {});
+      created.push(...moved.created);
+    }
     const seconds = (performance.now() - began) / 1000;
     done.abort();
     await clients;
     process.stdout.write(
-      `${inDefault(before)} events of ${moved.created.length} months moved in ${seconds.toFixed(1)} s; ` +
+      `${inDefault(before)} events of ${created.length} months moved in ${seconds.toFixed(1)} s; ` +
         `${stored} stored meanwhile, which took ${Math.round(longest)} ms at most\n`,
     );
     expect(moved.blocked).toEqual([]);
