@@ -6,7 +6,7 @@ import type { EventFilter } from '../src/store/events/event-filter.ts';
 import { eventHistogram, type RangeFilter } from '../src/store/events/event-histogram.ts';
 import { countFacet, FACETS, type Facet } from '../src/store/events/facets.ts';
 import type { EventPosition } from '../src/store/events/event-pages.ts';
-import { searchEvents } from '../src/store/events/search-events.ts';
+import { findEvents } from '../test/support/find-events.ts';
 import { summarizeClient, summarizeUser } from '../src/store/events/timeline.ts';
 import { ALL_SOURCES } from '../src/store/server/scope.ts';
 import type { Seeded } from './seed-events.ts';
@@ -56,7 +56,7 @@ export async function createQuestions(db: Db, seeded: Seeded, times: number): Pr
   const firstPage = (name: string, filter: (time: number) => EventFilter): Question => ({
     name: `first page: ${name}`,
     ask: (time) =>
-      timed(async () => (await searchEvents(db, ALL_SOURCES, filter(time), { limit: PAGE })).length > 0),
+      timed(async () => (await findEvents(db, ALL_SOURCES, filter(time), { limit: PAGE })).length > 0),
   });
   const user = (time: number) => drawn.users[time] ?? '';
   const client = (time: number) => drawn.clients[time] ?? '';
@@ -117,15 +117,13 @@ export async function createQuestions(db: Db, seeded: Seeded, times: number): Pr
       name: `page ${FAR_PAGE}: ${name}`,
       async ask(time) {
         const asked = filter(time);
-        const [last] = (await searchEvents(db, ALL_SOURCES, asked, { limit: PAGE * (FAR_PAGE - 1) })).slice(
-          -1,
-        );
+        const [last] = (await findEvents(db, ALL_SOURCES, asked, { limit: PAGE * (FAR_PAGE - 1) })).slice(-1);
         const after: EventPosition | undefined = last && {
           occurredAt: new Date(last.occurredAt),
           eventId: last.eventId,
         };
         return timed(
-          async () => (await searchEvents(db, ALL_SOURCES, asked, { limit: PAGE, after })).length > 0,
+          async () => (await findEvents(db, ALL_SOURCES, asked, { limit: PAGE, after })).length > 0,
         );
       },
     };

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   readRuleProgress,
   readRuleStates,
@@ -9,6 +8,7 @@ import {
 } from '../store/alerts/alerts.ts';
 import type { Db, Trx } from '../store/server/database.ts';
 import { readSlice } from '../store/events/read-events.ts';
+import { TimeSlice } from '../lib/time-slice.ts';
 import type { Log } from '../store/log/read-log.ts';
 import { ALL_SOURCES } from '../store/server/scope.ts';
 import { isRuleAlert } from '../events/stored-event.ts';
@@ -17,9 +17,6 @@ import { exactTerm, typesOfTerms } from '../events/search-query.ts';
 import type { ConfiguredRule } from './parse-rules.ts';
 
 const STEP_EVENTS = 1_000;
-
-/** Events that are evaluated without a pause, by ten rules: half a millisecond. */
-const EVENTS_PER_SLICE = 50;
 
 /**
  * Creates a runner. Any number of processes may have one: one at a time evaluates. A step commits what the rules remember,
@@ -59,10 +56,9 @@ export function createRuleRunner(db: Db, log: Log, onRaised: (rule: string) => v
     const { events, end, isFull } = await readSlice(log, ALL_SOURCES, start, STEP_EVENTS, { terms });
     if (end === undefined && wasOn && sameRules(progress.rules, fingerprints)) return { isFull, alerts: [] };
     const alerts: NewAlert[] = [];
-    let seen = 0;
+    const timeSlice = new TimeSlice();
     for (const event of events) {
-      seen += 1;
-      if (seen % EVENTS_PER_SLICE === 0) await nextTurn();
+      if (timeSlice.isOver()) await timeSlice.rest();
       if (isRuleAlert(event)) continue;
       for (const rule of rules) {
         const alert = evaluators.get(rule.name)?.evaluate(event);

@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { MESSAGE_TYPES, type MessageType } from '../events/domain.ts';
 import { describeError, OutageError } from '../lib/errors.ts';
+import { TimeSlice } from '../lib/time-slice.ts';
 import type { ReadDelivery, SetAside } from '../queue/delivery-batch.ts';
 import { CopyLines } from '../store/server/postgres-copy.ts';
 import { inSavepoint, type Db, type Trx } from '../store/server/database.ts';
@@ -30,9 +30,6 @@ const MAX_SLICE_CHARACTERS = 1024 * 1024;
 
 /** The events that one COPY stores are all in memory. */
 const MAX_COPY_CHARACTERS = 4 * 1024 * 1024;
-
-/** After making events for so long, the event loop gets a turn, to send the ingest answers that are ready. */
-const TIME_SLICE_MS = 4;
 
 /** The outcome of an insert: the delivery id of each row written, and the rows that Postgres cannot store. */
 interface Inserted {
@@ -192,20 +189,6 @@ const MAX_COMPARED = 32 * 1024;
 
 const isForThread = ({ packed, records }: ReadDelivery, refusals: Refusals | undefined) =>
   packed !== undefined || (refusals !== undefined && records.length > MAX_COMPARED);
-
-/** Work on the event loop, with a rest after each `TIME_SLICE_MS`. */
-class TimeSlice {
-  #began = performance.now();
-
-  isOver(): boolean {
-    return performance.now() - this.#began > TIME_SLICE_MS;
-  }
-
-  async rest(): Promise<void> {
-    await nextTurn();
-    this.#began = performance.now();
-  }
-}
 
 function tallyOf(tallies: ReadonlyMap<string, DeliveryTally>, deliveryId: string): DeliveryTally {
   const tally = tallies.get(deliveryId);

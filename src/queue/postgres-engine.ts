@@ -81,7 +81,7 @@ async function findWeaknesses(pool: Connection): Promise<string[]> {
 
 /** The settings of a Postgres server that may lose acknowledged commits, each as a sentence. */
 export async function weaknessesOfPostgres(databaseUrl: string): Promise<string[]> {
-  return withClient(databaseUrl, findWeaknesses);
+  return withClient(databaseUrl, findWeaknesses, {});
 }
 
 /** How long the migration waits for a lock that another session holds. */
@@ -109,7 +109,7 @@ const VERSIONS = `${SCHEMA}.migration`;
 
 /** Whether BullMQ's tables are those of this version, or of a newer one. */
 export async function isQueueMigrated(databaseUrl: string): Promise<boolean> {
-  return withClient(databaseUrl, isUpToDate);
+  return withClient(databaseUrl, isUpToDate, {});
 }
 
 async function isUpToDate(client: Connection): Promise<boolean> {

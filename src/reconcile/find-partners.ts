@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LogRecord } from '../cloud/contract/logs.ts';
 import type { HistoryLink, HistoryRow, StoredAt } from '../store/reconcile/history.ts';
+import { TimeSlice } from '../lib/time-slice.ts';
 import { isWithin, type HistoryQuery } from './history-query.ts';
 import { columnReader, historyOf, keyMaker, type LoggedType } from './log-kinds.ts';
 import { fits, matchRecords, type Candidate, type Match } from './match-records.ts';
@@ -127,17 +127,12 @@ async function match(
   return matches;
 }
 
-/** Work holds the event loop for at most so long. */
-const MAX_TURN_MS = 10;
-
 /** Runs a generator to its end, and lets others have the event loop now and then. */
 async function inTurns<T>(work: Generator<void, T, void>): Promise<T> {
-  let began = performance.now();
+  const timeSlice = new TimeSlice();
   for (;;) {
     const { done, value } = work.next();
     if (done === true) return value;
-    if (performance.now() - began < MAX_TURN_MS) continue;
-    await nextTurn();
-    began = performance.now();
+    if (timeSlice.isOver()) await timeSlice.rest();
   }
 }

@@ -7,7 +7,7 @@ import { createEvaluator, longestQuiet, type Alert } from '../../src/alerts/eval
 import { BatchStore } from '../../src/handlers/store-batch.ts';
 import { openDatabase, type Db } from '../../src/store/server/database.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
-import { searchEvents } from '../../src/store/events/search-events.ts';
+import { findEvents } from '../support/find-events.ts';
 import type { StoredEvent } from '../../src/events/stored-event.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
@@ -63,7 +63,7 @@ beforeAll(async () => {
       queuedDelivery('LOCATION_AP_CENTRIC', places),
     ],
   });
-  stored = await searchEvents(db, ALL_SOURCES, {}, { limit: 2 * EVENTS, order: 'oldest' });
+  stored = await findEvents(db, ALL_SOURCES, {}, { limit: 2 * EVENTS, order: 'oldest' });
 });
 
 afterAll(async () => {

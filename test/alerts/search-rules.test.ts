@@ -3,7 +3,7 @@ import { createMatch } from '../../src/alerts/evaluate-rule.ts';
 import { withSearchRules } from '../../src/alerts/parse-rules.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { saveSearch } from '../../src/store/alerts/saved-searches.ts';
-import { searchEvents } from '../../src/store/events/search-events.ts';
+import { findEvents } from '../support/find-events.ts';
 import { STORED } from '../store/events/varied-events.ts';
 import { useDatabase } from '../support/use-database.ts';
 
@@ -35,7 +35,7 @@ it('has the rules of the settings, and one of each search that raises alerts, fo
   const [rule] = rules;
   expect(rule?.name).toMatch(/^search-\d+$/);
   expect(await withSearchRules(test.db, rules)).toEqual(rules);
-  const events = await searchEvents(test.db, ALL_SOURCES, {}, { limit: STORED });
+  const events = await findEvents(test.db, ALL_SOURCES, {}, { limit: STORED });
   const found = rule === undefined ? [] : events.filter(createMatch(rule));
   expect(found.length).toBeGreaterThan(0);
   expect(new Set(found.map(({ source, family }) => `${source} ${family}`))).toEqual(

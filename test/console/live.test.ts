@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { jsonRoute } from '../../src/console/api/route.ts';
 import { createEventHub } from '../../src/console/live/event-hub.ts';
 import { liveArea } from '../../src/console/live/live-area.ts';
-import { searchEvents } from '../../src/store/events/search-events.ts';
+import { findEvents } from '../support/find-events.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { startActions, storeDeliveries } from '../support/actions.ts';
 import { startAdmin, type RunningAdmin } from '../support/admin.ts';
@@ -175,8 +175,8 @@ describe('the conditions of the stream', () => {
       queuedDelivery('AUTHENTICATION_LOG_ALL', [record], { source: 'north' }),
       queuedDelivery('SMS_LOG_ALL', [{ username: 'other@example.com', tel: '1' }]),
     );
-    const all = await searchEvents(test.db, ALL_SOURCES, {}, { limit: 1_000 });
-    const found = await searchEvents(test.db, ALL_SOURCES, { terms }, { limit: 1_000 });
+    const all = await findEvents(test.db, ALL_SOURCES, {}, { limit: 1_000 });
+    const found = await findEvents(test.db, ALL_SOURCES, { terms }, { limit: 1_000 });
     expect(found.length).toBeGreaterThan(0);
     expect(all.filter(createSearchMatch(terms))).toEqual(found);
     expect(found.length).toBeLessThan(all.length);

@@ -9,7 +9,7 @@ import { createMatch } from '../../src/alerts/evaluate-rule.ts';
 import { createSearchMatch } from '../../src/events/match-search.ts';
 import { exactTerms, parseSearch } from '../../src/events/search-query.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
-import { searchEvents } from '../../src/store/events/search-events.ts';
+import { findEvents } from '../support/find-events.ts';
 import { isRuleAlert, type StoredEvent } from '../../src/events/stored-event.ts';
 import { endOfCommand } from '../support/command.ts';
 import { startAdmin, type RunningAdmin } from '../support/admin.ts';
@@ -56,7 +56,7 @@ const test = useDatabase({ isVaried: true });
 let admin: RunningAdmin;
 let all: readonly StoredEvent[];
 beforeAll(async () => {
-  all = await searchEvents(test.db, ALL_SOURCES, {}, { limit: STORED });
+  all = await findEvents(test.db, ALL_SOURCES, {}, { limit: STORED });
   admin = await startAdmin(
     [eventsArea({ db: test.db, trust: nothingKnown, isFiltered: () => false })],
     test.db,
@@ -71,7 +71,7 @@ const termsOf = (line: string) => parseSearch(line).terms ?? [];
 const idsOf = (events: readonly { readonly eventId: string }[]) => events.map(({ eventId }) => eventId);
 
 const found = async (line: string) =>
-  idsOf(await searchEvents(test.db, ALL_SOURCES, { terms: termsOf(line) }, { limit: STORED }));
+  idsOf(await findEvents(test.db, ALL_SOURCES, { terms: termsOf(line) }, { limit: STORED }));
 
 const queryOf = (line: string) => new URLSearchParams({ q: line, since: '2000-01-01T00:00:00Z' });
 
@@ -154,7 +154,7 @@ it('the matcher and the SQL find the same, whatever terms are combined', async (
     fc.asyncProperty(
       terms.map((some) => some.flat()),
       async (some) => {
-        const found = await searchEvents(test.db, ALL_SOURCES, { terms: some }, { limit: STORED });
+        const found = await findEvents(test.db, ALL_SOURCES, { terms: some }, { limit: STORED });
         expect(idsOf(all.filter(createSearchMatch(some)))).toEqual(idsOf(found));
       },
     ),

@@ -6,7 +6,7 @@ import { readMessageType } from '../../src/events/domain.ts';
 import { BatchStore } from '../../src/handlers/store-batch.ts';
 import { replayQuarantined } from '../../src/replay/replay.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
-import { searchEvents } from '../../src/store/events/search-events.ts';
+import { findEvents } from '../support/find-events.ts';
 import { unguarded } from '../support/database.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { deliveryToEvents } from '../support/convert.ts';
@@ -54,7 +54,7 @@ it('stores events of an unknown type with their name and time, finds them by tex
     queuedDelivery('OTHER', [record], { sentType: 'NEW_ONE' }),
     queuedDelivery('AUDIT_LOG_ALL', [{}]),
   );
-  const found = await searchEvents(
+  const found = await findEvents(
     test.db,
     ALL_SOURCES,
     { terms: exactTerms({ text: 'NEEDLE' }) },

@@ -6,7 +6,7 @@ import { BatchStore } from '../../src/handlers/store-batch.ts';
 import { compareHistory, sumQuarters, type HistoryContext } from '../../src/reconcile/compare-history.ts';
 import type { LoggedType } from '../../src/reconcile/log-kinds.ts';
 import { createMissingStore } from '../../src/reconcile/start-history-sweep.ts';
-import { searchEvents } from '../../src/store/events/search-events.ts';
+import { findEvents } from '../support/find-events.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { emptyTables, unguarded } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
@@ -139,7 +139,7 @@ describe('a comparison', () => {
     await compare();
     expect(await visible()).toEqual([{ origin: 'webhook', recordId: null }]);
     expect(await stored('events')).toBe(1);
-    const found = await searchEvents(test.service, ALL_SOURCES, {}, { limit: 10 });
+    const found = await findEvents(test.service, ALL_SOURCES, {}, { limit: 10 });
     expect(found.map(({ origin }) => origin)).toEqual(['webhook']);
     // The trail keeps both, and says which one stands for the other.
     const { rows } = await sql<{ origin: string; by: string }>`

@@ -10,7 +10,7 @@ import { readLogKeys } from '../../src/seal/log-key.ts';
 import { openDatabase } from '../../src/store/server/database.ts';
 import { readSealState } from '../../src/store/seal/seal-log.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
-import { searchEvents } from '../../src/store/events/search-events.ts';
+import { findEvents } from '../support/find-events.ts';
 import { freely } from '../support/tamper.ts';
 import { buildForeignCheck, hasGo } from '../support/foreign-log.ts';
 import { endOfCommand } from '../support/command.ts';
@@ -238,7 +238,7 @@ describe('verify', () => {
 
 describe('prove', () => {
   it('proves an event, and says so of one that was changed', async () => {
-    const events = await searchEvents(test.service, ALL_SOURCES, {}, { limit: 30 });
+    const events = await findEvents(test.service, ALL_SOURCES, {}, { limit: 30 });
     for (const event of events)
       expect((await proveEvent(test.service, event, knowing(log.key))).size).toBe(STORED);
     const [first] = events;
@@ -249,7 +249,7 @@ describe('prove', () => {
       state: 'waiting',
     });
     const { rows } = await sql<{ id: string }>`select ${oneAudit} as id`.execute(test.db);
-    const audit = await searchEvents(
+    const audit = await findEvents(
       test.service,
       ALL_SOURCES,
       { terms: exactTerms({ type: ['AUDIT_LOG_ALL'] }) },
@@ -264,7 +264,7 @@ describe('prove', () => {
   });
 
   it.skipIf(!hasGo())('writes files that Go accepts (golang-go, golang-golang-x-mod-dev)', async () => {
-    const events = await searchEvents(test.service, ALL_SOURCES, {}, { limit: 1 });
+    const events = await findEvents(test.service, ALL_SOURCES, {}, { limit: 1 });
     const output = path.join(log.directory, 'event.tlog-proof');
     const { code } = await endOfCommand(
       { DATABASE_URL: test.databaseUrl, DATA_DIR: log.directory },

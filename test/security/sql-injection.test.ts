@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { MESSAGE_TYPES } from '../../src/events/domain.ts';
 import { BatchStore } from '../../src/handlers/store-batch.ts';
-import { searchEvents } from '../../src/store/events/search-events.ts';
+import { findEvents } from '../support/find-events.ts';
 import { viewEvent } from '../../src/events/stored-event.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { FIELDS } from '../../src/events/message-types.ts';
@@ -53,7 +53,7 @@ describe('hostile text', () => {
 
   it.each(HOSTILE)('as the name of a source is data: %s', async (source) => {
     await store(queuedDelivery('AUDIT_LOG_ALL', [auditRecord()], { source }));
-    const found = await searchEvents(test.db, ALL_SOURCES, { terms: exactTerms({ source }) }, { limit: 10 });
+    const found = await findEvents(test.db, ALL_SOURCES, { terms: exactTerms({ source }) }, { limit: 10 });
     expect(found.map((event) => event.source)).toEqual([source]);
   });
 
@@ -61,17 +61,17 @@ describe('hostile text', () => {
     const record = auditRecord({ userName: text, description: `before ${text} behind` });
     await store(queuedDelivery('AUDIT_LOG_ALL', [record]));
     const page = { limit: 100 };
-    const byUser = await searchEvents(test.db, ALL_SOURCES, { terms: exactTerms({ user: text }) }, page);
+    const byUser = await findEvents(test.db, ALL_SOURCES, { terms: exactTerms({ user: text }) }, page);
     expect(new Set(byUser.map((event) => viewEvent(event).user))).toEqual(new Set([text]));
     // The text that is searched is the record's as JSON.
     const asJson = JSON.stringify(`before ${text} behind`).slice(1, -1);
-    const byText = await searchEvents(test.db, ALL_SOURCES, { terms: exactTerms({ text: asJson }) }, page);
+    const byText = await findEvents(test.db, ALL_SOURCES, { terms: exactTerms({ text: asJson }) }, page);
     expect(byText.map((event) => viewEvent(event).user)).toContain(text);
     for (const fields of [{ mac: text }, { code: text }]) {
-      await searchEvents(test.db, ALL_SOURCES, { terms: exactTerms(fields) }, page).catch(() => undefined);
+      await findEvents(test.db, ALL_SOURCES, { terms: exactTerms(fields) }, page).catch(() => undefined);
     }
     expect(
-      await searchEvents(test.db, ALL_SOURCES, { terms: exactTerms({ source: `${text}x` }) }, page),
+      await findEvents(test.db, ALL_SOURCES, { terms: exactTerms({ source: `${text}x` }) }, page),
     ).toEqual([]);
   });
 });

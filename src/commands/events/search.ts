@@ -28,7 +28,7 @@ export async function printSearch(
   page: { readonly limit: number; readonly after?: EventPosition | undefined },
   asJson: boolean,
 ): Promise<void> {
-  const events = await searchEvents(db, ALL_SOURCES, filter, page);
+  const { events, isCut } = await searchEvents(db, ALL_SOURCES, filter, page);
   if (asJson) {
     for (const event of events) printJsonLine(toJson(event));
     return;
@@ -39,7 +39,7 @@ export async function printSearch(
   }
   await printTable(COLUMNS, events.map(toCells));
   const last = events.at(-1);
-  if (last !== undefined && events.length === page.limit) {
+  if (last !== undefined && (isCut || events.length === page.limit)) {
     note(`for older events, repeat the command with --after ${formatPosition(last)}`);
   }
 }

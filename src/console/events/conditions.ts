@@ -127,7 +127,7 @@ export async function readEvents(
   filter: EventFilter,
   { limit, ...page }: EventPage,
 ): Promise<PageOf<StoredEvent>> {
-  const found = await searchEvents(db, scope, filter, { limit: limit + 1, ...page });
-  const read = pageOf(found, limit, formatPosition);
+  const { events, isCut } = await searchEvents(db, scope, filter, { limit: limit + 1, ...page });
+  const read = pageOf(events, limit, formatPosition, isCut);
   return { ...read, items: [...(await withNames(db, scope, read.items))] };
 }

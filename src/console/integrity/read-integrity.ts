@@ -50,7 +50,7 @@ export async function readIntegrity(db: Db, month: MonthRange): Promise<Integrit
 
 async function readHolders(db: Db): Promise<Integrity['held_by']> {
   const { terms } = parseSearch('type:OTHER origin:xiq-sink');
-  const own = await searchEvents(db, ALL_SOURCES, { terms }, { limit: 100 });
+  const { events: own } = await searchEvents(db, ALL_SOURCES, { terms }, { limit: 100 });
   const event = own.find((one) => ownTypeOf(one) === OWN_TYPES.checkpoint);
   if (event === undefined) return null;
   const destinations = (await forwardingOf(db, event)).map(({ destination, hasPassed, rejectedAt }) => ({

@@ -1,6 +1,7 @@
 import { deriveColumns } from '../../handlers/delivery-to-events.ts';
 import { isJsonObject, parseExactJson } from '../../events/exact-json.ts';
 import type { MessageType } from '../../events/domain.ts';
+import { TimeSlice } from '../../lib/time-slice.ts';
 import { findUnderived, type DerivedColumns } from '../../store/events/insert-events.ts';
 import type { SealedEvent } from '../../store/seal/sealed-rows.ts';
 import type { Db } from '../../store/server/database.ts';
@@ -17,11 +18,16 @@ export async function findRewritten(
   events: readonly SealedEvent[],
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   let rewritten = new Map<string, readonly string[]>();
+  const timeSlice = new TimeSlice();
   for (const isFormer of [false, true]) {
     const doubtful = isFormer ? events.filter(({ eventId }) => rewritten.has(eventId ?? '')) : events;
     rewritten = new Map();
     for (const [messageType, some] of Map.groupBy(doubtful, (event) => event.messageType)) {
-      const rows = some.flatMap((event) => derived(messageType, event, isFormer, rewritten));
+      const rows: DerivedColumns[] = [];
+      for (const event of some) {
+        rows.push(...derived(messageType, event, isFormer, rewritten));
+        if (timeSlice.isOver()) await timeSlice.rest();
+      }
       for (const { eventId, columns } of await findUnderived(db, messageType, rows)) {
         rewritten.set(eventId, columns);
       }

@@ -19,7 +19,7 @@ import { findStrayDeliveries, type DeliveryFilter } from '../../store/seal/seale
 import type { LateEvents, Positions } from '../../store/seal/sealed-rows.ts';
 import type { VerifyFinding } from './finding.ts';
 import { TILE_WIDTH } from '../merkle-tree.ts';
-import { checkEvents, readGoneReasons } from './verify-rows.ts';
+import { addLate, checkEvents, readGoneReasons } from './verify-rows.ts';
 import type { GoneReasons, Leaves, RowChoice, RowResult } from './verify-rows.ts';
 import { checkStatements, compareStated } from './verify-statements.ts';
 import { createTreeCheck, type Outside, type TreeResult } from './verify-tree.ts';
@@ -101,11 +101,6 @@ export async function verifyLog(
     ...head,
   };
 }
-
-const addLate = (one: LateEvents, other: LateEvents): LateEvents => ({
-  count: one.count + other.count,
-  earliest: [one.earliest, other.earliest].reduce((a, b) => (a !== null && (b === null || a < b) ? a : b)),
-});
 
 async function doubtsOf(
   db: Db,

@@ -3,7 +3,14 @@ import { readDroppedDeliveries, readDroppedMonths, readErasedLeaves } from '../.
 import type { DroppedEvents, DroppedMonth, ErasedLeaves } from '../../store/seal/excuses.ts';
 import { readLeafHashes, readSalts } from '../../store/seal/read-seals.ts';
 import { checkpointBefore } from '../../store/seal/seal-log.ts';
-import { hashEvents, lateBefore, readingSealed, readSealedEvents } from '../../store/seal/sealed-rows.ts';
+import {
+  hashEvents,
+  lateBefore,
+  NOTHING,
+  readingSealed,
+  readSealedEvents,
+  sealedEvents,
+} from '../../store/seal/sealed-rows.ts';
 import type {
   EventHashes,
   LateEvents,
@@ -109,10 +116,12 @@ export async function checkEvents(
     const lost = choice.source === undefined ? without(from, to, found.positions) : [];
     const leafOf = (at: number) => leaf + at - position;
     const rows = await readDifferent(trx, different, sealed);
-    const unchanged = found.events?.filter((event) => !different.has(event.position)) ?? [];
-    const rewritten = await explainRewritten(trx, unchanged, leafOf);
+    const rewritten = (found.rewritten ?? []).filter(({ position }) => !different.has(position));
     const findings = [
-      ...rewritten,
+      ...rewritten.map((one) => ({
+        ...one,
+        leaves: [leafOf(one.position), leafOf(one.position) + 1] as const,
+      })),
       ...lost.map((at) => lostEntry(at, leafOf(at))),
       ...rows.map((row) => explain(row, leafOf(row.position), saltAt(salts, row.position - from), reasons)),
     ];
@@ -121,46 +130,49 @@ export async function checkEvents(
   });
 }
 
-/** Names rows that are as they were sealed, and whose columns are not what their payloads say. */
-async function explainRewritten(
-  trx: Trx,
-  events: readonly SealedEvent[],
-  leafOf: (position: number) => number,
-): Promise<readonly VerifyFinding[]> {
+/** A row that would be as it was sealed, and whose columns are not what its payload says. */
+type Rewritten = VerifyFinding & { readonly position: number };
+
+/** Names rows whose columns are not what their payloads say. */
+async function explainRewritten(trx: Trx, events: readonly SealedEvent[]): Promise<readonly Rewritten[]> {
   const rewritten = await findRewritten(trx, events);
   return events.flatMap(({ eventId, position, source, messageType }) => {
     const columns = eventId === null ? undefined : rewritten.get(eventId);
     if (eventId === null || columns === undefined) return [];
     const detail = `its payload says something else than ${columns.join(', ')}: it was sealed like that`;
-    const leaf = leafOf(position);
-    const about = { eventId, position, source, messageType, leaves: [leaf, leaf + 1] } as const;
-    return [{ state: 'ALTERED', subject: 'event', detail, ...about }];
+    return [{ state: 'ALTERED', subject: 'event', detail, eventId, position, source, messageType }];
   });
 }
 
-/** Hashes events. What was read for it is there, too. */
+/** Hashes events, and may compare their columns with their payloads. */
 type Hash = (
   ...given: Parameters<typeof hashEvents>
-) => Promise<EventHashes & { readonly events?: readonly SealedEvent[] }>;
+) => Promise<EventHashes & { readonly rewritten?: readonly Rewritten[] }>;
 
 /** Hashes rows in this program: the database only has to send them. */
 const hashHere: Hash = async (trx, range, salts) => {
-  const events = await readSealedEvents(trx, range);
-  const hashes = events.map(({ position, record }) =>
-    leafHash(entryAt(salts, position - range.from, record)),
-  );
+  const hashes: Buffer[] = [];
+  const positions: number[] = [];
+  const rewritten: Rewritten[] = [];
   const bound = lateBefore(range.signedBefore);
-  const times = events.flatMap(({ receivedAt }) =>
-    bound !== undefined && receivedAt !== null && receivedAt < bound ? receivedAt.getTime() : [],
-  );
-  const earliest = times.length === 0 ? null : new Date(times.reduce((a, b) => Math.min(a, b)));
-  return {
-    events,
-    hashes: Buffer.concat(hashes),
-    positions: events.map(({ position }) => position),
-    late: { count: times.length, earliest },
-  };
+  let late: LateEvents = { count: 0, earliest: null };
+  for await (const events of sealedEvents(trx, range)) {
+    for (const { position, record, receivedAt } of events) {
+      hashes.push(leafHash(entryAt(salts, position - range.from, record)));
+      positions.push(position);
+      if (bound !== undefined && receivedAt !== null && receivedAt < bound)
+        late = addLate(late, { count: 1, earliest: receivedAt });
+    }
+    rewritten.push(...(await explainRewritten(trx, events)));
+  }
+  return { hashes: Buffer.concat(hashes), positions, late, rewritten };
 };
+
+/** Both together. */
+export const addLate = (one: LateEvents, other: LateEvents): LateEvents => ({
+  count: one.count + other.count,
+  earliest: [one.earliest, other.earliest].reduce((a, b) => (a !== null && (b === null || a < b) ? a : b)),
+});
 
 /** Reads the rows that differ, those beside each other together. */
 async function readDifferent(
@@ -172,7 +184,7 @@ async function readDifferent(
   let range: Positions | undefined;
   for (const position of [...different, Infinity]) {
     if (range !== undefined && position > range.to + HASH_BYTES) {
-      rows.push(...(await readSealedEvents(trx, { ...range, ...sealed })));
+      rows.push(...(await readSealedEvents(trx, { ...range, ...sealed }, NOTHING)));
       range = undefined;
     }
     range = { from: range?.from ?? position, to: position + 1 };

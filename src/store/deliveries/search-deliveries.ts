@@ -135,7 +135,7 @@ const MINUTES_AROUND = [5, 60, 24 * 60, 31 * 24 * 60];
  * The new events of a delivery, in its order, up to a limit; duplicates are not among them. No index leads
  * from a delivery to its events, so the search reads the transaction that stored the delivery or, for an old delivery
  * whose transaction is unknown, the time around its arrival. Undefined when that does not find all of them within
- * 3 seconds per attempt.
+ * 3 seconds per attempt. Of events with long payloads, only those that can be read together.
  */
 export async function eventsOfDelivery(
   db: Db,
@@ -146,8 +146,8 @@ export async function eventsOfDelivery(
   const expected = Math.min(delivery.event_count, limit);
   if (expected === 0) return [];
   if (delivery.xid !== null) {
-    const found = await selectEvents(db, scope, delivery, limit, sql`xid = ${delivery.xid}::xid8`);
-    if (found?.length === expected) return found;
+    const found = await selectEvents(db, scope, delivery, expected, sql`xid = ${delivery.xid}::xid8`);
+    if (found?.isAll === true) return found.events;
   }
   const received = delivery.received_at.getTime();
   for (const minutes of MINUTES_AROUND) {
@@ -157,10 +157,10 @@ export async function eventsOfDelivery(
       db,
       scope,
       delivery,
-      limit,
+      expected,
       sql`occurred_at between ${from}::timestamptz and ${to}::timestamptz`,
     );
-    if (found === undefined || found.length === expected) return found;
+    if (found === undefined || found.isAll) return found?.events;
   }
   return undefined;
 }
@@ -190,20 +190,23 @@ async function selectEvents(
   db: Db,
   scope: Scope,
   { delivery_id: deliveryId, message_type: messageType }: Delivery,
-  limit: number,
+  expected: number,
   where: RawBuilder<unknown>,
-): Promise<readonly StoredEvent[] | undefined> {
-  if (!isMessageType(messageType)) return [];
+): Promise<{ readonly events: readonly StoredEvent[]; readonly isAll: boolean } | undefined> {
+  if (!isMessageType(messageType)) return { events: [], isAll: expected === 0 };
   const family = FAMILY_OF[messageType];
-  const rows = await withinTime(db, EVENTS_TIMEOUT_MS, (trx) =>
+  const found = await withinTime(db, EVENTS_TIMEOUT_MS, (trx) =>
     selectRows(
       trx,
       family,
-      sql`${sql.table(TABLE_OF[family])} where ${where} and delivery_id = ${deliveryId}::uuid
-        and ${inScope(scope)} order by place, id limit ${limit}`,
+      sql`(select * from ${sql.table(TABLE_OF[family])} where ${where} and delivery_id = ${deliveryId}::uuid
+        and ${inScope(scope)} order by place, id limit ${expected}) as found`,
+      sql`order by place, id`,
     ),
   );
-  return rows?.map(toEvent);
+  if (found === undefined) return undefined;
+  const { rows, next } = found;
+  return { events: rows.map(toEvent), isAll: next !== undefined || rows.length === expected };
 }
 
 function selectMatching(db: Db, scope: Scope, filter: DeliveryFilter) {

@@ -3,7 +3,7 @@ import { TABLE_OF } from '../../events/message-types.ts';
 import type { Db } from '../server/database.ts';
 import { allOf, unionAll, type Condition } from '../server/condition.ts';
 import { timeConditions, type EventFilter, type FamilyQuery } from './event-filter.ts';
-import { selectRows, type StoredRow } from './event-rows.ts';
+import { selectRows, type FirstRows, type StoredRow } from './event-rows.ts';
 import { areIndexed } from './search-terms.ts';
 import { INDEXED, SCANNED, timeSlices, type EventOrder, type TimeRange } from '../partitions/time-slices.ts';
 
@@ -55,15 +55,16 @@ function behind({ since, until }: TimeRange, after: EventPosition | undefined, o
   return { since, until: until && until < end ? until : end };
 }
 
-/** One page of the matching rows of one family. */
+/** One page of the matching rows of one family. It has fewer rows if its payloads are too long to be read together. */
 export function selectPage(
   db: Db,
   { family, conditions, branches, isOrdered }: FamilyQuery,
   range: TimeRange,
   { limit, after, order, columns }: OrderedPage,
-): Promise<readonly StoredRow[]> {
+): Promise<FirstRows> {
   const always = [...conditions, ...timeConditions(behind(range, after, order)), ...isBehind(after, order)];
-  const ordered = sql`order by ${orderColumns(order)} limit ${limit}`;
+  const inOrder = sql`order by ${orderColumns(order)}`;
+  const ordered = sql`${inOrder} limit ${limit}`;
   const parts = branches.map((branch) => {
     const rows = sql`select * from ${sql.table(TABLE_OF[family])} where ${allOf([...always, branch])}`;
     // Without the offset, Postgres might read the whole time range in order, and filter.
@@ -71,7 +72,13 @@ export function selectPage(
       ? sql`(${rows} ${ordered})`
       : sql`(select * from (${rows} offset 0) as found ${ordered})`;
   });
-  return selectRows(db, family, sql`(${unionAll(parts)}) as found ${ordered}`, columns);
+  return selectRows(
+    db,
+    family,
+    sql`(select * from (${unionAll(parts)}) as found ${ordered}) as page`,
+    inOrder,
+    columns,
+  );
 }
 
 function orderColumns(order: EventOrder) {

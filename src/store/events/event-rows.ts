@@ -10,6 +10,7 @@ import { isJsonObject, parseExactJson } from '../../events/exact-json.ts';
 import { FIELDS, type Field } from '../../events/message-types.ts';
 import type { Db } from '../server/database.ts';
 import type { StoredEvent } from '../../events/stored-event.ts';
+import { fittingRows } from '../server/fitting-rows.ts';
 import { allRows } from '../server/statement.ts';
 
 /** The row of an event: every value as text, nothing parsed. */
@@ -22,28 +23,37 @@ export interface StoredRow extends Omit<StoredEvent, 'columns' | 'payload' | 'fa
   readonly [column: `c${number}`]: string | string[] | null;
 }
 
+/** The first rows of a query, in its order. */
+export interface FirstRows {
+  readonly rows: readonly StoredRow[];
+  /** The position of the first row that is left out, because those before it are all that fits; undefined if all were read. */
+  readonly next: number | undefined;
+}
+
 /**
- * Reads rows of a family's table. `from` is the SQL after that keyword, with the table's column names. `wanted` limits
- * the typed columns that are read; `position` is the SQL for the position in the log.
+ * Reads the first rows of a family's table. `from` is the SQL after that keyword, with the table's column names, and `ordered` its
+ * ORDER BY. `wanted` limits the typed columns that are read; `position` is the SQL for the position in the log.
  */
 export async function selectRows(
   db: Db,
   family: Family,
   from: RawBuilder<unknown>,
+  ordered: RawBuilder<unknown>,
   wanted?: ReadonlySet<string>,
   position = sql`-1`,
-): Promise<readonly StoredRow[]> {
+): Promise<FirstRows> {
   const typed = COLUMNS_OF[family].flatMap((field, index) =>
     wanted === undefined || wanted.has(field.column)
       ? [sql`, ${asText(field)} as ${sql.ref(`c${index}`)}`]
       : [],
   );
-  return allRows<StoredRow>(db)`
-    select id::text, ${position} as position, event_id as "eventId", delivery_id as "deliveryId", source,
+  const rows = await allRows<StoredRow & { readonly next: number | null }>(db)`
+    select next, id::text, ${position}::float8 as position, event_id as "eventId", delivery_id as "deliveryId", source,
            message_type as "messageType", ${isoTime('occurred_at')} as "occurredAt",
            ${isoTime('received_at')} as "receivedAt", owner_id::text as "ownerId", org_id::text as "orgId",
            origin, payload::text as payload ${sql.join(typed, sql``)}
-    from ${from}`;
+    from ${fittingRows(from, ordered, position)}`;
+  return { rows, next: rows.at(-1)?.next ?? undefined };
 }
 
 /** A typed column as events contain it, as text or an array of texts. */

@@ -5,7 +5,7 @@ import { typesOfTerms } from '../../events/search-query.ts';
 import type { Db } from '../server/database.ts';
 import { allOf, anyOf, rowByKey } from '../server/condition.ts';
 import { familyQueries, timeConditions, type EventFilter, type FamilyQuery } from './event-filter.ts';
-import { selectRows, toEvent, type StoredRow } from './event-rows.ts';
+import { selectRows, toEvent, type FirstRows, type StoredRow } from './event-rows.ts';
 import { DAY_MS } from '../../lib/clock.ts';
 import type { Log, LogEntry } from '../log/read-log.ts';
 import { isInScope, type Scope } from '../server/scope.ts';
@@ -15,9 +15,9 @@ import type { LoggedEvent } from '../../events/stored-event.ts';
 export interface LogSlice {
   /** Can be iterated once. Each event is made when it is asked for: all at once would delay the ingest answers. */
   readonly events: Iterable<LoggedEvent>;
-  /** The position after the last event of the slice, matching or not; undefined when the slice is empty. */
+  /** The position where the next slice begins; undefined when this one is empty. */
   readonly end: number | undefined;
-  /** Whether the slice is as long as the limit allows: more events may follow at once. */
+  /** Whether more events may follow at once: the slice is as long as the limit allows, or as its payloads do. */
   readonly isFull: boolean;
 }
 
@@ -40,21 +40,25 @@ export async function readSlice(
   const wanted = entries.filter(
     (entry) => types.includes(entry.messageType) && isInScope(scope, entry.source),
   );
-  const rows = await readRows(log.db, scope, wanted, filter);
+  const { rows, next } = await readRows(log.db, scope, wanted, filter);
   const byPosition = rows.toSorted((a, b) => a.position - b.position);
-  return { events: toEvents(byPosition), end: last.position + 1, isFull: entries.length === limit };
+  const isFull = next !== undefined || entries.length === limit;
+  return { events: toEvents(byPosition), end: next ?? last.position + 1, isFull };
 }
 
-/** Reads the rows of these entries that match the filter, in any order. Those of erased events are left out. */
+/** Reads the first rows of these entries that match the filter, in any order. Those of erased events are left out. */
 export async function readRows(
   db: Db,
   scope: Scope,
   entries: readonly LogEntry[],
   filter: EventFilter = {},
-): Promise<readonly StoredRow[]> {
+): Promise<FirstRows> {
   const stored = entries.filter((entry): entry is StoredEntry => entry.occurredAt !== null);
   const queries = familyQueries(scope, filter);
-  return (await Promise.all(queries.map((query) => readRowsOf(db, query, stored, filter)))).flat();
+  const families = await Promise.all(queries.map((query) => readRowsOf(db, query, stored, filter)));
+  const next = families.reduce((min, one) => Math.min(min, one.next ?? min), Infinity);
+  const rows = families.flatMap((one) => one.rows.filter(({ position }) => position < next));
+  return { rows, next: next === Infinity ? undefined : next };
 }
 
 /** An entry whose event was not erased. */
@@ -67,9 +71,9 @@ async function readRowsOf(
   query: FamilyQuery,
   entries: readonly StoredEntry[],
   filter: EventFilter,
-): Promise<readonly StoredRow[]> {
+): Promise<FirstRows> {
   const ofFamily = entries.filter(({ messageType }) => FAMILY_OF[messageType] === query.family);
-  if (ofFamily.length === 0) return [];
+  if (ofFamily.length === 0) return { rows: [], next: undefined };
   const times = ofFamily.map(({ occurredAt }) => occurredAt);
   const [from, to] = daysAround(times);
   const isWanted = sql`occurred_at = logged_at and event_id = logged_id
@@ -83,8 +87,9 @@ async function readRowsOf(
         ${ofFamily.map(({ eventId }) => eventId)}::uuid[]
       ) as entry (position, logged_at, logged_id)
       cross join ${rowByKey(TABLE_OF[query.family], isWanted)} as row`,
+    sql`order by position`,
     undefined,
-    sql`position::float8`,
+    sql`position`,
   );
 }
 

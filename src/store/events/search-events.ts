@@ -8,11 +8,19 @@ import { byTime, selectPage, slicesToSearch, type EventPage } from './event-page
 import { selectRows, toEvent, type StoredRow } from './event-rows.ts';
 import { inScope, type Scope } from '../server/scope.ts';
 import type { StoredEvent } from '../../events/stored-event.ts';
+import { TimeSlice } from '../../lib/time-slice.ts';
 import { divide } from '../partitions/time-slices.ts';
 import { firstRow } from '../server/statement.ts';
 
 /** A text search divides each slice into this many parts and queries them in parallel, to use several processors. */
 const PARTS_AT_ONCE = 4;
+
+/** A page of a search. */
+export interface FoundEvents {
+  readonly events: readonly StoredEvent[];
+  /** Whether the page is shorter than its limit because its payloads are long: others may follow. */
+  readonly isCut: boolean;
+}
 
 /**
  * One page of the events that match. A page costs the same however far back it lies. Throws the database's error when
@@ -23,22 +31,36 @@ export async function searchEvents(
   scope: Scope,
   filter: EventFilter,
   page: EventPage,
-): Promise<StoredEvent[]> {
+): Promise<FoundEvents> {
   const order = page.order ?? 'newest';
   const queries = familyQueries(scope, filter);
   const found: StoredRow[] = [];
+  let isCut = false;
   for await (const slice of slicesToSearch(db, queries, filter, { ...page, order })) {
     const limit = page.limit - found.length;
     const parts = hasText(filter) ? divide(slice, PARTS_AT_ONCE) : [slice];
-    const rows = await Promise.all(
+    const pages = await Promise.all(
       parts.flatMap((part) =>
         queries.map((query) => selectPage(db, query, part, { limit, after: page.after, order })),
       ),
     );
-    found.push(...rows.flat().toSorted(byTime(order)).slice(0, limit));
-    if (found.length >= page.limit) break;
+    // What follows the last row of a page that was cut short may be missing.
+    const [cut] = pages
+      .flatMap(({ rows, next }) => (next === undefined ? [] : rows.slice(-1)))
+      .toSorted(byTime(order));
+    const rows = pages.flatMap((one) => one.rows).toSorted(byTime(order));
+    const known = cut === undefined ? rows : rows.slice(0, rows.indexOf(cut) + 1);
+    found.push(...known.slice(0, limit));
+    isCut = cut !== undefined && found.length < page.limit;
+    if (isCut || found.length >= page.limit) break;
   }
-  return found.map(toEvent);
+  const events: StoredEvent[] = [];
+  const timeSlice = new TimeSlice();
+  for (const row of found) {
+    events.push(toEvent(row));
+    if (timeSlice.isOver()) await timeSlice.rest();
+  }
+  return { events, isCut };
 }
 
 const FIND_TIMEOUT_MS = 5_000;
@@ -57,7 +79,7 @@ export async function findEvent(
 ): Promise<StoredEvent | undefined> {
   const isEvent = sql`event_id = ${eventId}::uuid and ${inScope(scope)}`;
   for (const family of messageType === undefined ? FAMILIES : [FAMILY_OF[messageType]]) {
-    const rows =
+    const found =
       occurredAt === undefined
         ? await withinTime(db, FIND_TIMEOUT_MS, (trx) => selectOne(trx, family, isEvent))
         : await selectOne(
@@ -66,14 +88,14 @@ export async function findEvent(
             sql`occurred_at >= ${occurredAt} and occurred_at < ${occurredAt}::timestamptz + interval '1 millisecond'
               and ${isEvent}`,
           );
-    const row = rows?.[0];
+    const row = found?.rows[0];
     if (row !== undefined) return toEvent(row);
   }
   return undefined;
 }
 
 const selectOne = (db: Db, family: Family, condition: RawBuilder<unknown>) =>
-  selectRows(db, family, sql`${sql.table(TABLE_OF[family])} where ${condition} limit 1`);
+  selectRows(db, family, sql`${sql.table(TABLE_OF[family])} where ${condition} limit 1`, sql``);
 
 const COUNT_TIMEOUT_MS = 1_500;
 

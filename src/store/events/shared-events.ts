@@ -22,6 +22,8 @@ interface Kept {
   readonly loading: Promise<void>;
   /** Undefined also of an event that was erased, superseded, or dropped by retention. */
   row?: StoredRow;
+  /** The rows before it were all that fits: it is to be read again. */
+  isLeftOut?: boolean;
   event?: LoggedEvent;
 }
 
@@ -51,7 +53,13 @@ export function openSharedEvents(log: Log) {
     const began = performance.now();
     const byPosition = new Map<number, Kept>();
     const readAll = async () => {
-      for (const row of await readRows(log.db, ALL_SOURCES, entries)) {
+      const { rows, next = Infinity } = await readRows(log.db, ALL_SOURCES, entries);
+      for (const [position, one] of byPosition) {
+        if (position < next) continue;
+        one.isLeftOut = true;
+        if (kept.get(position) === one) drop(position, one);
+      }
+      for (const row of rows) {
         const one = byPosition.get(row.position);
         if (one === undefined) continue;
         one.row = row;
@@ -90,6 +98,9 @@ export function openSharedEvents(log: Log) {
       const found = wanted.flatMap((entry) => kept.get(entry.position) ?? []);
       dropExcess();
       await Promise.all(new Set(found.map(({ loading }) => loading)));
+      const fitting = found.findIndex(({ isLeftOut }) => isLeftOut === true);
+      const end = wanted[fitting]?.position;
+      if (end !== undefined) return { events: eventsOf(found.slice(0, fitting)), end, isFull: true };
       return { events: eventsOf(found), end: last.position + 1, isFull: entries.length === limit };
     },
   };

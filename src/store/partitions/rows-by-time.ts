@@ -54,9 +54,9 @@ async function* pagesOf(
     return selectPage(db, query, range, { limit: rowsAtOnce, after, order, columns });
   };
   for (let next = read(); ;) {
-    const rows = await next;
+    const { rows, next: leftOut } = await next;
     signal?.throwIfAborted();
-    const isLast = rows.length < rowsAtOnce;
+    const isLast = rows.length < rowsAtOnce && leftOut === undefined;
     if (!isLast) {
       next = read(rows.at(-1));
       // A failure shows when the page is awaited.

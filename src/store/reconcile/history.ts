@@ -2,10 +2,12 @@ import { sql } from 'kysely';
 import type { MessageType, Origin } from '../../events/domain.ts';
 import { isJsonObject, parseExactJson, type JsonObject } from '../../events/exact-json.ts';
 import { tableOf } from '../../events/message-types.ts';
+import { TimeSlice } from '../../lib/time-slice.ts';
 import type { Db } from '../server/database.ts';
 import { arrayLiteral } from '../events/insert-rows.ts';
 import { uncountSeen } from '../counts/roll-up-seen.ts';
 import { NOT_SUPERSEDED } from '../server/condition.ts';
+import { fittingRows } from '../server/fitting-rows.ts';
 import { allRows, run } from '../server/statement.ts';
 
 /** The events of one source and message type in a range of `occurred_at`, its end exclusive. */
@@ -32,7 +34,6 @@ export interface HistoryRow extends StoredAt {
   readonly payload: JsonObject;
 }
 
-/** Parsing a page takes some milliseconds. */
 const PAGE = 1_000;
 
 /** The events of a range, in order of time, without superseded ones. */
@@ -41,22 +42,29 @@ export async function* readHistoryRows(
   { source, messageType, from, to }: HistoryRange,
 ): AsyncGenerator<HistoryRow> {
   let after: { readonly occurredAt: Date; readonly eventId: string } | undefined;
+  const ordered = sql`order by occurred_at, event_id`;
+  const timeSlice = new TimeSlice();
   for (;;) {
     const behind =
       after === undefined
         ? sql`true`
         : sql`(occurred_at, event_id) > (${after.occurredAt}::timestamptz, ${after.eventId}::uuid)`;
-    const rows = await allRows<Omit<HistoryRow, 'payload'> & { payload: string }>(db)`
-      select event_id as "eventId", occurred_at as "occurredAt", origin,
-             record_id as "recordId", payload::text as payload,
-             exists (select from history_records where history_records.event_id = stored.event_id) as "isLinked"
-      from ${sql.table(tableOf(messageType))} as stored
+    const page = sql`(
+      select * from ${sql.table(tableOf(messageType))}
       where source = ${source} and message_type = ${messageType} and ${NOT_SUPERSEDED}
         and occurred_at >= ${from} and occurred_at < ${to} and ${behind}
-      order by occurred_at, event_id limit ${PAGE}`;
-    for (const { payload, ...row } of rows) yield { ...row, payload: parsePayload(payload) };
+      ${ordered} limit ${PAGE}) as page`;
+    const rows = await allRows<Omit<HistoryRow, 'payload'> & { payload: string; next: number | null }>(db)`
+      select next, event_id as "eventId", occurred_at as "occurredAt", origin,
+             record_id as "recordId", payload::text as payload,
+             exists (select from history_records where history_records.event_id = fitting.event_id) as "isLinked"
+      from ${fittingRows(page, ordered)}`;
+    for (const { payload, next: _, ...row } of rows) {
+      yield { ...row, payload: parsePayload(payload) };
+      if (timeSlice.isOver()) await timeSlice.rest();
+    }
     after = rows.at(-1);
-    if (rows.length < PAGE) return;
+    if (rows.length < PAGE && typeof rows.at(-1)?.next !== 'number') return;
   }
 }
 

@@ -5,6 +5,7 @@ import { unionAll, rowByKey } from '../server/condition.ts';
 import type { Db, Trx } from '../server/database.ts';
 import { TILE_ENTRIES } from '../log/extend-log.ts';
 import { isSource } from '../server/scope.ts';
+import { bytesBefore, FITS, payloadBytes } from '../server/fitting-rows.ts';
 import { allRows, firstRow, onlyRow, run } from '../server/statement.ts';
 
 /**
@@ -83,6 +84,7 @@ export const lateBefore = (signedBefore: Date | undefined): Date | undefined =>
 async function sealedRows(
   trx: Trx,
   { from, to, version, source }: SealedEvents,
+  form = sealedForm,
 ): Promise<RawBuilder<unknown>> {
   const pieces = sql`log_tiles where first >= ${Math.floor(from / TILE_ENTRIES) * TILE_ENTRIES}::bigint
     and first < ${to}::bigint`;
@@ -100,7 +102,7 @@ async function sealedRows(
   const ofFamily = (family: Family) => {
     return sql`
       select position, entries.event_id, entries.occurred_at, entries.source, entries.message_type,
-        row.received_at, case when row.event_id is not null then ${sealedForm(family, version)} end as record
+        row.received_at, case when row.event_id is not null then ${form(family, version)} end as record
       from entries left join ${rowByKey(TABLE_OF[family], isEntry)} as row on true
       where entries.message_type = any(${typesOfFamily(family)}::text[])`;
   };
@@ -147,9 +149,11 @@ export async function hashEvents(trx: Trx, range: SealedEvents, salts: Buffer): 
       array_agg(position order by position) filter (where expected <> position) as positions,
       count(*) filter (where ${isLate})::float8 as count, min(received_at) filter (where ${isLate}) as earliest
     from (
-      select position, received_at, ${range.from}::bigint - 1 + row_number() over (order by position) as expected,
-        sha256('\\x00'::bytea || ${salt} || convert_to(coalesce(record, 'null'), 'UTF8')) as hash
-      from ${rows} as rows) as hashed`;
+      select position, received_at, hash, ${range.from}::bigint - 1 + row_number() over (order by position) as expected
+      from (
+        select position, received_at,
+          sha256('\\x00'::bytea || ${salt} || convert_to(coalesce(record, 'null'), 'UTF8')) as hash
+        from ${rows} as rows offset 0) as unsorted) as hashed`;
   const bytes = hashes ?? Buffer.alloc(0);
   const count = bytes.length / 32;
   const shifted = positions?.map(Number) ?? [];
@@ -172,9 +176,38 @@ export interface SealedEvent {
   readonly record: string | null;
 }
 
-/** Reads consecutive events of the log in their sealed form. Call `planByKeys` before. */
-export async function readSealedEvents(trx: Trx, range: SealedEvents): Promise<readonly SealedEvent[]> {
-  const rows = await sealedRows(trx, range);
+/**
+ * Reads consecutive events of the log in their sealed form, as many at a time as can be read at once. Call `planByKeys`
+ * before.
+ */
+export async function* sealedEvents(trx: Trx, range: SealedEvents): AsyncGenerator<readonly SealedEvent[]> {
+  for (let { from } = range; from < range.to;) {
+    const sized = await sealedRows(
+      trx,
+      { ...range, from },
+      () => sql`(${payloadBytes(sql`row.payload`)})::text`,
+    );
+    const next = await firstRow<{ position: number }>(trx)`
+      select position::float8 from (
+        select position, ${bytesBefore(sql`record::bigint`, sql`order by position`)} as bytes_before
+        from ${sized} as sized) as summed
+      where not (${FITS}) order by position limit 1`;
+    const to = next?.position ?? range.to;
+    yield await readSealedEvents(trx, { ...range, from, to });
+    from = to;
+  }
+}
+
+/** The form of rows of which only matters whether they are there. */
+export const NOTHING = () => sql`''::text`;
+
+/** Reads few consecutive events of the log, in their sealed form or another one. Call `planByKeys` before. */
+export async function readSealedEvents(
+  trx: Trx,
+  range: SealedEvents,
+  form?: typeof sealedForm,
+): Promise<readonly SealedEvent[]> {
+  const rows = await sealedRows(trx, range, form);
   return allRows<SealedEvent>(trx)`
     select position::float8, event_id as "eventId", occurred_at as "occurredAt", source,
       message_type as "messageType", received_at as "receivedAt", record

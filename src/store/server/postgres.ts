@@ -188,7 +188,7 @@ export function createClient(databaseUrl: string, options: ClientConfig = {}): C
 
 /**
  * Runs work on a single connection of its own, and closes it. Throws when it cannot connect within 10 seconds. With
- * settings, those hold in each of its transactions, past a pooler too.
+ * settings, those and the ones of `SESSION` hold in each of its transactions, past a pooler too.
  */
 export async function withClient<T>(
   databaseUrl: string,
@@ -202,7 +202,9 @@ export async function withClient<T>(
   try {
     if (settings !== undefined) applySettings(client, settings);
     // A connection for replication takes no statements but its own.
-    else if (!/[?&]replication=/.test(databaseUrl)) await client.query(assign('set', SESSION));
+    else if (!/[?&]replication=/.test(databaseUrl)) {
+      await setWithoutPooler(client, (text) => client.query(text));
+    }
     return await work(client);
   } finally {
     await client.end();

@@ -12,7 +12,7 @@ import {
 } from '../../../src/events/record-kind.ts';
 import { kindOfRow, outcomeOfRow } from '../../../src/store/events/event-kinds.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
-import { searchEvents } from '../../../src/store/events/search-events.ts';
+import { findEvents } from '../../support/find-events.ts';
 import type { StoredEvent } from '../../../src/events/stored-event.ts';
 import { STORED } from './varied-events.ts';
 import { useDatabase } from '../../support/use-database.ts';
@@ -20,7 +20,7 @@ import { useDatabase } from '../../support/use-database.ts';
 const test = useDatabase({ isVaried: true });
 let all: readonly StoredEvent[];
 beforeAll(async () => {
-  all = await searchEvents(test.db, ALL_SOURCES, {}, { limit: STORED });
+  all = await findEvents(test.db, ALL_SOURCES, {}, { limit: STORED });
 });
 
 const expectedOf = (event: StoredEvent) => {

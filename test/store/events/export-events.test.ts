@@ -7,7 +7,7 @@ import { FIELDS } from '../../../src/events/message-types.ts';
 import type { EventFilter } from '../../../src/store/events/event-filter.ts';
 import { exportLines } from '../../../src/store/events/export-events.ts';
 import type { ExportFormat } from '../../../src/store/events/export-format.ts';
-import { searchEvents } from '../../../src/store/events/search-events.ts';
+import { findEvents } from '../../support/find-events.ts';
 import { viewColumns } from '../../../src/events/stored-event.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { useDatabase } from '../../support/use-database.ts';
@@ -30,14 +30,14 @@ describe('an export', () => {
     'as NDJSON is what a search prints as JSON: %j',
     async (fields) => {
       const filter = { terms: exactTerms(fields) };
-      const events = await searchEvents(test.db, ALL_SOURCES, filter, { limit: 10_000 });
+      const events = await findEvents(test.db, ALL_SOURCES, filter, { limit: 10_000 });
       const lines = toLines(await exportText(filter, 'ndjson')).map((line) => parseExactJson(line));
       expect(lines).toEqual(events.map((event) => ({ ...viewColumns(event), payload: event.payload })));
     },
   );
 
   it('as CSV has the columns of the view, and every cell comes back as it was', async () => {
-    const events = await searchEvents(test.db, ALL_SOURCES, {}, { limit: 10_000 });
+    const events = await findEvents(test.db, ALL_SOURCES, {}, { limit: 10_000 });
     const [header, ...rows] = parseCsv(await exportText({}, 'csv'));
     expect(header).toEqual([...Object.keys(viewColumns(first(events))), 'payload']);
     expect(rows.map((row) => row.slice(0, -1).map(undefuse))).toEqual(
@@ -48,7 +48,7 @@ describe('an export', () => {
 
   it.each(MESSAGE_TYPES)('of %s alone has its typed columns', async (messageType) => {
     const filter = { terms: exactTerms({ type: [messageType] }) };
-    const events = await searchEvents(test.db, ALL_SOURCES, filter, { limit: 10_000 });
+    const events = await findEvents(test.db, ALL_SOURCES, filter, { limit: 10_000 });
     const [header = [], ...rows] = parseCsv(await exportText(filter, 'csv'));
     expect(rows).toHaveLength(events.length);
     for (const { column } of FIELDS[messageType]) {
@@ -112,7 +112,7 @@ describe('an export', () => {
     await lines.next();
     await waitFor(() => rowsRead >= 2_000);
     // By the time of these answers the next rows would be asked for, and the ones behind them.
-    for (let time = 0; time < 20; time += 1) await searchEvents(test.db, ALL_SOURCES, {}, { limit: 100 });
+    for (let time = 0; time < 20; time += 1) await findEvents(test.db, ALL_SOURCES, {}, { limit: 100 });
     expect(rowsRead).toBeLessThan(2_100);
     await lines.return(undefined);
   });

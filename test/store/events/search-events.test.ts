@@ -8,12 +8,8 @@ import { eventHistogram } from '../../../src/store/events/event-histogram.ts';
 import type { EventPosition } from '../../../src/store/events/event-pages.ts';
 import { readSlice } from '../../../src/store/events/read-events.ts';
 import { openLog } from '../../../src/store/log/read-log.ts';
-import {
-  countEventsUpTo,
-  findEvent,
-  searchEvents,
-  searchStatement,
-} from '../../../src/store/events/search-events.ts';
+import { countEventsUpTo, findEvent, searchStatement } from '../../../src/store/events/search-events.ts';
+import { findEvents } from '../../support/find-events.ts';
 import { viewEvent, type StoredEvent } from '../../../src/events/stored-event.ts';
 import { readOnlyQuery } from '../../../src/store/server/read-only-query.ts';
 import { ALL_SOURCES, isInScope, type Scope } from '../../../src/store/server/scope.ts';
@@ -26,7 +22,7 @@ const test = useDatabase({ isVaried: true });
 let all: readonly StoredEvent[];
 beforeAll(async () => {
   await untilSeen(test.db);
-  all = await searchEvents(test.db, ALL_SOURCES, {}, { limit: STORED + 1 });
+  all = await findEvents(test.db, ALL_SOURCES, {}, { limit: STORED + 1 });
 });
 
 /** The values of an event that a key is compared with. */
@@ -159,7 +155,7 @@ async function searchAll({ scope, filter }: Search, limit: number, order: 'newes
   const ids: string[] = [];
   let after: EventPosition | undefined;
   for (;;) {
-    const page = await searchEvents(test.db, scope, filter, { limit, after, order });
+    const page = await findEvents(test.db, scope, filter, { limit, after, order });
     ids.push(...idsOf(page));
     const last = page.at(-1);
     if (last === undefined || page.length < limit) return ids;
@@ -251,7 +247,7 @@ it.each(POOL.devices)('finds the device %s by its exact name, serial number or i
     'alert_source_id',
   ];
   const terms = [exactTerm('device', device)];
-  const found = await searchEvents(test.db, ALL_SOURCES, { terms }, { limit: STORED });
+  const found = await findEvents(test.db, ALL_SOURCES, { terms }, { limit: STORED });
   const expected = all.filter((event) =>
     columns.some((column) => [event.columns[column] ?? []].flat().includes(device)),
   );
@@ -264,6 +260,6 @@ it.each(POOL.texts)('the SQL of a search keeps the text %j as it is', async (tex
 });
 
 it.each(TERMS)('%s matches some events, or none are of that kind', async (line) => {
-  const found = await searchEvents(test.db, ALL_SOURCES, { terms: parseSearch(line).terms }, { limit: 1 });
+  const found = await findEvents(test.db, ALL_SOURCES, { terms: parseSearch(line).terms }, { limit: 1 });
   expect(found.length).toBe(line === 'origin:backfill' ? 0 : 1);
 });

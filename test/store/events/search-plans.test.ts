@@ -5,7 +5,7 @@ import { exactTerms, parseSearch } from '../../../src/events/search-query.ts';
 import { TABLE_OF } from '../../../src/events/message-types.ts';
 import type { EventFilter } from '../../../src/store/events/event-filter.ts';
 import { maintainPartitions } from '../../../src/store/partitions/partitions.ts';
-import { searchEvents } from '../../../src/store/events/search-events.ts';
+import { findEvents } from '../../support/find-events.ts';
 import { ALL_SOURCES, type Scope } from '../../../src/store/server/scope.ts';
 import { useDatabase } from '../../support/use-database.ts';
 
@@ -53,7 +53,7 @@ async function plansOf(filter: EventFilter, scope: Scope = ALL_SOURCES): Promise
     },
     transformResult: ({ result }) => Promise.resolve(result),
   });
-  await searchEvents(watched, scope, filter, { limit: 50 });
+  await findEvents(watched, scope, filter, { limit: 50 });
   const plans = asked.map(async (node) => {
     const { sql: text, parameters } = test.db.getExecutor().compileQuery(node, { queryId: 'of-a-search' });
     const { rows } = await test.db.executeQuery(CompiledQuery.raw(`explain ${text}`, [...parameters]));
