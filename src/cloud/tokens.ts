@@ -105,9 +105,14 @@ function createLogins(options: LoginOptions) {
   // It is kept in the database, so a password must be as hard to guess from it as from the digest of an account.
   const fingerprintOnce = () => (derived ??= derive(password, `xiq-sink: refused login of ${account}`, 32));
 
+  const forget = async (fingerprint: Buffer) => {
+    await inMemory.forget(fingerprint);
+    await refusedLogins.forget(fingerprint);
+  };
+
   async function login(): Promise<string> {
     const fingerprint = await fingerprintOnce();
-    const refused = await refusedLogins.find(fingerprint);
+    const refused = (await refusedLogins.find(fingerprint)) ?? (await inMemory.find(fingerprint));
     const sentAt = clock.now();
     if (refused !== undefined && sentAt < (refused.until?.getTime() ?? Infinity)) throw stillRefused(refused);
     const call: OutgoingCall = {
@@ -120,10 +125,17 @@ function createLogins(options: LoginOptions) {
       if (!(error instanceof CloudApiError) || error.status === undefined) throw error;
       const { status, message: reason, isHtml } = error;
       const until = standsUntil(status, isHtml, clock.now());
-      await refusedLogins.save(fingerprint, { status, reason, refused_at: new Date(sentAt), until });
+      const refusal = { status, reason, refused_at: new Date(sentAt), until };
+      await refusedLogins.save(fingerprint, refusal).catch(async (failure: unknown) => {
+        logger?.warn(
+          { err: failure },
+          'a refused login could not be recorded: other processes may send it, too',
+        );
+        await inMemory.save(fingerprint, refusal);
+      });
       throw error;
     });
-    await refusedLogins.forget(fingerprint);
+    await forget(fingerprint);
     const { access_token: token, expires_in: seconds } = readJson(loginAnswerSchema, answer);
     secrets.add(token);
     logger?.debug({ expiresInSeconds: seconds }, 'logged in to the cloud API');
@@ -151,7 +163,7 @@ function createLogins(options: LoginOptions) {
     },
     /** Lets the credentials be sent again although the cloud has refused them, because a person asks for it. */
     async askAgain(): Promise<void> {
-      await refusedLogins.forget(await fingerprintOnce());
+      await forget(await fingerprintOnce());
     },
     /** Revokes the token of the login, if any, but never an API token. A failure is logged, not thrown. */
     async logout(signal?: AbortSignal): Promise<void> {

@@ -63,6 +63,16 @@ describe('user name and password', () => {
     expect(callsTo(cloud.received, '/login')).toHaveLength(2);
   });
 
+  test('a refused login that cannot be recorded is told all the same, and not repeated here', async () => {
+    const fails = () => Promise.reject(new Error('the database is read-only'));
+    const refusedLogins = { find: async () => undefined, save: fails, forget: async () => undefined };
+    const refused = { status: 401, json: { error_code: 'AUTH_FAILED', error_id: 'e-3' } };
+    await using cloud = await startTestClient(() => refused, { credentials, refusedLogins });
+    await expect(cloud.client.login()).rejects.toMatchObject({ status: 401 });
+    await expect(cloud.client.login()).rejects.toThrow(/AUTH_FAILED.*not sent again until/);
+    expect(cloud.received).toHaveLength(1);
+  });
+
   test('a refused login says what to check and is not repeated', async () => {
     const body = { error_code: 'BAD_REQUEST', error_id: 'e-2', error_message: 'Login failed' };
     await using cloud = await startTestClient(inTurn({ status: 400, json: body }), { credentials });

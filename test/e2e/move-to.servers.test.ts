@@ -1,4 +1,4 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Client } from 'pg';
 import { pino } from 'pino';
@@ -104,6 +104,9 @@ describe.skipIf(!hasDebianPostgres)('move-to', () => {
 
     const printed = await runProgram(settings(roles), 'move-to', target, '--json');
     expect(printed).toMatch(/^\{"table":"audit_events","rows":70,"digest":"\d{10,}"\}$/m);
+    // The killed one had left it running.
+    const files = await readdir(settings().DATA_DIR, { recursive: true });
+    expect(files.filter((name) => name.endsWith('postmaster.pid'))).toEqual([]);
 
     expect(await refused(settings(), 'serve')).toContain(
       `was moved to 127.0.0.1:${server.port}. Set DATABASE_URL.`,

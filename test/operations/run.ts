@@ -16,8 +16,15 @@ import { describeVerdict, formatRows, markdownRows } from './report.ts';
 import { RESTARTS } from './restarts.ts';
 import { runScenario, type Row } from './run-scenario.ts';
 import type { Scenario } from './scenario.ts';
+import { HOSTILE_SETTINGS } from './settings-scenario.ts';
 
-const SCENARIOS: readonly Scenario[] = [...POSTGRES_SCENARIOS, ...RESTARTS, ...REDIS_SCENARIOS, NOISY];
+const SCENARIOS: readonly Scenario[] = [
+  ...POSTGRES_SCENARIOS,
+  ...RESTARTS,
+  ...REDIS_SCENARIOS,
+  HOSTILE_SETTINGS,
+  NOISY,
+];
 
 const command = new Command('npm run test:operations --')
   .description(

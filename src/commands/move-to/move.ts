@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Config } from '../../config/config.ts';
 import { markMoved } from '../../embedded/cluster.ts';
-import { startEmbeddedPostgres } from '../../embedded/embedded-postgres.ts';
+import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../embedded/embedded-postgres.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { DeliveryWorker } from '../../handlers/delivery-worker.ts';
 import { BatchStore } from '../../handlers/store-batch.ts';
@@ -47,9 +47,11 @@ export interface Move {
  */
 export async function moveTo(move: Move): Promise<void> {
   const { from, databaseUrl, logger } = move;
+  let embedded: EmbeddedPostgres | undefined;
   await withStore(from, logger, async (source) => {
     await using opened = new AsyncDisposableStack();
-    const lock = await (await startEmbeddedPostgres(from.dataDir)).lock();
+    embedded = await startEmbeddedPostgres(from.dataDir);
+    const lock = await embedded.lock();
     if (lock === undefined) {
       throw new UsageError(
         `xiq-sink serves on ${from.dataDir}. Stop it first: the move needs the database alone.`,
@@ -72,6 +74,8 @@ export async function moveTo(move: Move): Promise<void> {
     );
     await report(moved, rows, move);
   });
+  // A program that was killed may have left it running, and nobody uses it any more.
+  await embedded?.stop();
 }
 
 async function prepareTarget({ to, databaseUrl, logger }: Move): Promise<void> {

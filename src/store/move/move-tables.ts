@@ -1,5 +1,7 @@
+import { pipeline } from 'node:stream/promises';
 import type { Client } from 'pg';
-import { copyIn, copyOut } from '../server/postgres-copy.ts';
+import { from as copyFrom } from 'pg-copy-streams';
+import { copyOut } from '../server/postgres-copy.ts';
 import { withClient } from '../server/postgres.ts';
 import { ConflictError } from '../../lib/errors.ts';
 import type { Db } from '../server/database.ts';
@@ -168,7 +170,7 @@ async function moveTable(
   const columns = table.columns.map((column) => `"${column.name}"`).join(', ');
   const selected = `select ${selectedColumns(table, mapping)} from "${name}"`;
   const data = copyOut(source, `copy (${selected}) to stdout`, { onMessage: () => observer.onRow() });
-  await copyIn(target, `copy "${name}" (${columns}) from stdin`, data);
+  await pipeline(data, target.query(copyFrom(`copy "${name}" (${columns}) from stdin`)));
   const [there, here] = await Promise.all([
     summarize(target, `select ${columns} from "${name}"`),
     summarize(source, selected),

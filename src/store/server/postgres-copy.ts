@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { Query, type Client, type Connection, type QueryResult } from 'pg';
 
@@ -37,37 +36,6 @@ export function copyOut(client: Client, statement: string, events: CopyEvents = 
     },
   });
   return data;
-}
-
-/** Runs a COPY ... FROM STDIN with this data, and resolves when the server has stored it. */
-export async function copyIn(client: Client, statement: string, data: AsyncIterable<Buffer>): Promise<void> {
-  const { stream } = client.connection;
-  const { promise: ended, resolve, reject } = Promise.withResolvers<void>();
-  const stopping = new AbortController();
-  const send = async () => {
-    try {
-      for await (const batch of inBatches(data)) {
-        if (stopping.signal.aborted) return;
-        if (!stream.write(batch)) await once(stream, 'drain', { signal: stopping.signal });
-      }
-      stream.write(message('c'));
-    } catch (error) {
-      reject(error);
-      if (!stopping.signal.aborted)
-        stream.write(message('f', Buffer.from('the source of the data failed\0')));
-    }
-  };
-  client.query({
-    submit: (connection: Connection) => connection.query(statement),
-    handleCopyInResponse: () => void send(),
-    handleCommandComplete() {},
-    handleError(error: Error) {
-      reject(error);
-      stopping.abort();
-    },
-    handleReadyForQuery: () => resolve(),
-  });
-  await ended;
 }
 
 /**
@@ -187,35 +155,13 @@ function submitCopies(connection: Connection, statements: string, data: readonly
   for (const { bytes } of data) {
     stream.write(messageHead('d', bytes.length));
     stream.write(bytes);
-    stream.write(message('c'));
+    stream.write(messageHead('c', 0));
   }
   stream.uncork();
 }
 
-/** Enough for a write to the network to be worth it: a row has a few hundred bytes. */
-const BATCH_BYTES = 64 * 1024;
-
-/** The messages that send this data, several at once. */
-async function* inBatches(data: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let batch: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of data) {
-    batch.push(message('d', chunk));
-    bytes += chunk.length;
-    if (bytes < BATCH_BYTES) continue;
-    yield Buffer.concat(batch);
-    batch = [];
-    bytes = 0;
-  }
-  if (batch.length > 0) yield Buffer.concat(batch);
-}
-
-/** PostgreSQL manual, "Message Formats": CopyData (d), CopyDone (c), CopyFail (f). */
-function message(type: 'd' | 'c' | 'f', content: Buffer = Buffer.alloc(0)): Buffer {
-  return Buffer.concat([messageHead(type, content.length), content]);
-}
-
-function messageHead(type: 'd' | 'c' | 'f', contentBytes: number): Buffer {
+/** PostgreSQL manual, "Message Formats": CopyData (d), CopyDone (c). */
+function messageHead(type: 'd' | 'c', contentBytes: number): Buffer {
   const head = Buffer.alloc(5, type, 'latin1');
   head.writeUInt32BE(contentBytes + 4, 1);
   return head;
