@@ -28,7 +28,7 @@ export async function printSearch(
   page: { readonly limit: number; readonly after?: EventPosition | undefined },
   asJson: boolean,
 ): Promise<void> {
-  const { events, isCut } = await searchEvents(db, ALL_SOURCES, filter, page);
+  const { events, next } = await searchEvents(db, ALL_SOURCES, filter, page);
   if (asJson) {
     for (const event of events) printJsonLine(toJson(event));
     return;
@@ -38,8 +38,8 @@ export async function printSearch(
     return;
   }
   await printTable(COLUMNS, events.map(toCells));
-  const last = events.at(-1);
-  if (last !== undefined && (isCut || events.length === page.limit)) {
+  const last = next ?? (events.length === page.limit ? events.at(-1) : undefined);
+  if (last !== undefined) {
     note(`for older events, repeat the command with --after ${formatPosition(last)}`);
   }
 }

@@ -15,13 +15,12 @@ export function pageOf<Item>(
   found: readonly Item[],
   limit: number,
   cursorAfter: (last: Item) => string,
-  isCut = false,
 ): PageOf<Item> {
   const items = found.slice(0, limit);
   const last = items.at(-1);
   return {
     items,
-    next_cursor: (isCut || found.length > limit) && last !== undefined ? cursorAfter(last) : null,
+    next_cursor: found.length > limit && last !== undefined ? cursorAfter(last) : null,
   };
 }
 

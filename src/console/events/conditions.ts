@@ -120,14 +120,29 @@ export const eventOrder = z
 
 export const cursor = cursorParameter(parsePosition);
 
+/** How long a page is searched for. */
+const SEARCH_MS = 2_000;
+
+export interface SearchedPage extends PageOf<StoredEvent> {
+  /** The time where the page ends, and the next one goes on, if it did not find enough in its time. */
+  readonly searched_to: string | null;
+}
+
 /** Reads one page of the matching events with the names of their time, by default newest first. */
 export async function readEvents(
   db: Db,
   scope: Scope,
   filter: EventFilter,
   { limit, ...page }: EventPage,
-): Promise<PageOf<StoredEvent>> {
-  const { events, isCut } = await searchEvents(db, scope, filter, { limit: limit + 1, ...page });
-  const read = pageOf(events, limit, formatPosition, isCut);
-  return { ...read, items: [...(await withNames(db, scope, read.items))] };
+): Promise<SearchedPage> {
+  const search = { limit: limit + 1, milliseconds: SEARCH_MS, ...page };
+  const { events, next } = await searchEvents(db, scope, filter, search);
+  const read = pageOf(events, limit, formatPosition);
+  const items = [...(await withNames(db, scope, read.items))];
+  const goesOn = read.next_cursor === null ? next : undefined;
+  return {
+    items,
+    next_cursor: goesOn === undefined ? read.next_cursor : formatPosition(goesOn),
+    searched_to: goesOn?.occurredAt ?? null,
+  };
 }

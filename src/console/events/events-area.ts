@@ -43,7 +43,12 @@ export function eventsArea(needs: EventDetailNeeds): Area {
         input: z.object({
           query: withValidRange({ ...conditionShape, order: eventOrder, limit: limit(50, 1_000), cursor }),
         }),
-        answer: pageSchema(eventSchema),
+        answer: pageSchema(eventSchema).extend({
+          searched_to: z
+            .string()
+            .nullable()
+            .describe('where the next page goes on, if this one was searched for 2 s and is not full'),
+        }),
         async work({ query: { limit: most, cursor: after, order, ...conditions } }, { scope }) {
           const page = { limit: most, after, order };
           const found = await readEvents(db, scope, filterOf(conditions), page);

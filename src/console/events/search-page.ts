@@ -11,7 +11,8 @@ import { addressOf, type Query } from '../addresses.ts';
 import { queryOf, readQuery, withBeginning, type Written } from '../api/parameters.ts';
 import type { VNode } from 'preact';
 import { html, type Page } from '../html/html.ts';
-import { pagerOf } from '../html/elements.ts';
+import { pagerOf, timeOf } from '../html/elements.ts';
+import type { EventOrder } from '../../store/partitions/time-slices.ts';
 import { inZone } from '../html/time-zone.ts';
 import {
   conditionShape,
@@ -91,7 +92,9 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
             </div>
             <div id="export-progress"></div>
             ${followsNow(values) && newerPlace(conditions, page.items[0])}
-            ${page.items.length === 0 ? nothingFound(written) : eventList(page.items, written, columns)}
+            ${page.items.length > 0 && eventList(page.items, written, columns)}
+            ${page.items.length === 0 && page.searched_to === null && nothingFound(written)}
+            ${page.searched_to !== null && searchedTo(page.searched_to, order)}
             ${pagerOf('/events', written, page.next_cursor)}
           </div>
         </div>
@@ -119,6 +122,12 @@ const histogramFigure = (exactly: Query) => html`
     data-histogram=${addressOf('/events/histogram', exactly)}
   ></section>
 `;
+
+/** The rest of the range takes longer than a page may. */
+const searchedTo = (time: string, order: EventOrder) =>
+  html`<p class="note">
+    Searched ${order === 'newest' ? 'back' : 'on'} to ${timeOf(time)}. The next page goes on there.
+  </p>`;
 
 const nothingFound = (written: Written) => html`
   <div class="empty">

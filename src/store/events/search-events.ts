@@ -3,13 +3,15 @@ import { FAMILIES, FAMILY_OF, type Family, type MessageType } from '../../events
 import { TABLE_OF } from '../../events/message-types.ts';
 import { withinTime, type Db } from '../server/database.ts';
 import { unionAll } from '../server/condition.ts';
-import { familyQueries, hasText, selectsOf, timeConditions, type EventFilter } from './event-filter.ts';
+import { familyQueries, hasText, selectsOf, timeConditions } from './event-filter.ts';
+import type { EventFilter, FamilyQuery } from './event-filter.ts';
 import { byTime, selectPage, slicesToSearch, type EventPage } from './event-pages.ts';
 import { selectRows, toEvent, type StoredRow } from './event-rows.ts';
 import { inScope, type Scope } from '../server/scope.ts';
 import type { StoredEvent } from '../../events/stored-event.ts';
+import { HttpError } from '../../lib/errors.ts';
 import { TimeSlice } from '../../lib/time-slice.ts';
-import { divide } from '../partitions/time-slices.ts';
+import { divide, type EventOrder, type TimeRange } from '../partitions/time-slices.ts';
 import { firstRow } from '../server/statement.ts';
 
 /** A text search divides each slice into this many parts and queries them in parallel, to use several processors. */
@@ -18,41 +20,69 @@ const PARTS_AT_ONCE = 4;
 /** A page of a search. */
 export interface FoundEvents {
   readonly events: readonly StoredEvent[];
-  /** Whether the page is shorter than its limit because its payloads are long: others may follow. */
-  readonly isCut: boolean;
+  /** After which time and id to go on, if the page is short because payloads are long, or the time was over. */
+  readonly next: Pick<StoredEvent, 'occurredAt' | 'eventId'> | undefined;
 }
+
+export interface Search extends EventPage {
+  /** The page is short if it takes longer. */
+  readonly milliseconds?: number | undefined;
+}
+
+/** The first slice is short, and without it the search would never get on. */
+const FIRST_SLICE_MS = 10_000;
+
+/** Before all ids. */
+const NO_ID = '00000000-0000-0000-0000-000000000000';
 
 /**
  * One page of the events that match. A page costs the same however far back it lies. Throws the database's error when
- * a code, an organization or a MAC address of the filter is invalid.
+ * a code, an organization or a MAC address of the filter is invalid, and HttpError if there are so many events that not even
+ * the first hours could be searched in 10 s.
  */
 export async function searchEvents(
   db: Db,
   scope: Scope,
   filter: EventFilter,
-  page: EventPage,
+  { milliseconds = Infinity, ...page }: Search,
 ): Promise<FoundEvents> {
+  const began = performance.now();
   const order = page.order ?? 'newest';
   const queries = familyQueries(scope, filter);
   const found: StoredRow[] = [];
-  let isCut = false;
+  let next: FoundEvents['next'];
+  let isFirst = true;
   for await (const slice of slicesToSearch(db, queries, filter, { ...page, order })) {
     const limit = page.limit - found.length;
-    const parts = hasText(filter) ? divide(slice, PARTS_AT_ONCE) : [slice];
-    const pages = await Promise.all(
-      parts.flatMap((part) =>
-        queries.map((query) => selectPage(db, query, part, { limit, after: page.after, order })),
-      ),
+    const parts = partsOf(slice, filter, order);
+    const left = Math.max(began + milliseconds - performance.now(), isFirst ? FIRST_SLICE_MS : 1);
+    const searched = await Promise.all(
+      parts.map((part) => {
+        const select = (from: Db, query: FamilyQuery) =>
+          selectPage(from, query, part, { limit, after: page.after, order });
+        return Promise.all(
+          queries.map((query) =>
+            milliseconds === Infinity ? select(db, query) : withinTime(db, left, (trx) => select(trx, query)),
+          ),
+        );
+      }),
     );
+    const late = parts[searched.findIndex((pages) => pages.includes(undefined))];
+    if (isFirst && late !== undefined && late === parts[0]) throw tooSlow(late);
+    isFirst = false;
+    const pages = searched
+      .slice(0, late && parts.indexOf(late))
+      .flatMap((one) => one.flatMap((it) => it ?? []));
     // What follows the last row of a page that was cut short may be missing.
     const [cut] = pages
-      .flatMap(({ rows, next }) => (next === undefined ? [] : rows.slice(-1)))
+      .flatMap((one) => (one.next === undefined ? [] : one.rows.slice(-1)))
       .toSorted(byTime(order));
     const rows = pages.flatMap((one) => one.rows).toSorted(byTime(order));
     const known = cut === undefined ? rows : rows.slice(0, rows.indexOf(cut) + 1);
     found.push(...known.slice(0, limit));
-    isCut = cut !== undefined && found.length < page.limit;
-    if (isCut || found.length >= page.limit) break;
+    if (found.length >= page.limit) break;
+    next = cut ?? (late && beginningOf(late, order));
+    if (next !== undefined) break;
   }
   const events: StoredEvent[] = [];
   const timeSlice = new TimeSlice();
@@ -60,8 +90,28 @@ export async function searchEvents(
     events.push(toEvent(row));
     if (timeSlice.isOver()) await timeSlice.rest();
   }
-  return { events, isCut };
+  return { events, next };
 }
+
+/** The parts of a slice that are searched at once, in the order of the search. */
+function partsOf(slice: TimeRange, filter: EventFilter, order: EventOrder): readonly TimeRange[] {
+  if (!hasText(filter)) return [slice];
+  const parts = divide(slice, PARTS_AT_ONCE);
+  return order === 'newest' ? parts.toReversed() : parts;
+}
+
+/** The place before the first event of a range. */
+function beginningOf({ since, until }: TimeRange, order: EventOrder): FoundEvents['next'] {
+  const time = order === 'newest' ? until : since;
+  return time && { occurredAt: time.toISOString(), eventId: NO_ID };
+}
+
+const tooSlow = ({ since, until }: TimeRange) =>
+  new HttpError(
+    503,
+    'SEARCH_TOO_SLOW',
+    `the events from ${since?.toISOString() ?? 'the first'} to ${until?.toISOString() ?? 'the last'} could not be searched within 10 s: name a user, a device, an address or a shorter time`,
+  );
 
 const FIND_TIMEOUT_MS = 5_000;
 

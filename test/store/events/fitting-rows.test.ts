@@ -1,6 +1,7 @@
 import { beforeAll, expect, it } from 'vitest';
 import type { StoredEvent } from '../../../src/events/stored-event.ts';
 import { exportLines } from '../../../src/store/events/export-events.ts';
+import type { EventPosition } from '../../../src/store/events/event-pages.ts';
 import { readSlice, type LogSlice } from '../../../src/store/events/read-events.ts';
 import { searchEvents } from '../../../src/store/events/search-events.ts';
 import { openSharedEvents } from '../../../src/store/events/shared-events.ts';
@@ -67,15 +68,13 @@ it.each<EventOrder>(['newest', 'oldest'])(
   'pages of long events, %s first, are short and leave none out',
   async (order) => {
     const found: number[] = [];
-    let after: StoredEvent | undefined;
-    for (let isCut = true; isCut;) {
-      const place = after && { occurredAt: new Date(after.occurredAt), eventId: after.eventId };
-      const page = await searchEvents(test.db, ALL_SOURCES, {}, { limit: 1_000, order, after: place });
-      expect(sizeOf(page.events)).toBeLessThan(MOST_CHARACTERS);
-      found.push(...page.events.map(numberOf));
-      after = page.events.at(-1);
-      ({ isCut } = page);
-    }
+    let after: EventPosition | undefined;
+    do {
+      const { events, next } = await searchEvents(test.db, ALL_SOURCES, {}, { limit: 1_000, order, after });
+      expect(sizeOf(events)).toBeLessThan(MOST_CHARACTERS);
+      found.push(...events.map(numberOf));
+      after = next && { ...next, occurredAt: new Date(next.occurredAt) };
+    } while (after !== undefined);
     expect(found).toEqual(order === 'oldest' ? ALL : ALL.toReversed());
   },
 );

@@ -8,7 +8,12 @@ import { eventHistogram } from '../../../src/store/events/event-histogram.ts';
 import type { EventPosition } from '../../../src/store/events/event-pages.ts';
 import { readSlice } from '../../../src/store/events/read-events.ts';
 import { openLog } from '../../../src/store/log/read-log.ts';
-import { countEventsUpTo, findEvent, searchStatement } from '../../../src/store/events/search-events.ts';
+import {
+  countEventsUpTo,
+  findEvent,
+  searchEvents,
+  searchStatement,
+} from '../../../src/store/events/search-events.ts';
 import { findEvents } from '../../support/find-events.ts';
 import { viewEvent, type StoredEvent } from '../../../src/events/stored-event.ts';
 import { readOnlyQuery } from '../../../src/store/server/read-only-query.ts';
@@ -151,14 +156,20 @@ const expectedOf = ({ scope, filter: { terms, since, until } }: Search) =>
 
 const idsOf = (events: Iterable<StoredEvent>) => Array.from(events, ({ eventId }) => eventId);
 
-async function searchAll({ scope, filter }: Search, limit: number, order: 'newest' | 'oldest') {
+async function searchAll(
+  { scope, filter }: Search,
+  limit: number,
+  order: 'newest' | 'oldest',
+  milliseconds?: number,
+) {
   const ids: string[] = [];
   let after: EventPosition | undefined;
   for (;;) {
-    const page = await findEvents(test.db, scope, filter, { limit, after, order });
-    ids.push(...idsOf(page));
-    const last = page.at(-1);
-    if (last === undefined || page.length < limit) return ids;
+    const page = { limit, after, order, milliseconds };
+    const { events, next } = await searchEvents(test.db, scope, filter, page);
+    ids.push(...idsOf(events));
+    const last = next ?? (events.length < limit ? undefined : events.at(-1));
+    if (last === undefined) return ids;
     after = { occurredAt: new Date(last.occurredAt), eventId: last.eventId };
   }
 }
@@ -179,6 +190,19 @@ it('finds all events, newest first', () => {
   const place = ({ occurredAt, eventId }: StoredEvent) => `${occurredAt} ${eventId}`;
   expect(all.map(place)).toEqual(all.map(place).toSorted().toReversed());
 });
+
+it.each(['newest', 'oldest'] as const)(
+  'gives what it found in its time, and goes on there until it has all, %s first',
+  async (order) => {
+    const filter = { terms: parseSearch('the').terms ?? [] };
+    const ids = idsOf(expectedOf({ scope: ALL_SOURCES, filter }));
+    const found = await searchAll({ scope: ALL_SOURCES, filter }, STORED, order, 1);
+    expect(ids.length).toBeGreaterThan(0);
+    expect(found).toEqual(order === 'newest' ? ids : ids.toReversed());
+    const first = await searchEvents(test.db, ALL_SOURCES, filter, { limit: STORED, order, milliseconds: 1 });
+    expect(first.next).toBeDefined();
+  },
+);
 
 it('finds page by page, in either order, the events that all terms of a line match, and so does its SQL', async () => {
   const pages = fc.tuple(searches, fc.integer({ min: 15, max: 200 }), fc.boolean());
