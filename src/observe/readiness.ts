@@ -2,6 +2,7 @@ import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
 import { describeError } from '../lib/errors.ts';
 import { failuresIn } from '../lib/failure-log.ts';
+import { isMissingTable } from '../store/server/statement.ts';
 
 /** The state of a part of the service, as a word that anyone may read. */
 export type State =
@@ -78,6 +79,8 @@ export function createReadiness(checks: Checks, logger: Logger) {
       failures.clear(`check ${name}`);
       return typeof answer === 'string' ? { state: answer } : answer;
     } catch (error) {
+      // Before the first start has made the tables, nothing has failed yet.
+      if (isMissingTable(error)) return { state: 'starting', why: 'its tables do not exist yet' };
       failures.report(`check ${name}`, error, `${name} is unavailable`);
       return { state: 'away', why: describeError(error) };
     }
