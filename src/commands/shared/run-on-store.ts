@@ -5,7 +5,10 @@ import type { Environment } from '../../config/references.ts';
 /** Reads the settings of the environment. Rejects with a UsageError that lists every wrong one. */
 export type Settings = () => Promise<ServiceConfig>;
 
-/** The settings of an environment, by which this process connects to others from then on. Their reader is loaded on the first call: `--help` and completion need no settings. */
+/**
+ * The settings of an environment, by which this process connects to others from then on. Their reader is loaded on the first
+ * call: `--help` and completion need no settings.
+ */
 export function settingsOf(env: () => Environment): Settings {
   return async () => {
     const { loadSettings } = await import('../../serve/load-settings.ts');

@@ -18,10 +18,7 @@ export function pageOf<Item>(
 ): PageOf<Item> {
   const items = found.slice(0, limit);
   const last = items.at(-1);
-  return {
-    items,
-    next_cursor: found.length > limit && last !== undefined ? cursorAfter(last) : null,
-  };
+  return { items, next_cursor: found.length > limit && last !== undefined ? cursorAfter(last) : null };
 }
 
 /** The schema of a page, as the API answers it. */

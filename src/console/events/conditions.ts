@@ -5,9 +5,9 @@ import { parseMacAddress } from '../../events/mac-address.ts';
 import { exactTerms, parseSearch, printSearch } from '../../events/search-query.ts';
 import type { Db } from '../../store/server/database.ts';
 import type { StoredEvent } from '../../events/stored-event.ts';
-import { searchEvents } from '../../store/events/search-events.ts';
+import { searchEvents, type Search } from '../../store/events/search-events.ts';
 import type { EventFilter } from '../../store/events/event-filter.ts';
-import type { EventPage } from '../../store/events/event-pages.ts';
+
 import { withNames } from '../../store/reconcile/inventory.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import type { Query } from '../addresses.ts';
@@ -120,10 +120,10 @@ export const eventOrder = z
 
 export const cursor = cursorParameter(parsePosition);
 
-/** How long a page is searched for. */
-const SEARCH_MS = 2_000;
+/** How long a page is searched for that says how far it got. */
+export const SEARCH_MS = 2_000;
 
-export interface SearchedPage extends PageOf<StoredEvent> {
+interface SearchedPage extends PageOf<StoredEvent> {
   /** The time where the page ends, and the next one goes on, if it did not find enough in its time. */
   readonly searched_to: string | null;
 }
@@ -133,10 +133,9 @@ export async function readEvents(
   db: Db,
   scope: Scope,
   filter: EventFilter,
-  { limit, ...page }: EventPage,
+  { limit, ...page }: Search,
 ): Promise<SearchedPage> {
-  const search = { limit: limit + 1, milliseconds: SEARCH_MS, ...page };
-  const { events, next } = await searchEvents(db, scope, filter, search);
+  const { events, next } = await searchEvents(db, scope, filter, { limit: limit + 1, ...page });
   const read = pageOf(events, limit, formatPosition);
   const items = [...(await withNames(db, scope, read.items))];
   const goesOn = read.next_cursor === null ? next : undefined;

@@ -14,6 +14,7 @@ import {
   filterOf,
   withValidRange,
   readEvents,
+  SEARCH_MS,
   type Conditions,
 } from './conditions.ts';
 import {
@@ -47,10 +48,12 @@ export function eventsArea(needs: EventDetailNeeds): Area {
           searched_to: z
             .string()
             .nullable()
-            .describe('where the next page goes on, if this one was searched for 2 s and is not full'),
+            .describe(
+              'where the next page goes on, if this one is not full: it was searched for 2 s, or its events are long',
+            ),
         }),
         async work({ query: { limit: most, cursor: after, order, ...conditions } }, { scope }) {
-          const page = { limit: most, after, order };
+          const page = { limit: most, after, order, milliseconds: SEARCH_MS };
           const found = await readEvents(db, scope, filterOf(conditions), page);
           return { ...found, items: found.items.map(toEventAnswer) };
         },

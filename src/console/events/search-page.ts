@@ -22,6 +22,7 @@ import {
   withValidRange,
   queryOfConditions,
   readEvents,
+  SEARCH_MS,
   type Conditions,
 } from './conditions.ts';
 import { columnChoice, columnsOf, eventList } from './event-list.ts';
@@ -51,6 +52,7 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
     limit: EVENTS_PER_PAGE,
     after,
     order,
+    milliseconds: SEARCH_MS,
   });
   const exactly = queryOfConditions({ ...conditions, until: conditions.until ?? new Date() });
   const facets = addressOf('/events/facets', exactly);
