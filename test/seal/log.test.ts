@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { assignPositions } from '../../src/store/log/extend-log.ts';
 import { readSlice } from '../../src/store/events/read-events.ts';
-import { openLog, positionOf, positionSince } from '../../src/store/log/read-log.ts';
+import { openLog, positionOf, positionsSince } from '../../src/store/log/read-log.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { emptyTables } from '../support/database.ts';
 import { useDatabase } from '../support/use-database.ts';
@@ -156,9 +156,12 @@ describe('the log', () => {
     for (const event of [...events].filter((_, index) => index % 97 === 0)) {
       expect(await positionOf(test.db, event)).toBe(event.position);
     }
-    expect(await positionSince(test.db, new Date('2026-03-01T10:03:00Z'))).toBe(first + 200);
-    expect(await positionSince(test.db, new Date('2026-03-01T10:00:00Z'))).toBe(first);
-    expect(await positionSince(test.db, new Date('2027-01-01T00:00:00Z'))).toBe(next);
+    const times = ['2026-03-01T10:03:00Z', '2026-03-01T10:00:00Z', '2027-01-01T00:00:00Z'];
+    const positions = await positionsSince(
+      test.db,
+      times.map((time) => new Date(time)),
+    );
+    expect(positions).toEqual([first + 200, first, next]);
   });
 
   it('is read once for a hundred readers who share it', async () => {

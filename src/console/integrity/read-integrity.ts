@@ -3,7 +3,7 @@ import type { MonthRange } from '../../lib/text/parse-time.ts';
 import type { Db } from '../../store/server/database.ts';
 import { OWN_TYPES } from '../../events/domain.ts';
 import { readArrivals, type Arrival } from '../../store/counts/read-arrivals.ts';
-import { positionSince } from '../../store/log/read-log.ts';
+import { positionsSince } from '../../store/log/read-log.ts';
 import { readDroppedMonths, type DroppedEvents } from '../../store/seal/excuses.ts';
 import { forwardingOf } from '../../store/destinations/rejected-events.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
@@ -70,9 +70,7 @@ async function readDays(
   const starts: Date[] = [];
   for (let at = since.getTime(); at < last; at += DAY_MS) starts.push(new Date(at));
   if (starts.length === 0) return [];
-  const bounds: number[] = [];
-  for (const at of [...starts, new Date(since.getTime() + starts.length * DAY_MS)])
-    bounds.push(await positionSince(db, at));
+  const bounds = await positionsSince(db, [...starts, new Date(since.getTime() + starts.length * DAY_MS)]);
   const ranges = await readSealedRanges(
     db,
     starts.map((_, index) => ({ from: bounds[index] ?? 0, to: bounds[index + 1] ?? 0 })),

@@ -4,7 +4,7 @@ import type { MessageType } from '../../events/domain.ts';
 import type { Db } from '../server/database.ts';
 import { TILE_ENTRIES } from './extend-log.ts';
 import type { StoredEvent } from '../../events/stored-event.ts';
-import { firstRow } from '../server/statement.ts';
+import { allRows, firstRow } from '../server/statement.ts';
 import { shared } from '../../lib/cached.ts';
 
 /** One event in the log: enough to know whether a reader wants it, and to find its row. */
@@ -157,15 +157,32 @@ export async function positionOf(
 
 /** The position of the first event received at or after a time; the next one when there is none. */
 export async function positionSince(db: Db, time: Date): Promise<number> {
-  const row = await firstRow<{ position: number }>(db)`
-    select coalesce(
-      (select min(first + number - 1)
-        from log_tiles, unnest(event_ids, log_tiles.occurred_at) with ordinality as entry (event_id, at, number)
-        join events on events.event_id = entry.event_id and events.occurred_at = entry.at
-        where first = (select min(first) from log_tiles where received_to >= ${time})
-          and received_at >= ${time}),
-      (select min(first) from log_tiles where received_to >= ${time}),
-      next_position)::float8 as position
-    from log_state`;
-  return row?.position ?? 0;
+  const [position = 0] = await positionsSince(db, [time]);
+  return position;
+}
+
+/** The same for several times, in their order. */
+export async function positionsSince(db: Db, times: readonly Date[]): Promise<readonly number[]> {
+  // Without `+ 0`, Postgres reads the tiles from the oldest one on: 76 ms for each time with 3 million events.
+  const tiles = await allRows<{ first: number | null; next: number; from: Date | null; to: Date | null }>(db)`
+    select tile.first::float8 as first, next_position::float8 as next,
+      (select min(at) from unnest(occurred_at) as at) as from,
+      (select max(at) from unnest(occurred_at) as at) as to
+    from log_state, unnest(${times}::timestamptz[]) with ordinality as searched (time, number)
+      cross join lateral (select min(first + 0) as first from log_tiles where received_to >= time) as tile
+      left join log_tiles on log_tiles.first = tile.first
+    order by number`;
+  // Bounds that are values let Postgres leave out partitions: 30 days take 0.4 s instead of 4.
+  const bounds = tiles.flatMap(({ from, to }) => (from === null || to === null ? [] : [+from, +to + 1]));
+  if (bounds.length === 0) return tiles.map(({ next }) => next);
+  const found = await allRows<{ number: number; position: number }>(db)`
+    select number::int, min(first + place - 1)::float8 as position
+    from unnest(${times}::timestamptz[], ${tiles.map(({ first }) => first)}::bigint[]) with ordinality as searched (time, tile, number)
+      join log_tiles on first = tile,
+      unnest(event_ids, log_tiles.occurred_at) with ordinality as entry (event_id, at, place)
+      join events on events.event_id = entry.event_id and events.occurred_at = entry.at
+    where received_at >= time and events.occurred_at between ${new Date(Math.min(...bounds))} and ${new Date(Math.max(...bounds))}
+    group by number`;
+  const positions = new Map(found.map(({ number, position }) => [number, position]));
+  return tiles.map(({ first, next }, index) => positions.get(index + 1) ?? first ?? next);
 }
