@@ -1,11 +1,11 @@
 import { Socket } from 'node:net';
 import { createPostgresBackend, isPgPool, LATEST_SCHEMA_VERSION, runMigrations, withBackend } from 'bullmq';
 import type { PgPool } from 'bullmq';
-import { DatabaseError } from 'pg';
 import { OutageError, UsageError } from '../lib/errors.ts';
 import {
   CONNECTION_LIFETIME_SECONDS,
   createPool,
+  isForbidden,
   isLockTimeout,
   withClient,
 } from '../store/server/postgres.ts';
@@ -98,7 +98,7 @@ export async function migrateQueue(databaseUrl: string): Promise<void> {
     try {
       await runMigrations(client, SCHEMA);
     } catch (error) {
-      if (error instanceof DatabaseError && error.code === '42501') {
+      if (isForbidden(error)) {
         const grant = `grant create on database ${client.escapeIdentifier(client.database ?? '')} to ${client.escapeIdentifier(client.user ?? '')}`;
         const message = `The tables of the queue cannot be created. Let an administrator of the database run: ${grant}`;
         throw new UsageError(message, { cause: error });

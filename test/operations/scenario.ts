@@ -1,6 +1,5 @@
 import type { Fleet } from './fleet.ts';
 import type { Ground } from './ground.ts';
-import type { Measured } from './run-scenario.ts';
 import type { ReadQueue } from './waiting.ts';
 
 /** What a scenario is about to do, with everything started. */
@@ -12,7 +11,7 @@ export interface Stage {
   /** The operation, under load. May resolve with a remark. */
   readonly act: () => Promise<string | undefined>;
   /** Anything else that must hold once all is stored: each text is something wrong. */
-  readonly check?: (measured: Measured) => Promise<readonly string[]>;
+  readonly check?: (measured: { readonly lost: number }) => Promise<readonly string[]>;
   /** The source of the load. */
   readonly source?: string;
   /** What the load reads the time from; the system's clock unless told. */

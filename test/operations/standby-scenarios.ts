@@ -81,7 +81,7 @@ async function openStandby(ground: Ground, durability: 'normal' | 'strict'): Pro
         new AbortController().signal,
       );
       const kept = durability === 'strict' ? fleet.members.filter(({ role }) => role === 'ingest') : [];
-      const silent = kept.filter(({ output }) => !output().includes(TOLD));
+      const silent = kept.filter((member) => !member.output().includes(TOLD));
       return [
         ...(lost > gone ? [`${lost - gone} lost that the old primary had not stored`] : []),
         ...(unsealed > 0 ? [`${unsealed} not sealed`] : []),

@@ -2,7 +2,7 @@ import { sql, type RawBuilder } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { DatabaseError } from 'pg';
 import { OutageError, UsageError } from '../../../lib/errors.ts';
-import { isLockTimeout } from '../postgres.ts';
+import { isForbidden, isLockTimeout } from '../postgres.ts';
 import { refuseEncoding, type Db, type Trx } from '../database.ts';
 import { limitLockWait } from '../locks.ts';
 import { ADOPTION, adopt, isOfBefore } from './adopt.ts';
@@ -53,9 +53,9 @@ export async function migrateStore(
 const isBlocked = (error: unknown) =>
   isLockTimeout(error) || (error instanceof Error && isLockTimeout(error.cause));
 
-/** SQLSTATE insufficient_privilege: what the role of this connection may not do, as a UsageError that says who can help. */
+/** What the role of this connection may not do, as a UsageError that says who can help. Other errors stay as they are. */
 async function explainRights(db: Db, error: unknown): Promise<unknown> {
-  if (!(error instanceof DatabaseError) || error.code !== '42501') return error;
+  if (!isForbidden(error)) return error;
   const { name, owner } = await onlyRow<{ name: string; owner: string | null }>(db)`
     select quote_ident(current_user) as name,
       (select pg_get_userbyid(relowner) from pg_class
