@@ -200,7 +200,7 @@ async function forwardFrom(
       const batch = { start, position, messages };
       const { progress, refusal } = settleBatch(batch, await sendBisecting(sender, messages), rejectedInRow);
       const { sent, rejected } = progress;
-      const saved = await source.save({ ...holder, generation, ...progress });
+      const saved = await source.save({ ...holder, generation, start, ...progress });
       if (messages.length > 0) observer?.sent(name, sent, rejected.length);
       if (saved === undefined) return true;
       logRejected(logger, name, rejected);

@@ -1,10 +1,11 @@
 import { Socket } from 'node:net';
 import { createPostgresBackend, isPgPool, LATEST_SCHEMA_VERSION, runMigrations, withBackend } from 'bullmq';
 import type { PgPool } from 'bullmq';
-import { OutageError } from '../lib/errors.ts';
+import { OutageError, UsageError } from '../lib/errors.ts';
 import {
   CONNECTION_LIFETIME_SECONDS,
   createPool,
+  isForbidden,
   isLockTimeout,
   withClient,
 } from '../store/server/postgres.ts';
@@ -97,6 +98,11 @@ export async function migrateQueue(databaseUrl: string): Promise<void> {
     try {
       await runMigrations(client, SCHEMA);
     } catch (error) {
+      if (isForbidden(error)) {
+        const grant = `grant create on database ${client.escapeIdentifier(client.database ?? '')} to ${client.escapeIdentifier(client.user ?? '')}`;
+        const message = `The tables of the queue cannot be created. Let an administrator of the database run: ${grant}`;
+        throw new UsageError(message, { cause: error });
+      }
       if (!isLockTimeout(error)) throw error;
       const message = `the migration of the queue waits for a lock of ${await findLockHolders(client)}`;
       throw new OutageError(message, { cause: error });

@@ -26,8 +26,8 @@ const LOCATION_SHARE = 0.1;
 /** So many of the last that were acknowledged may come again. */
 const REMEMBERED = 1_000;
 
-/** Every number of one suite is given once. */
-export function createPayloads(random: Random): Payloads {
+/** Every number is given once. Records bear the time of this clock. */
+export function createPayloads(random: Random, clock = () => Date.now()): Payloads {
   let last = 0;
   const remembered: Payload[] = [];
   const numbers = (count: number) => Array.from({ length: count }, () => (last += 1));
@@ -36,8 +36,8 @@ export function createPayloads(random: Random): Payloads {
       if (random.chance(UNREADABLE_SHARE)) return unreadable(numbers(1));
       const again = random.chance(AGAIN_SHARE) ? random.pickAny(remembered) : undefined;
       if (again !== undefined) return again;
-      if (random.chance(LOCATION_SHARE)) return location(numbers(random.int(1, 4)));
-      return audit(numbers(random.chance(SEVERAL_SHARE) ? random.int(2, 5) : 1));
+      if (random.chance(LOCATION_SHARE)) return location(numbers(random.int(1, 4)), clock());
+      return audit(numbers(random.chance(SEVERAL_SHARE) ? random.int(2, 5) : 1), clock());
     },
     acknowledged(payload) {
       if (!payload.isReadable) return;
@@ -47,18 +47,18 @@ export function createPayloads(random: Random): Payloads {
   };
 }
 
-function audit(numbers: readonly number[]): Payload {
-  const body = JSON.stringify(numbers.map((userId) => auditRecord({ userId })));
+function audit(numbers: readonly number[], timeStamp: number): Payload {
+  const body = JSON.stringify(numbers.map((userId) => auditRecord({ userId, timeStamp })));
   return { messageType: 'AUDIT_LOG_ALL', body, numbers, isReadable: true };
 }
 
-function location(numbers: readonly number[]): Payload {
+function location(numbers: readonly number[], seenEpoch: number): Payload {
   const record = {
     ownerId: '1234567',
     apMac: '00:00:5e:00:53:01',
     observations: numbers.map((number) => ({
       clientMac: number.toString(16).padStart(12, '0'),
-      seenEpoch: Date.now(),
+      seenEpoch,
       rssi: -60,
       ssid: 'guests',
     })),

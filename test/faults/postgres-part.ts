@@ -11,6 +11,8 @@ export interface PostgresPart extends Part {
   readonly port: number;
   /** Connection string of the owner, to this port or to the one of a proxy before it. */
   url(port?: number): string;
+  /** Whether its postmaster lives. */
+  runs(): Promise<boolean>;
 }
 
 /** Few enough that a fault can hold them all; the programs of a set-up take up to 20. */
@@ -40,8 +42,13 @@ export async function createPostgresPart(
     for (const child of children) send(child, signal);
     return [pid, ...children];
   };
+  const runs = async () => {
+    const pid = await postmaster();
+    return pid !== undefined && send(pid, 0);
+  };
   return {
     port: credentials.port,
+    runs,
     url: (port = credentials.port) => bootstrapUrl({ ...credentials, port }, 'postgres'),
     start: () => startServer(cluster, options, 60),
     async kill() {
@@ -53,8 +60,7 @@ export async function createPostgresPart(
     thaw: async () => void (await hitAll('SIGCONT')),
     async stop() {
       await hitAll('SIGCONT');
-      const pid = await postmaster();
-      if (pid !== undefined && send(pid, 0)) await stopServer(cluster);
+      if (await runs()) await stopServer(cluster);
     },
   };
 }

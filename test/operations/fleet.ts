@@ -1,6 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Role } from '../../src/config/roles.ts';
+import { openCluster, stopServer } from '../../src/embedded/cluster.ts';
+import { bootstrapUrl, keepCredentials } from '../../src/embedded/credentials.ts';
 import { startBalancer, type BalancerName } from '../support/balancer.ts';
 import { SECRET } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -61,6 +63,24 @@ export async function openFleet(
   const origin = await startBalancer(balancer, path.join(directory, balancer), ports, stack);
   await untilReady([first, second]);
   return { origin, members, forwardedFile };
+}
+
+/** Starts the service as one process on the embedded database, as a person first tries it. */
+export async function openAlone(
+  { directory, settings }: Pick<FleetOptions, 'directory' | 'settings'>,
+  stack: AsyncDisposableStack,
+): Promise<Fleet & { readonly databaseUrl: string }> {
+  const dataDir = path.join(directory, 'data');
+  await mkdir(dataDir);
+  const member = await createMember('all', 'all', dataDir, { WEBHOOK_SECRET: SECRET, ...settings });
+  stack.defer(async () => {
+    await member.kill();
+    await stopServer(await openCluster(dataDir), 'immediate');
+  });
+  await member.start();
+  const databaseUrl = bootstrapUrl(await keepCredentials(path.join(dataDir, 'postgres')));
+  const origin = `http://127.0.0.1:${member.port}`;
+  return { origin, members: [member], forwardedFile: undefined, databaseUrl };
 }
 
 /**

@@ -54,15 +54,21 @@ function expectedPayload({ messageType, body, numbers }: Payload, number: number
   return { ...record, observations: [record.observations[index]] };
 }
 
+/** Ids of all stored deliveries. */
+export async function readDeliveryIds(databaseUrl: string): Promise<string[]> {
+  const rows = await query(databaseUrl, 'select delivery_id from deliveries');
+  return z
+    .array(z.object({ delivery_id: z.string() }))
+    .parse(rows)
+    .map(({ delivery_id }) => delivery_id);
+}
+
 /** Ids of acknowledged deliveries that are not stored. */
 export async function findMissing(
   databaseUrl: string,
   obligations: readonly Obligation[],
 ): Promise<string[]> {
-  const rows = z
-    .array(z.object({ delivery_id: z.string() }))
-    .parse(await query(databaseUrl, 'select delivery_id from deliveries'));
-  const stored = new Set(rows.map(({ delivery_id }) => delivery_id));
+  const stored = new Set(await readDeliveryIds(databaseUrl));
   return obligations.map(({ deliveryId }) => deliveryId).filter((id) => !stored.has(id));
 }
 

@@ -44,7 +44,7 @@ const HOPELESS = { idle: 5_000, settle: 90_000 };
 export async function runScenario(
   scenario: Scenario,
   ground: Ground,
-  payloads: Payloads,
+  createPayloads: (clock?: () => number) => Payloads,
   progress: RowProgress,
   signal: AbortSignal,
 ): Promise<Row> {
@@ -52,7 +52,7 @@ export async function runScenario(
   const stage = await scenario.open(ground);
   const { fleet, databaseUrl, source = 'default' } = stage;
   const { pace, wait } = ground;
-  const recorder = record(payloads);
+  const recorder = record(createPayloads(stage.clock));
   const load = startLoad(fleet.origin, recorder.payloads, pace.rate, source);
   let remark: string | undefined;
   let stopped: ReturnType<typeof load.stop> | undefined;
@@ -91,7 +91,7 @@ export async function runScenario(
     ...wrongsOf(scenario, measured),
     ...(judgement.addsUp ? [] : ['conservation does not add up']),
     ...fleet.members.filter((member) => member.hasCrashed()).map(({ name }) => `${name} ended by itself`),
-    ...((await stage.check?.()) ?? []),
+    ...((await stage.check?.(measured)) ?? []),
   ];
   if (wrongs.length > 0) await keepOutput(scenario.name, fleet, progress);
   return {

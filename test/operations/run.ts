@@ -8,6 +8,8 @@ import { describeError } from '../../src/lib/errors.ts';
 import { createPayloads, type Payloads } from '../faults/payloads.ts';
 import { createProgress, type Progress } from '../faults/progress.ts';
 import { temporaryDirectory } from '../support/program.ts';
+import { KILLED_BACKUP } from './backup-scenario.ts';
+import { FULL_DISKS } from './disk-scenarios.ts';
 import { LONG, SHORT, startSharedServer, type Ground } from './ground.ts';
 import { NOISY } from './noisy-scenario.ts';
 import { POSTGRES_SCENARIOS } from './postgres-scenarios.ts';
@@ -17,11 +19,17 @@ import { RESTARTS } from './restarts.ts';
 import { runScenario, type Row } from './run-scenario.ts';
 import type { Scenario } from './scenario.ts';
 import { HOSTILE_SETTINGS } from './settings-scenario.ts';
+import { LATE_STANDBYS } from './standby-scenarios.ts';
+import { END_OF_YEAR } from './year-scenario.ts';
 
 const SCENARIOS: readonly Scenario[] = [
   ...POSTGRES_SCENARIOS,
   ...RESTARTS,
   ...REDIS_SCENARIOS,
+  ...LATE_STANDBYS,
+  ...FULL_DISKS,
+  KILLED_BACKUP,
+  END_OF_YEAR,
   HOSTILE_SETTINGS,
   NOISY,
 ];
@@ -65,7 +73,8 @@ interface Conditions {
 interface Shared extends Conditions {
   readonly directory: string;
   readonly createDatabase: Ground['createDatabase'];
-  readonly payloads: Payloads;
+  /** The payloads of one scenario. */
+  readonly createPayloads: (clock?: () => number) => Payloads;
   readonly progress: Progress;
 }
 
@@ -79,7 +88,7 @@ async function runAll(plan: readonly Scenario[], conditions: Conditions): Promis
     ...conditions,
     directory,
     createDatabase: await startSharedServer(directory, stack),
-    payloads: createPayloads(createRandom(randomInt(1_000_000), 'payloads')),
+    createPayloads: (clock) => createPayloads(createRandom(randomInt(1_000_000), 'payloads'), clock),
     progress,
   };
   const rows = new Map<Scenario, Row>();
@@ -100,7 +109,7 @@ async function runAll(plan: readonly Scenario[], conditions: Conditions): Promis
 /** A scenario that could not be run to its end has failed; the others go on. */
 async function runOne(
   scenario: Scenario,
-  { directory, createDatabase, payloads, progress, pace, signal }: Shared,
+  { directory, createDatabase, createPayloads: create, progress, pace, signal }: Shared,
 ): Promise<Row> {
   signal.throwIfAborted();
   const said = progress.row(scenario.name);
@@ -111,7 +120,7 @@ async function runOne(
     await mkdir(own, { mode: 0o711 });
     const wait = (milliseconds: number) => sleep(milliseconds, undefined, { signal });
     const ground = { directory: own, pace, stack, wait, createDatabase };
-    row = await runScenario(scenario, ground, payloads, said, signal);
+    row = await runScenario(scenario, ground, create, said, signal);
   } catch (error) {
     signal.throwIfAborted();
     row = { scenario: scenario.name, isGood: false, remark: shorten(describeError(error)) };

@@ -11,9 +11,11 @@ export interface Stage {
   /** The operation, under load. May resolve with a remark. */
   readonly act: () => Promise<string | undefined>;
   /** Anything else that must hold once all is stored: each text is something wrong. */
-  readonly check?: () => Promise<readonly string[]>;
+  readonly check?: (measured: { readonly lost: number }) => Promise<readonly string[]>;
   /** The source of the load. */
   readonly source?: string;
+  /** What the load reads the time from; the system's clock unless told. */
+  readonly clock?: () => number;
 }
 
 /** One row of the table. What is never allowed: doubled, wrong or stuck deliveries. */

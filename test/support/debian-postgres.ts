@@ -28,6 +28,8 @@ interface ServerOptions {
   readonly files?: Readonly<Record<string, string>>;
   /** The port of a server to become a replica of. */
   readonly replicaOf?: number;
+  /** For the server's processes. */
+  readonly environment?: Readonly<Record<string, string>>;
   /** A folder with a base backup of a server, which becomes the data directory. */
   readonly backup?: string;
 }
@@ -64,6 +66,7 @@ export async function backUpServer(
 export async function startDebianPostgres({
   settings = {},
   files = {},
+  environment = {},
   replicaOf,
   backup,
 }: ServerOptions = {}): Promise<DebianPostgres> {
@@ -112,6 +115,7 @@ export async function startDebianPostgres({
   const args = Object.entries(given).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const child = spawn(debianProgram('postgres'), ['-D', data, ...args], {
     ...runAs,
+    env: { ...process.env, ...environment },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const exited = once(child, 'exit');

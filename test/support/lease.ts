@@ -11,8 +11,8 @@ export const holderOf = (name: string): Holder => ({
 export async function takeLease(
   db: Db,
   name: string,
-): Promise<Holder & { readonly generation: string; readonly position: number }> {
+): Promise<Holder & { readonly generation: string; readonly start: number }> {
   const lease = (await takeLeases(db, [holderOf(name)], 30)).get(name);
   if (lease === undefined) throw new Error(`somebody else has the lease of ${name}`);
-  return { ...holderOf(name), generation: lease.generation, position: lease.position };
+  return { ...holderOf(name), generation: lease.generation, start: lease.position };
 }

@@ -1,5 +1,5 @@
 import pTimeout from 'p-timeout';
-import { describeError } from '../../lib/errors.ts';
+import { describeError, UsageError } from '../../lib/errors.ts';
 
 /** The result of a check. `skipped`: the check was not made, because another one that it needs failed. */
 export type Status = 'ok' | 'warn' | 'fail' | 'skipped';
@@ -74,8 +74,10 @@ async function runAfter(
 
 const isStopped = ({ status, stops }: Finding) => stops ?? (status === 'fail' || status === 'skipped');
 
+const SEE_MESSAGE = 'see the message for the cause';
+
 async function runWithinLimit(check: Check): Promise<Finding> {
-  const { limitMs = LIMIT_MS, remedy = 'see the message for the cause' } = check;
+  const { limitMs = LIMIT_MS, remedy = SEE_MESSAGE } = check;
   const over = new AbortController();
   try {
     return await pTimeout(check.run(over.signal), {
@@ -86,6 +88,6 @@ async function runWithinLimit(check: Check): Promise<Finding> {
       },
     });
   } catch (error) {
-    return fail(describeError(error), remedy);
+    return fail(describeError(error), error instanceof UsageError ? SEE_MESSAGE : remedy);
   }
 }

@@ -79,6 +79,8 @@ export interface Progress {
 /** The progress of a destination under a lease. */
 export interface LeasedProgress extends Progress, Holder {
   readonly generation: string;
+  /** Where the cursor was when this was read. */
+  readonly start: number;
 }
 
 /** The state of a destination after a checkpoint. Somebody may have paused or resumed it meanwhile. */
@@ -86,7 +88,8 @@ export type Checkpoint = Pick<Lease, 'state' | 'rejectedInRow'>;
 
 /**
  * Moves the cursors of destinations past the events that were sent and records the rejected ones: all of it or nothing. A
- * destination is left out, with nothing written of it, if the lease was lost or somebody moved the cursor.
+ * destination is left out, with nothing written of it, if the lease was lost, somebody moved the cursor, or a standby took
+ * over that has an earlier one.
  */
 export async function checkpoint(
   db: Db,
@@ -117,11 +120,11 @@ async function advance(
       last_error_at = case when made.error is not null then now() else last_error_at end
     from ${lockedInOrder(names)}, unnest(
       ${names}::text[], ${progress.map(({ holder }) => holder)}::uuid[], ${progress.map(({ generation }) => generation)}::bigint[],
-      ${progress.map(({ position }) => position)}::bigint[], ${progress.map(({ sent }) => sent)}::bigint[],
+      ${progress.map(({ start }) => start)}::bigint[], ${progress.map(({ position }) => position)}::bigint[], ${progress.map(({ sent }) => sent)}::bigint[],
       ${progress.map(({ rejectedInRow }) => rejectedInRow)}::int[], ${progress.map(errorOf)}::text[]
-    ) as made (name, holder, generation, position, sent, rejected_in_row, error)
+    ) as made (name, holder, generation, start, position, sent, rejected_in_row, error)
     where destinations.name = locked.name and destinations.name = made.name
-      and lease_holder = made.holder and destinations.generation = made.generation
+      and lease_holder = made.holder and destinations.generation = made.generation and cursor_position = made.start
     returning destinations.name, state, destinations.rejected_in_row as "rejectedInRow"`;
   return new Map(rows.map(({ name, ...saved }) => [name, saved]));
 }

@@ -5,7 +5,7 @@ import { withinTime, type Db } from '../server/database.ts';
 import { unionAll } from '../server/condition.ts';
 import { familyQueries, hasText, selectsOf, timeConditions } from './event-filter.ts';
 import type { EventFilter, FamilyQuery } from './event-filter.ts';
-import { byTime, selectPage, slicesToSearch, type EventPage } from './event-pages.ts';
+import { byTime, selectPage, slicesToSearch, type EventPage, type OrderedPage } from './event-pages.ts';
 import { selectRows, toEvent, type StoredRow } from './event-rows.ts';
 import { inScope, type Scope } from '../server/scope.ts';
 import type { StoredEvent } from '../../events/stored-event.ts';
@@ -46,51 +46,26 @@ export async function searchEvents(
   filter: EventFilter,
   { milliseconds = Infinity, ...page }: Search,
 ): Promise<FoundEvents> {
-  const began = performance.now();
+  const until = performance.now() + milliseconds;
   const order = page.order ?? 'newest';
   const queries = familyQueries(scope, filter);
   const found: StoredRow[] = [];
   let next: FoundEvents['next'];
   let isFirst = true;
   for await (const slice of slicesToSearch(db, queries, filter, { ...page, order })) {
+    const left = Math.max(until - performance.now(), isFirst ? FIRST_SLICE_MS : 1);
     const limit = page.limit - found.length;
     const parts = partsOf(slice, filter, order);
-    const left = Math.max(began + milliseconds - performance.now(), isFirst ? FIRST_SLICE_MS : 1);
-    const searched = await Promise.all(
-      parts.map((part) => {
-        const select = (from: Db, query: FamilyQuery) =>
-          selectPage(from, query, part, { limit, after: page.after, order });
-        return Promise.all(
-          queries.map((query) =>
-            milliseconds === Infinity ? select(db, query) : withinTime(db, left, (trx) => select(trx, query)),
-          ),
-        );
-      }),
-    );
-    const late = parts[searched.findIndex((pages) => pages.includes(undefined))];
-    if (isFirst && late !== undefined && late === parts[0]) throw tooSlow(late);
+    const searching = { ...page, order, limit, milliseconds: left };
+    const { rows, ...searched } = await searchParts(db, queries, parts, searching);
+    if (isFirst && searched.late !== undefined && searched.late === parts[0]) throw tooSlow(searched.late);
     isFirst = false;
-    const pages = searched
-      .slice(0, late && parts.indexOf(late))
-      .flatMap((one) => one.flatMap((it) => it ?? []));
-    // What follows the last row of a page that was cut short may be missing.
-    const [cut] = pages
-      .flatMap((one) => (one.next === undefined ? [] : one.rows.slice(-1)))
-      .toSorted(byTime(order));
-    const rows = pages.flatMap((one) => one.rows).toSorted(byTime(order));
-    const known = cut === undefined ? rows : rows.slice(0, rows.indexOf(cut) + 1);
-    found.push(...known.slice(0, limit));
+    found.push(...rows.slice(0, limit));
     if (found.length >= page.limit) break;
-    next = cut ?? (late && beginningOf(late, order));
+    ({ next } = searched);
     if (next !== undefined) break;
   }
-  const events: StoredEvent[] = [];
-  const timeSlice = new TimeSlice();
-  for (const row of found) {
-    events.push(toEvent(row));
-    if (timeSlice.isOver()) await timeSlice.rest();
-  }
-  return { events, next };
+  return { events: await toEvents(found), next };
 }
 
 /** The parts of a slice that are searched at once, in the order of the search. */
@@ -98,6 +73,44 @@ function partsOf(slice: TimeRange, filter: EventFilter, order: EventOrder): read
   if (!hasText(filter)) return [slice];
   const parts = divide(slice, PARTS_AT_ONCE);
   return order === 'newest' ? parts.toReversed() : parts;
+}
+
+/**
+ * Searches the parts of a slice, each for so long at most. Gives the rows up to where nothing is missing: the end of the
+ * last part, a row after which its page was cut short, or the beginning of the first part that took too long, `late`.
+ */
+async function searchParts(
+  db: Db,
+  queries: readonly FamilyQuery[],
+  parts: readonly TimeRange[],
+  { milliseconds, ...page }: OrderedPage & { readonly milliseconds: number },
+) {
+  const searchOne = (part: TimeRange, query: FamilyQuery) =>
+    milliseconds === Infinity
+      ? selectPage(db, query, part, page)
+      : withinTime(db, milliseconds, (trx) => selectPage(trx, query, part, page));
+  const searched = await Promise.all(
+    parts.map((part) => Promise.all(queries.map((query) => searchOne(part, query)))),
+  );
+  const late = parts[searched.findIndex((pages) => pages.includes(undefined))];
+  const pages = searched
+    .slice(0, late && parts.indexOf(late))
+    .flatMap((one) => one.flatMap((it) => it ?? []));
+  const byOrder = byTime(page.order);
+  const [cut] = pages.flatMap((one) => (one.next === undefined ? [] : one.rows.slice(-1))).toSorted(byOrder);
+  const all = pages.flatMap((one) => one.rows).toSorted(byOrder);
+  const rows = cut === undefined ? all : all.slice(0, all.indexOf(cut) + 1);
+  return { rows, late, next: cut ?? (late && beginningOf(late, page.order)) };
+}
+
+async function toEvents(rows: readonly StoredRow[]): Promise<readonly StoredEvent[]> {
+  const events: StoredEvent[] = [];
+  const timeSlice = new TimeSlice();
+  for (const row of rows) {
+    events.push(toEvent(row));
+    if (timeSlice.isOver()) await timeSlice.rest();
+  }
+  return events;
 }
 
 /** The place before the first event of a range. */

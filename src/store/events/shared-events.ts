@@ -19,6 +19,7 @@ const KEPT_MS = 5_000;
 interface Kept {
   /** When, by the clock of `performance`. */
   readonly began: number;
+  readonly eventId: string | null;
   readonly loading: Promise<void>;
   /** Undefined also of an event that was erased, superseded, or dropped by retention. */
   row?: StoredRow;
@@ -67,8 +68,10 @@ export function openSharedEvents(log: Log) {
       }
     };
     const loading = readAll();
-    for (const { position } of entries) {
-      const one = { began, loading };
+    for (const { position, eventId } of entries) {
+      const before = kept.get(position);
+      if (before !== undefined) drop(position, before);
+      const one = { began, eventId, loading };
       byPosition.set(position, one);
       kept.set(position, one);
     }
@@ -92,7 +95,7 @@ export function openSharedEvents(log: Log) {
       const last = entries.at(-1);
       if (last === undefined) return { events: [], end: undefined, isFull: false };
       const wanted = entries.filter(({ messageType }) => messageTypes.has(messageType));
-      const missing = wanted.filter((entry) => !kept.has(entry.position));
+      const missing = wanted.filter(({ position: at, eventId }) => kept.get(at)?.eventId !== eventId);
       if (missing.length > 0) load(missing);
       // From here on, they are no longer needed in the map.
       const found = wanted.flatMap((entry) => kept.get(entry.position) ?? []);

@@ -42,8 +42,19 @@ type Kinds = ReadonlyMap<number, Pick<LogEntry, 'source' | 'messageType'>>;
 /** Opens the log. Those who share it see what was added up to `maxAgeMs` ago. */
 export function openLog(db: Db, maxAgeMs = 0): Log {
   const tiles = new LRUCache<number, KeptTile>({ max: KEPT_TILES });
-  const range = shared(() => readRange(db), maxAgeMs);
   let kinds: Kinds = new Map();
+  let last: LogRange | undefined;
+
+  /** A standby without the last commits, or an older copy, has given positions that are kept here to other events. */
+  const range = shared(async () => {
+    const found = await readRange(db);
+    if (last !== undefined && (found.timeline !== last.timeline || found.next < last.next)) {
+      tiles.clear();
+      kinds = new Map();
+    }
+    last = found;
+    return found;
+  }, maxAgeMs);
 
   /** The entries of consecutive tiles. */
   async function load(from: number, to: number): Promise<readonly LogEntry[]> {
@@ -126,13 +137,15 @@ async function readKinds(db: Db): Promise<Kinds> {
   return new Map(rows.map(({ kind, ...about }) => [kind, about]));
 }
 
-/** Reads which positions the log has. */
+/** Reads which positions the log has, and on which timeline of the server (null: on a standby). */
 export async function readRange(db: Db) {
   return db
     .selectFrom('log_state')
     .select((eb) => [
       eb.cast<number>('first_position', 'float8').as('first'),
       eb.cast<number>('next_position', 'float8').as('next'),
+      sql<string | null>`case when not pg_is_in_recovery()
+        then left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) end`.as('timeline'),
     ])
     .executeTakeFirstOrThrow();
 }

@@ -24,11 +24,14 @@ export const SESSION_COLUMNS = sql`
   extract(epoch from clock_timestamp() - activity.xact_start)::float8 as seconds`;
 
 /** The session in a few words for a log: pid, application, user, and how long its transaction has been open. */
-export function describeSession({ pid, application, user, seconds }: Session): string {
+export function describeSession({ pid, application, user, query, seconds }: Session): string {
   if (pid === null) return 'a prepared transaction (see pg_prepared_xacts)';
-  const who = [application, user].filter((part) => part !== null && part !== '').join(', user ');
   const since = seconds === null ? '' : `, in a transaction for ${formatDuration(seconds)}`;
-  return `pid ${pid}${who === '' ? '' : ` (${who})`}${since}`;
+  // Only a process of the server has no user. Before Postgres 16, the service may not read what it does.
+  const [, table] = /^autovacuum: \D*? (\w+\.\S+)/.exec(query ?? '') ?? [];
+  if (table !== undefined) return `autovacuum of ${table} (pid ${pid})${since}`;
+  const who = [application, user].filter((part) => part !== null && part !== '').join(', user ');
+  return `pid ${pid} (${user === null ? 'a process of the server, such as autovacuum' : who})${since}`;
 }
 
 /** The same with the state of the session and the beginning of its statement, which may contain personal data. */

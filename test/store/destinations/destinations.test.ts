@@ -46,7 +46,9 @@ const take = async (holder: string, ...names: string[]) =>
   ].toSorted();
 
 const save = async (progress: Partial<LeasedProgress> = {}) => {
+  const cursor = (await readCursors(test.service)).find(({ name }) => name === 'siem');
   const given = {
+    start: cursor?.position ?? 0,
     name: 'siem',
     holder: OURS,
     generation: '0',
@@ -103,6 +105,7 @@ describe('a checkpoint', () => {
   it.each([
     ['the lease is of another process', { holder: THEIRS }],
     ['somebody has moved the cursor', { generation: '1' }],
+    ['a standby took over that has an earlier cursor', { start: 8 }],
   ])('writes nothing when %s', async (_why, progress) => {
     expect(await save({ ...rejected('bad'), ...progress })).toBeUndefined();
     expect(await siem()).toMatchObject({ cursor_position: '5', rejected_count: 0, last_error: null });

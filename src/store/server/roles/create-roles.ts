@@ -93,15 +93,15 @@ async function createLogins(client: Client, service: string, urls: RoleUrls): Pr
   const migrator = migrationUrl === undefined ? service : roleOf(migrationUrl);
   const { rows } = await client.query<{ number: number; isSuper: boolean }>(
     `select current_setting('server_version_num')::int as number,
-      exists (select from pg_roles where rolname = $1 and rolsuper) as "isSuper"`,
-    [migrator],
+      exists (select from pg_roles where rolname = $1 and rolname <> $2 and rolsuper) as "isSuper"`,
+    [migrator, service],
   );
   const [facts] = rows;
   const isSince16 = facts !== undefined && facts.number >= 160_000;
   for (const name of [OWNER, READER]) await createRole(client, name);
   await client.query(`alter role ${OWNER} nologin inherit ${NO_ATTRIBUTES}`);
   await createLogin(client, service, urls.databaseUrl);
-  // A superuser is every role already.
+  // A superuser is every role already. The service's role has just ceased to be one.
   if (facts?.isSuper !== true) {
     if (migrationUrl !== undefined) await createLogin(client, migrator, migrationUrl);
     const name = client.escapeIdentifier(migrator);
@@ -135,6 +135,13 @@ async function createLogin(client: Client, name: string, url: string): Promise<v
 async function limitDatabases(client: Client, service: string, { migrationUrl }: RoleUrls): Promise<void> {
   const { rows } = await client.query<{ name: string }>('select current_database() as name');
   const database = client.escapeIdentifier(rows[0]?.name ?? '');
+  // First: a new owner takes over the rights of the former one.
+  await runEach(
+    client,
+    `select format('alter database %I owner to current_user', datname) as statement
+      from pg_database where datname = current_database() and datdba = $1::regrole`,
+    [client.escapeIdentifier(service)],
+  );
   await client.query(`revoke all on database ${database} from public`);
   // The queue uses temporary tables, and its migrations need the right to create its schema.
   await client.query(
@@ -146,12 +153,6 @@ async function limitDatabases(client: Client, service: string, { migrationUrl }:
       `grant connect on database ${database} to ${client.escapeIdentifier(roleOf(migrationUrl))}`,
     );
   }
-  await runEach(
-    client,
-    `select format('alter database %I owner to current_user', datname) as statement
-      from pg_database where datname = current_database() and datdba = $1::regrole`,
-    [client.escapeIdentifier(service)],
-  );
   await runEach(
     client,
     `select format('revoke connect, temporary on database %I from public', datname) as statement

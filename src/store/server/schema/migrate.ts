@@ -2,14 +2,14 @@ import { sql, type RawBuilder } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { DatabaseError } from 'pg';
 import { OutageError, UsageError } from '../../../lib/errors.ts';
-import { isLockTimeout } from '../postgres.ts';
+import { isForbidden, isLockTimeout } from '../postgres.ts';
 import { refuseEncoding, type Db, type Trx } from '../database.ts';
 import { limitLockWait } from '../locks.ts';
 import { ADOPTION, adopt, isOfBefore } from './adopt.ts';
 import { declaredBy, loadMigrations, type Migrations } from './migrations.ts';
 import { asOwner, checkOwner, checkReader, grantToService } from '../roles/roles.ts';
 import { cancelledBy, describeSession, findHolders } from '../server-sessions.ts';
-import { allRows, run } from '../statement.ts';
+import { allRows, onlyRow, run } from '../statement.ts';
 
 /** How long a migration waits for a table that another session uses; everybody else queues behind it meanwhile. */
 const LOCK_WAIT_MS = 2_000;
@@ -46,23 +46,28 @@ export async function migrateStore(
     );
   } catch (error) {
     if (isBlocked(error)) throw new OutageError(await describeBlocked(db), { cause: error });
-    throw mayNotCreate(error) ? await missingGrant(db, error) : error;
+    throw await explainRights(db, error);
   }
 }
 
 const isBlocked = (error: unknown) =>
   isLockTimeout(error) || (error instanceof Error && isLockTimeout(error.cause));
 
-/** SQLSTATE insufficient_privilege, on the schema: from Postgres 15 on, not every role may create tables in it. */
-const mayNotCreate = (error: unknown) =>
-  error instanceof DatabaseError && error.code === '42501' && /\bschema public\b/.test(error.message);
-
-async function missingGrant(db: Db, cause: unknown): Promise<UsageError> {
-  const { rows } = await sql<{ name: string }>`select quote_ident(current_user) as name`.execute(db);
-  const grant = `grant create on schema public to ${rows[0]?.name ?? 'THE ROLE OF DATABASE_URL'}`;
-  return new UsageError(`The tables cannot be created. Let an administrator of the database run: ${grant}`, {
-    cause,
-  });
+/** What the role of this connection may not do, as a UsageError that says who can help. Other errors stay as they are. */
+async function explainRights(db: Db, error: unknown): Promise<unknown> {
+  if (!isForbidden(error)) return error;
+  const { name, owner } = await onlyRow<{ name: string; owner: string | null }>(db)`
+    select quote_ident(current_user) as name,
+      (select pg_get_userbyid(relowner) from pg_class
+        where oid = to_regclass('kysely_migration') and not pg_has_role(relowner, 'usage')) as owner`;
+  if (owner !== null) {
+    const message = `The tables belong to ${owner}, and ${name} may not use them. Create the roles (see "Database roles" in docs/operating.md), or let DATABASE_URL name the owner.`;
+    return new UsageError(message, { cause: error });
+  }
+  // From Postgres 15 on, not every role may create tables in it.
+  if (!/\bschema public\b/.test(error.message)) return error;
+  const message = `The tables cannot be created. Let an administrator of the database run: grant create on schema public to ${name}`;
+  return new UsageError(message, { cause: error });
 }
 
 async function applyMigrations(trx: Trx, known: Migrations): Promise<string[]> {
@@ -154,7 +159,9 @@ export type MigrationState = Awaited<ReturnType<typeof stateOf>>;
 export async function readMigrationState(db: Db): Promise<MigrationState> {
   const known = await loadMigrations();
   // As the owner: the service has its rights only after the migrations.
-  return asOwner(db, (connection) => stateOf(connection, known));
+  return asOwner(db, (connection) => stateOf(connection, known)).catch(async (error: unknown) => {
+    throw await explainRights(db, error);
+  });
 }
 
 async function stateOf(db: Db, known: Migrations) {
