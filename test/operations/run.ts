@@ -13,17 +13,21 @@ import { NOISY } from './noisy-scenario.ts';
 import { POSTGRES_SCENARIOS } from './postgres-scenarios.ts';
 import { REDIS_SCENARIOS } from './redis-scenarios.ts';
 import { describeVerdict, formatRows, markdownRows } from './report.ts';
+import { REST } from './rest-scenario.ts';
 import { RESTARTS } from './restarts.ts';
 import { runScenario, type Row } from './run-scenario.ts';
-import type { Scenario } from './scenario.ts';
+import type { OwnScenario, Scenario } from './scenario.ts';
 import { HOSTILE_SETTINGS } from './settings-scenario.ts';
 
-const SCENARIOS: readonly Scenario[] = [
+type AnyScenario = Scenario | OwnScenario;
+
+const SCENARIOS: readonly AnyScenario[] = [
   ...POSTGRES_SCENARIOS,
   ...RESTARTS,
   ...REDIS_SCENARIOS,
   HOSTILE_SETTINGS,
   NOISY,
+  REST,
 ];
 
 const command = new Command('npm run test:operations --')
@@ -70,7 +74,7 @@ interface Shared extends Conditions {
 }
 
 /** Runs the scenarios, so many at a time, then those that need the machine for themselves. In the order of the plan. */
-async function runAll(plan: readonly Scenario[], conditions: Conditions): Promise<Row[]> {
+async function runAll(plan: readonly AnyScenario[], conditions: Conditions): Promise<Row[]> {
   await using stack = new AsyncDisposableStack();
   const directory = await temporaryDirectory();
   stack.defer(() => rm(directory, { recursive: true, force: true }));
@@ -82,7 +86,7 @@ async function runAll(plan: readonly Scenario[], conditions: Conditions): Promis
     payloads: createPayloads(createRandom(randomInt(1_000_000), 'payloads')),
     progress,
   };
-  const rows = new Map<Scenario, Row>();
+  const rows = new Map<AnyScenario, Row>();
   const together = plan.filter(({ isAlone = false }) => !isAlone).values();
   const runOneByOne = async () => {
     for (const scenario of together) rows.set(scenario, await runOne(scenario, shared));
@@ -99,7 +103,7 @@ async function runAll(plan: readonly Scenario[], conditions: Conditions): Promis
 
 /** A scenario that could not be run to its end has failed; the others go on. */
 async function runOne(
-  scenario: Scenario,
+  scenario: AnyScenario,
   { directory, createDatabase, payloads, progress, pace, signal }: Shared,
 ): Promise<Row> {
   signal.throwIfAborted();
@@ -111,7 +115,14 @@ async function runOne(
     await mkdir(own, { mode: 0o711 });
     const wait = (milliseconds: number) => sleep(milliseconds, undefined, { signal });
     const ground = { directory: own, pace, stack, wait, createDatabase };
-    row = await runScenario(scenario, ground, payloads, said, signal);
+    if ('run' in scenario) {
+      said.phase('running');
+      const { wrongs, remark } = await scenario.run(ground);
+      const isGood = wrongs.length === 0;
+      row = { scenario: scenario.name, isGood, remark: [...wrongs, remark].join('; ') };
+    } else {
+      row = await runScenario(scenario, ground, payloads, said, signal);
+    }
   } catch (error) {
     signal.throwIfAborted();
     row = { scenario: scenario.name, isGood: false, remark: shorten(describeError(error)) };
