@@ -97,8 +97,11 @@ const WHAT_TO_DO = 'See "An older database" in docs/backup.md. Storing and forwa
 function startAnchoring({ db, config, logger }: Proving, started: AsyncDisposableStack): void {
   const places = anchorsOf(config.anchors, db);
   const events = createEventAnchor(db, logger, config);
-  const onFailure = (anchor: string, error: unknown) =>
+  let hasFailed = false;
+  const onFailure = (anchor: string, error: unknown) => {
+    hasFailed = true;
     logger.warn({ anchor }, `the checkpoint was not kept elsewhere: ${describeError(error)}`);
+  };
   let told = 0;
   const work = async () => {
     const wrong = await keepSeen(db, seenFileOf(config.dataDir), await readTrust(config));
@@ -106,7 +109,9 @@ function startAnchoring({ db, config, logger }: Proving, started: AsyncDisposabl
       told = Date.now();
       logger.error(`${wrong} ${WHAT_TO_DO}`);
     }
+    hasFailed = false;
     await putCheckpoint(db, config.destinations.length === 0 ? places : [...places, events], onFailure);
+    return hasFailed ? 'done' : 'idle';
   };
   const failure = 'checkpoints were not kept elsewhere';
   repeatInBackground({ part: 'anchoring', failure, pauseMs: LOOK_INTERVAL_MS, work }, logger, started);
@@ -144,7 +149,9 @@ function startVerifying({ db, logger }: Proving, started: AsyncDisposableStack):
   );
   const failures = failuresIn(logger);
   const work = async () => {
-    const { altered, missing } = (await verifyNext(db)) ?? { altered: 0, missing: 0 };
+    const found = await verifyNext(db);
+    if (found === undefined) return 'idle';
+    const { altered, missing } = found;
     if (altered + missing > 0) {
       failures.report(
         undefined,
@@ -156,6 +163,7 @@ function startVerifying({ db, logger }: Proving, started: AsyncDisposableStack):
         },
       );
     }
+    return 'done';
   };
   const failure = 'stored rows were not verified';
   repeatInBackground({ part: 'verification', failure, pauseMs: VERIFY_INTERVAL_MS, work }, logger, started);

@@ -2,13 +2,13 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Client } from 'pg';
 import { z } from 'zod';
-import { countDeliveries } from '../faults/found.ts';
-import { endOfProgram, killProgramWhen, runProgram, SECRET } from '../support/program.ts';
-import { waitFor } from '../support/wait-for.ts';
-import { openAlone } from './fleet.ts';
-import type { Ground } from './ground.ts';
-import type { Scenario, Stage } from './scenario.ts';
-import { postgresQueue } from './waiting.ts';
+import { countDeliveries } from '../../faults/found.ts';
+import { endOfProgram, killProgramWhen, runProgram, SECRET } from '../../support/program.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { openAlone } from '../fleet.ts';
+import type { Ground } from '../ground.ts';
+import type { Scenario, Stage } from '../scenario.ts';
+import { postgresQueue } from '../waiting.ts';
 
 /** A backup of a running service is killed; the next one, and a restore of it, know nothing of that. */
 export const KILLED_BACKUP: Scenario = {

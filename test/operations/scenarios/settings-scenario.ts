@@ -1,11 +1,11 @@
 import path from 'node:path';
 import { Client } from 'pg';
-import { createRedisPart } from '../faults/redis-part.ts';
-import { SERVICE_ROLE } from '../support/roles.ts';
-import { openFleet, restartEach } from './fleet.ts';
-import type { Ground } from './ground.ts';
-import type { Scenario, Stage } from './scenario.ts';
-import { redisQueue } from './waiting.ts';
+import { createRedisPart } from '../../faults/redis-part.ts';
+import { SERVICE_ROLE } from '../../support/roles.ts';
+import { openFleet, restartEach } from '../fleet.ts';
+import type { Ground } from '../ground.ts';
+import type { Scenario, Stage } from '../scenario.ts';
+import { redisQueue } from '../waiting.ts';
 
 /** What the sessions of the service would begin with: each of these has broken a program. */
 const HOSTILE: Readonly<Record<string, string>> = {

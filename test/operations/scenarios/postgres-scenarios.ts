@@ -1,14 +1,14 @@
 import path from 'node:path';
-import { createRedisPart } from '../faults/redis-part.ts';
-import { countDeliveries } from '../faults/found.ts';
-import { startPatroni, type PatroniCluster } from '../support/patroni.ts';
-import { startPgbouncer } from '../support/pgbouncer.ts';
-import { READER_ROLE, withRole } from '../support/roles.ts';
-import { waitFor } from '../support/wait-for.ts';
-import { openFleet } from './fleet.ts';
-import { createService, type Ground } from './ground.ts';
-import type { Scenario, Stage } from './scenario.ts';
-import { postgresQueue, redisQueue } from './waiting.ts';
+import { createRedisPart } from '../../faults/redis-part.ts';
+import { countDeliveries } from '../../faults/found.ts';
+import { startPatroni, type PatroniCluster } from '../../support/patroni.ts';
+import { startPgbouncer } from '../../support/pgbouncer.ts';
+import { READER_ROLE, withRole } from '../../support/roles.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { openFleet } from '../fleet.ts';
+import { createService, type Ground } from '../ground.ts';
+import type { Scenario, Stage } from '../scenario.ts';
+import { postgresQueue, redisQueue } from '../waiting.ts';
 
 type Queue = 'Redis' | 'Postgres';
 

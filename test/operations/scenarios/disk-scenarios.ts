@@ -1,13 +1,13 @@
 import { chmod, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { mountSmallDisk } from '../faults/disk.ts';
-import { createPostgresPart } from '../faults/postgres-part.ts';
-import { createRedisPart } from '../faults/redis-part.ts';
-import { waitFor } from '../support/wait-for.ts';
-import { openAlone, openFleet } from './fleet.ts';
-import { createService, type Ground } from './ground.ts';
-import type { Scenario, Stage } from './scenario.ts';
-import { postgresQueue, redisQueue } from './waiting.ts';
+import { mountSmallDisk } from '../../faults/disk.ts';
+import { createPostgresPart } from '../../faults/postgres-part.ts';
+import { createRedisPart } from '../../faults/redis-part.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { openAlone, openFleet } from '../fleet.ts';
+import { createService, type Ground } from '../ground.ts';
+import type { Scenario, Stage } from '../scenario.ts';
+import { postgresQueue, redisQueue } from '../waiting.ts';
 
 /** A disk without room for another byte, until there is room again. Nobody restarts the service. */
 export const FULL_DISKS: readonly Scenario[] = [

@@ -1,9 +1,9 @@
-import { startRedisCluster } from '../support/redis-cluster.ts';
-import { startSentinels, type TestSentinels } from '../support/redis-sentinel.ts';
-import { openFleet } from './fleet.ts';
-import type { Ground } from './ground.ts';
-import type { Scenario, Stage } from './scenario.ts';
-import { redisQueue } from './waiting.ts';
+import { startRedisCluster } from '../../support/redis-cluster.ts';
+import { startSentinels, type TestSentinels } from '../../support/redis-sentinel.ts';
+import { openFleet } from '../fleet.ts';
+import type { Ground } from '../ground.ts';
+import type { Scenario, Stage } from '../scenario.ts';
+import { redisQueue } from '../waiting.ts';
 
 /** What an operator of Redis does, and what happens to it. */
 export const REDIS_SCENARIOS: readonly Scenario[] = [

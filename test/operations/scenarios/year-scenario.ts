@@ -1,14 +1,14 @@
 import { chmod } from 'node:fs/promises';
 import path from 'node:path';
 import { Client } from 'pg';
-import { fakeClockLibrary, fakeClockSettings, setClock } from '../faults/clock.ts';
-import { createRedisPart } from '../faults/redis-part.ts';
-import { verifySeal } from '../faults/verify-seal.ts';
-import { startDebianPostgres } from '../support/debian-postgres.ts';
-import { openFleet } from './fleet.ts';
-import { createService, type Ground } from './ground.ts';
-import type { Scenario, Stage } from './scenario.ts';
-import { redisQueue } from './waiting.ts';
+import { fakeClockLibrary, fakeClockSettings, setClock } from '../../faults/clock.ts';
+import { createRedisPart } from '../../faults/redis-part.ts';
+import { verifySeal } from '../../faults/verify-seal.ts';
+import { startDebianPostgres } from '../../support/debian-postgres.ts';
+import { openFleet } from '../fleet.ts';
+import { createService, type Ground } from '../ground.ts';
+import type { Scenario, Stage } from '../scenario.ts';
+import { redisQueue } from '../waiting.ts';
 
 /** Midnight of a year's end, for the service, its Postgres and its senders. */
 export const END_OF_YEAR: Scenario = {

@@ -1,14 +1,14 @@
 import path from 'node:path';
-import { createRedisPart } from '../faults/redis-part.ts';
-import { verifySeal } from '../faults/verify-seal.ts';
-import { startDebianPostgres } from '../support/debian-postgres.ts';
-import { startProxy, through } from '../support/proxy.ts';
-import { waitFor } from '../support/wait-for.ts';
-import { openFleet } from './fleet.ts';
-import { createService, type Ground } from './ground.ts';
-import { readDeliveryIds } from './oracle.ts';
-import type { Scenario, Stage } from './scenario.ts';
-import { redisQueue } from './waiting.ts';
+import { createRedisPart } from '../../faults/redis-part.ts';
+import { verifySeal } from '../../faults/verify-seal.ts';
+import { startDebianPostgres } from '../../support/debian-postgres.ts';
+import { startProxy, through } from '../../support/proxy.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { openFleet } from '../fleet.ts';
+import { createService, type Ground } from '../ground.ts';
+import { readDeliveryIds } from '../oracle.ts';
+import type { Scenario, Stage } from '../scenario.ts';
+import { redisQueue } from '../waiting.ts';
 
 /** An asynchronous standby without the last commits is promoted by hand, after an outage without any server. */
 export const LATE_STANDBYS: readonly Scenario[] = [

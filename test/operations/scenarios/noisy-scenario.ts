@@ -1,13 +1,13 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { makeNoise, type Noise } from '../attacks/noise.ts';
-import { createRedisPart } from '../faults/redis-part.ts';
-import { SECRET } from '../support/program.ts';
-import { openFleet } from './fleet.ts';
-import { SHORT, type Ground } from './ground.ts';
-import { longestStoreMs } from './oracle.ts';
-import type { Scenario, Stage } from './scenario.ts';
-import { redisQueue } from './waiting.ts';
+import { makeNoise, type Noise } from '../../attacks/noise.ts';
+import { createRedisPart } from '../../faults/redis-part.ts';
+import { SECRET } from '../../support/program.ts';
+import { openFleet } from '../fleet.ts';
+import { SHORT, type Ground } from '../ground.ts';
+import { longestStoreMs } from '../oracle.ts';
+import type { Scenario, Stage } from '../scenario.ts';
+import { redisQueue } from '../waiting.ts';
 
 /**
  * What is promised to a quiet source beside a noisy one. The answers have a limit of their own in
