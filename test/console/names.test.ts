@@ -54,7 +54,7 @@ async function seed(db: Db): Promise<void> {
   const { call } = clouds.default;
   try {
     await refresh();
-    const listed = await call('GET', '/devices?views=full&limit=1');
+    const listed = await call('GET', '/devices?views=full&fields=id&limit=1');
     const [device] = z
       .object({ data: z.tuple([z.object({ id: z.int(), mac_address: z.string(), location_id: z.int() })]) })
       .parse(listed.body).data;
