@@ -162,11 +162,13 @@ async function fetchPrivately(url: string, options: RequestInit): Promise<Respon
     chunks.push(chunk);
   }
   const { status, headers } = response;
-  if (response.ok && isHtmlPage(headers.get('content-type'), ''))
+  const body = Buffer.concat(chunks);
+  if (response.ok && isHtmlPage(headers.get('content-type'), body.toString())) {
     throw new TypeError(
       `${url} answered with an HTML page instead of JSON: a proxy in between, or a wrong OIDC_ISSUER?`,
     );
-  return new Response(size === 0 ? null : Buffer.concat(chunks), { status, headers });
+  }
+  return new Response(size === 0 ? null : body, { status, headers });
 }
 
 const unreachable = (host: string, cause: unknown) =>

@@ -106,10 +106,10 @@ describe('the inventory', () => {
     for (const other of [{ source: 'branch' }, { orgId: '0' }, { occurredAt: day(0).toISOString() }])
       expect(await named(other)).toBeUndefined();
     const { rows } = await sql`
-      select name, organization_at('default', 5, ${day(2)}) as then from organizations order by valid_from`.execute(
+      select name, organization_at('default', 5, ${day(2)}) as old from organizations order by valid_from`.execute(
       test.db,
     );
-    expect(rows).toEqual(['North', 'Northwest'].map((name) => ({ name, then: 'North' })));
+    expect(rows).toEqual(['North', 'Northwest'].map((name) => ({ name, old: 'North' })));
   });
 
   it('keeps sources with the same ids and addresses apart, and tells a name only in its scope', async () => {
