@@ -1,5 +1,7 @@
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { z } from 'zod';
+import type { Dialect } from './dialects.ts';
 import { createEmulator } from './emulator.ts';
 import { CLOUD_TYPES } from '../src/events/domain.ts';
 import { createCall, logIn } from './test/call.ts';
@@ -12,18 +14,21 @@ import type { Description, Operation } from './vendor/description.ts';
 import { createSchemas } from './vendor/json-schema.ts';
 import type { Schemas } from './vendor/json-schema.ts';
 
-// Holds the emulator in the dialect `vendor` against the vendor's published OpenAPI description:
-// `node emulator/check-vendor.ts PATH`. Exits with 1 if an answer differs for a reason that is not listed here.
+// Holds the emulator against what the vendor describes: `npm run check:emulator` the dialect `sdk` against the members
+// that the schemas of the vendor's SDK require, `npm run check:emulator -- PATH` the dialect `vendor` against the vendor's
+// published OpenAPI description. Exits with 1 if an answer differs for a reason that is not listed here.
 
-const KEPT = 'the emulator keeps what it is given, and the described request lacks these members';
+/** What the schemas of the SDK require, as an OpenAPI description. */
+const REQUIRED_MEMBERS = join(import.meta.dirname, 'vendor', 'required-members.yaml');
+
+const OPTIONAL_LIST = 'the SDK describes lists without required members, the published description no body';
 
 /** Why some operations answer otherwise than described. */
 const REASONS: Readonly<Record<string, string>> = {
   'GET /auth/permissions': 'the description has one text, here it is a list of names',
-  'GET /radius-servers/internal/{}': KEPT,
-  'PUT /radius-servers/internal/{}': KEPT,
-  'GET /radius-servers/external/{}': KEPT,
-  'GET /radius-client-objects/{}': KEPT,
+  'POST /devices/:manage': OPTIONAL_LIST,
+  'POST /devices/{}/:manage': OPTIONAL_LIST,
+  'POST /devices/:onboard': OPTIONAL_LIST,
 };
 
 const EVENTS = 50;
@@ -42,18 +47,16 @@ interface Outcome {
 }
 
 const [path] = process.argv.slice(2);
-if (path === undefined) {
-  process.stderr.write('Give the path of the OpenAPI description: node emulator/check-vendor.ts PATH\n');
-  process.exitCode = 2;
-} else {
-  const description = readDescription(await readFile(path, 'utf8'));
-  await check({ ...description, schemas: createSchemas(description.namedSchemas) });
-}
+const description = readDescription(await readFile(path ?? REQUIRED_MEMBERS, 'utf8'));
+await check(path === undefined ? 'sdk' : 'vendor', {
+  ...description,
+  schemas: createSchemas(description.namedSchemas),
+});
 
 /** Calls each operation that both know, and reports how it answers. */
-async function check(described: Described): Promise<void> {
+async function check(dialect: Dialect, described: Described): Promise<void> {
   const scale = { devices: 60, clients: 60, users: 20 };
-  const emulator = createEmulator({ dialect: 'vendor', rate: 0, scale, quota: 1_000_000 });
+  const emulator = createEmulator({ dialect, rate: 0, scale, quota: 1_000_000 });
   const url = await emulator.listen(0);
   for (const type of CLOUD_TYPES) emulator.happen(type, EVENTS);
   const rows = [...SPECIFIED_ROWS, ...FURTHER_ROWS];

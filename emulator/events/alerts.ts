@@ -72,7 +72,7 @@ function alertEntry({ world, at }: Occasion, device: AccessPoint, metadataId: nu
     category_id: kind.categoryId,
     category_name: kind.categoryName,
     source: {
-      source_type_id: '1',
+      source_type_id: 1,
       source_type: 'DEVICE',
       source_id: String(device.id),
       source_name: device.hostname,

@@ -80,6 +80,8 @@ export function createEndUsers({ world, journal, clock, random }: NetworkParts):
       email_address: '',
       phone_number: '',
       user_group_id: 0,
+      user_group_name: '',
+      approval_type: '',
       ...fields,
       password: fields.password || newPassword(random),
       id: world.nextId(),

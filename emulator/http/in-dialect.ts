@@ -8,6 +8,8 @@ import type { Success, TaggedRoute } from './route.ts';
 
 /** How the published interface answers a call that the specification describes otherwise. */
 interface Published {
+  /** The dialect, if the others answer as specified. */
+  onlyIn?: Dialect;
   /** The status of an answer without a body. */
   emptyStatus?: 200 | 202;
   /** Rewrites the body after its members are in the published form. */
@@ -28,7 +30,11 @@ const PUBLISHED: Readonly<Record<string, Published>> = {
   'PUT /ssids/{id}/mode/ppsk': { emptyStatus: 200 },
   'PUT /ssids/{id}/mode/dot1x': { emptyStatus: 200 },
   'PUT /ssids/{id}/mode/open': { emptyStatus: 200 },
-  'GET /site/afc/schedule': { body: (schedule) => [schedule], schema: z.array(z.looseObject({})) },
+  'GET /site/afc/schedule': {
+    onlyIn: 'vendor',
+    body: (schedule) => [schedule],
+    schema: z.array(z.looseObject({})),
+  },
   'GET /operations/{operationId}': { body: withFlatResponse },
   'GET /auth/permissions': { body: permissionNames, schema: z.array(z.string()) },
 };
@@ -43,7 +49,12 @@ export function inDialect(dialect: Dialect, routes: readonly TaggedRoute[]): Tag
 
 /** A route with the answers of the published interface: no null members, flat pages, 422 for an invalid query. */
 function published(dialect: Dialect, route: TaggedRoute): TaggedRoute {
-  const { emptyStatus, body: rewrite = (same: unknown) => same, schema } = PUBLISHED[nameOf(route)] ?? {};
+  const { onlyIn = dialect, ...differing } = PUBLISHED[nameOf(route)] ?? {};
+  const {
+    emptyStatus,
+    body: rewrite = (same: unknown) => same,
+    schema,
+  } = onlyIn === dialect ? differing : {};
   const isPageArray = dialect === 'vendor' && nameOf(route) === SUBSCRIPTION_LIST;
 
   function answer(parts: Parameters<TaggedRoute['answer']>[0]) {

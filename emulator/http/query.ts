@@ -62,8 +62,8 @@ interface SelectionOptions {
 
 /**
  * Dynamic response selection (specification) over the views of one kind of record: `query` reads `fields` and
- * `views`; `pick` returns the union of both, or the view `basic` if neither is given. The identifier is always
- * included. In the published interface, the names are in upper case and a parameter is repeated for each of them.
+ * `views`; `pick` returns the union of both, or the view `basic` if neither is given. In the published interface, the names
+ * are in upper case and a parameter is repeated for each of them, and the identifier is always included.
  */
 export function createSelection(views: Views, options: SelectionOptions = {}) {
   const { dialect = 'spec', extraFields = [], required = [] } = options;
@@ -82,7 +82,7 @@ export function createSelection(views: Views, options: SelectionOptions = {}) {
       ...(selected.views ?? []).flatMap((view) => views[view.toLowerCase()] ?? []),
     ];
     const fields = chosen.length === 0 ? views.basic : chosen;
-    const wanted = new Set(['id', ...fields, ...(isSpecified ? [] : required)]);
+    const wanted = new Set([...fields, ...(isSpecified ? [] : ['id', ...required])]);
     return Object.fromEntries(Object.entries(record).filter(([name]) => wanted.has(name)));
   }
 

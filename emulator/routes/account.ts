@@ -100,7 +100,7 @@ export function accountRoutes({ world, tokens, clock }: AccountNeeds): Route[] {
 
 const contextSchema = z.object({ reading_org_ids: z.array(int64), creating_org_id: int64 });
 
-const organizationSchema = z.object({ id: int64, name: z.string() });
+const organizationSchema = z.looseObject({ id: int64, name: z.string() });
 
 interface HiqNeeds {
   world: World;

@@ -15,7 +15,7 @@ import type { World } from '../world/world.ts';
 
 type ClientField = (typeof CLIENT_VIEWS)[keyof typeof CLIENT_VIEWS][number];
 
-const clientSchema = z.looseObject({ id: int64 });
+const clientSchema = z.looseObject({ id: int64.optional() });
 
 /** The members of a client that the vendor's schema requires, whatever is selected. */
 const REQUIRED = ['create_time', 'update_time', 'org_id', 'location_id', 'device_id'];

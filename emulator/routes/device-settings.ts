@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Dialect } from '../dialects.ts';
 import { found } from '../http/errors.ts';
 import { digitsOf, int64, int64Path } from '../http/int64.ts';
 import type { Int64 } from '../http/int64.ts';
@@ -15,6 +16,7 @@ const byId = z.object({ id: int64Path });
 interface Needs {
   world: World;
   actions: DeviceActions;
+  dialect: Dialect;
 }
 
 /** Specification, Devices: the locations, network policies and SSIDs of devices. */
@@ -37,7 +39,7 @@ const deviceLocation = z.object({
   longitude: z.number(),
 });
 
-function locationRoutes({ world, actions }: Needs): Route[] {
+function locationRoutes({ world, actions, dialect }: Needs): Route[] {
   function locationOf(device: Device): z.output<typeof deviceLocation> | undefined {
     const { placement, orgId, createdAt, updatedAt } = device;
     const location = world.locations.get(String(placement?.locationId));
@@ -81,7 +83,7 @@ function locationRoutes({ world, actions }: Needs): Route[] {
       },
     }),
     // The specification misspells the path, the published interface does not.
-    ...(['assgin', 'assign'] as const).map((verb) =>
+    ...(dialect === 'spec' ? ['assgin'] : ['assgin', 'assign']).map((verb) =>
       route('POST', `/devices/location/:${verb}`, 'Assign several devices to a location', {
         access: ['device'],
         input: z.object({ body: z.looseObject({ devices: deviceList, device_location: placementRequest }) }),

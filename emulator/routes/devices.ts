@@ -31,7 +31,8 @@ function deviceSelection(dialect: Dialect) {
   return createSelection(DEVICE_VIEWS, { dialect, extraFields: ['country_code'], required });
 }
 
-const recordSchema = deviceSchema.extend({ id: int64 });
+/** The identifier is there if it is selected, and always in the published interface. */
+const recordSchema = deviceSchema.extend({ id: int64.optional() });
 const commands = z.array(z.string().min(1)).min(1);
 const cliOutputs = z.object({
   device_cli_outputs: z.record(

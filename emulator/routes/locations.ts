@@ -23,6 +23,14 @@ const locationSchema = z.object({
   children: z.array(z.looseObject({ id: int64 })).describe('locations in this one, with the same members'),
 });
 
+/** Members of a floor that the vendor's schema requires. */
+const FLOOR_MEMBERS = {
+  environment: 'OFFICE',
+  db_attenuation: 15,
+  measurement_unit: 'METERS',
+  installation_height: 4,
+};
+
 const renaming = z.object({ id: int64Path, body: z.looseObject({ name: z.string().min(1) }) });
 
 /**
@@ -67,12 +75,12 @@ export function locationRoutes({ world, clock }: { world: World; clock: Clock })
       route('PUT', `/locations/${kind}/{id}`, `Rename a ${kind}`, {
         access: ['locations'],
         input: renaming,
-        success: object(locationSchema),
+        success: object(locationSchema.loose()),
         handle({ id, body: { name } }) {
           const location = locations.get(id);
           const renamed = found(location?.type === KINDS[kind] ? location : undefined, kind, id);
           Object.assign(renamed, { name, updatedAt: clock.now() });
-          return recordOf(renamed, false);
+          return { ...recordOf(renamed, false), ...(kind === 'floor' && FLOOR_MEMBERS) };
         },
       }),
     ),

@@ -57,6 +57,8 @@ interface KindOptions {
   body?: z.ZodObject;
   /** Whether an update returns no body. By default it returns the resource. */
   silentPut?: true;
+  /** Members of the resource that the vendor's schema requires, and that of its update lacks. */
+  published?: Readonly<Record<string, unknown>>;
 }
 
 /** Path, permission to write (reading needs `<permission>:r`), name, methods. */
@@ -65,20 +67,61 @@ type Kind = readonly [string, string, string, ('GET' | 'PUT' | 'DELETE')[], Kind
 /** The only resources that exist from the start: those that the SSIDs name. */
 const ADVANCED_SETTINGS = '/ssids/advanced-settings/{id}';
 
+const USER_DIRECTORY = {
+  external_user_directory_type: 'ACTIVE_DIRECTORY',
+  enable_radius_server_credential_caching: false,
+  cache_lifetime: 86_400,
+  ldap_retry_interval: 600,
+  local_check_interval: 300,
+  remote_check_interval: 30,
+  user_group_attribute: '',
+  entries: [],
+};
+
 const ALL: Kind[3] = ['GET', 'PUT', 'DELETE'];
 
 /** Specification, Configuration resources: those with an identifier, which keep the members of their last update. */
 const KINDS: readonly Kind[] = [
-  ['/usergroups/{id}', 'usergroup', 'user group', ['PUT', 'DELETE']],
+  [
+    '/usergroups/{id}',
+    'usergroup',
+    'user group',
+    ['PUT', 'DELETE'],
+    { published: { ssids: [], user_count: 0 } },
+  ],
   ['/user-profiles/{id}', 'user-profile', 'user profile', ALL],
   ['/tunnel-concentrators/{id}', 'tunnel-concentrator', 'tunnel concentrator', ALL],
   ['/tcap-profiles/{id}', 'tunnel-concentrator', 'address pool', ALL],
   [ADVANCED_SETTINGS, 'ssid', 'advanced settings of an SSID', ['GET', 'PUT']],
-  ['/radsec-proxies/{id}', 'radsec-proxies', 'RADSEC proxy', ALL, { body: proxyBodies.radsec }],
-  ['/radius-servers/internal/{id}', 'radius-server', 'internal RADIUS server', ALL],
-  ['/radius-servers/external/{id}', 'radius-server', 'external RADIUS server', ALL, { silentPut: true }],
+  [
+    '/radsec-proxies/{id}',
+    'radsec-proxies',
+    'RADSEC proxy',
+    ALL,
+    { body: proxyBodies.radsec, published: { operator_name_type: 'WBAID' } },
+  ],
+  [
+    '/radius-servers/internal/{id}',
+    'radius-server',
+    'internal RADIUS server',
+    ALL,
+    { published: { device_ids: [], external_user_directory: USER_DIRECTORY } },
+  ],
+  [
+    '/radius-servers/external/{id}',
+    'radius-server',
+    'external RADIUS server',
+    ALL,
+    { silentPut: true, published: { enable_a3: false } },
+  ],
   ['/radius-proxies/{id}', 'radius-proxy', 'RADIUS proxy', ALL, { body: proxyBodies.radius }],
-  ['/radius-client-objects/{id}', 'radius-client-object', 'RADIUS client object', ALL, { silentPut: true }],
+  [
+    '/radius-client-objects/{id}',
+    'radius-client-object',
+    'RADIUS client object',
+    ALL,
+    { silentPut: true, published: { entries: [] } },
+  ],
   ['/radio-profiles/{id}', 'radio-profile', 'radio profile', ALL],
   ['/radio-profiles/wmm-qos/{id}', 'radio-profile', 'WMM QoS settings', ['GET', 'PUT']],
   // The specification names the path, and not its operations.
@@ -92,7 +135,11 @@ interface Needs {
 }
 
 /** The members of every configuration resource that the vendor's schemas require beside those of its update. */
-function publishedMembers({ world, clock, dialect }: Needs, old: Resource | undefined) {
+function publishedMembers(
+  { world, clock, dialect }: Needs,
+  old: Resource | undefined,
+  published: KindOptions['published'],
+) {
   if (dialect === 'spec') return {};
   const now = timestamp(clock.now());
   return {
@@ -100,6 +147,7 @@ function publishedMembers({ world, clock, dialect }: Needs, old: Resource | unde
     update_time: now,
     org_id: world.account.creatingOrgId,
     predefined: false,
+    ...published,
   };
 }
 
@@ -109,14 +157,14 @@ export function resourceRoutes(needs: Needs): Route[] {
 }
 
 function kindRoutes([path, permission, name, methods, options = {}]: Kind, needs: Needs): Route[] {
-  const { body: specified = anyFields, silentPut } = options;
+  const { body: specified = anyFields, silentPut, published } = options;
   // The published interface has further members.
   const body = needs.dialect === 'spec' ? specified : anyFields;
   const seeded = path === ADVANCED_SETTINGS ? [...needs.world.ssids.values()] : [];
   const held = new Map(
     seeded.map(({ advanced_settings_id: id }): [string, Resource] => [
       String(id),
-      { ...publishedMembers(needs, undefined), id },
+      { ...publishedMembers(needs, undefined, published), id },
     ]),
   );
   const input = z.object({ id: int64Path });
@@ -131,7 +179,7 @@ function kindRoutes([path, permission, name, methods, options = {}]: Kind, needs
     input: input.extend({ body }),
     success: silentPut === true ? empty() : object(resourceSchema),
     handle({ id, body }) {
-      const resource = { ...publishedMembers(needs, held.get(id)), ...body, id: int64Of(id) };
+      const resource = { ...publishedMembers(needs, held.get(id), published), ...body, id: int64Of(id) };
       held.set(id, resource);
       return resource;
     },

@@ -51,15 +51,21 @@ const page = z.object({ data: z.array(z.looseObject({ id: z.union([z.int(), z.st
 /** A list in any dialect: a page, or an array of pages. */
 const list = z.union([page, z.tuple([page]).transform(([first]) => first)]);
 
-/** The identifiers of a list, up to 100 of them. */
+/** A list, up to 100 items of it. The specification has the identifier only where it is asked for. */
+async function listOf(call: Call, path: string, fields: string): Promise<Answered> {
+  const specified = await call('GET', `${path}?limit=100&fields=${fields}`);
+  return specified.status === 422 ? await call('GET', `${path}?limit=100`) : specified;
+}
+
+/** The identifiers of a list. */
 export async function idsOf(call: Call, path: string): Promise<(number | string)[]> {
-  const answer = await call('GET', `${path}?limit=100`);
+  const answer = await listOf(call, path, 'id');
   return list.parse(answer.body).data.map(({ id }) => id);
 }
 
 /** A device that is online. */
 export async function onlineDevice(call: Call): Promise<number> {
-  const answer = await call('GET', '/devices?limit=100');
+  const answer = await listOf(call, '/devices', 'id,connected');
   const devices = z.object({ data: z.array(z.object({ id: z.int(), connected: z.boolean() })) });
   const online = devices.parse(answer.body).data.find(({ connected }) => connected);
   return z.int().parse(online?.id);

@@ -138,7 +138,7 @@ describe('a device', () => {
   it('cannot be reset while it is offline, and has an alarm that says so', async () => {
     const { call } = await startEmulator({ scale: SCALE });
     const status = z.object({ data: z.array(z.object({ id: z.int(), connected: z.boolean() })) });
-    const listed = status.parse((await call('GET', '/devices?views=status&limit=100')).body).data;
+    const listed = status.parse((await call('GET', '/devices?views=status&fields=id&limit=100')).body).data;
     const offline = listed.find(({ connected }) => !connected)?.id;
     expect((await call('POST', `/devices/${offline}/:reset`)).status).toBe(503);
     expect((await call('GET', `/devices/${offline}/alarms`)).body).toMatchObject({
@@ -166,7 +166,7 @@ describe('a device', () => {
   it('that is deleted leaves its clients off the network', async () => {
     const { call } = await startEmulator({ scale: SCALE });
     const clients = z.object({ data: z.array(z.object({ id: z.int(), device_id: z.int() })) });
-    const { data } = clients.parse((await call('GET', '/clients/active?fields=device_id')).body);
+    const { data } = clients.parse((await call('GET', '/clients/active?fields=id,device_id')).body);
     await call('DELETE', `/devices/${data[0]?.device_id}`);
     const client = await call('GET', `/clients/${data[0]?.id}?views=status`);
     expect(client.body).toMatchObject({ connected: false });

@@ -123,6 +123,19 @@ it('updates subscriptions, and has the page limits of each for the audit log', a
   }
 });
 
+it.each([
+  ['spec', 404],
+  ['vendor', 400],
+  ['sdk', 400],
+] as const)(
+  '%s assigns locations at the path that the specification misspells, and at the other one: %i',
+  async (dialect, status) => {
+    const { call } = await startEmulator({ dialect });
+    expect((await call('POST', '/devices/location/:assgin', { body: {} })).status).toBe(400);
+    expect((await call('POST', '/devices/location/:assign', { body: {} })).status).toBe(status);
+  },
+);
+
 it('has the advanced settings that SSIDs name', async () => {
   const { call } = await startEmulator({ dialect: 'spec' });
   const ssids = z.object({ data: z.array(z.object({ advanced_settings_id: z.int() })).min(1) });

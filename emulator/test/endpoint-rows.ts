@@ -3,11 +3,9 @@ import { alertRows, SPAN } from './alert-rows.ts';
 import { deviceRows, policyRows } from './device-rows.ts';
 import {
   anOperation,
-  devices,
   endUser,
   externalUser,
   first,
-  location,
   newUser,
   nothing,
   open,
@@ -238,14 +236,6 @@ export const FURTHER_ROWS: readonly EndpointRow[] = [
     ['GET /logs/email', 200, 'page', nothing],
     ['GET /logs/sms', 200, 'page', nothing],
     ['PUT /hiq/context/reading', 200, 'empty', async (call) => ({ body: [await organization(call)] })],
-    [
-      'POST /devices/location/:assign',
-      200,
-      'empty',
-      async (call) => ({
-        body: { devices: await devices(call), device_location: { location_id: await location(call) } },
-      }),
-    ],
   ]),
   ...open(
     rows('emulator', [

@@ -62,6 +62,8 @@ export function seedEndUsers(seeding: Seeding): Map<string, EndUser> {
         update_time: timestamp(now),
         org_id: account.creatingOrgId,
         user_group_id: group,
+        user_group_name: 'Employees',
+        approval_type: '',
         password: newPassword(random),
         expired_time: 0,
       };

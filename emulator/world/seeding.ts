@@ -22,7 +22,7 @@ export interface Account {
   vhmId: string;
   name: string;
   dataCenter: string;
-  organizations: readonly { id: number; name: string }[];
+  organizations: readonly (Resource & { id: number; name: string })[];
   readingOrgIds: number[];
   creatingOrgId: number;
 }

@@ -12,6 +12,7 @@ import { seedEndUsers, seedUsers } from './people.ts';
 import type { EndUser, User } from './people.ts';
 import { seedPolicies } from './policies.ts';
 import type { NetworkPolicy, Ssid } from './policies.ts';
+import { timestamp } from './seeding.ts';
 import type { Account, Resource, Scale } from './seeding.ts';
 
 /** The state of the emulated cloud, in memory. Maps are keyed by the digits of the identifier. */
@@ -34,7 +35,7 @@ export interface World {
 export function createWorld(seed: number, scale: Scale, clock: Clock): World {
   let lastId = 837_424_400_000_000;
   const nextId = () => (lastId += 1);
-  const account = createAccount(nextId);
+  const account = createAccount(nextId, timestamp(clock.now()));
   const seeding = { random: createRandom(seed, 'world'), scale, now: clock.now(), account, nextId };
   const locations = seedLocations(seeding);
   const { networkPolicies, ssids } = seedPolicies(seeding);
@@ -59,10 +60,16 @@ export function createWorld(seed: number, scale: Scale, clock: Clock): World {
   };
 }
 
-function createAccount(nextId: () => number): Account {
+function createAccount(nextId: () => number, now: string): Account {
   const ownerId = nextId();
   const customerId = nextId();
-  const organizations = ['Headquarters', 'Branches', 'Guests'].map((name) => ({ id: nextId(), name }));
+  const organizations = ['Headquarters', 'Branches', 'Guests'].map((name) => ({
+    id: nextId(),
+    create_time: now,
+    update_time: now,
+    name,
+    type: 'REGULAR',
+  }));
   return {
     ownerId,
     customerId,

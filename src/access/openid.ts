@@ -5,6 +5,7 @@ import { HttpError } from '../lib/errors.ts';
 import { isPrivate } from '../lib/loopback.ts';
 import { personOf, type Claims, type Person } from './openid-person.ts';
 import { HOUR_MS } from '../lib/clock.ts';
+import { isHtmlPage } from '../lib/text/html-page.ts';
 
 /** Where the provider sends people back to. */
 export const CALLBACK_PATH = '/login/openid/callback';
@@ -161,7 +162,13 @@ async function fetchPrivately(url: string, options: RequestInit): Promise<Respon
     chunks.push(chunk);
   }
   const { status, headers } = response;
-  return new Response(size === 0 ? null : Buffer.concat(chunks), { status, headers });
+  const body = Buffer.concat(chunks);
+  if (response.ok && isHtmlPage(headers.get('content-type'), body.toString())) {
+    throw new TypeError(
+      `${url} answered with an HTML page instead of JSON: a proxy in between, or a wrong OIDC_ISSUER?`,
+    );
+  }
+  return new Response(size === 0 ? null : body, { status, headers });
 }
 
 const unreachable = (host: string, cause: unknown) =>

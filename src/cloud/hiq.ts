@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isMissing } from './cloud-api-error.ts';
+import { organizationSchema, type Organization } from './contract/organization.ts';
 import { idSchema } from './contract/shared.ts';
 import type { Call } from './exchange.ts';
 import { readJson } from './json.ts';
@@ -9,8 +10,6 @@ import { MINUTE_MS, type Clock } from '../lib/clock.ts';
 
 /** Answer of `GET /hiq/context` (published description; the specification shows no members). */
 const contextSchema = z.looseObject({ reading_org_ids: z.array(idSchema).nullish() });
-
-const organizationSchema = z.looseObject({ id: idSchema });
 
 /** An account without the feature HIQ, or a token that may not ask (specification, Status codes). */
 const NOT_FOR_US = [403, 404, 405];
@@ -24,25 +23,35 @@ export type Hiq = ReturnType<typeof createHiq>;
 export function createHiq(request: Request<Call>, clock: Clock) {
   let askAgainAt = 0;
 
+  /** The organizations of the account. Empty if it has none, or the token may not list them. */
+  async function organizations(signal?: AbortSignal): Promise<readonly Organization[]> {
+    try {
+      const answer = await request({ method: 'GET', path: '/hiq/organizations', signal });
+      return readItems(answer, organizationSchema).items;
+    } catch (error) {
+      if (!isMissing(error, NOT_FOR_US)) throw error;
+      return [];
+    }
+  }
+
   return {
+    organizations,
     /**
      * The ids of the organizations to which the context restricts what the cloud returns. Empty: all of them, or the account
      * has none, or the token may not read the context.
      */
     restrictedTo: async (signal?: AbortSignal): Promise<readonly string[]> => {
       if (clock.now() < askAgainAt) return [];
-      let reading: readonly string[] | undefined;
       try {
         const answer = await request({ method: 'GET', path: '/hiq/context', signal });
-        reading = readJson(contextSchema, answer).reading_org_ids ?? [];
+        const reading = readJson(contextSchema, answer).reading_org_ids ?? [];
         if (reading.length === 0) return [];
-        const listed = await request({ method: 'GET', path: '/hiq/organizations', signal });
-        const { items } = readItems(listed, organizationSchema);
-        return items.every(({ id }) => reading?.includes(id)) ? [] : reading;
+        const all = await organizations(signal);
+        return all.length > 0 && all.every(({ id }) => reading.includes(id)) ? [] : reading;
       } catch (error) {
         if (!isMissing(error, NOT_FOR_US)) throw error;
-        if (reading === undefined) askAgainAt = clock.now() + ASK_AGAIN_MS;
-        return reading ?? [];
+        askAgainAt = clock.now() + ASK_AGAIN_MS;
+        return [];
       }
     },
   };

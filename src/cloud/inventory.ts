@@ -12,16 +12,16 @@ export type Inventory = ReturnType<typeof createInventory>;
 
 const PAGE_LIMIT = 100;
 
-/** Views in the specification, and in the published description, which refuses the other form with 422. */
+/** Views in the specification, where no view has the identifier, and in the published description, which refuses the other form with 422. */
 const VIEW_FORMS: readonly NonNullable<Call['query']>[] = [
-  { views: 'basic,location' },
+  { views: 'basic,location', fields: 'id' },
   { views: ['BASIC', 'LOCATION'] },
 ];
 
 /** The status of an answer to a query that the cloud does not understand. */
 const NOT_UNDERSTOOD = [400, 422];
 
-export function createInventory(request: Request<Call>, { restrictedTo }: Hiq) {
+export function createInventory(request: Request<Call>, { restrictedTo, organizations }: Hiq) {
   /** The form that was understood last is tried first. */
   let forms = VIEW_FORMS;
 
@@ -33,6 +33,7 @@ export function createInventory(request: Request<Call>, { restrictedTo }: Hiq) {
   }
 
   return {
+    organizations,
     /** All devices, with the members of the views `basic` and `location`. */
     async devices(signal?: AbortSignal): Promise<readonly ListedDevice[]> {
       const [usual, other] = forms;

@@ -5,6 +5,7 @@ import { permissionCheckResponseSchema, permissionSchema, tokenInfoSchema } from
 import { listedDeviceSchema, LISTED_DEVICE_MEMBERS } from './contract/device.ts';
 import { locationSchema } from './contract/location.ts';
 import { ALERT_MEMBERS, alertSchema, LOG_KINDS, LOG_MEMBERS, logRecordSchema } from './contract/logs.ts';
+import { organizationSchema } from './contract/organization.ts';
 import { LIST_FORMS } from './contract/shared.ts';
 import { subscriptionSchema, alertSubscriptionSchema } from './contract/subscription.ts';
 import { userSchema } from './contract/user.ts';
@@ -65,6 +66,7 @@ export function probesAt(now: number): Probe[] {
     list('/devices', firstPage, listedDeviceSchema, LISTED_DEVICE_MEMBERS),
     list('/locations/tree', {}, locationSchema, Object.keys(locationSchema.shape)),
     list('/users', firstPage, userSchema, Object.keys(userSchema.shape)),
+    list('/hiq/organizations', {}, organizationSchema, Object.keys(organizationSchema.shape)),
     beyondLimit('/logs/audit', 'limit 500', { ...lastDay, limit: 500 }),
     beyondLimit('/logs/audit', '31 days', { ...lastDay, startTime: now - 31 * DAY_MS }),
     beyondLimit('/logs/auth', 'limit 101', { ...lastDay, limit: 101 }),

@@ -21,6 +21,8 @@ export interface StoredEvent {
   readonly payload: JsonObject;
   /** Where the reader looked them up, and there are any. */
   readonly names?: EventNames | undefined;
+  /** The name of the organization then. Where the reader looked it up alone, for a destination. */
+  readonly organization?: string | undefined;
 }
 
 /** The names that the inventory had at the time of an event. */
@@ -32,6 +34,8 @@ export interface EventNames {
   /** The name of the user, if it is one of the account in the cloud. */
   readonly person: string | null;
   readonly role: string | null;
+  /** The name of the organization `orgId`. */
+  readonly organization: string | null;
 }
 
 export const isRuleAlert = (event: StoredEvent): boolean => ownTypeOf(event) === OWN_TYPES.alert;

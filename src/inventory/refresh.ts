@@ -5,7 +5,7 @@ import { failuresIn } from '../lib/failure-log.ts';
 import type { Db } from '../store/server/database.ts';
 import { endLease, takeLease } from '../store/reconcile/history.ts';
 import { saveInventory, type InventoryRows, type InventoryTable } from '../store/reconcile/inventory.ts';
-import { toDevice, toLocations, toPerson } from './to-rows.ts';
+import { toDevice, toLocations, toOrganization, toPerson } from './to-rows.ts';
 import { randomUUID } from 'node:crypto';
 import { clientOf } from '../cloud/client.ts';
 import { repeatOnClouds, type CloudSources } from '../sources/cloud-sources.ts';
@@ -53,6 +53,9 @@ const part = <Table extends InventoryTable>(
 const PARTS = [
   part('locations', 'locations:r', async (api, signal) => toLocations(await api.locations(signal))),
   part('devices', 'device:r', async (api, signal) => (await api.devices(signal)).map(toDevice)),
+  part('organizations', 'hiq:r', async (api, signal) =>
+    (await api.organizations(signal)).map(toOrganization),
+  ),
   part('people', 'account-user-list', async (api, signal) => (await api.users(signal)).map(toPerson)),
 ];
 
@@ -90,7 +93,7 @@ export function createRefresher({ db, clock, holder, logger, signal }: Refresher
   };
 }
 
-/** Reads devices, locations and administrators of the sources that have an API, now and every hour. */
+/** Reads devices, locations, organizations and administrators of the sources that have an API, now and every hour. */
 export function startInventory(
   { db, sources }: { readonly db: Db; readonly sources: CloudSources },
   started: AsyncDisposableStack,

@@ -1,5 +1,6 @@
 import type { ListedDevice } from '../cloud/contract/device.ts';
 import type { Location as TreeLocation } from '../cloud/contract/location.ts';
+import type { Organization } from '../cloud/contract/organization.ts';
 import type { User } from '../cloud/contract/user.ts';
 import { parseMacAddress } from '../events/mac-address.ts';
 import type { InventoryRows } from '../store/reconcile/inventory.ts';
@@ -27,6 +28,12 @@ export const toPerson = (user: User): InventoryRows['people'] => ({
   user_name: nameOf(user.login_name) ?? '',
   name: nameOf(user.display_name ?? [user.first_name, user.last_name].filter(Boolean).join(' ')),
   role: nameOf(user.user_role),
+});
+
+/** An organization as a row of the table. */
+export const toOrganization = ({ id, name }: Organization): InventoryRows['organizations'] => ({
+  organization_id: id,
+  name: nameOf(name) ?? id,
 });
 
 type Node = Omit<InventoryRows['locations'], 'place'>;

@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises';
 import { appendDurably } from '../lib/files/durable-file.ts';
 import { describeError } from '../lib/errors.ts';
+import { isHtmlPage } from '../lib/text/html-page.ts';
 import {
   addCosignature,
   addTimestamp,
@@ -146,7 +147,10 @@ async function post(url: string, type: string, body: string | Buffer<ArrayBuffer
 
 async function accepted(response: Response): Promise<Buffer> {
   if (!response.ok) throw new Error(`the server answered ${response.status}`);
-  return Buffer.from(await response.arrayBuffer());
+  const answer = Buffer.from(await response.arrayBuffer());
+  if (isHtmlPage(response.headers.get('content-type'), answer.toString()))
+    throw new Error('the server answered with an HTML page: a proxy in between?');
+  return answer;
 }
 
 /** Writes the request of `add-checkpoint`: from the size that the witness knows, the proof and the checkpoint. */

@@ -23,6 +23,7 @@ const CLIENT = 'aa:bb:cc:dd:ee:ff';
 const RANGE = 'since=2026-01-20T07:00Z&until=2026-01-20T12:00Z';
 
 /** The access point that is renamed, and its floor. */
+let organization: number;
 let ap: { mac: string; floor: number };
 
 /** A cloud with the same devices as every other one of these, and a call of its API. */
@@ -54,11 +55,13 @@ async function seed(db: Db): Promise<void> {
   const { call } = clouds.default;
   try {
     await refresh();
-    const listed = await call('GET', '/devices?views=full&limit=1');
+    const listed = await call('GET', '/devices?views=full&fields=id&limit=1');
     const [device] = z
       .object({ data: z.tuple([z.object({ id: z.int(), mac_address: z.string(), location_id: z.int() })]) })
       .parse(listed.body).data;
     ap = { mac: device.mac_address, floor: device.location_id };
+    const context = await call('GET', '/hiq/context');
+    organization = z.object({ creating_org_id: z.int() }).parse(context.body).creating_org_id;
     await call('PUT', `/devices/${device.id}/hostname?hostname=AP-Lobby`);
     await call('PUT', `/locations/floor/${ap.floor}`, { body: { name: 'Ground floor' } });
     now += 2 * HOUR;
@@ -84,7 +87,11 @@ async function seed(db: Db): Promise<void> {
     queuedDelivery('LOCATION_AP_CENTRIC', [seen(START + 3 * HOUR)], { source: 'branch' }),
     queuedDelivery('LOCATION_CLIENT_CENTRIC', [heard]),
     queuedDelivery('AUDIT_LOG_ALL', [
-      auditRecord({ timeStamp: START + HOUR, userName: EMULATOR_LOGINS.administrator.username }),
+      auditRecord({
+        timeStamp: START + HOUR,
+        orgId: organization,
+        userName: EMULATOR_LOGINS.administrator.username,
+      }),
     ]),
   ]);
 }
@@ -99,6 +106,7 @@ const names = z.object({
   access_point: z.string().nullable(),
   place: z.string().nullable(),
   person: z.string().nullable(),
+  organization: z.string().nullable(),
 });
 const event = z.object({
   event_id: z.string(),
@@ -118,8 +126,8 @@ describe('a renamed access point', () => {
   it('has the name of the day over the API, and none before it was known', async () => {
     const found = await search('type=LOCATION_AP_CENTRIC&source=default');
     expect(found.map((one) => one.names)).toEqual([
-      { access_point: 'AP-Lobby', place: 'Building 1, Ground floor', person: null },
-      { access_point: 'ap-0001', place: 'Building 1, Floor 1', person: null },
+      { access_point: 'AP-Lobby', place: 'Building 1, Ground floor', person: null, organization: null },
+      { access_point: 'ap-0001', place: 'Building 1, Floor 1', person: null, organization: null },
       undefined,
     ]);
   });
@@ -186,5 +194,7 @@ it('the place of an unknown access point is that of the locations in the record'
 });
 
 it('an administrator is named with the role of the day', async () => {
-  expect(await search('type=AUDIT_LOG_ALL')).toMatchObject([{ names: { person: 'Administrator' } }]);
+  expect(await search('type=AUDIT_LOG_ALL')).toMatchObject([
+    { names: { person: 'Administrator', organization: 'Headquarters' } },
+  ]);
 });

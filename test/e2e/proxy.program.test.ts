@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import https from 'node:https';
 import { inspect } from 'node:util';
-import { rm } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { createTestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
@@ -10,7 +11,7 @@ import { hasOpenssl, makeCertificate } from '../support/certificates.ts';
 import { postDelivery, runProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const HOSTS = ['cloud.test', 'siem.test', 'login.test'];
+const HOSTS = ['cloud.test', 'siem.test', 'login.test', 's3.test', 'anchor.test', 'stamp.test'];
 
 /** What stands for all hosts behind the proxy: a page for `cloud.test`, metadata for `login.test`, an empty 200 else. */
 function answerAs({ headers: { host } }: IncomingMessage, response: ServerResponse): void {
@@ -61,20 +62,33 @@ async function startTlsProxy() {
 }
 
 it.runIf(hasOpenssl)(
-  'the API, destinations and OpenID go by the proxy, and trust the authority of CLOUD_CA_FILE (needs openssl on PATH)',
+  'the API, destinations, anchors and OpenID go by the proxy, and trust the authority of CLOUD_CA_FILE (needs openssl on PATH)',
   async () => {
     const { HTTPS_PROXY, certificate, asked, connected } = await startTlsProxy();
     const database = await createTestDatabase();
     onTestFinished(() => database.drop());
     const directory = await temporaryDirectory();
     onTestFinished(() => rm(directory, { recursive: true, force: true }));
+    const file = path.join(directory, 'settings.yaml');
+    const bucket = {
+      bucket: 'events',
+      endpoint: 'https://s3.test',
+      access_key_id: 'id',
+      secret_access_key: { env: 'S3_KEY' },
+      batch: { events: 1, seconds: 1 },
+    };
+    await writeFile(file, JSON.stringify({ destinations: [{ name: 'archive', type: 's3', ...bucket }] }));
     const settings = {
+      S3_KEY: 'a-key-of-the-tests',
       DATABASE_URL: database.databaseUrl,
       DATA_DIR: directory,
       WEBHOOK_SECRET: SECRET,
       CLOUD_API_URL: 'https://cloud.test',
       CLOUD_API_TOKEN: 'a-token-of-the-tests',
       FORWARD_TO: 'https://siem.test/events',
+      ANCHOR_URL: 'https://anchor.test/checkpoints',
+      TIMESTAMP_URL: 'https://stamp.test',
+      XIQ_SINK_CONFIG: file,
       OIDC_ISSUER: 'https://login.test',
       OIDC_CLIENT_ID: 'xiq-sink',
       OIDC_ROLES: 'viewers=viewer',

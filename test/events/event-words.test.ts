@@ -22,7 +22,13 @@ const event = (messageType: MessageType, columns: StoredEvent['columns']): Store
 const ann = { username: 'ann' };
 const client = { client_mac: 'aa:bb:cc:dd:ee:ff', ap_mac: '00:11:22:33:44:55' };
 
-const lobby = { accessPoint: 'AP-Lobby', place: 'Building 2, Floor 1', person: null, role: null };
+const lobby = {
+  accessPoint: 'AP-Lobby',
+  place: 'Building 2, Floor 1',
+  person: null,
+  role: null,
+  organization: null,
+};
 
 it.each([
   [client, lobby, 'aa:bb:cc:dd:ee:ff was seen by AP-Lobby, Building 2, Floor 1'],

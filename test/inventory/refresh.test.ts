@@ -28,12 +28,13 @@ interface WrittenCloud {
   calls: number;
   devices: ReadonlyMap<number, string> | Error;
   locations: Awaited<ReturnType<Inventory['locations']>>;
+  organizations: Awaited<ReturnType<Inventory['organizations']>>;
   users: Awaited<ReturnType<Inventory['users']>>;
 }
 
 /** A cloud whose answers a test writes. */
 function writtenCloud() {
-  const cloud: WrittenCloud = { calls: 0, devices: new Map(), locations: [], users: [] };
+  const cloud: WrittenCloud = { calls: 0, devices: new Map(), locations: [], organizations: [], users: [] };
   const inventory: Inventory = {
     async devices() {
       cloud.calls += 1;
@@ -45,6 +46,7 @@ function writtenCloud() {
       }));
     },
     locations: async () => cloud.locations,
+    organizations: async () => cloud.organizations,
     users: async () => cloud.users,
   };
   return { cloud, inventory };

@@ -136,20 +136,22 @@ describe('a file', () => {
 describe('an address', () => {
   it('gets each checkpoint, again after a failure, and does not hold up the others', async () => {
     const posted: string[] = [];
-    let status = 503;
+    let answer: object = { status: 503 };
     await using server = await startAnsweringServer((body) => {
       posted.push(body.toString());
-      return { status };
+      return answer;
     });
     const file = fileAnchor(path.join(log.directory, 'beside.txt'));
     const anchor = urlAnchor(`${server.url}/checkpoints?token=secret`);
     expect(await put([anchor, file])).toEqual(['url: Error: the server answered 503']);
     expect(await readFile(path.join(log.directory, 'beside.txt'), 'utf8')).toContain('xiq-sink/');
-    status = 201;
+    answer = { status: 200, headers: { 'content-type': 'text/html' } };
+    expect(await put([anchor], 0)).toEqual([expect.stringContaining('an HTML page: a proxy in between?')]);
+    answer = { status: 201 };
     expect(await put([anchor], 0)).toEqual([]);
     expect(await put([anchor], 0)).toEqual([]);
-    expect(posted).toHaveLength(2);
-    expect(posted[1]).toBe((await latestCheckpoint(test.service))?.note);
+    expect(posted).toHaveLength(3);
+    expect(posted[2]).toBe((await latestCheckpoint(test.service))?.note);
   });
 
   it.each([301, 302, 307, 308])(

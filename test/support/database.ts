@@ -154,7 +154,9 @@ export async function unguarded(db: Db, work: (trx: Trx) => Promise<unknown>): P
 const TABLES =
   'audit_events location_observations log_entries alerts_received other_events deliveries quarantine log_tiles log_seals \
 log_hashes log_salts log_checkpoints log_statements log_queue log_delivery_queue log_anchors log_timestamps erasures \
-log_verifications log_verified_events saved_searches devices locations people seen seen_days'.split(' ');
+log_verifications log_verified_events saved_searches devices locations organizations people seen seen_days'.split(
+    ' ',
+  );
 
 /** Empties everything that deliveries are stored in. To truncate it took longer: each partition and index is a new file. */
 export async function emptyTables(db: Db): Promise<void> {

@@ -31,6 +31,7 @@ const namesSchema = z
     place: z.string().nullable().describe('building and floor'),
     person: z.string().nullable().describe('name of the user, if it is one of the account in the cloud'),
     role: z.string().nullable(),
+    organization: z.string().nullable().describe('name of the organization org_id'),
   })
   .meta({ id: 'EventNames' });
 

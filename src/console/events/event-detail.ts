@@ -72,7 +72,7 @@ export const eventDetail = (detail: Detail, search: string | undefined): VNode =
             ),
             fact('source', event.source),
             fact('origin', event.origin),
-            fact('organization', event.org_id),
+            fact('organization ID', event.org_id),
             fact('owner', event.owner_id),
             fact('received', exactText(event.received_at, zone)),
             fact('event ID', event.event_id),

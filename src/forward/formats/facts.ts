@@ -65,6 +65,7 @@ export function factsOf(event: StoredEvent): Facts {
     const value = event.columns[column];
     if (value !== undefined && value !== null && value.length > 0) recorded[names[column] ?? column] = value;
   }
+  if (event.organization !== undefined) recorded['org_name'] ??= event.organization;
   const kind = recordKind(event);
   const alert = kind === 'ruleAlert' ? readAlertRecord(event) : undefined;
   if (alert !== undefined) Object.assign(recorded, alertFacts(alert));

@@ -28,8 +28,8 @@ interface RowFormat {
 }
 
 /**
- * Creates a format. NDJSON has the columns of the view `events`, and the payload with every digit. CSV has the same
- * columns, or, for a single message type, the envelope and the type's own columns. In CSV, null is an empty cell, an
+ * Creates a format. NDJSON has the columns of the view `events`, for a single message type also the type's own, and the
+ * payload with every digit. CSV has the columns of the view, or, for a single message type, the envelope and the type's own. In CSV, null is an empty cell, an
  * empty text is "", and a list is a JSON array. Hidden characters are escaped: JSON parses to the text as it is stored,
  * in NDJSON and in the payload of CSV; other cells of CSV show the escape.
  */
@@ -37,10 +37,11 @@ export function createFormat(
   { format, zone = 'UTC' }: ExportForm,
   messageType: MessageType | undefined,
 ): RowFormat {
-  if (format === 'ndjson') return { header: '', needs: VIEW_NEEDS, line: toJsonLine };
-  return messageType === undefined
-    ? csvOf(VIEW_COLUMNS, viewOf, zone)
-    : csvOf(columnsOf(messageType), typedOf, zone);
+  const [columns, valuesOf] =
+    messageType === undefined ? [VIEW_COLUMNS, viewOf] : [columnsOf(messageType), typedOf];
+  const needs = new Set([...VIEW_NEEDS, ...columns.map(({ name }) => name)]);
+  if (format === 'csv') return { needs, ...csvOf(columns, valuesOf, zone) };
+  return { needs, header: '', line: (row) => toJsonLine(valuesOf(row), row.payload) };
 }
 
 type Columns = StoredEvent['columns'];
@@ -48,8 +49,8 @@ type Columns = StoredEvent['columns'];
 const viewOf = (row: StoredRow) =>
   viewColumns({ ...row, family: FAMILY_OF[row.messageType], columns: columnsOfRow(row) });
 
-function toJsonLine(row: StoredRow): string {
-  return `${escapeHiddenInJson(`${JSON.stringify(viewOf(row)).slice(0, -1)},"payload":${row.payload}}`)}\n`;
+function toJsonLine(values: Columns, payload: string): string {
+  return `${escapeHiddenInJson(`${JSON.stringify(values).slice(0, -1)},"payload":${payload}}`)}\n`;
 }
 
 interface CsvColumn {
@@ -88,10 +89,9 @@ function csvOf(
   columns: readonly CsvColumn[],
   valuesOf: (row: StoredRow) => Columns,
   zone: string,
-): RowFormat {
+): Omit<RowFormat, 'needs'> {
   return {
     header: csvLine([...columns.map(({ name }) => name), 'payload']),
-    needs: new Set([...VIEW_NEEDS, ...columns.map(({ name }) => name)]),
     line(row) {
       const times = zone !== 'UTC' && {
         occurred_at: isoIn(zone, new Date(row.occurredAt)),

@@ -2,6 +2,7 @@ import type { MessageType } from '../../events/domain.ts';
 import type { StoredRow } from './event-rows.ts';
 import { readRows, toLoggedEvent, type LogSlice } from './read-events.ts';
 import type { Log, LogEntry } from '../log/read-log.ts';
+import { openOrganizationNames, type OrganizationNames } from '../reconcile/organization-names.ts';
 import { ALL_SOURCES } from '../server/scope.ts';
 import type { LoggedEvent } from '../../events/stored-event.ts';
 
@@ -30,6 +31,7 @@ interface Kept {
 
 /** The events of the log for many readers that follow it at the same time: each row is read and parsed once. */
 export function openSharedEvents(log: Log) {
+  const organizations = openOrganizationNames(log);
   const kept = new Map<number, Kept>();
   let characters = 0;
   let readers = 0;
@@ -101,16 +103,22 @@ export function openSharedEvents(log: Log) {
       const found = wanted.flatMap((entry) => kept.get(entry.position) ?? []);
       dropExcess();
       await Promise.all(new Set(found.map(({ loading }) => loading)));
+      const nameOf = await organizations();
       const fitting = found.findIndex(({ isLeftOut }) => isLeftOut === true);
       const end = wanted[fitting]?.position;
-      if (end !== undefined) return { events: eventsOf(found.slice(0, fitting)), end, isFull: true };
-      return { events: eventsOf(found), end: last.position + 1, isFull: entries.length === limit };
+      if (end !== undefined) return { events: eventsOf(found.slice(0, fitting), nameOf), end, isFull: true };
+      return { events: eventsOf(found, nameOf), end: last.position + 1, isFull: entries.length === limit };
     },
   };
 }
 
-function* eventsOf(all: readonly Kept[]): Generator<LoggedEvent> {
+function* eventsOf(all: readonly Kept[], nameOf: OrganizationNames): Generator<LoggedEvent> {
   for (const one of all) {
-    if (one.row !== undefined) yield (one.event ??= toLoggedEvent(one.row));
+    if (one.row === undefined) continue;
+    if (one.event === undefined) {
+      const event = toLoggedEvent(one.row);
+      one.event = { ...event, organization: nameOf(event) };
+    }
+    yield one.event;
   }
 }

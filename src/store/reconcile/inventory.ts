@@ -7,13 +7,14 @@ import { inScope, type Scope } from '../server/scope.ts';
 import { viewEvent, type EventNames, type StoredEvent } from '../../events/stored-event.ts';
 
 /** The row of a table of the inventory without its versions. Ids are 64-bit numbers. */
-type Row<Table extends 'devices' | 'locations' | 'people'> = Readonly<
+type Row<Table extends 'devices' | 'locations' | 'organizations' | 'people'> = Readonly<
   Omit<Selectable<Tables[Table]>, 'id' | 'source' | 'valid_from' | 'valid_to'>
 >;
 
 export interface InventoryRows {
   readonly devices: Row<'devices'>;
   readonly locations: Row<'locations'>;
+  readonly organizations: Row<'organizations'>;
   readonly people: Row<'people'>;
 }
 
@@ -23,6 +24,7 @@ export type InventoryTable = keyof InventoryRows;
 const COLUMNS = {
   devices: ['device_id', 'mac', 'serial_number', 'host_name', 'function', 'location_id'],
   locations: ['location_id', 'parent_id', 'name', 'type', 'place'],
+  organizations: ['organization_id', 'name'],
   people: ['person_id', 'user_name', 'name', 'role'],
 } as const satisfies { readonly [Table in InventoryTable]: readonly (keyof InventoryRows[Table])[] };
 
@@ -83,6 +85,7 @@ export interface Unnamed {
   /** Ids of a location and of those that contain it, in any order. It counts if the place of the access point is not known. */
   readonly locationIds?: readonly string[] | null | undefined;
   readonly user?: string | null;
+  readonly orgId?: string | null;
 }
 
 /**
@@ -98,11 +101,12 @@ export async function namesAsOf(
   if (asked.length === 0) return names;
   const numbered = JSON.stringify(asked.map((one, number) => ({ ...one, number })));
   const rows = await allRows<EventNames & { number: number }>(db)`
-    select number, ap_name as "accessPoint", place, person_name as person, person_role as role
-    from jsonb_to_recordset(${numbered}::jsonb)
-        as asked (number int, source text, at timestamptz, mac macaddr, "locationIds" bigint[], "user" text)
+    select number, ap_name as "accessPoint", place, person_name as person, person_role as role, organization
+    from jsonb_to_recordset(${numbered}::jsonb) as asked (number int, source text, at timestamptz, mac macaddr,
+          "locationIds" bigint[], "user" text, "orgId" bigint)
       cross join lateral names_at(source, mac, "locationIds", "user", at)
-    where ${inScope(scope)} and coalesce(ap_name, place, person_name, person_role) is not null`;
+      cross join lateral organization_at(source, "orgId", at) as organization
+    where ${inScope(scope)} and coalesce(ap_name, place, person_name, person_role, organization) is not null`;
   for (const { number, ...found } of rows) names[number] = found;
   return names;
 }
@@ -118,8 +122,8 @@ export async function withNames<Event extends StoredEvent>(
 }
 
 function unnamedIn(event: StoredEvent): Unnamed {
-  const { source, occurredAt: at, columns } = event;
+  const { source, occurredAt: at, columns, orgId } = event;
   const { apMac: mac, user } = viewEvent(event);
   const { location_id_hierarchy: locationIds } = columns;
-  return { source, at, mac, user, locationIds: typeof locationIds === 'string' ? null : locationIds };
+  return { source, at, mac, user, orgId, locationIds: typeof locationIds === 'string' ? null : locationIds };
 }

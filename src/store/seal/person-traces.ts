@@ -51,7 +51,7 @@ export const NO_TRACES: OtherTraces = {
   quarantine: [],
   operations: [],
   searches: [],
-  inventory: { devices: [], locations: [], people: [] },
+  inventory: { devices: [], locations: [], organizations: [], people: [] },
 };
 
 /** What names a person, and what does perhaps, for somebody to look at: `event ID`, `saved search ID`. */
@@ -134,6 +134,7 @@ export async function findOtherTraces(
       inventory: {
         devices: await versions('devices'),
         locations: await versions('locations'),
+        organizations: await versions('organizations'),
         people: await versions('people'),
       },
     },

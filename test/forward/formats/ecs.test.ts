@@ -97,6 +97,13 @@ describe.each(EVENTS.map((event) => [event.messageType, event] as const))('%s in
 });
 
 describe('the fields of ECS', () => {
+  test('an organization that the inventory names, and not the record', () => {
+    const seen = { ...sampleEvent('LOCATION_AP_CENTRIC'), orgId: '5', organization: 'North' };
+    expect(parse(formatEcs(seen))).toMatchObject({ organization: { id: '5', name: 'North' } });
+    const own = { ...EVENT_OF_KIND.configuration, organization: 'Another' };
+    expect(parse(formatEcs(own))).toMatchObject({ organization: { name: 'North' } });
+  });
+
   test('an audit record', () => {
     const document = parse(formatEcs(EVENT_OF_KIND.configuration));
     expect(document).toMatchObject({

@@ -49,6 +49,10 @@ describe('an export', () => {
   it.each(MESSAGE_TYPES)('of %s alone has its typed columns', async (messageType) => {
     const filter = { terms: exactTerms({ type: [messageType] }) };
     const events = await findEvents(test.db, ALL_SOURCES, filter, { limit: 10_000 });
+    const lines = toLines(await exportText(filter, 'ndjson')).map((line) => parseExactJson(line));
+    expect(lines).toEqual(
+      events.map((event) => ({ ...viewColumns(event), ...event.columns, payload: event.payload })),
+    );
     const [header = [], ...rows] = parseCsv(await exportText(filter, 'csv'));
     expect(rows).toHaveLength(events.length);
     for (const { column } of FIELDS[messageType]) {

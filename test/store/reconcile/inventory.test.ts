@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { saveInventory, namesAsOf, type InventoryRows } from '../../../src/store/reconcile/inventory.ts';
+import { openOrganizationNames } from '../../../src/store/reconcile/organization-names.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { emptyTables } from '../../support/database.ts';
 import { useDatabase } from '../../support/use-database.ts';
@@ -66,6 +67,7 @@ describe('the inventory', () => {
       place: 'Building 2, Floor 1',
       person: null,
       role: null,
+      organization: null,
     });
     for (const locationIds of [
       ['1', '2', '3'],
@@ -84,6 +86,30 @@ describe('the inventory', () => {
     const asked = { user: 'ann@example.com' };
     expect(await nameAt(day(1), asked)).toMatchObject({ person: 'Ann Berg', role: 'Operator' });
     expect(await nameAt(day(2), asked)).toMatchObject({ person: 'Ann Berg', role: 'Administrator' });
+  });
+
+  it('names the organization, for pages and for destinations, as of the time', async () => {
+    const north = { organization_id: '5', name: 'North' };
+    await saveInventory(test.service, 'organizations', 'default', [north], day(1));
+    await saveInventory(test.service, 'organizations', 'default', [{ ...north, name: 'Northwest' }], day(3));
+    const nameOf = await openOrganizationNames({ db: test.service })();
+    const event = { source: 'default', orgId: '5', occurredAt: day(2).toISOString() };
+    const named = async (more: object) => {
+      const { source, orgId, occurredAt: at } = { ...event, ...more };
+      expect((await nameAt(new Date(at), { source, orgId }))?.organization).toBe(
+        nameOf({ source, orgId, occurredAt: at }),
+      );
+      return nameOf({ source, orgId, occurredAt: at });
+    };
+    expect(await named({})).toBe('North');
+    expect(await named({ occurredAt: day(3).toISOString() })).toBe('Northwest');
+    for (const other of [{ source: 'branch' }, { orgId: '0' }, { occurredAt: day(0).toISOString() }])
+      expect(await named(other)).toBeUndefined();
+    const { rows } = await sql`
+      select name, organization_at('default', 5, ${day(2)}) as old from organizations order by valid_from`.execute(
+      test.db,
+    );
+    expect(rows).toEqual(['North', 'Northwest'].map((name) => ({ name, old: 'North' })));
   });
 
   it('keeps sources with the same ids and addresses apart, and tells a name only in its scope', async () => {

@@ -77,13 +77,15 @@ export function openBucket(options: S3Options) {
     /** Stores an object, in parts if it is large, with its SHA-256 as metadata. */
     async put({ key, body, contentType, sha256 }: StoredObject): Promise<void> {
       const params = { Bucket: bucket, Key: key, Body: body, ContentType: contentType, Metadata: { sha256 } };
-      await new Upload({
+      const { ETag: tag } = await new Upload({
         client,
         params,
         partSize: PART_BYTES,
         queueSize: 2,
         abortController: { signal: limit(), abort: () => undefined },
       }).done();
+      if (tag === undefined)
+        throw new Error('the answer has no ETag: it is not of S3, but of a proxy in between?');
     },
     /** The last key that begins like this, in the order of UTF-8; undefined if there is none. */
     async lastKey(prefix: string): Promise<string | undefined> {

@@ -143,6 +143,14 @@ export interface CloudTables {
     valid_from: Timestamp;
     valid_to: Timestamp | null;
   };
+  organizations: {
+    id: GeneratedAlways<string>;
+    source: string;
+    organization_id: Int8;
+    name: string;
+    valid_from: Timestamp;
+    valid_to: Timestamp | null;
+  };
   people: {
     id: GeneratedAlways<string>;
     source: string;

@@ -151,6 +151,14 @@ test('each object has a checksum, without which a bucket with Object Lock refuse
 });
 
 describe('an answer of the server', () => {
+  test('that is a page of a proxy is no receipt', async () => {
+    const page = { headers: { 'content-type': 'text/html' }, raw: '<html>Log in</html>' };
+    await using proxy = await standIn(inTurn(page));
+    const sender = senderOf({ endpoint: proxy.url });
+    await expect(sender.send([logged(1)])).rejects.toThrow(/no ETag: .* a proxy in between/);
+    await sender.close();
+  });
+
   const error = (status: number, code: string): Reply => ({
     status,
     raw: `<?xml version="1.0"?><Error><Code>${code}</Code><Message>because</Message></Error>`,

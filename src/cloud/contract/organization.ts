@@ -1,0 +1,15 @@
+import { z } from 'zod';
+import { idSchema } from './shared.ts';
+
+/** An organization of `GET /hiq/organizations` (published description, `XiqOrganization`; the specification names permissions alone). */
+export const organizationSchema = z.looseObject({
+  id: idSchema,
+  name: z.string(),
+  create_time: z.string().nullish(),
+  update_time: z.string().nullish(),
+  type: z.string().nullish(),
+  org_id: idSchema.nullish(),
+  color: z.string().nullish(),
+});
+
+export type Organization = z.output<typeof organizationSchema>;
