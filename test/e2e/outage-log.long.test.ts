@@ -10,9 +10,8 @@ import { auditRecord } from '../support/deliveries.ts';
 import { postDelivery, SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const isLong = process.env['LONG_TESTS'] !== undefined;
-const OTHERS = isLong ? ['ingest', 'forward', 'console'] : ['forward'];
-const OUTAGE_MS = isLong ? 60_000 : 4_000;
+const OTHERS = ['ingest', 'forward', 'console'];
+const OUTAGE_MS = 60_000;
 
 const Line = z.object({ level: z.number(), msg: z.string() });
 
