@@ -39,7 +39,6 @@ const LONGER = [
   'test/forward/formats/audit-codes.test.ts',
   'test/alerts/simulated-year.test.ts',
   'test/queue/engine-conformance.test.ts',
-  'test/e2e/outage-log.test.ts',
   'test/alerts/backtest-rule.test.ts',
   'test/erasure/refusals.test.ts',
   'test/events/search-everywhere.test.ts',

@@ -106,14 +106,18 @@ it('U+0000 in the address or the cursor of any page or list is no error of the d
   queries.push(`cursor=${writeCursor(place)}`, `search=${encodeURIComponent(`/events?${NUL}`)}`);
   const failed: string[] = [];
   let tried = 0;
+  const isAnswered = async (path: string) => {
+    const { status } = await ask(path, 'text/html');
+    tried += 1;
+    if (status >= 500) failed.push(`${path}: ${status}`);
+    return status < 400;
+  };
   for (const page of areas.flatMap((area) => area.pages)) {
     const plain = page.path.replaceAll(/:\w+/g, '1');
-    const hostile = page.path.replaceAll(/:\w+/g, encodeURIComponent(NUL));
-    for (const path of [hostile, ...queries.map((query) => `${plain}?${query}`)]) {
-      const { status } = await ask(path, 'text/html');
-      tried += 1;
-      if (status >= 500) failed.push(`${path}: ${status}`);
-    }
+    if (plain !== page.path) await isAnswered(page.path.replaceAll(/:\w+/g, encodeURIComponent(NUL)));
+    // A page that refuses one value may not have looked at the others.
+    if (await isAnswered(`${plain}?${queries.join('&')}`)) continue;
+    for (const query of queries) await isAnswered(`${plain}?${query}`);
   }
   process.stdout.write(`U+0000: ${tried} addresses of pages tried\n`);
   expect(failed).toEqual([]);

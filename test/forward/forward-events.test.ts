@@ -50,12 +50,11 @@ afterEach(async () => {
   for (const one of running.splice(0)) await one.stop();
 });
 
-/** Stores audit events that carry these numbers as their user ids, each in a transaction of its own. */
+/** Stores audit events that carry these numbers as their user ids, in one transaction. */
 async function storeEvents(...numbers: number[]): Promise<void> {
   const store = new BatchStore(test.db, logger, new AbortController().signal);
-  for (const userId of numbers) {
-    await store.add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ userId })])] });
-  }
+  const records = numbers.map((userId) => auditRecord({ userId }));
+  await store.add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
 }
 
 const numberOf = ({ event }: Message) => Number(event.columns['user_id']);
@@ -106,7 +105,7 @@ const status = async () => {
 
 describe('forwarding', () => {
   it('sends every event once, in the order of storing, those stored later too', async () => {
-    await storeEvents(...range(20));
+    for (const number of range(20)) await storeEvents(number);
     const { taken, sender } = collector();
     forward(sender, {}, { events: 7 });
     await waitFor(() => taken.length >= 20);

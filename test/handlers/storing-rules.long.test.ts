@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { sql, type KyselyPlugin } from 'kysely';
 import { pino } from 'pino';
-import { describe, expect, inject, it, type TestContext } from 'vitest';
+import { describe, expect, it, type TestContext } from 'vitest';
 import { STORING_RULES } from '../../src/handlers/failure-rules.ts';
 import { runTransaction } from '../../src/handlers/run-transaction.ts';
 import { BatchStore } from '../../src/handlers/store-batch.ts';
@@ -9,7 +9,7 @@ import { storeDeliveries } from '../../src/handlers/store-deliveries.ts';
 import { MonthsOnDemand } from '../../src/store/partitions/months-on-demand.ts';
 import { openLimited, type Db, type StoringLimits } from '../../src/store/server/database.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase, serverUrl, type TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { startProxy, through } from '../support/proxy.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -171,7 +171,7 @@ const TESTS: Readonly<Record<string, (context: TestContext) => Promise<void>>> =
   },
 
   'connection lost': async (context) => {
-    const admin = new URL(inject('adminUrl'));
+    const admin = new URL(serverUrl());
     const proxy = await startProxy({ host: admin.hostname, port: Number(admin.port || 5432) });
     context.onTestFinished(() => proxy.stop());
     const restore = proxy.cut();
@@ -327,7 +327,7 @@ describe('a delivery larger than one statement', () => {
 
 describe('a connection that has gone silent', () => {
   it('is given up, and the transaction is made again on another', async (context) => {
-    const admin = new URL(inject('adminUrl'));
+    const admin = new URL(serverUrl());
     const proxy = await startProxy({ host: admin.hostname, port: Number(admin.port || 5432) });
     context.onTestFinished(() => proxy.stop());
     const storing = await startStoring(context, (url) => through(proxy, url), {

@@ -45,11 +45,11 @@ it('counts everything that is no address as one: a proxy may pass on what a send
 
 it('keeps a bounded number of counters, whatever addresses come', async () => {
   const failed = createFailedSecrets();
-  for (let n = 0; n < 50_000; n += 1)
+  for (let n = 0; n < 20_000; n += 1)
     await failed.count(`2001:db8:${(n >> 8).toString(16)}:${(n % 256).toString(16)}::1`);
   expect(vi.getTimerCount()).toBeLessThanOrEqual(16_384);
-  // 15,610 are expected, with a standard deviation of 24: fewer than this never occur by chance.
-  expect(vi.getTimerCount()).toBeGreaterThan(15_000);
+  // 11,550 are expected, with a standard deviation of 42: fewer than this never occur by chance.
+  expect(vi.getTimerCount()).toBeGreaterThan(11_000);
 });
 
 it('forgets addresses that have stopped', async () => {

@@ -10,6 +10,13 @@ import { repeat } from '../../src/lib/repeat.ts';
 import { openDatabase } from '../../src/store/server/database.ts';
 import type { Db, Trx } from '../../src/store/server/database.ts';
 
+/** Of the server that this worker's tests have for themselves, a database with rights to create others. */
+export function serverUrl(): string {
+  const urls = inject('adminUrls');
+  const [first = ''] = urls;
+  return urls[Number(process.env['VITEST_POOL_ID'] ?? 1) % urls.length] ?? first;
+}
+
 /** A database of one test file's own, cloned from the migrated template in milliseconds. */
 export interface TestDatabase {
   /** Connection string of the service's role. */
@@ -36,7 +43,8 @@ export async function createTestDatabase({
 }: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const name = `xiq_sink_test_${randomBytes(6).toString('hex')}`;
   const template = isVaried ? await variedTemplate() : inject('templateName');
-  await asAdmin(`create database ${name} template ${template}`);
+  // To write all of it to the log, as by default, takes three times as long.
+  await asAdmin(`create database ${name} template ${template} strategy file_copy`);
   // The rights on a database are not cloned.
   await asAdmin(
     `revoke temporary on database ${name} from public; grant temporary, create on database ${name} to ${SERVICE_ROLE}`,
@@ -61,7 +69,7 @@ export async function createTestDatabase({
 async function variedTemplate(): Promise<string> {
   const template = inject('templateName');
   const name = `${template}_varied`;
-  const client = new Client({ connectionString: inject('adminUrl') });
+  const client = new Client({ connectionString: serverUrl() });
   await client.connect();
   try {
     await client.query('select pg_advisory_lock(1)');
@@ -110,11 +118,11 @@ export interface OwnedDatabase {
 }
 
 /** Creates a database on the tests' server, or on another, for a role of its own that may create roles. */
-export async function createOwnedDatabase(adminUrl = inject('adminUrl')): Promise<OwnedDatabase> {
+export async function createOwnedDatabase(server = serverUrl()): Promise<OwnedDatabase> {
   const name = `xiq_sink_owned_${randomBytes(6).toString('hex')}`;
-  await asAdmin(`create role ${name} login createrole password '${name}'`, adminUrl);
-  await asAdmin(`create database ${name} owner ${name}`, adminUrl);
-  const url = urlOf(name, adminUrl);
+  await asAdmin(`create role ${name} login createrole password '${name}'`, server);
+  await asAdmin(`create database ${name} owner ${name}`, server);
+  const url = urlOf(name, server);
   const admin = openDatabase(url.href, () => undefined);
   url.username = name;
   url.password = name;
@@ -126,8 +134,8 @@ export async function createOwnedDatabase(adminUrl = inject('adminUrl')): Promis
     async drop() {
       await db.destroy();
       await admin.destroy();
-      await asAdmin(`drop database ${name} with (force)`, adminUrl);
-      await asAdmin(`drop role ${name}`, adminUrl);
+      await asAdmin(`drop database ${name} with (force)`, server);
+      await asAdmin(`drop role ${name}`, server);
     },
   };
 }
@@ -170,8 +178,8 @@ export async function emptyTables(db: Db): Promise<void> {
     next_position = log_state.next_position from log_state`.execute(db);
 }
 
-async function asAdmin(statement: string, adminUrl = inject('adminUrl')): Promise<void> {
-  const client = new Client({ connectionString: adminUrl });
+async function asAdmin(statement: string, server = serverUrl()): Promise<void> {
+  const client = new Client({ connectionString: server });
   await client.connect();
   try {
     await client.query(statement);
@@ -180,8 +188,8 @@ async function asAdmin(statement: string, adminUrl = inject('adminUrl')): Promis
   }
 }
 
-function urlOf(database: string, adminUrl = inject('adminUrl')): URL {
-  const url = new URL(adminUrl);
+function urlOf(database: string, server = serverUrl()): URL {
+  const url = new URL(server);
   url.pathname = `/${database}`;
   return url;
 }

@@ -1,11 +1,10 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, cp, mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { Client } from 'pg';
 import type { TestProject } from 'vitest/node';
 import { migrateQueue } from '../../src/queue/postgres-engine.ts';
 import { openDatabase } from '../../src/store/server/database.ts';
-import { bootstrapUrl, keepCredentials } from '../../src/embedded/credentials.ts';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
 import { createRoles } from '../../src/store/server/roles/create-roles.ts';
 import { migrateStore } from '../../src/store/server/schema/migrate.ts';
@@ -15,8 +14,8 @@ import { READER_ROLE, SERVICE_ROLE, withRole } from './roles.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** A database of the test server with rights to create others. */
-    adminUrl: string;
+    /** Of the server of each worker, a database with rights to create others. */
+    adminUrls: readonly string[];
     /** The migrated database that each test's own is cloned from. */
     templateName: string;
     /** One Redis for all test files, a database number for each worker; undefined: none is to be had. */
@@ -27,15 +26,17 @@ declare module 'vitest' {
 const TEMPLATE = 'xiq_sink_template';
 
 /** Starts what the tests need, once: a real Postgres (DATABASE_URL, else embedded) and Redis (REDIS_URL, else a child). */
-export default async function setUp({ provide }: TestProject): Promise<() => Promise<void>> {
+export default async function setUp({ provide, config }: TestProject): Promise<() => Promise<void>> {
   const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-test-'));
   // As root, Postgres runs as a user of its own, who must be able to pass through.
   await chmod(directory, 0o711);
   const configured = process.env['DATABASE_URL'];
-  const embedded = configured === undefined ? await startForTests(directory) : undefined;
-  const adminUrl = configured ?? bootstrapUrl(await keepCredentials(path.join(directory, 'postgres')));
-  await createTemplate(adminUrl);
-  provide('adminUrl', adminUrl);
+  if (configured !== undefined) await createTemplate(configured);
+  const servers = configured === undefined ? await startServers(directory, config.maxWorkers) : [];
+  provide(
+    'adminUrls',
+    configured === undefined ? servers.map(({ migrationUrl }) => migrationUrl) : [configured],
+  );
   provide('templateName', TEMPLATE);
 
   const configuredRedis = process.env['REDIS_URL'];
@@ -44,7 +45,7 @@ export default async function setUp({ provide }: TestProject): Promise<() => Pro
 
   return async () => {
     await redis?.stop();
-    await embedded?.stop();
+    await Promise.all(servers.map((server) => server.stop()));
     await rm(directory, { recursive: true, force: true });
   };
 }
@@ -55,16 +56,23 @@ export default async function setUp({ provide }: TestProject): Promise<() => Pro
  */
 const SETTINGS = ['max_connections = 300', 'fsync = off', 'full_page_writes = off'];
 
-async function startForTests(directory: string): Promise<EmbeddedPostgres> {
-  const first = await startEmbeddedPostgres(directory);
-  const admin = new Client({
-    connectionString: bootstrapUrl(await keepCredentials(path.join(directory, 'postgres'))),
-  });
+/** A server for each worker: an open transaction holds back the log of every database of its server. */
+async function startServers(directory: string, count: number): Promise<EmbeddedPostgres[]> {
+  const homes = Array.from({ length: count }, (_, index) => path.join(directory, `server-${index}`));
+  const [first = '', ...others] = homes;
+  const made = await startEmbeddedPostgres(first);
+  const admin = new Client({ connectionString: made.migrationUrl });
   await admin.connect();
   for (const setting of SETTINGS) await admin.query(`alter system set ${setting}`);
   await admin.end();
-  await first.stop();
-  return startEmbeddedPostgres(directory);
+  await createTemplate(made.migrationUrl);
+  await made.stop();
+  for (const home of others) await cp(first, home, { recursive: true, preserveTimestamps: true });
+  const servers: EmbeddedPostgres[] = [];
+  for (const home of homes) servers.push(await startEmbeddedPostgres(home));
+  // Its start has given each role a password of its own.
+  for (const { migrationUrl } of servers) await createTestRoles(migrationUrl);
+  return servers;
 }
 
 async function createTemplate(adminUrl: string): Promise<void> {
@@ -77,14 +85,21 @@ async function createTemplate(adminUrl: string): Promise<void> {
   await admin.end();
   const url = new URL(adminUrl);
   url.pathname = `/${TEMPLATE}`;
-  const databaseUrl = withRole(url.href, SERVICE_ROLE);
-  const readerUrl = withRole(url.href, READER_ROLE);
-  await createRoles(url.href, { databaseUrl, readerUrl, migrationUrl: url.href });
+  await createTestRoles(url.href);
   const migrating = openDatabase(url.href, () => undefined);
   await migrateStore(migrating, undefined, undefined, SERVICE_ROLE);
   await migrating.destroy();
+  const databaseUrl = withRole(url.href, SERVICE_ROLE);
   const db = openDatabase(databaseUrl, () => undefined);
   await migrateQueue(databaseUrl);
   await maintainPartitions(db, new Date(), { audit: undefined, location: undefined, log: undefined });
   await db.destroy();
 }
+
+/** The roles, with the passwords that the tests know. */
+const createTestRoles = (url: string) =>
+  createRoles(url, {
+    databaseUrl: withRole(url, SERVICE_ROLE),
+    readerUrl: withRole(url, READER_ROLE),
+    migrationUrl: url,
+  });

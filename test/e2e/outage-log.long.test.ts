@@ -3,16 +3,15 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { Client } from 'pg';
-import { expect, inject, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { createOwnedDatabase } from '../support/database.ts';
+import { createOwnedDatabase, serverUrl } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
 import { postDelivery, SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const isLong = process.env['LONG_TESTS'] !== undefined;
-const OTHERS = isLong ? ['ingest', 'forward', 'console'] : ['forward'];
-const OUTAGE_MS = isLong ? 60_000 : 4_000;
+const OTHERS = ['ingest', 'forward', 'console'];
+const OUTAGE_MS = 60_000;
 
 const Line = z.object({ level: z.number(), msg: z.string() });
 
@@ -54,7 +53,7 @@ it('a first start together is silent, and a read-only database costs each proces
 
   const name = new URL(database.databaseUrl).pathname.slice(1);
   // Of another database, where its sessions may write.
-  const admin = new Client({ connectionString: inject('adminUrl') });
+  const admin = new Client({ connectionString: serverUrl() });
   await admin.connect();
   onTestFinished(() => admin.end());
   const become = async (change: string) => {
