@@ -50,11 +50,12 @@ afterEach(async () => {
   for (const one of running.splice(0)) await one.stop();
 });
 
-/** Stores audit events that carry these numbers as their user ids, in one transaction. */
+/** Stores audit events that carry these numbers as their user ids, each in a transaction of its own. */
 async function storeEvents(...numbers: number[]): Promise<void> {
   const store = new BatchStore(test.db, logger, new AbortController().signal);
-  const records = numbers.map((userId) => auditRecord({ userId }));
-  await store.add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
+  for (const userId of numbers) {
+    await store.add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ userId })])] });
+  }
 }
 
 const numberOf = ({ event }: Message) => Number(event.columns['user_id']);
@@ -105,7 +106,7 @@ const status = async () => {
 
 describe('forwarding', () => {
   it('sends every event once, in the order of storing, those stored later too', async () => {
-    for (const number of range(20)) await storeEvents(number);
+    await storeEvents(...range(20));
     const { taken, sender } = collector();
     forward(sender, {}, { events: 7 });
     await waitFor(() => taken.length >= 20);

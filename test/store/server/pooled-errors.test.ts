@@ -4,7 +4,7 @@ import { createPool, type Pool } from '../../../src/store/server/postgres.ts';
 import { useDatabase } from '../../support/use-database.ts';
 import { hasPgbouncer, startPgbouncer, type TestPgbouncer } from '../../support/pgbouncer.ts';
 
-const ROUNDS = 100;
+const ROUNDS = 300;
 const CLIENTS = 6;
 
 /** Nothing here takes longer, unless an answer never comes. */
