@@ -80,13 +80,9 @@ export function serveAssets(): Router {
   const router = express.Router({ caseSensitive: true });
   const send = (route: string, file: string) => {
     router.get(`${BASE}/${route}`, (_request, response) => {
-      response.sendFile(path.basename(file), {
-        root: path.dirname(file),
-        immutable: true,
-        maxAge: '1y',
-        cacheControl: true,
-        dotfiles: 'allow',
-      });
+      // Express keeps a header that is set, and other answers are not to be kept.
+      response.set('Cache-Control', 'public, max-age=31536000, immutable');
+      response.sendFile(path.basename(file), { root: path.dirname(file), dotfiles: 'allow' });
     });
   };
   for (const [specifier, file] of Object.entries(PACKAGES)) send(`npm/${nameOf(specifier)}`, file);

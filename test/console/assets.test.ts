@@ -19,12 +19,14 @@ test('all scripts and styles together have less than 150 kB, compressed', async 
     addresses.map(async (address) => {
       const response = await fetch(admin.url + address);
       expect(response.status).toBe(200);
+      expect(response.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
       return gzipSync(await response.bytes()).length;
     }),
   );
   const sum = sizes.reduce((all, size) => all + size, 0);
   expect(sum).toBeGreaterThan(20_000);
   expect(sum).toBeLessThan(MAX_BYTES);
+  expect((await fetch(`${admin.url}/page`)).headers.get('cache-control')).toBe('no-store');
 });
 
 test('a page names its modules and all that they import', async () => {

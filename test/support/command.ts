@@ -35,6 +35,8 @@ export async function endOfCommand(
     return { code: process.exitCode, stdout: out, stderr: err };
   } finally {
     process.exitCode = undefined;
+    // A command leaves its listener to the end of its process.
+    process.stdout.removeAllListeners('error');
     exit.mockRestore();
   }
 }

@@ -214,35 +214,45 @@ function destinationFacts(described: DescribedDestination, seesAll: boolean): Co
 }
 
 const PRESETS = [
-  ['now', 'now (skip the backlog)'],
   ['1h', '1 hour ago'],
   ['24h', '1 day ago'],
   ['7d', '7 days ago'],
   ['30d', '30 days ago'],
 ] as const;
 
-function rewindForms({ name }: DescribedDestination): Content {
+function rewindForms({ name, behind }: DescribedDestination): Content {
   const action = `${destinationAddress(name)}/rewind`;
-  const question = `Move the position of ${name}? Events received since that time are sent, including those already sent.`;
+  const question = `Send ${name} all events received since that time? Those already sent are sent again.`;
+  const waiting = behind === null ? 'The events' : `Up to ${countOf(behind, 'event')}`;
+  const skipping = `Skip the backlog of ${name}? ${waiting} that wait now will never be sent to it.`;
   return html`
-    <h3>Resend from another time</h3>
+    <h3>Resend</h3>
     <div class="row forms">
       <form class="row" data-action=${action} data-confirm=${question} data-done="The position is moved.">
         <label>
-          Received since
+          Resend from
           <select name="to">
             ${PRESETS.map(([value, text]) => html`<option value=${value}>${text}</option>`)}
           </select>
         </label>
-        <button class="quiet">Move</button>
+        <button class="quiet">Resend</button>
       </form>
       <form class="row" data-action=${action} data-confirm=${question} data-done="The position is moved.">
         <label
-          >${timeHeading('Received since')} <input type="datetime-local" name="to" data-time required
+          >${timeHeading('Resend from')} <input type="datetime-local" name="to" data-time required
         /></label>
-        <button class="quiet">Move</button>
+        <button class="quiet">Resend</button>
       </form>
     </div>
+    ${
+      behind !== 0 &&
+      html`
+        <form class="row" data-action=${action} data-confirm=${skipping} data-done="The backlog is skipped.">
+          <input type="hidden" name="to" value="now" />
+          <button class="danger">Skip backlog</button>
+        </form>
+      `
+    }
   `;
 }
 

@@ -167,10 +167,17 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
     expect(await takenBy('archive', directory)).toContain('"description":"replayed"');
     expect(await lastAction(admin.db)).toMatchObject({ action: 'destination.replay' });
     await browser.page.getByRole('main').getByRole('combobox').selectOption('7d');
-    await button('Move').first().click();
-    await browser.page.getByRole('dialog').getByRole('button', { name: 'Move' }).click();
+    await button('Resend').first().click();
+    await browser.page.getByRole('dialog').getByText('Those already sent are sent again.').waitFor();
+    await browser.page.getByRole('dialog').getByRole('button', { name: 'Resend' }).click();
     await browser.page.getByText('The position is moved.').waitFor();
     expect(await lastAction(admin.db)).toMatchObject({ action: 'destination.rewind' });
+    await button('Skip backlog').click();
+    await browser.page.getByRole('dialog').getByText('will never be sent to it').waitFor();
+    await browser.page.getByRole('dialog').getByRole('button', { name: 'Skip backlog' }).click();
+    await browser.page.getByText('The backlog is skipped.').waitFor();
+    expect(await lastAction(admin.db)).toMatchObject({ action: 'destination.rewind' });
+    await waitFor(async () => (await button('Skip backlog').count()) === 0);
   });
 
   it('shows the plan of the subscriptions, and applies it after it has asked', async () => {

@@ -489,7 +489,7 @@ export const RECEIVERS: Readonly<Record<string, Readonly<Record<string, Way>>>> 
           secret_access_key: PASSWORD,
           session_token: TOKEN,
         }),
-        receipt: () => ({}),
+        receipt: () => ({ headers: { etag: '"of-the-object"' } }),
         quote: (text) => `<Error><Code>AccessDenied</Code><Message><![CDATA[${text}]]></Message></Error>`,
       },
       { ...NO_TIME, 'refuses a part': 'a bucket stores any content' },
