@@ -6,7 +6,6 @@ import { createRuleRunner } from './run-rules.ts';
 import { alertsToStore, markAlertsStored } from '../store/alerts/alerts.ts';
 import type { Db } from '../store/server/database.ts';
 import { openLog } from '../store/log/read-log.ts';
-import { activity } from '../lib/activity.ts';
 import { repeatInBackground } from '../lib/repeat.ts';
 import { createRecordStore, type OwnRecords } from '../handlers/store-batch.ts';
 
@@ -52,12 +51,11 @@ export function startAlerting(
   const work = async () => {
     const rules = await currentRules();
     // Without rules, nothing is to be done once what they remember is deleted.
-    if (rules.length === 0 && isSettled) return 'idle';
-    const outcome = await runner.step(rules);
-    if (outcome !== 'idle') activity.stir();
+    if (rules.length === 0 && isSettled) return 'done';
+    const more = await runner.step(rules);
     await storeAlerts(db, store);
     isSettled = rules.length === 0;
-    return outcome;
+    return more;
   };
   const failure = 'the alert rules were not evaluated';
   repeatInBackground({ part: 'alert rules', failure, pauseMs: POLL_MS, work, stopping }, logger, started);

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
-import { activity } from '../lib/activity.ts';
 import { describeError } from '../lib/errors.ts';
 import { failuresIn } from '../lib/failure-log.ts';
 import type { Holder, Lease, Progress } from '../store/destinations/destinations.ts';
@@ -52,7 +51,6 @@ export function startForwarding(
     /** Resolves once the current batch is finished, or abandoned after the time-out: the next process sends it again. */
     async stop(timeoutMs = STOP_TIMEOUT_MS): Promise<void> {
       stopping.abort();
-      activity.stir();
       leave();
       await pTimeout(running, { milliseconds: timeoutMs, message: false });
       await forwarding.sender.close();
@@ -111,7 +109,6 @@ function createWorkCheck(
       onNothing();
       return false;
     }
-    activity.stir();
     waitsSince ??= performance.now();
     if (waiting < enough && performance.now() - waitsSince < limits.seconds * 1_000) return false;
     waitsSince = undefined;

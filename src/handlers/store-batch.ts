@@ -8,7 +8,6 @@ import type { Lane } from '../queue/lanes.ts';
 import type { NewDelivery } from '../store/deliveries/deliveries.ts';
 import { MonthsOnDemand } from '../store/partitions/months-on-demand.ts';
 import type { Db } from '../store/server/database.ts';
-import { createHinter } from '../store/server/hints.ts';
 import { setAsideWhole } from './delivery-to-events.ts';
 import { summarize, type StoredBatch } from './delivery-tally.ts';
 import { STORING_RULES } from './failure-rules.ts';
@@ -82,7 +81,6 @@ export class BatchStore {
   readonly #refusals: RefusalReader;
   readonly #months = new MonthsOnDemand();
   readonly #pace = new CopyPace();
-  readonly #hint: () => void;
   readonly #transactions: GroupCommit<readonly ReadDelivery[], ReadonlyMap<string, NewDelivery>>;
 
   /** `giveUp` ends waits for a database that is away. */
@@ -93,7 +91,6 @@ export class BatchStore {
     { lane, observer = UNOBSERVED, erasureKeyFile, atOnce = 1 }: BatchStoreOptions = {},
   ) {
     this.#context = { db, logger, giveUp, lane, observer };
-    this.#hint = createHinter(db);
     this.#refusals = createRefusalReader(erasureKeyFile);
     this.#transactions = new GroupCommit((batches) => this.#commit(batches), TRANSACTION_BOUNDS, {
       atOnce,
@@ -144,7 +141,6 @@ export class BatchStore {
           ? this.#pace.follow(copyBatch(db, deliveries, this.#months, await this.#refusals.read(db)))
           : undefined,
     );
-    this.#hint();
     const ms = performance.now() - began;
     observer.stored(lane, rows, ms / 1000);
     const refused = rows.reduce((sum, { refusedCount }) => sum + refusedCount, 0);

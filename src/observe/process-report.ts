@@ -18,14 +18,13 @@ export interface ProcessReportOptions {
   readonly logger: Logger;
 }
 
-/** A process that has not reported for 30 s is taken for dead. */
-const INTERVAL_MS = 14_000;
+const INTERVAL_MS = 10_000;
 
 /** A database that is down must not delay the shutdown. */
 const STOP_TIMEOUT_MS = 1_500;
 
 /**
- * Reports to the database that this process is alive, with its figures, now and every 14 s. While the database is down
+ * Reports to the database that this process is alive, with its figures, now and every 10 s. While the database is down
  * it writes to the debug log only: the parts that need the database log the outage. Stopping removes the row.
  */
 export function startProcessReport({

@@ -17,9 +17,9 @@ const SCHEMA = 'bullmq';
 
 /**
  * The pause between two looks for jobs. Postgres announces jobs at once (LISTEN), but not through a pooler that gives a
- * session to a client for one transaction only: then they are looked for more often.
+ * session to a client for one transaction only.
  */
-const POLL_SECONDS = { direct: 5, perhapsPooled: 0.5 };
+const POLL_SECONDS = 0.5;
 
 /**
  * A worker does not wait until the disk has what it writes about its jobs: if the server crashes, the job comes back, and
@@ -52,8 +52,7 @@ export function createPostgresEngine(location: PostgresLocation): Engine {
     },
     connectWorker(name, processor, options, onError) {
       const { pool, connection, dropConnections, end } = connect(location, onError, WORKER_SETTINGS);
-      const pollSeconds = location.directUrl === undefined ? POLL_SECONDS.perhapsPooled : POLL_SECONDS.direct;
-      const workerOptions = { drainDelay: pollSeconds, ...options, connection };
+      const workerOptions = { drainDelay: POLL_SECONDS, ...options, connection };
       const bullmq = new Worker<DeliveryBatch>(name, processor, workerOptions);
       // If one connection hangs, all do, and BullMQ would wait forever on the one for LISTEN.
       bullmq.on('error', ({ message }) => {

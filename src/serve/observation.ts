@@ -40,8 +40,7 @@ import type { BlockedChange } from '../store/partitions/partition-changes.ts';
 import { closeLogged } from '../lib/close-logged.ts';
 import type { ServiceConfig } from './load-settings.ts';
 import { forwardsIn, receivesIn, storesIn, type Role } from '../config/roles.ts';
-import { activity } from '../lib/activity.ts';
-import { cached, shared } from '../lib/cached.ts';
+import { cached } from '../lib/cached.ts';
 
 /** The observers that the parts of a process report to, and the figures that they add up to. */
 export type Observation = Awaited<ReturnType<typeof startObserving>>;
@@ -58,9 +57,6 @@ const DESTINATIONS_CACHE = { keepMs: 10_000, timeoutMs: 2_000 };
 
 /** It changes with each comparison, at most every few minutes, and reads a row for each quarter of an hour. */
 const COVERAGE_CACHE = { keepMs: 60_000, timeoutMs: 2_000 };
-
-/** While nothing happens, the problems that a process reports may be so old: each look asks the database many questions. */
-const PROBLEMS_AT_REST_MS = 60_000;
 
 /** Starts to observe this process: metrics of the parts that its role runs, and traces if configured. */
 export async function startObserving(options: ObservationOptions, opened: AsyncDisposableStack) {
@@ -122,8 +118,6 @@ export async function startObserving(options: ObservationOptions, opened: AsyncD
     },
     /** Reports in the database that this process is alive, and how ready, until everything is closed. */
     startReport(databaseUrl: string, readiness: Readiness, toClose: AsyncDisposableStack): void {
-      const findProblems = async () => (await readiness.describe()).checks.filter(isProblem);
-      const problemsLately = shared(findProblems, PROBLEMS_AT_REST_MS);
       const report = startProcessReport({
         db: openLimited('reporting', databaseUrl, (error) =>
           logger.debug(`the connection of the process report was lost: ${describeError(error)}`),
@@ -131,7 +125,7 @@ export async function startObserving(options: ObservationOptions, opened: AsyncD
         identity: identify(role),
         figures: async () => ({
           ...gauge.figures(),
-          problems: await (activity.isAwake() ? findProblems() : problemsLately()),
+          problems: (await readiness.describe()).checks.filter(isProblem),
         }),
         refused: receivesIn(role) ? refused : undefined,
         logger,

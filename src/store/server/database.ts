@@ -85,8 +85,6 @@ export function openLimited(
       idle_in_transaction_session_timeout: silenceMs,
     },
     maxLifetimeSeconds: CONNECTION_LIFETIME_SECONDS,
-    // What is used every few seconds need not connect each time.
-    idleTimeoutMillis: CONNECTION_LIFETIME_SECONDS * 1_000,
     stream: () => createSocket(silenceMs),
   };
   return openPool(options, onError);

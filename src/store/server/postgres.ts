@@ -216,13 +216,10 @@ export async function withClient<T>(
  * "BackendKeyData"), which is not that of the server's process.
  */
 export async function isPooled(databaseUrl: string): Promise<boolean> {
-  return withClient(databaseUrl, async (client) => !(await isDirect(client)));
-}
-
-/** Whether a connection has a session of the server for itself (`isPooled`). */
-export async function isDirect(client: Client): Promise<boolean> {
-  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
-  return rows[0]?.pid === Reflect.get(client, 'processID');
+  return withClient(databaseUrl, async (client) => {
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+    return rows[0]?.pid !== Reflect.get(client, 'processID');
+  });
 }
 
 /** Host and port of a database server, without its credentials. */
