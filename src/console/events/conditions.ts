@@ -7,7 +7,6 @@ import type { Db } from '../../store/server/database.ts';
 import type { StoredEvent } from '../../events/stored-event.ts';
 import { searchEvents, type Search } from '../../store/events/search-events.ts';
 import type { EventFilter } from '../../store/events/event-filter.ts';
-
 import { withNames } from '../../store/reconcile/inventory.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import type { Query } from '../addresses.ts';

@@ -29,9 +29,9 @@ interface RowFormat {
 
 /**
  * Creates a format. NDJSON has the columns of the view `events`, for a single message type also the type's own, and the
- * payload with every digit. CSV has the columns of the view, or, for a single message type, the envelope and the type's own. In CSV, null is an empty cell, an
- * empty text is "", and a list is a JSON array. Hidden characters are escaped: JSON parses to the text as it is stored,
- * in NDJSON and in the payload of CSV; other cells of CSV show the escape.
+ * payload with every digit. CSV has the columns of the view, or, for a single message type, the envelope and the type's
+ * own. In CSV, null is an empty cell, an empty text is "", and a list is a JSON array. Hidden characters are escaped: JSON
+ * parses to the text as it is stored, in NDJSON and in the payload of CSV; other cells of CSV show the escape.
  */
 export function createFormat(
   { format, zone = 'UTC' }: ExportForm,

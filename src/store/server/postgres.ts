@@ -228,12 +228,12 @@ export function serverName(databaseUrl: string): string {
   return `${host}:${port}`;
 }
 
-/** SQLSTATE lock_not_available: how a statement ends that runs into `lock_timeout`. */
-const LOCK_NOT_AVAILABLE = '55P03';
-
 /** SQLSTATE insufficient_privilege: the role of the connection may not do this. */
 export const isForbidden = (error: unknown): error is Error =>
   error instanceof DatabaseError && error.code === '42501';
+
+/** SQLSTATE lock_not_available: how a statement ends that runs into `lock_timeout`. */
+const LOCK_NOT_AVAILABLE = '55P03';
 
 /** Whether a statement failed because it waited for a lock longer than `lock_timeout`. */
 export const isLockTimeout = (error: unknown): boolean =>
