@@ -222,7 +222,7 @@ const PRESETS = [
 
 function rewindForms({ name, behind }: DescribedDestination): Content {
   const action = `${destinationAddress(name)}/rewind`;
-  const question = `Send ${name} all events received since that time? Those already sent are sent again.`;
+  const question = `Send ${name} all events received since that time? Those already sent are resent.`;
   const waiting = behind === null ? 'The events' : `Up to ${countOf(behind, 'event')}`;
   const skipping = `Skip the backlog of ${name}? ${waiting} that wait now will never be sent to it.`;
   return html`

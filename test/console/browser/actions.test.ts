@@ -168,7 +168,7 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
     expect(await lastAction(admin.db)).toMatchObject({ action: 'destination.replay' });
     await browser.page.getByRole('main').getByRole('combobox').selectOption('7d');
     await button('Resend').first().click();
-    await browser.page.getByRole('dialog').getByText('Those already sent are sent again.').waitFor();
+    await browser.page.getByRole('dialog').getByText('Those already sent are resent.').waitFor();
     await browser.page.getByRole('dialog').getByRole('button', { name: 'Resend' }).click();
     await browser.page.getByText('The position is moved.').waitFor();
     expect(await lastAction(admin.db)).toMatchObject({ action: 'destination.rewind' });
