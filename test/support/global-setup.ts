@@ -1,4 +1,4 @@
-import { chmod, cp, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, cp, mkdtemp, rm, statfs } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { Client } from 'pg';
@@ -27,7 +27,7 @@ const TEMPLATE = 'xiq_sink_template';
 
 /** Starts what the tests need, once: a real Postgres (DATABASE_URL, else embedded) and Redis (REDIS_URL, else a child). */
 export default async function setUp({ provide, config }: TestProject): Promise<() => Promise<void>> {
-  const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-test-'));
+  const directory = await mkdtemp(path.join(await parentDirectory(), 'xiq-sink-test-'));
   // As root, Postgres runs as a user of its own, who must be able to pass through.
   await chmod(directory, 0o711);
   const configured = process.env['DATABASE_URL'];
@@ -48,6 +48,14 @@ export default async function setUp({ provide, config }: TestProject): Promise<(
     await Promise.all(servers.map((server) => server.stop()));
     await rm(directory, { recursive: true, force: true });
   };
+}
+
+/** Linux's file system in memory where it has 4 GB free (a container has 64 MB), else the one for temporary files. */
+async function parentDirectory(): Promise<string> {
+  // A database is cloned in 75 ms there, and in 400 ms on a disk: each has some 700 files.
+  const inMemory = '/dev/shm';
+  const { bavail, bsize } = await statfs(inMemory).catch(() => ({ bavail: 0, bsize: 0 }));
+  return bavail * bsize >= 4 * 1024 ** 3 ? inMemory : os.tmpdir();
 }
 
 /**
