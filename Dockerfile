@@ -8,7 +8,7 @@ COPY bin ./bin
 COPY emulator ./emulator
 COPY migrations ./migrations
 COPY src ./src
-RUN mkdir -m 700 /data && chown node:node /data
+RUN mkdir -m 700 /data /keys && chown node:node /data /keys
 USER node
 VOLUME /data
 EXPOSE 8080 8081

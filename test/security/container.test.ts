@@ -4,6 +4,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { loadConfig } from '../../src/config/config.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8');
@@ -22,8 +23,10 @@ const Service = z.object({
   pids_limit: z.number().optional(),
   command: z.array(z.string()).optional(),
   depends_on: z.record(z.string(), z.object({ condition: z.string() })).optional(),
+  env_file: z.string().optional(),
   environment: z.record(z.string(), z.string()).optional(),
 });
+type Service = z.infer<typeof Service>;
 
 const compose: unknown = parse(read('docker-compose.yml'), { merge: true });
 const { services } = z.object({ services: z.record(z.string(), Service) }).parse(compose);
@@ -36,16 +39,28 @@ const SECRETS_OF = {
   postgres: 'POSTGRES_PASSWORD',
   redis: 'REDIS_PASSWORD',
   migrate: 'DATABASE_PASSWORD POSTGRES_PASSWORD READER_PASSWORD',
-  ingest: 'DATABASE_PASSWORD METRICS_TOKEN REDIS_PASSWORD WEBHOOK_SECRET',
-  worker: `${CLOUD} DATABASE_PASSWORD FORWARD_TOKEN METRICS_TOKEN REDIS_PASSWORD WEBHOOK_SECRET`,
-  forward: 'DATABASE_PASSWORD FORWARD_TOKEN METRICS_TOKEN REDIS_PASSWORD',
-  console: `ADMIN_TOKEN ${CLOUD} DATABASE_PASSWORD FORWARD_TOKEN OIDC_CLIENT_SECRET READER_PASSWORD REDIS_PASSWORD WEBHOOK_SECRET`,
+  ingest: 'DATABASE_PASSWORD METRICS_TOKEN REDIS_PASSWORD SECRETS_KEY WEBHOOK_SECRET',
+  worker: `${CLOUD} DATABASE_PASSWORD FORWARD_TOKEN METRICS_TOKEN REDIS_PASSWORD SECRETS_KEY WEBHOOK_SECRET`,
+  forward: 'DATABASE_PASSWORD FORWARD_TOKEN METRICS_TOKEN REDIS_PASSWORD SECRETS_KEY',
+  console: `ADMIN_TOKEN ${CLOUD} DATABASE_PASSWORD FORWARD_TOKEN OIDC_CLIENT_SECRET READER_PASSWORD REDIS_PASSWORD SECRETS_KEY WEBHOOK_SECRET`,
 };
 
-/** The secrets that a service is given, by environment or by command. */
-const secretsOf = (service: unknown) => {
-  const names = JSON.stringify(service).matchAll(/\$\{(\w*(?:PASSWORD|SECRET|TOKEN))\b/g);
-  return [...new Set([...names].map(([, name = '']) => name))].sort((one, other) => one.localeCompare(other));
+const isSecret = (name: string) => /(?:PASSWORD|SECRET|TOKEN|SECRETS_KEY)$/.test(name);
+const namesIn = (text: string, pattern: RegExp) =>
+  [...text.matchAll(pattern)].map(([, name = '']) => name).filter(isSecret);
+
+/** Every secret that .env may contain: the settings, and what the Compose file itself asks for. */
+const SECRETS = [
+  ...namesIn(read('.env.example'), /^#?([A-Z_]+)=/gm),
+  ...namesIn(read('docker-compose.yml'), /\$\{(\w+)/g),
+];
+
+/** The secrets that a service is given: by its environment, its command, or .env where the environment has no other value. */
+const secretsOf = (service: Service | undefined) => {
+  const { env_file, environment = {} } = service ?? {};
+  const fromFile = env_file === undefined ? [] : SECRETS.filter((name) => environment[name] === undefined);
+  const names = new Set([...namesIn(JSON.stringify(service), /\$\{(\w+)/g), ...fromFile]);
+  return [...names].sort((one, other) => one.localeCompare(other));
 };
 
 /** The last instruction of a kind: the one that counts. */
@@ -84,6 +99,61 @@ describe('the container', () => {
     expect(secretsOf(services[name])).toEqual(secrets.split(' '));
   });
 
+  it('passes every setting on, but those that the Compose file decides', () => {
+    const decided = Object.entries(services).flatMap(([name, { env_file, environment = {} }]) =>
+      env_file === '.env' ? [[name, Object.keys(environment)] as const] : [],
+    );
+    expect(decided.map(([name]) => name)).toEqual(['ingest', 'worker', 'forward', 'console']);
+    const everywhere = decided
+      .map(([, names]) => new Set(names))
+      .reduce((one, other) => one.intersection(other));
+    const settings = [...read('.env.example').matchAll(/^#?([A-Z_]+)=/gm)].map(([, name = '']) => name);
+    expect(settings.filter((name) => everywhere.has(name))).toEqual(
+      'DATABASE_URL MIGRATION_DATABASE_URL READER_DATABASE_URL BOOTSTRAP_DATABASE_URL REDIS_URL DATA_DIR LOG_KEY_FILE \
+ERASURE_KEY_FILE HOST PORT ADMIN_HOST ADMIN_PORT ADMIN_TOKEN WEBHOOK_SECRET'.split(' '),
+    );
+  });
+
+  it.each(['ingest', 'worker', 'forward', 'console'])('has settings without a contradiction: %s', (name) => {
+    const file = {
+      ...Object.fromEntries(SECRETS.map((secret) => [secret, 'a'.repeat(64)])),
+      SECRETS_KEY: Buffer.alloc(32, 1).toString('base64'),
+      METRICS_HOST: '0.0.0.0',
+      POSTGRES_MEMORY: '4g',
+      REDIS_MEMORY: '2g',
+      PUBLIC_URL: 'https://sink.example',
+      CLOUD_API_URL: 'https://api.example',
+      CLOUD_USERNAME: 'someone',
+      CLOUD_API_TOKEN: '',
+      SUBSCRIBE: 'auto',
+      FORWARD_TO: 'https://siem.example',
+      OIDC_ISSUER: 'https://login.example',
+      OIDC_CLIENT_ID: 'xiq-sink',
+      OIDC_ROLE_CLAIM: 'groups',
+      OIDC_ROLES: 'netops=operator',
+      CONSOLE_URL: 'https://console.example',
+      RETENTION_LOCATION_MONTHS: '13',
+    };
+    const given = Object.entries(services[name]?.environment ?? {}).map(([setting, value]) => [
+      setting,
+      value.replace(
+        /\$\{(\w+)[^}]*\}/g,
+        (_all, variable: string) => new Map(Object.entries(file)).get(variable) ?? '',
+      ),
+    ]);
+    const config = loadConfig({ ...file, ...Object.fromEntries(given) });
+    expect(config).toMatchObject({ port: 8080, retentionMonths: { location: 13 }, dataDir: '/data' });
+  });
+
+  it('shares the key that recognizes erased people between those that need it', () => {
+    const { services: raw } = z
+      .object({ services: z.record(z.string(), z.object({ volumes: z.array(z.string()) }).partial()) })
+      .parse(compose);
+    const sharing = Object.entries(raw).filter(([, { volumes = [] }]) => volumes.includes('keys:/keys'));
+    expect(sharing.map(([name]) => name)).toEqual(['worker', 'console']);
+    expect(services['worker']?.environment?.['ERASURE_KEY_FILE']).toBe('/keys/erasure-key');
+  });
+
   it('uses the superuser of the database in one service, which ends before the others start', () => {
     const superusers = Object.entries(services).filter(([, { environment }]) =>
       JSON.stringify(environment ?? {}).includes('//postgres:'),
@@ -108,7 +178,9 @@ describe('the container', () => {
     const started = execFileSync('sh', ['-c', script ?? ''], { env: { REDISCLI_AUTH: 'a password' } });
     expect(String(started)).toContain('--maxmemory 600000000 --requirepass a password');
     for (const name of ['ingest', 'worker', 'forward', 'console']) {
-      expect(services[name]?.environment?.['REDIS_URL']).toBe('redis://:${REDIS_PASSWORD}@redis:6379');
+      expect(services[name]?.environment?.['REDIS_URL']).toMatch(
+        /^redis:\/\/:\$\{REDIS_PASSWORD:\?[^}]*\}@redis:6379$/,
+      );
     }
   });
 
@@ -141,7 +213,7 @@ describe('the container', () => {
     for (const file of ['docker-compose.yml', 'Dockerfile']) {
       for (const line of read(file).split('\n')) {
         if (line.trim().startsWith('#')) continue;
-        expect(line).not.toMatch(/^\s*(?:ENV )?\w*(?:SECRET|PASSWORD|TOKEN)\w*[:=]\s*[^\s$]/);
+        expect(line).not.toMatch(/^\s*(?:ENV )?\w*(?:SECRET|PASSWORD|TOKEN)\w*[:=]\s*(?!'')[^\s$]/);
       }
     }
   });
