@@ -8,6 +8,7 @@ import { DEFAULT_REDACTION_RULES } from '../../../src/forward/redaction-rules.ts
 import type { StoredEvent } from '../../../src/events/stored-event.ts';
 import { arriving, readCef, readLeef } from './read-lines.ts';
 import { EVENT_OF_KIND, EVENTS, eventsOfAnyText, sampleEvent } from './stored-events.ts';
+import { anyCharacter } from '../../support/any-character.ts';
 
 const withColumns = (event: StoredEvent, columns: StoredEvent['columns']): StoredEvent => ({
   ...event,
@@ -15,7 +16,7 @@ const withColumns = (event: StoredEvent, columns: StoredEvent['columns']): Store
 });
 
 const hostile = fc.oneof(
-  fc.string({ unit: 'binary', minLength: 1 }),
+  fc.string({ unit: anyCharacter, minLength: 1 }),
   fc
     .array(
       fc.constantFrom(

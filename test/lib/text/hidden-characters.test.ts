@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { escapeHiddenInJson, revealHidden, revealOnLine } from '../../../src/lib/text/hidden-characters.ts';
+import { anyCharacter } from '../../support/any-character.ts';
 
 const range = (first: number, last: number) =>
   Array.from({ length: last - first + 1 }, (_, index) => String.fromCodePoint(first + index));
@@ -28,7 +29,10 @@ const HIDDEN = [
 /** Any text, with many hidden characters. */
 const anyText = fc
   .array(
-    fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom(...HIDDEN, '\n', '\t', '\r\n', '\\', '"', '😀')),
+    fc.oneof(
+      fc.string({ unit: anyCharacter }),
+      fc.constantFrom(...HIDDEN, '\n', '\t', '\r\n', '\\', '"', '😀'),
+    ),
   )
   .map((parts) => parts.join(''));
 
