@@ -6,6 +6,7 @@ import { createEmulator } from '../../emulator/emulator.ts';
 import { createCall, logIn } from '../../emulator/test/call.ts';
 import { createCloudClient } from '../../src/cloud/client.ts';
 import { toDevice, toLocations, toPerson } from '../../src/inventory/to-rows.ts';
+import { createApiToken } from '../support/api-token.ts';
 import { startTestClient } from './test-client.ts';
 import type { Reply } from './scripted-cloud.ts';
 
@@ -58,11 +59,11 @@ describe('a list of devices', () => {
   it('is asked for in the other form if the views are not understood, and then in that form alone', async () => {
     const isUpper = (url: string) => url.includes('views=BASIC&views=LOCATION');
     await using cloud = await startTestClient(({ url }) =>
-      url === '/hiq/context' ? { status: 403 } : isUpper(url) ? page(1, some(1)) : { status: 422 },
+      url.startsWith('/devices') ? (isUpper(url) ? page(1, some(1)) : { status: 422 }) : { status: 403 },
     );
     expect(await cloud.client.inventory.devices()).toHaveLength(1);
     expect(await cloud.client.inventory.devices()).toHaveLength(1);
-    const lists = cloud.received.filter(({ url }) => url !== '/hiq/context');
+    const lists = cloud.received.filter(({ url }) => url.startsWith('/devices'));
     expect(lists.map(({ url }) => isUpper(url))).toEqual([false, true, true]);
   });
 });
@@ -80,6 +81,37 @@ it('is refused while the HIQ context hides an organization', async () => {
   await expect(inventory.devices()).rejects.toThrow(`restricts reading to the organizations ${first}:`);
   await call('PUT', '/hiq/context/reading', { body: [] });
   await expect(inventory.devices()).resolves.toHaveLength(50);
+});
+
+describe.each([
+  ['has organizations', true],
+  ['has none', false],
+])('with a token that may not read the HIQ, an account that %s', (_, isHiq) => {
+  /** The inventory by a token with these permissions. */
+  async function startInventory(permissions: readonly string[]) {
+    const emulator = createEmulator({ rate: 0, scale: { devices: 1, clients: 0, users: 0 }, isHiq });
+    const baseUrl = await emulator.listen(0);
+    onTestFinished(() => emulator.close());
+    const apiToken = await createApiToken(baseUrl, { permissions });
+    return createCloudClient({ baseUrl, credentials: { apiToken } }).inventory;
+  }
+
+  it('does not seem to be the other one', async () => {
+    const inventory = await startInventory(['device', 'viq:get-account-info']);
+    if (isHiq) {
+      await expect(inventory.organizations()).rejects.toThrow('GET /hiq/organizations answered 403');
+      await expect(inventory.devices()).rejects.toThrow('which of them the cloud shows is unknown');
+    } else {
+      await expect(inventory.organizations()).resolves.toEqual([]);
+      await expect(inventory.devices()).resolves.toHaveLength(1);
+    }
+  });
+
+  it('may have organizations, and is read, if the token may not read the account either', async () => {
+    const inventory = await startInventory(['device']);
+    await expect(inventory.organizations()).rejects.toThrow('GET /hiq/organizations answered 403');
+    await expect(inventory.devices()).resolves.toHaveLength(1);
+  });
 });
 
 describe('locations', () => {
