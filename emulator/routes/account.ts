@@ -24,10 +24,12 @@ interface AccountNeeds {
   world: World;
   tokens: Tokens;
   clock: Clock;
+  /** Whether the account has the HIQ feature. */
+  isHiq: boolean;
 }
 
 /** Specification, Account. */
-export function accountRoutes({ world, tokens, clock }: AccountNeeds): Route[] {
+export function accountRoutes({ world, tokens, clock, isHiq }: AccountNeeds): Route[] {
   const { account } = world;
   const since = timestamp(clock.now());
   const externalAccount = {
@@ -76,7 +78,7 @@ export function accountRoutes({ world, tokens, clock }: AccountNeeds): Route[] {
       success: object(viqInfoSchema),
       handle: (_, { ownerId }) => ({
         devices: ownerId === account.ownerId ? world.devices.size : 0,
-        standalone: false,
+        standalone: !isHiq,
         expired: false,
         customer_id: String(account.customerId),
         vhm_id: account.vhmId,

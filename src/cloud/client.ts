@@ -67,7 +67,8 @@ export function createCloudClient({
     refusedLogins,
   });
   const request = authorize(anonymous, tokens);
-  const hiq = createHiq(request, clock);
+  const account = createAccount(request);
+  const hiq = createHiq(request, account.viq, clock);
   return {
     /** Logs in now instead of with the first call, so that wrong credentials show immediately. */
     login: async (signal?: AbortSignal): Promise<void> => void (await tokens.current(signal)),
@@ -81,7 +82,7 @@ export function createCloudClient({
     logs: createLogs(request),
     hiq,
     inventory: createInventory(request, hiq),
-    account: createAccount(request),
+    account,
     /** Compares one answer of the cloud with the documented forms. */
     observe: (probe: Probe, signal?: AbortSignal) => observe(request, probe, signal),
   };

@@ -13,17 +13,17 @@ export type Inventory = ReturnType<typeof createInventory>;
 const PAGE_LIMIT = 100;
 
 /** Views in the specification, where no view has the identifier, and in the published description, which refuses the other form with 422. */
-const VIEW_FORMS: readonly NonNullable<Call['query']>[] = [
+export const VIEW_FORMS = [
   { views: 'basic,location', fields: 'id' },
   { views: ['BASIC', 'LOCATION'] },
-];
+] as const;
 
 /** The status of an answer to a query that the cloud does not understand. */
-const NOT_UNDERSTOOD = [400, 422];
+export const NOT_UNDERSTOOD = [400, 422];
 
 export function createInventory(request: Request<Call>, { restrictedTo, organizations }: Hiq) {
   /** The form that was understood last is tried first. */
-  let forms = VIEW_FORMS;
+  let forms: readonly NonNullable<Call['query']>[] = VIEW_FORMS;
 
   /** A list that was read just now. What an organization hides would seem to be gone. */
   async function ofAll<T>(list: readonly T[], signal: AbortSignal | undefined): Promise<readonly T[]> {

@@ -1,15 +1,16 @@
 import { z } from 'zod';
-import { CloudApiError, HTML_ADVICE } from './cloud-api-error.ts';
+import { CloudApiError, HTML_ADVICE, isMissing } from './cloud-api-error.ts';
 import { homeAccountSchema, viqInfoSchema } from './contract/account.ts';
 import { permissionCheckResponseSchema, permissionSchema, tokenInfoSchema } from './contract/auth.ts';
 import { listedDeviceSchema, LISTED_DEVICE_MEMBERS } from './contract/device.ts';
 import { locationSchema } from './contract/location.ts';
 import { ALERT_MEMBERS, alertSchema, LOG_KINDS, LOG_MEMBERS, logRecordSchema } from './contract/logs.ts';
-import { organizationSchema } from './contract/organization.ts';
+import { hiqContextSchema, organizationSchema } from './contract/organization.ts';
 import { LIST_FORMS } from './contract/shared.ts';
 import { subscriptionSchema, alertSubscriptionSchema } from './contract/subscription.ts';
 import { userSchema } from './contract/user.ts';
 import type { Answer, Call } from './exchange.ts';
+import { NOT_UNDERSTOOD, VIEW_FORMS } from './inventory.ts';
 import { jsonOrNothing } from './json.ts';
 import { readList } from './paging.ts';
 import type { Request } from './request.ts';
@@ -26,6 +27,8 @@ export interface Probe {
   readonly item: z.ZodType;
   /** The documented members of an item; undefined for a call beyond a documented limit, of which only the status counts. */
   readonly members: readonly string[] | undefined;
+  /** The same call in another documented form, for a cloud that does not understand this one. */
+  readonly otherwise?: Probe;
 }
 
 /** The result of a probe. The report contains no identifiers and no data: member names, types and counts only. */
@@ -38,6 +41,8 @@ export interface Observation {
 /** The probes of every resource that this program reads. The first one succeeds with any valid token. */
 export function probesAt(now: number): Probe[] {
   const firstPage = { page: 1, limit: 100 };
+  const devices = (form: (typeof VIEW_FORMS)[number]) =>
+    list('/devices', { ...firstPage, ...form }, listedDeviceSchema, LISTED_DEVICE_MEMBERS);
   const lastDay = { ...firstPage, startTime: now - DAY_MS, endTime: now };
   return [
     object('/auth/apitoken/info', tokenInfoSchema),
@@ -63,9 +68,10 @@ export function probesAt(now: number): Probe[] {
     ),
     ...LOG_KINDS.map((kind) => list(`/logs/${kind}`, lastDay, logRecordSchema, LOG_MEMBERS[kind])),
     list('/alerts', lastDay, alertSchema, ALERT_MEMBERS),
-    list('/devices', firstPage, listedDeviceSchema, LISTED_DEVICE_MEMBERS),
+    { ...devices(VIEW_FORMS[0]), otherwise: devices(VIEW_FORMS[1]) },
     list('/locations/tree', {}, locationSchema, Object.keys(locationSchema.shape)),
     list('/users', firstPage, userSchema, Object.keys(userSchema.shape)),
+    object('/hiq/context', hiqContextSchema),
     list('/hiq/organizations', {}, organizationSchema, Object.keys(organizationSchema.shape)),
     beyondLimit('/logs/audit', 'limit 500', { ...lastDay, limit: 500 }),
     beyondLimit('/logs/audit', '31 days', { ...lastDay, startTime: now - 31 * DAY_MS }),
@@ -102,7 +108,8 @@ export async function observe(
     return compare(probe, await request({ ...probe.call, signal }));
   } catch (error) {
     signal?.throwIfAborted();
-    return observeError(probe, error);
+    if (probe.otherwise === undefined || !isMissing(error, NOT_UNDERSTOOD)) return observeError(probe, error);
+    return observe(request, probe.otherwise, signal);
   }
 }
 

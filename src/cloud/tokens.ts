@@ -110,11 +110,22 @@ function createLogins(options: LoginOptions) {
     await refusedLogins.forget(fingerprint);
   };
 
+  const record = (fingerprint: Buffer, refusal: RefusedLogin) =>
+    refusedLogins.save(fingerprint, refusal).catch(async (failure: unknown) => {
+      const what = 'a refused login could not be recorded: other processes may send it, too';
+      logger?.warn({ err: failure }, what);
+      await inMemory.save(fingerprint, refusal);
+    });
+
   async function login(): Promise<string> {
     const fingerprint = await fingerprintOnce();
     const refused = (await refusedLogins.find(fingerprint)) ?? (await inMemory.find(fingerprint));
     const sentAt = clock.now();
-    if (refused !== undefined && sentAt < (refused.until?.getTime() ?? Infinity)) throw stillRefused(refused);
+    if (refused !== undefined && sentAt < (refused.until?.getTime() ?? Infinity)) {
+      // Another source may have got the answer, or the database could not keep it.
+      await record(fingerprint, refused);
+      throw stillRefused(refused);
+    }
     const call: OutgoingCall = {
       method: 'POST',
       path: '/login',
@@ -125,14 +136,7 @@ function createLogins(options: LoginOptions) {
       if (!(error instanceof CloudApiError) || error.status === undefined) throw error;
       const { status, message: reason, isHtml } = error;
       const until = standsUntil(status, isHtml, clock.now());
-      const refusal = { status, reason, refused_at: new Date(sentAt), until };
-      await refusedLogins.save(fingerprint, refusal).catch(async (failure: unknown) => {
-        logger?.warn(
-          { err: failure },
-          'a refused login could not be recorded: other processes may send it, too',
-        );
-        await inMemory.save(fingerprint, refusal);
-      });
+      await record(fingerprint, { status, reason, refused_at: new Date(sentAt), until });
       throw error;
     });
     await forget(fingerprint);

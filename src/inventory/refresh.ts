@@ -82,7 +82,7 @@ export function createRefresher({ db, clock, holder, logger, signal }: Refresher
         } catch (error) {
           if (signal?.aborted === true) return;
           const what = `can't refresh the ${table} of the inventory (permission ${permission})`;
-          failures.report(key, error, what, { fields: { source } });
+          failures.report(key, error, what, { fields: { source }, once: true });
         }
       }
     },

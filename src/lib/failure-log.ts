@@ -6,6 +6,9 @@ import { formatDuration } from './text/units.ts';
 /** A reason that lasts is logged again after so long. */
 const AGAIN_AFTER_MS = 60_000;
 
+/** What answers have a new one of each time, although the reason is the same. */
+const UUID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/gi;
+
 /** Reasons may contain addresses and ports, so there may be any number of them. */
 const MAX_REASONS = 100;
 
@@ -44,19 +47,24 @@ export function createFailureLog(logger: Logger, now: () => number = () => perfo
   return {
     /**
      * Reports that a part failed, whose next success `clear` reports. Undefined: nobody sees that. `what` is the meaning of
-     * the failure; the reason of the error follows.
+     * the failure; the reason of the error follows. With `once`, a reason that lasts is not logged again.
      */
     report(
       part: string | undefined,
       error: unknown,
       what: string,
-      { fields = {}, level = 'warn' }: { fields?: object; level?: 'warn' | 'error' } = {},
+      {
+        fields = {},
+        level = 'warn',
+        once = false,
+      }: { fields?: object; level?: 'warn' | 'error'; once?: boolean } = {},
     ): void {
       const text = describeError(error);
-      const key = outageOf(error) ?? `${part ?? what}: ${text}`;
+      const key = outageOf(error) ?? `${part ?? what}: ${text.replaceAll(UUID, '')}`;
       const at = now();
       const known = reasons.get(key);
-      const isNews = known === undefined || at - known.loggedAt >= AGAIN_AFTER_MS;
+      const mayRepeat = !once || known?.isOver === true;
+      const isNews = known === undefined || (mayRepeat && at - known.loggedAt >= AGAIN_AFTER_MS);
       // One that was over comes and goes within a minute without a line.
       const lasting = isNews && known?.isOver === true ? undefined : known;
       const reason = lasting ?? { since: at, text, times: 0, loggedAt: at, part, isOver: false };

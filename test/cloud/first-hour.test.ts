@@ -132,8 +132,12 @@ test('a refused login tells nothing of the password, and ends with the first tha
   const row = await database.db.selectFrom('refused_logins').selectAll().executeTakeFirstOrThrow();
   expect(row.fingerprint).toHaveLength(32);
   expect(JSON.stringify(row)).not.toMatch(/first|admin@/);
+  const refused = async () => (await listRefusedLogins(database.service)).map(({ source }) => source);
+  expect(await refused()).toEqual(['default', 'north']);
 
   answer = ACCEPTED;
   await client('second').login();
+  expect(await refused()).toEqual(['north']);
+  await client('first', 'north').askAgain();
   expect(await listRefusedLogins(database.service)).toEqual([]);
 });

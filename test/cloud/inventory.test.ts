@@ -5,7 +5,9 @@ import { DIALECTS } from '../../emulator/dialects.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
 import { createCall, logIn } from '../../emulator/test/call.ts';
 import { createCloudClient } from '../../src/cloud/client.ts';
+import { CloudApiError } from '../../src/cloud/cloud-api-error.ts';
 import { toDevice, toLocations, toPerson } from '../../src/inventory/to-rows.ts';
+import { createApiToken } from '../support/api-token.ts';
 import { startTestClient } from './test-client.ts';
 import type { Reply } from './scripted-cloud.ts';
 
@@ -58,11 +60,11 @@ describe('a list of devices', () => {
   it('is asked for in the other form if the views are not understood, and then in that form alone', async () => {
     const isUpper = (url: string) => url.includes('views=BASIC&views=LOCATION');
     await using cloud = await startTestClient(({ url }) =>
-      url === '/hiq/context' ? { status: 403 } : isUpper(url) ? page(1, some(1)) : { status: 422 },
+      url.startsWith('/devices') ? (isUpper(url) ? page(1, some(1)) : { status: 422 }) : { status: 403 },
     );
     expect(await cloud.client.inventory.devices()).toHaveLength(1);
     expect(await cloud.client.inventory.devices()).toHaveLength(1);
-    const lists = cloud.received.filter(({ url }) => url !== '/hiq/context');
+    const lists = cloud.received.filter(({ url }) => url.startsWith('/devices'));
     expect(lists.map(({ url }) => isUpper(url))).toEqual([false, true, true]);
   });
 });
@@ -80,6 +82,33 @@ it('is refused while the HIQ context hides an organization', async () => {
   await expect(inventory.devices()).rejects.toThrow(`restricts reading to the organizations ${first}:`);
   await call('PUT', '/hiq/context/reading', { body: [] });
   await expect(inventory.devices()).resolves.toHaveLength(50);
+});
+
+describe('with a token that may not read the HIQ', () => {
+  const MAY_READ_ACCOUNT = 'viq:get-account-info';
+  const NOT_LISTED = '/hiq/organizations 403';
+
+  const refusalOf = (error: unknown) =>
+    error instanceof CloudApiError ? `${error.path} ${error.status}` : String(error);
+
+  /** The inventory of an account by a token with these permissions: the number of things, or why they cannot be read. */
+  async function readBy(permissions: readonly string[], isHiq: boolean) {
+    const emulator = createEmulator({ rate: 0, scale: { devices: 1, clients: 0, users: 0 }, isHiq });
+    const baseUrl = await emulator.listen(0);
+    onTestFinished(() => emulator.close());
+    const apiToken = await createApiToken(baseUrl, { permissions });
+    const { inventory } = createCloudClient({ baseUrl, credentials: { apiToken } });
+    const lists = await Promise.allSettled([inventory.organizations(), inventory.devices()]);
+    return lists.map((list) => (list.status === 'fulfilled' ? list.value.length : refusalOf(list.reason)));
+  }
+
+  it.each([
+    ['has organizations, nothing is read', [MAY_READ_ACCOUNT], true, [NOT_LISTED, '/hiq/context 403']],
+    ['may have organizations, these are not known', [], true, [NOT_LISTED, 1]],
+    ['has none, all is read', [MAY_READ_ACCOUNT], false, [0, 1]],
+  ])('of an account that %s', async (_, permissions, isHiq, expected) => {
+    expect(await readBy(['device', ...permissions], isHiq)).toEqual(expected);
+  });
 });
 
 describe('locations', () => {

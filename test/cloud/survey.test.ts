@@ -1,6 +1,12 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
+import { DIALECTS } from '../../emulator/dialects.ts';
+import { createEmulator } from '../../emulator/emulator.ts';
+import { createCall } from '../../emulator/test/call.ts';
+import { createCloudClient } from '../../src/cloud/client.ts';
 import { LIST_FORMS } from '../../src/cloud/contract/shared.ts';
-import { probesAt } from '../../src/cloud/survey.ts';
+import { probesAt, type Observation } from '../../src/cloud/survey.ts';
+import { LOGGED_TYPES } from '../../src/reconcile/log-kinds.ts';
 import type { Reply } from './scripted-cloud.ts';
 import { startTestClient } from './test-client.ts';
 
@@ -99,4 +105,21 @@ describe('a survey of the cloud', () => {
       startTime: String(NOW - 31 * 86_400_000),
     });
   });
+});
+
+it.each(DIALECTS)('finds nothing in the dialect %s that is not documented', async (dialect) => {
+  const emulator = createEmulator({ rate: 0, dialect });
+  const baseUrl = await emulator.listen(0);
+  onTestFinished(() => emulator.close());
+  const { username, password } = EMULATOR_LOGINS.administrator;
+  const client = createCloudClient({ baseUrl, credentials: { username, password } });
+  const subscription = { url: 'https://example.test/ingest', secret: 'secret', application: 'xiq-sink' };
+  await client.subscriptions.create([{ ...subscription, message_type: 'AUDIT_LOG_ALL' }]);
+  await client.alertSubscriptions.create([{ ...subscription, message_type: 'ALERT' }]);
+  const call = createCall(baseUrl);
+  for (const type of LOGGED_TYPES) await call('POST', '/emulator/events', { body: { type, count: 30 } });
+  const observations = new Map<string, Observation>();
+  for (const probe of probesAt(Date.now())) observations.set(probe.name, await client.observe(probe));
+  expect([...observations].filter(([, { result }]) => result !== 'as documented')).toEqual([]);
+  expect([...observations].filter(([, { report }]) => report.includes(', 0 items'))).toEqual([]);
 });

@@ -5,6 +5,8 @@ import type { SourceConfig } from '../../src/config/config.ts';
 import { subscriptionsArea } from '../../src/console/subscriptions/subscriptions-area.ts';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
+import { listRefusedLogins } from '../../src/store/sources/refused-logins.ts';
+import { startScriptedCloud } from '../cloud/scripted-cloud.ts';
 import { lastAction } from '../support/actions.ts';
 import { startAdmin, type RunningAdmin } from '../support/admin.ts';
 import { useDatabase } from '../support/use-database.ts';
@@ -19,6 +21,7 @@ let admin: RunningAdmin;
 let source: SourceConfig;
 beforeEach(async () => {
   await test.db.deleteFrom('subscriptions').execute();
+  await test.db.deleteFrom('refused_logins').execute();
   emulator = createEmulator({ rate: 0 });
   source = {
     name: 'default',
@@ -92,6 +95,24 @@ describe('the subscriptions of a source', () => {
     await expect(admin.post('/subscriptions/default/apply', {})).rejects.toThrow('answered 502');
     expect(await lastAction(test.db)).toMatchObject({ action: 'subscriptions.apply', outcome: 'failed' });
   });
+});
+
+it('lets a login that the cloud has refused be sent once more, when a person wants it', async () => {
+  let isRight = false;
+  const token = { json: { access_token: 'token', expires_in: 3_600 } };
+  await using cloud = await startScriptedCloud(({ url }) =>
+    url === '/login' && isRight ? token : { status: url === '/login' ? 401 : 404 },
+  );
+  const logins = () => cloud.received.filter(({ url }) => url === '/login').length;
+  const { administrator: credentials } = EMULATOR_LOGINS;
+  await start([{ ...source, cloud: { apiUrl: cloud.baseUrl, credentials } }], 'https://sink.test');
+  await expect(admin.get('/subscriptions/default')).rejects.toThrow('POST /login answered 401');
+  isRight = true;
+  await expect(admin.get('/subscriptions/default')).rejects.toThrow('not sent again until');
+  expect(logins()).toBe(1);
+  await admin.post('/subscriptions/default/ask-again', {}).catch(() => undefined);
+  expect(logins()).toBe(2);
+  expect(await listRefusedLogins(test.db)).toEqual([]);
 });
 
 describe('without what it needs, the page', () => {

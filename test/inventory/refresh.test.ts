@@ -2,11 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { array, assert, asyncProperty, constant, constantFrom, integer, oneof, tuple } from 'fast-check';
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { createEmulator } from '../../emulator/emulator.ts';
+import { createCloudClient } from '../../src/cloud/client.ts';
 import type { Inventory } from '../../src/cloud/inventory.ts';
 import { createRefresher } from '../../src/inventory/refresh.ts';
 import { namesAsOf } from '../../src/store/reconcile/inventory.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
+import { createApiToken } from '../support/api-token.ts';
 import { emptyTables } from '../support/database.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { runs } from '../support/runs.ts';
@@ -134,6 +137,30 @@ describe('a refresh', () => {
         role: 'ADMINISTRATOR',
       })),
     );
+  });
+
+  it('leaves the organizations as they are while the token may not list them, and says so once', async () => {
+    const emulator = createEmulator({ rate: 0, scale: { devices: 1, clients: 0, users: 0 } });
+    const baseUrl = await emulator.listen(0);
+    onTestFinished(() => emulator.close());
+    const lines: string[] = [];
+    for (const permissions of [undefined, ['device', 'locations', 'account-user-list']]) {
+      const apiToken = await createApiToken(baseUrl, { permissions });
+      const { inventory } = createCloudClient({ baseUrl, credentials: { apiToken } });
+      const process = startProcess(inventory);
+      for (const _ of [1, 2]) {
+        await process.round();
+        now += HOUR;
+      }
+      await process.leave();
+      lines.push(...process.lines.filter((line) => line.includes('organizations of the inventory')));
+    }
+    const { rows } =
+      await sql`select count(*)::int, count(valid_to)::int as ended from organizations`.execute(test.db);
+    expect(rows).toEqual([{ count: 3, ended: 0 }]);
+    expect(lines).toEqual([
+      expect.stringContaining('(permission hiq:r): GET /hiq/organizations answered 403'),
+    ]);
   });
 
   it('is done by one of several processes, until that one leaves', async () => {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import { DatabaseError } from 'pg';
 import { pino } from 'pino';
@@ -39,6 +40,23 @@ describe('a failure that lasts', () => {
       'the log was not sealed: away (61 times in 1 min)',
       'the log was not sealed: away (121 times in 2 min)',
       'no longer fails: away (121 times in 2 min 1 s)',
+    ]);
+  });
+
+  it('is not logged again before its end if once is enough', () => {
+    const { log, lines, pass } = start();
+    for (const end of ['first', 'second']) {
+      for (let n = 0; n < 3; n += 1) {
+        log.report('people', new Error(`403, error ${randomUUID()}`), `${end} time`, { once: true });
+        pass(10 * MINUTE);
+      }
+      log.clear('people');
+    }
+    expect(lines.map((line) => line.replace(/error [\da-f-]{36}/, 'error X'))).toEqual([
+      'first time: 403, error X with its stack',
+      'no longer fails: 403, error X (3 times in 30 min)',
+      'second time: 403, error X with its stack',
+      'no longer fails: 403, error X (3 times in 30 min)',
     ]);
   });
 

@@ -9,6 +9,7 @@ import { OutageError } from '../../src/lib/errors.ts';
 import type { FairQueue } from '../../src/queue/fair-queue.ts';
 import type { SpoolRoom } from '../../src/queue/spool/spool.ts';
 import type { DestinationStatus } from '../../src/store/destinations/destinations.ts';
+import { refusedLoginsOf } from '../../src/store/sources/refused-logins.ts';
 import type { Session } from '../../src/store/server/server-sessions.ts';
 import { destinationStatus as destination } from './destination-status.ts';
 import { createTestDatabase } from '../support/database.ts';
@@ -201,6 +202,26 @@ describe('the health of a process', () => {
       state: 'away',
       why: 'the pooler is disabled',
     });
+  });
+
+  it('says which source the cloud refuses to log in, unless its API takes a token', async () => {
+    const database = await createTestDatabase();
+    onTestFinished(() => database.drop());
+    const sources = ['west', 'east', 'north'].map((name) => {
+      const credentials = name === 'east' ? { apiToken: 'token' } : { username: name, password: name };
+      return { name, secrets: [], messageTypes: [], cloud: { apiUrl: 'https://cloud.test', credentials } };
+    });
+    const refusal = { status: 400, reason: 'wrong password', refused_at: new Date(0), until: null };
+    for (const name of ['west', 'east'])
+      await refusedLoginsOf(database.db, name).save(Buffer.from(name), refusal);
+    const readiness = readinessOf({ db: database.db, config: { sources, redisUrl: undefined } });
+    expect((await readiness.ask()).checks['cloud']).toBe('refused');
+    const { checks } = await readiness.describe();
+    expect(checks.filter(({ name }) => name.startsWith('cloud:'))).toEqual([
+      { name: 'cloud: west', state: 'refused', why: 'wrong password; 1970-01-01T00:00:00.000Z' },
+    ]);
+    await refusedLoginsOf(database.db, 'west').forget(Buffer.from('another password'));
+    expect((await readiness.ask()).checks['cloud']).toBe('ok');
   });
 
   it('has of each role its own parts alone', async () => {

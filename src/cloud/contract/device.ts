@@ -39,11 +39,12 @@ export const BASIC_DEVICE_MEMBERS = [
   'connected',
 ] as const;
 
-/** Those of a list: the published description requires four others in every view. */
+/** Those of a list with the view `location`, too: the published description requires the first four in every view. */
 export const LISTED_DEVICE_MEMBERS = [
   'id',
   'create_time',
   'update_time',
   'location_id',
+  'locations',
   ...BASIC_DEVICE_MEMBERS,
 ];

@@ -13,3 +13,9 @@ export const organizationSchema = z.looseObject({
 });
 
 export type Organization = z.output<typeof organizationSchema>;
+
+/** Answer of `GET /hiq/context` (published description; the specification shows no members). */
+export const hiqContextSchema = z.looseObject({
+  reading_org_ids: z.array(idSchema).nullish(),
+  creating_org_id: idSchema.nullish(),
+});

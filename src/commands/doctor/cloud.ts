@@ -1,4 +1,5 @@
-import { clientOf, createCloudClient } from '../../cloud/client.ts';
+import { clientOf, createCloudClient, type CloudClient } from '../../cloud/client.ts';
+import { isMissing } from '../../cloud/cloud-api-error.ts';
 import { describeRestriction } from '../../cloud/hiq.ts';
 import type { TokenInfo } from '../../cloud/contract/auth.ts';
 import { commandName } from '../../lib/text/command-name.ts';
@@ -17,7 +18,8 @@ import { fail, LIMIT_MS, ok, skipped, warn, type Finding, type Check } from './c
 import type { DatabaseAccess } from './database.ts';
 import { probesAt, type Observation } from '../../cloud/survey.ts';
 
-const DAY_S = 24 * 60 * 60;
+const HOUR_S = 60 * 60;
+const DAY_S = 24 * HOUR_S;
 
 /** Remaining days of validity below which a token is a warning, or a failure. */
 const WARN_DAYS = 30;
@@ -40,14 +42,10 @@ export async function checkApi(
         `${info.user_name}: the account has expired`,
         'renew the licence of the account in the cloud',
       );
-    const organizations = await client.hiq.restrictedTo(signal);
-    if (organizations.length > 0)
-      return warn(
-        `${info.user_name}: ${describeRestriction(organizations)}`,
-        'set the reading context to all organizations (PUT /hiq/context/reading with an empty list)',
-      );
     // A login is renewed automatically.
-    return 'apiToken' in source.cloud.credentials ? describeToken(info) : ok(`logs in as ${info.user_name}`);
+    const access =
+      'apiToken' in source.cloud.credentials ? describeToken(info) : ok(`logs in as ${info.user_name}`);
+    return access.status === 'ok' ? ((await findHidden(client, signal)) ?? access) : access;
   } catch (error) {
     return fail(
       describeError(error),
@@ -55,6 +53,26 @@ export async function checkApi(
     );
   } finally {
     await client.logout(signal).catch(() => undefined);
+  }
+}
+
+/** Reports organizations that are hidden from these credentials, or may be. */
+async function findHidden({ hiq }: CloudClient, signal: AbortSignal): Promise<Finding | undefined> {
+  try {
+    // Without their list, nobody knows whether the context names all of them.
+    await hiq.organizations(signal);
+    const shown = await hiq.restrictedTo(signal);
+    if (shown.length === 0) return undefined;
+    return warn(
+      describeRestriction(shown),
+      'set the reading context to all organizations (PUT /hiq/context/reading with an empty list)',
+    );
+  } catch (error) {
+    if (!isMissing(error, [403])) throw error;
+    return warn(
+      describeError(error),
+      'add the permissions hiq:r and hiq.ctx:r to the API token, or to the role of the user',
+    );
   }
 }
 
@@ -70,11 +88,14 @@ async function readableIn(database: Pick<DatabaseAccess, 'open'>) {
   );
 }
 
-function describeToken({ user_name: name, expires_in: seconds }: TokenInfo): Finding {
-  if (seconds === undefined || seconds === null) return ok(`the token of ${name} does not expire`);
+function describeToken({ user_name: name, expires_in, expiration_time }: TokenInfo): Finding {
+  const seconds = expires_in ?? (Date.parse(expiration_time ?? '') - Date.now()) / 1_000;
+  if (Number.isNaN(seconds)) return ok(`the cloud names no time at which the token of ${name} expires`);
   const days = Math.floor(seconds / DAY_S);
-  const validity = `the token of ${name} is valid for ${countOf(days, 'day')}`;
-  const remedy = 'create a new token in the cloud, and set CLOUD_API_TOKEN to it';
+  const left = days > 0 ? countOf(days, 'day') : countOf(Math.floor(seconds / HOUR_S), 'hour');
+  const end = new Date(Date.now() + seconds * 1_000).toISOString().slice(0, 16);
+  const validity = `the token of ${name} is valid for ${left}, until ${end}Z`;
+  const remedy = 'create a new API token in the cloud, and set CLOUD_API_TOKEN to it';
   if (days < FAIL_DAYS) return fail(validity, remedy);
   return days < WARN_DAYS ? warn(validity, remedy) : ok(validity);
 }

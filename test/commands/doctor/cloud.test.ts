@@ -5,6 +5,7 @@ import { createSubscribers } from '../../../src/subscribe/subscriber.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { EMULATOR_LOGINS } from '../../../emulator/accounts.ts';
 import { createEmulator } from '../../../emulator/emulator.ts';
+import { DAY_MS } from '../../../src/lib/clock.ts';
 import { createLogger } from '../../../src/lib/logger.ts';
 import { createApiToken } from '../../support/api-token.ts';
 import { useDatabase } from '../../support/use-database.ts';
@@ -43,8 +44,35 @@ test.each([
   [20, 'warn'],
   [2, 'fail'],
 ])('an API token that is valid for %i days is: %s', async (days, status) => {
-  const message = `the token of ${username} is valid for ${days} days`;
-  expect(await api({ apiToken: await tokenFor(days) })).toMatchObject({ status, message });
+  const end = new Date(Date.now() + days * DAY_MS).toISOString().slice(0, 10);
+  const message = new RegExp(`^the token of ${username} is valid for ${days} days, until ${end}T`);
+  const finding = { status, message: expect.stringMatching(message) as unknown };
+  expect(await api({ apiToken: await tokenFor(days) })).toMatchObject(finding);
+});
+
+test('an API token of a few hours is a failure that says so', async () => {
+  expect(await api({ apiToken: await tokenFor(5 / 24) })).toMatchObject({
+    status: 'fail',
+    message: expect.stringContaining('is valid for 5 hours, until ') as unknown,
+  });
+});
+
+test.each([
+  ['organizations', ['hiq.ctx:r'], 'GET /hiq/organizations answered 403'],
+  ['context', ['org'], 'which of them the cloud shows is unknown: GET /hiq/context answered 403'],
+])('%s that the token may not read are a warning that names the permission', async (_, some, message) => {
+  const token = await tokenFor(90, [
+    'auth:r',
+    'perm:check',
+    'subscriptions-webhook',
+    'viq:get-account-info',
+    ...some,
+  ]);
+  expect(await api({ apiToken: token })).toMatchObject({
+    status: 'warn',
+    message: expect.stringContaining(message) as unknown,
+    remedy: expect.stringContaining('hiq:r') as unknown,
+  });
 });
 
 test('an API token that may not write subscriptions is a failure that names the permission', async () => {
