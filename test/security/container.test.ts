@@ -134,13 +134,15 @@ ERASURE_KEY_FILE HOST PORT ADMIN_HOST ADMIN_PORT ADMIN_TOKEN WEBHOOK_SECRET'.spl
       CONSOLE_URL: 'https://console.example',
       RETENTION_LOCATION_MONTHS: '13',
     };
-    const given = Object.entries(services[name]?.environment ?? {}).map(([setting, value]) => [
-      setting,
-      value.replace(
-        /\$\{(\w+)[^}]*\}/g,
-        (_all, variable: string) => new Map(Object.entries(file)).get(variable) ?? '',
-      ),
-    ]);
+    const given = Object.entries(services[name]?.environment ?? {}).map(
+      ([setting, value]): [string, string] => [
+        setting,
+        value.replace(
+          /\$\{(\w+)[^}]*\}/g,
+          (_all, variable: string) => new Map(Object.entries(file)).get(variable) ?? '',
+        ),
+      ],
+    );
     const config = loadConfig({ ...file, ...Object.fromEntries(given) });
     expect(config).toMatchObject({ port: 8080, retentionMonths: { location: 13 }, dataDir: '/data' });
   });
