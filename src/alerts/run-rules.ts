@@ -73,9 +73,9 @@ export function createRuleRunner(db: Db, log: Log, onRaised: (rule: string) => v
   }
 
   return {
-    /** Evaluates the next events of the log. `more` if further ones wait. */
-    async step(rules: readonly ConfiguredRule[]): Promise<'more' | 'done'> {
-      if (!(await hasWork(db, log, rules))) return 'done';
+    /** Evaluates the next events of the log. `more` if further ones wait, `idle` if there was none. */
+    async step(rules: readonly ConfiguredRule[]): Promise<'more' | 'done' | 'idle'> {
+      if (!(await hasWork(db, log, rules))) return 'idle';
       const done = await whileEvaluating(db, async (trx, progress) => ({
         ...(await evaluate(trx, progress, rules)),
         changes: progress.changes + 1,

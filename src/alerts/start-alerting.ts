@@ -51,11 +51,11 @@ export function startAlerting(
   const work = async () => {
     const rules = await currentRules();
     // Without rules, nothing is to be done once what they remember is deleted.
-    if (rules.length === 0 && isSettled) return 'done';
-    const more = await runner.step(rules);
+    if (rules.length === 0 && isSettled) return 'idle';
+    const outcome = await runner.step(rules);
     await storeAlerts(db, store);
     isSettled = rules.length === 0;
-    return more;
+    return outcome;
   };
   const failure = 'the alert rules were not evaluated';
   repeatInBackground({ part: 'alert rules', failure, pauseMs: POLL_MS, work, stopping }, logger, started);

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
+import { activity } from '../lib/activity.ts';
 import { describeError } from '../lib/errors.ts';
 import { failuresIn } from '../lib/failure-log.ts';
 import type { Holder, Lease, Progress } from '../store/destinations/destinations.ts';
@@ -51,6 +52,7 @@ export function startForwarding(
     /** Resolves once the current batch is finished, or abandoned after the time-out: the next process sends it again. */
     async stop(timeoutMs = STOP_TIMEOUT_MS): Promise<void> {
       stopping.abort();
+      activity.stir();
       leave();
       await pTimeout(running, { milliseconds: timeoutMs, message: false });
       await forwarding.sender.close();
@@ -109,6 +111,7 @@ function createWorkCheck(
       onNothing();
       return false;
     }
+    activity.stir();
     waitsSince ??= performance.now();
     if (waiting < enough && performance.now() - waitsSince < limits.seconds * 1_000) return false;
     waitsSince = undefined;

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { activity } from '../lib/activity.ts';
 import { GroupCommit } from '../lib/group-commit.ts';
 import type { Db } from '../store/server/database.ts';
 import {
@@ -23,7 +23,7 @@ import { shared } from '../lib/cached.ts';
  */
 export type ForwardingSource = ReturnType<typeof openForwardingSource>;
 
-/** How often to look for new events, and for a lease that another process holds. */
+/** How often to look for new events, and for a lease that another process holds, while something happens. */
 const LOOK_MS = 100;
 
 const SHARED_MS = 50;
@@ -53,7 +53,7 @@ export function openForwardingSource(db: Db) {
   const takenAt = new Map<string, number>();
   let look: Promise<void> | undefined;
   const passLook = async () => {
-    await sleep(LOOK_MS - (performance.now() % LOOK_MS));
+    await activity.rest(LOOK_MS - (performance.now() % LOOK_MS));
     look = undefined;
   };
 

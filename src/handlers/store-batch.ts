@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { createRefusalReader, type RefusalReader } from '../erasure/refusals.ts';
+import { activity } from '../lib/activity.ts';
 import { describeError } from '../lib/errors.ts';
 import { GroupCommit } from '../lib/group-commit.ts';
 import { deliverySize, newDeliveryId, type ReadDelivery } from '../queue/delivery-batch.ts';
@@ -141,6 +142,7 @@ export class BatchStore {
           ? this.#pace.follow(copyBatch(db, deliveries, this.#months, await this.#refusals.read(db)))
           : undefined,
     );
+    activity.stir();
     const ms = performance.now() - began;
     observer.stored(lane, rows, ms / 1000);
     const refused = rows.reduce((sum, { refusedCount }) => sum + refusedCount, 0);

@@ -1,14 +1,17 @@
 import type { Logger } from 'pino';
+import { activity } from './activity.ts';
 import { systemClock, type Clock } from './clock.ts';
 import { closeLogged } from './close-logged.ts';
 import { failuresIn } from './failure-log.ts';
+
+type Outcome = 'more' | 'done' | 'idle' | 'over';
 
 /** Work that is repeated until it is stopped. */
 export type Repetition = ReturnType<typeof repeat>;
 
 interface RepeatedWork {
-  /** One round. `more`: the next one follows at once, not after the pause. `over`: none follows. */
-  readonly work: () => Promise<'more' | 'done' | 'over' | void>;
+  /** One round. `more`: the next one follows at once, not after the pause. `idle`: once something happens. `over`: none does. */
+  readonly work: () => Promise<Outcome | void>;
   /** Milliseconds from the end of a round to the next one. */
   readonly pauseMs: number | (() => number);
   /** The first round begins after so long. Default: now. */
@@ -36,7 +39,7 @@ export function repeat({
   const { signal } = stopping;
   const pause = (ms: number) => clock.sleep(ms, signal).catch(() => undefined);
 
-  async function round(): Promise<'more' | 'done' | 'over' | 'failed'> {
+  async function round(): Promise<Outcome | 'failed'> {
     try {
       return (await work()) ?? 'done';
     } catch (error) {
@@ -55,7 +58,8 @@ export function repeat({
       if (result === 'more') continue;
       const usual = typeof pauseMs === 'number' ? pauseMs : pauseMs();
       const retry = FIRST_RETRY_MS * 2 ** (failed - 1);
-      await pause(failed === 0 ? usual : Math.min(retry, Math.max(usual, LAST_RETRY_MS)));
+      if (result === 'idle') await activity.rest(usual, [signal], clock);
+      else await pause(failed === 0 ? usual : Math.min(retry, Math.max(usual, LAST_RETRY_MS)));
     }
   }
 

@@ -1,4 +1,5 @@
 import type { MessageType } from '../events/domain.ts';
+import { activity } from '../lib/activity.ts';
 import type { QueuedDelivery, ReadDelivery } from '../queue/delivery-batch.ts';
 import type { DeliveryObserver } from '../queue/delivery-observer.ts';
 import type { Lane } from '../queue/lanes.ts';
@@ -40,11 +41,13 @@ export class ProcessDeliveryObserver implements DeliveryObserver {
   }
 
   accepted(delivery: QueuedDelivery, seconds: number): void {
+    activity.stir();
     this.#figures.ingest?.accepted(delivery, seconds);
     this.#figures.gauge.answered(seconds);
   }
 
   refused(status: number): void {
+    activity.stir();
     this.#figures.ingest?.refused(status);
     this.#figures.gauge.refused();
   }
@@ -62,6 +65,7 @@ export class ProcessDeliveryObserver implements DeliveryObserver {
 
   async store<T>(lane: Lane, deliveries: readonly ReadDelivery[], work: () => Promise<T>): Promise<T> {
     const { traces, progress } = this.#figures;
+    activity.stir();
     if (isFollowed(lane)) progress.began();
     try {
       return await (traces === undefined ? work() : traces.store(deliveries, work));

@@ -12,8 +12,8 @@ export interface ProcessParts {
 /** Collects the figures that a process reports about itself. */
 export type ProcessGauge = ReturnType<typeof createProcessGauge>;
 
-/** The sampling interval of the event loop's delay. Only the delay beyond it is reported. */
-const RESOLUTION_MS = 10;
+/** The sampling interval of the event loop's delay, which wakes an idle process so often. Only the delay beyond it is reported. */
+const RESOLUTION_MS = 100;
 
 /** Starts to collect. */
 export function createProcessGauge({ receives, stores, queueState }: ProcessParts) {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { activity } from '../lib/activity.ts';
 import type { Db, Trx } from '../store/server/database.ts';
 import {
   addCheckpoint,
@@ -69,8 +70,8 @@ const PATIENCE_MS = 40_000;
 
 /** Seals what enters the log. */
 export interface Sealer {
-  /** Seals a step, if there is something; `more` if there is more at once. */
-  seal(): Promise<'more' | 'done'>;
+  /** Seals a step, if there is something; `more` if there is more at once, `idle` if all is sealed and signed. */
+  seal(): Promise<'more' | 'done' | 'idle'>;
   /** Signs a checkpoint of everything that is sealed, unless the latest one covers it. */
   checkpoint(): Promise<void>;
 }
@@ -101,6 +102,7 @@ export function createSealer(db: Db, key: LogKey, trust: () => Promise<Trust>): 
     const known = await trust();
     await whileSealing(db, (trx, { size }) => signHead(trx, size, key, known));
     signedAt = performance.now();
+    activity.stir();
   };
   /** A clock that was set back must not keep this process from signing, nor a checkpoint of the future. */
   const isDue = async (state: SealState) =>
@@ -124,7 +126,7 @@ export function createSealer(db: Db, key: LogKey, trust: () => Promise<Trust>): 
         if (state.quartersQueued && (await whileSealing(db, sealQuarters)) === true) return 'more';
         quartersDue = performance.now() + QUARTER_INTERVAL_MS;
       }
-      return 'done';
+      return state.size > state.signed || state.deliveriesQueued ? 'done' : 'idle';
     },
   };
 }

@@ -59,11 +59,8 @@ function startSealing({ db, config, logger }: Proving, started: AsyncDisposableS
     sealer ??= await open();
     return sealer.seal();
   };
-  repeatInBackground(
-    { part: 'sealer', failure: 'the log was not sealed', pauseMs: SEAL_INTERVAL_MS, work },
-    logger,
-    started,
-  );
+  const failure = 'the log was not sealed';
+  repeatInBackground({ part: 'sealer', failure, pauseMs: SEAL_INTERVAL_MS, work }, logger, started);
 }
 
 /** Checkpoints are of all sources, so that they belong to none of them. */
@@ -71,6 +68,8 @@ const SOURCE = 'xiq-sink';
 
 /** How often to look for a new checkpoint: one is signed every minute while something is sealed. */
 const LOOK_INTERVAL_MS = 5_000;
+/** What failed is tried again within this time. */
+const RETRIED_MS = 2 * 60_000;
 
 function anchorsOf({ file, url, timestampUrl, witnesses }: Config['anchors'], db: Db): readonly Anchor[] {
   return [
@@ -97,8 +96,11 @@ const WHAT_TO_DO = 'See "An older database" in docs/backup.md. Storing and forwa
 function startAnchoring({ db, config, logger }: Proving, started: AsyncDisposableStack): void {
   const places = anchorsOf(config.anchors, db);
   const events = createEventAnchor(db, logger, config);
-  const onFailure = (anchor: string, error: unknown) =>
+  let failedAt = -Infinity;
+  const onFailure = (anchor: string, error: unknown) => {
+    failedAt = performance.now();
     logger.warn({ anchor }, `the checkpoint was not kept elsewhere: ${describeError(error)}`);
+  };
   let told = 0;
   const work = async () => {
     const wrong = await keepSeen(db, seenFileOf(config.dataDir), await readTrust(config));
@@ -107,6 +109,7 @@ function startAnchoring({ db, config, logger }: Proving, started: AsyncDisposabl
       logger.error(`${wrong} ${WHAT_TO_DO}`);
     }
     await putCheckpoint(db, config.destinations.length === 0 ? places : [...places, events], onFailure);
+    return performance.now() - failedAt < RETRIED_MS ? 'done' : 'idle';
   };
   const failure = 'checkpoints were not kept elsewhere';
   repeatInBackground({ part: 'anchoring', failure, pauseMs: LOOK_INTERVAL_MS, work }, logger, started);
@@ -132,30 +135,19 @@ function startVerifying({ db, logger }: Proving, started: AsyncDisposableStack):
       logger.error({ rows: rows.slice(0, LISTED) }, `${rows.length} sealed rows differ: run verify`);
     }
   };
-  repeatInBackground(
-    {
-      part: 'schema',
-      failure: 'schema and operator log were not compared',
-      pauseMs: SCHEMA_INTERVAL_MS,
-      work: compare,
-    },
-    logger,
-    started,
-  );
+  const schema = { part: 'schema', failure: 'schema and operator log were not compared' };
+  repeatInBackground({ ...schema, pauseMs: SCHEMA_INTERVAL_MS, work: compare }, logger, started);
   const failures = failuresIn(logger);
   const work = async () => {
-    const { altered, missing } = (await verifyNext(db)) ?? { altered: 0, missing: 0 };
+    const found = await verifyNext(db);
+    if (found === undefined) return 'idle';
+    const { altered, missing } = found;
     if (altered + missing > 0) {
-      failures.report(
-        undefined,
-        new Error('run verify to see which'),
-        'stored rows are not what was sealed',
-        {
-          fields: { altered, missing },
-          level: 'error',
-        },
-      );
+      const error = new Error('run verify to see which');
+      const fields = { altered, missing };
+      failures.report(undefined, error, 'stored rows are not what was sealed', { fields, level: 'error' });
     }
+    return 'done';
   };
   const failure = 'stored rows were not verified';
   repeatInBackground({ part: 'verification', failure, pauseMs: VERIFY_INTERVAL_MS, work }, logger, started);

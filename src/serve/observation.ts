@@ -33,6 +33,7 @@ import { witnessedKeys } from '../seal/cosignature.ts';
 import { countAhead } from '../store/events/events-ahead.ts';
 import { countRecentCoverage } from '../store/reconcile/coverage.ts';
 import { type Db, openLimited } from '../store/server/database.ts';
+import type { ProcessFigures } from '../store/server/processes.ts';
 import type { DroppedContent } from '../store/quarantine/limit-quarantine.ts';
 import { readForks } from '../store/seal/witnessed-logs.ts';
 import { listDestinations } from '../store/destinations/destinations.ts';
@@ -40,6 +41,7 @@ import type { BlockedChange } from '../store/partitions/partition-changes.ts';
 import { closeLogged } from '../lib/close-logged.ts';
 import type { ServiceConfig } from './load-settings.ts';
 import { forwardsIn, receivesIn, storesIn, type Role } from '../config/roles.ts';
+import { activity } from '../lib/activity.ts';
 import { cached } from '../lib/cached.ts';
 
 /** The observers that the parts of a process report to, and the figures that they add up to. */
@@ -118,6 +120,7 @@ export async function startObserving(options: ObservationOptions, opened: AsyncD
     },
     /** Reports in the database that this process is alive, and how ready, until everything is closed. */
     startReport(databaseUrl: string, readiness: Readiness, toClose: AsyncDisposableStack): void {
+      const readProblems = createProblemReader(readiness);
       const report = startProcessReport({
         db: openLimited('reporting', databaseUrl, (error) =>
           logger.debug(`the connection of the process report was lost: ${describeError(error)}`),
@@ -125,13 +128,29 @@ export async function startObserving(options: ObservationOptions, opened: AsyncD
         identity: identify(role),
         figures: async () => ({
           ...gauge.figures(),
-          problems: (await readiness.describe()).checks.filter(isProblem),
+          problems: await readProblems(),
         }),
         refused: receivesIn(role) ? refused : undefined,
         logger,
       });
       toClose.defer(closeLogged(logger, 'report of the process', () => report.stop()));
     },
+  };
+}
+
+/** A look for problems asks the database half a dozen questions. */
+const ALL_WELL_MS = 2 * 60_000;
+
+/** Creates the function that looks for problems: each time if there were some or anything happened lately, else now and then. */
+function createProblemReader(readiness: Readiness) {
+  let found: NonNullable<ProcessFigures['problems']> = [];
+  let foundAt = -Infinity;
+  return async () => {
+    const since = found.length > 0 ? Infinity : performance.now() - foundAt;
+    if (since < ALL_WELL_MS && activity.quietMs() > ALL_WELL_MS) return found;
+    found = (await readiness.describe()).checks.filter(isProblem);
+    foundAt = performance.now();
+    return found;
   };
 }
 
@@ -155,16 +174,10 @@ function observeParts(
   );
   if (storesIn(role)) registerArrivalMetrics(registry, arrivals);
   if (storesIn(role) && db !== undefined) {
-    registerCoverageMetrics(
-      registry,
-      sourceLabel,
-      cached(() => countRecentCoverage(db), COVERAGE_CACHE),
-    );
-    registerAheadMetrics(
-      registry,
-      sourceLabel,
-      cached(() => countAhead(db), COVERAGE_CACHE),
-    );
+    const coverage = cached(() => countRecentCoverage(db), COVERAGE_CACHE);
+    registerCoverageMetrics(registry, sourceLabel, coverage);
+    const ahead = cached(() => countAhead(db), COVERAGE_CACHE);
+    registerAheadMetrics(registry, sourceLabel, ahead);
     registerClaimMetrics(registry, db, config);
     const logs = witnessedKeys(config).map(({ publicText }) => publicText);
     const forks = cached(() => readForks(db, logs), DESTINATIONS_CACHE);

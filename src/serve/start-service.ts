@@ -26,6 +26,7 @@ import { followSources } from '../sources/follow-sources.ts';
 import { completeSecrets, readSecrets, type SourceSecrets } from '../sources/webhook-secret.ts';
 import { locateDeliveries } from '../store/deliveries/deliveries.ts';
 import { checkDatabase, type Db } from '../store/server/database.ts';
+import { listenForHints } from '../store/server/hints.ts';
 import { startSubscriptionWatch } from '../subscribe/start-subscription-watch.ts';
 import { createConsole } from './console.ts';
 import { startAdminListener, startListener } from './listeners.ts';
@@ -151,6 +152,7 @@ async function startParts(
     witness: db === undefined ? undefined : openWitness(config, role, db),
   };
   const reportingUrl = database?.databaseUrl ?? config.databaseUrl;
+  if (reportingUrl !== undefined) listenForHints(config.databaseDirectUrl ?? reportingUrl, logger, opened);
   const { useStored, refresh, follow, knowsStored, names: allNames } = live;
   const following = { dataDir: config.dataDir, useStored, refresh, databaseUrl: reportingUrl, role, logger };
   await followSources(following, opened);

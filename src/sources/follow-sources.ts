@@ -14,7 +14,7 @@ import { readStoredSources } from './join-sources.ts';
 import { repeatInBackground } from '../lib/repeat.ts';
 import { receivesIn, type Role } from '../config/roles.ts';
 
-/** A new source is known within this time everywhere. LISTEN would be faster, and no pooler of transactions carries it. */
+/** How often to look for changes while something happens, and for old secrets that have ended. */
 const INTERVAL_MS = 1_000;
 
 /** How long a start waits for the sources of a database that it has never read. */
@@ -23,7 +23,7 @@ const FIRST_TIMEOUT_MS = 2_000;
 interface FollowOptions {
   readonly dataDir: string;
   readonly useStored: (sources: readonly StoredSource[]) => void;
-  /** Is called before each look: old secrets may have ended. */
+  /** Is called each second: old secrets may have ended. */
   readonly refresh: () => void;
   /** Undefined: this process knows only the sources of the settings. */
   readonly databaseUrl: string | undefined;
@@ -63,17 +63,17 @@ export async function followSources(
   if (kept !== undefined) useStored(kept);
   let revision: number | undefined;
 
-  async function look(): Promise<void> {
-    refresh();
+  async function look(): Promise<'done' | 'idle'> {
     const latest = await readSourcesRevision(db);
-    if (latest === revision) return;
+    if (latest === revision) return 'idle';
     const sources = latest === 0 ? [] : await readStoredSources(db);
     useStored(sources);
     revision = latest;
-    if (!receivesIn(role)) return;
+    if (!receivesIn(role)) return 'done';
     await keep(sources, file).catch((error: unknown) =>
       logger.warn(`can't keep the sources of the database in ${file}: ${describeError(error)}`),
     );
+    return 'done';
   }
 
   const { promise: firstEnd, resolve: endFirst } = Promise.withResolvers<void>();
@@ -81,6 +81,8 @@ export async function followSources(
   const failure = "can't read sources, the known ones stay in force";
   const work = () => look().finally(endFirst);
   repeatInBackground({ part: 'reading of sources', failure, pauseMs: INTERVAL_MS, work }, logger, opened);
+  const ends = { part: 'ends of old secrets', failure: 'old secrets may stay in force' };
+  repeatInBackground({ ...ends, pauseMs: INTERVAL_MS, work: async () => refresh() }, logger, opened);
   if (kept === undefined) await pTimeout(firstEnd, { milliseconds: FIRST_TIMEOUT_MS, message: false });
 }
 

@@ -9,6 +9,8 @@ export interface Member {
   readonly role: Role;
   readonly port: number;
   readonly dataDir: string;
+  /** Undefined while it does not run. */
+  pid(): number | undefined;
   /** Starts this program (the checkout's unless told). Resolves once it is ready. */
   start(program?: string): Promise<void>;
   /** SIGTERM, as a supervisor stops it. Rejects unless it ends well. */
@@ -43,6 +45,7 @@ export async function createMember(
     role,
     port,
     dataDir,
+    pid: () => running?.pid,
     async start(program = PROGRAM) {
       running = await startProgramAt(
         program,

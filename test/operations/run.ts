@@ -15,14 +15,17 @@ import { NOISY } from './scenarios/noisy-scenario.ts';
 import { POSTGRES_SCENARIOS } from './scenarios/postgres-scenarios.ts';
 import { REDIS_SCENARIOS } from './scenarios/redis-scenarios.ts';
 import { describeVerdict, formatRows, markdownRows } from './report.ts';
+import { REST } from './scenarios/rest-scenario.ts';
 import { RESTARTS } from './restarts.ts';
 import { runScenario, type Row } from './run-scenario.ts';
-import type { Scenario } from './scenario.ts';
+import type { OwnScenario, Scenario } from './scenario.ts';
 import { HOSTILE_SETTINGS } from './scenarios/settings-scenario.ts';
 import { LATE_STANDBYS } from './scenarios/standby-scenarios.ts';
 import { END_OF_YEAR } from './scenarios/year-scenario.ts';
 
-const SCENARIOS: readonly Scenario[] = [
+type AnyScenario = Scenario | OwnScenario;
+
+const SCENARIOS: readonly AnyScenario[] = [
   ...POSTGRES_SCENARIOS,
   ...RESTARTS,
   ...REDIS_SCENARIOS,
@@ -32,6 +35,7 @@ const SCENARIOS: readonly Scenario[] = [
   END_OF_YEAR,
   HOSTILE_SETTINGS,
   NOISY,
+  REST,
 ];
 
 const command = new Command('npm run test:operations --')
@@ -79,7 +83,7 @@ interface Shared extends Conditions {
 }
 
 /** Runs the scenarios, so many at a time, then those that need the machine for themselves. In the order of the plan. */
-async function runAll(plan: readonly Scenario[], conditions: Conditions): Promise<Row[]> {
+async function runAll(plan: readonly AnyScenario[], conditions: Conditions): Promise<Row[]> {
   await using stack = new AsyncDisposableStack();
   const directory = await temporaryDirectory();
   stack.defer(() => rm(directory, { recursive: true, force: true }));
@@ -91,7 +95,7 @@ async function runAll(plan: readonly Scenario[], conditions: Conditions): Promis
     createPayloads: (clock) => createPayloads(createRandom(randomInt(1_000_000), 'payloads'), clock),
     progress,
   };
-  const rows = new Map<Scenario, Row>();
+  const rows = new Map<AnyScenario, Row>();
   const together = plan.filter(({ isAlone = false }) => !isAlone).values();
   const runOneByOne = async () => {
     for (const scenario of together) rows.set(scenario, await runOne(scenario, shared));
@@ -108,7 +112,7 @@ async function runAll(plan: readonly Scenario[], conditions: Conditions): Promis
 
 /** A scenario that could not be run to its end has failed; the others go on. */
 async function runOne(
-  scenario: Scenario,
+  scenario: AnyScenario,
   { directory, createDatabase, createPayloads: create, progress, pace, signal }: Shared,
 ): Promise<Row> {
   signal.throwIfAborted();
@@ -120,7 +124,14 @@ async function runOne(
     await mkdir(own, { mode: 0o711 });
     const wait = (milliseconds: number) => sleep(milliseconds, undefined, { signal });
     const ground = { directory: own, pace, stack, wait, createDatabase };
-    row = await runScenario(scenario, ground, create, said, signal);
+    if ('run' in scenario) {
+      said.phase('running');
+      const { wrongs, remark } = await scenario.run(ground);
+      const isGood = wrongs.length === 0;
+      row = { scenario: scenario.name, isGood, remark: [...wrongs, remark].join('; ') };
+    } else {
+      row = await runScenario(scenario, ground, create, said, signal);
+    }
   } catch (error) {
     signal.throwIfAborted();
     row = { scenario: scenario.name, isGood: false, remark: shorten(describeError(error)) };

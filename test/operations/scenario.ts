@@ -18,6 +18,12 @@ export interface Stage {
   readonly clock?: () => number;
 }
 
+/** A row of another kind: it needs no load, and judges by itself. */
+export interface OwnScenario extends Pick<Scenario, 'name' | 'isLong' | 'isAlone'> {
+  /** Each of the wrongs is something that must not be. */
+  readonly run: (ground: Ground) => Promise<{ readonly wrongs: readonly string[]; readonly remark: string }>;
+}
+
 /** One row of the table. What is never allowed: doubled, wrong or stuck deliveries. */
 export interface Scenario {
   readonly name: string;

@@ -1,6 +1,7 @@
 import { sql, type Selectable } from 'kysely';
 import { describeError } from '../../lib/errors.ts';
 import type { Db, Trx } from '../server/database.ts';
+import { sendHint } from '../server/hints.ts';
 import type { Tables } from '../server/schema/tables.ts';
 import type { OperatorActionName } from '../server/schema/access-tables.ts';
 
@@ -25,7 +26,8 @@ export interface OperatorAction {
 
 /**
  * Runs an action of a person and records it in the operator log: before it starts, so that nothing happens unrecorded,
- * and after it ended, with the outcome. `resultOf` returns what is recorded of the result. Throws what the work throws.
+ * and after it ended, with the outcome; then all processes look for what it changed. `resultOf` returns what is recorded of
+ * the result. Throws what the work throws.
  */
 export async function recordAction<T>(
   db: Db,
@@ -38,12 +40,14 @@ export async function recordAction<T>(
     .values(entryOf(action))
     .returning('id')
     .executeTakeFirstOrThrow();
-  const end = (outcome: 'done' | 'failed', result: Readonly<Record<string, unknown>>) =>
-    db
+  const end = async (outcome: 'done' | 'failed', result: Readonly<Record<string, unknown>>) => {
+    await db
       .updateTable('operator_log')
       .set({ outcome, ended_at: NOW, result: JSON.stringify(result) })
       .where('id', '=', id)
       .execute();
+    await sendHint(db);
+  };
   let result: T;
   try {
     result = await work();

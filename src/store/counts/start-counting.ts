@@ -26,6 +26,7 @@ export function startCounting(db: Db, logger: Logger, started: AsyncDisposableSt
       if (took > STEP_MS) most = Math.max(LEAST, most / 2);
       else if (isBehind && took < STEP_MS / 2) most = Math.min(MOST, most * 2);
       rest = isBehind ? Math.min(factor * took, INTERVAL_MS) : INTERVAL_MS;
+      return isBehind ? 'done' : 'idle';
     };
     const [part, failure] = [`counting of ${what}`, `${what} were not counted`];
     repeatInBackground({ part, failure, pauseMs: () => rest, work }, logger, started);

@@ -85,6 +85,8 @@ export function openLimited(
       idle_in_transaction_session_timeout: silenceMs,
     },
     maxLifetimeSeconds: CONNECTION_LIFETIME_SECONDS,
+    // Work that looks every few seconds keeps its connection; one that is idle for longer must not be taken for a silent one.
+    idleTimeoutMillis: (silenceMs * 3) / 4,
     stream: () => createSocket(silenceMs),
   };
   return openPool(options, onError);

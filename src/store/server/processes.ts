@@ -51,11 +51,13 @@ export async function reportProcess(
   const { processId, role, host, pid, version, startedAt } = process;
   const seen = { seen_at: sql<Date>`now()`, figures: JSON.stringify(figures) };
   await db
+    .with('forgotten', (cte) =>
+      cte.deleteFrom('processes').where('seen_at', '<', A_DAY_AGO).where('process_id', '<>', processId),
+    )
     .insertInto('processes')
     .values({ process_id: processId, role, host, pid, version, started_at: startedAt, ...seen })
     .onConflict((conflict) => conflict.column('process_id').doUpdateSet(seen))
     .execute();
-  await db.deleteFrom('processes').where('seen_at', '<', A_DAY_AGO).execute();
 }
 
 /** The processes that reported within the last day, live ones first. */
