@@ -5,12 +5,13 @@ import { formatTable, printTable } from '../../src/commands/shared/output.ts';
 import { printedBy } from '../support/printed.ts';
 import { anyCharacter } from '../support/any-character.ts';
 
-const { isTTY } = process.stdout;
+const { isTTY, columns: terminalWidth } = process.stdout;
 beforeEach(() => {
   for (const name of ['FORCE_COLOR', 'NO_COLOR', 'NODE_DISABLE_COLORS']) vi.stubEnv(name, undefined);
 });
 afterEach(() => {
   process.stdout.isTTY = isTTY;
+  process.stdout.columns = terminalWidth;
   vi.unstubAllEnvs();
 });
 
@@ -63,6 +64,58 @@ describe('a table on a terminal', () => {
   it('cuts long cells with an ellipsis', () => {
     const [, line = ''] = format(['a', 'b'], [['x'.repeat(81), 'y'.repeat(80)]], true).split('\n');
     expect(line).toBe(`${'x'.repeat(79)}…  ${'y'.repeat(80)}`);
+  });
+
+  it('cuts prose until the table fits, and no value that is to be copied', () => {
+    process.stdout.columns = 80;
+    const id = '01a21c2b-45a0-7000-b528-86a04babb79b';
+    const text = format(
+      ['id', 'reason', 'at'],
+      [[id, 'the receiver does not know this index', '2026-11-27']],
+      true,
+    );
+    expect(stripVTControlCharacters(text).split('\n')[1]).toBe(
+      `${id}  the receiver does not know th…  2026-11-27`,
+    );
+  });
+
+  it('has a block of lines for each row where it cannot fit', () => {
+    process.stdout.columns = 40;
+    const columns = ['first', 'second thing', 'third'];
+    const text = format(
+      columns,
+      [
+        ['a'.repeat(15), 'b'.repeat(15), 'c'.repeat(15)],
+        ['1', null, '3'],
+      ],
+      true,
+    );
+    expect(stripVTControlCharacters(text).split('\n')).toEqual([
+      `first         ${'a'.repeat(15)}`,
+      `second thing  ${'b'.repeat(15)}`,
+      `third         ${'c'.repeat(15)}`,
+      '',
+      'first         1',
+      'second thing',
+      'third         3',
+    ]);
+  });
+
+  it('is never wider than the terminal, unless a single value is', () => {
+    const cell = fc.string({ maxLength: 30 });
+    fc.assert(
+      fc.property(
+        fc.array(fc.array(cell, { minLength: 6, maxLength: 6 })),
+        fc.integer({ min: 60, max: 200 }),
+        (rows, width) => {
+          process.stdout.columns = width;
+          const lines = stripVTControlCharacters(format(['a', 'b', 'c', 'd', 'e', 'f'], rows, true)).split(
+            '\n',
+          );
+          expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(width);
+        },
+      ),
+    );
   });
 
   it('lets no text of an event steer the terminal', () => {

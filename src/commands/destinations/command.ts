@@ -70,7 +70,9 @@ export function defineDestinations(program: Command, settings: Settings): void {
     .option('--json', 'print one JSON object per line')
     .action(async (name, { limit, json }) => {
       const { printRejected } = await import('./destinations.ts');
-      await withDestinations((db) => printRejected(db, name, Number(limit), json === true));
+      await withDestinations((db, configured) =>
+        printRejected(db, configured, name, Number(limit), json === true),
+      );
     });
 
   destinationCommand('replay', 'resend events that the destination rejected', [

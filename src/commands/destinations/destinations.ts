@@ -59,8 +59,21 @@ const REJECTED_COLUMNS: Columns<Rejected> = {
   reason: (event) => event.reason,
 };
 
-/** `destinations rejected`: prints rejected events that were not resent since, oldest first. */
-export async function printRejected(db: Db, name: string, limit: number, asJson: boolean): Promise<void> {
+/**
+ * `destinations rejected`: prints rejected events that were not resent since, oldest first. Throws a UsageError if there
+ * is no destination of that name, configured or removed.
+ */
+export async function printRejected(
+  db: Db,
+  configured: readonly Destination[],
+  name: string,
+  limit: number,
+  asJson: boolean,
+): Promise<void> {
+  const known = await describeDestinations(db, ALL_SOURCES, configured);
+  if (known.every((destination) => destination.name !== name)) {
+    throw new UsageError(`Destination "${name}" does not exist. Run ${commandName()} destinations list.`);
+  }
   const rejected = await listRejected(db, ALL_SOURCES, name, limit);
   await printRows(rejected, REJECTED_COLUMNS, asJson);
   if (!asJson && rejected.length === 0) print('No rejected events.');

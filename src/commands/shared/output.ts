@@ -50,32 +50,74 @@ export async function printRows<Row>(
 /** Characters that may take no column of a terminal, or two: combining marks and all scripts after them. */
 const SPECIAL_WIDTH = /[^\0-\u02FF]/;
 
+/** A column of prose, such as a reason or a list of names, stays as wide as this on a narrow terminal. */
+const MIN_PROSE_WIDTH = 20;
+
+type WidthOf = (text: string) => number;
+
 /**
- * Formats rows as aligned columns. On a terminal headings are bold and long cells are cut; a pipe gets plain text.
- * `widthOf` measures a text in columns of a terminal.
+ * Formats rows as aligned columns. On a terminal headings are bold, long cells are cut, and prose is cut further until the
+ * table fits; where it can't, each row is a block with a line for each cell. A pipe gets plain text, whole. `widthOf`
+ * measures a text in columns of a terminal.
  */
 export function formatTable(
   columns: readonly string[],
   rows: readonly (readonly (string | null)[])[],
-  widthOf: (text: string) => number = (text) => text.length,
+  widthOf: WidthOf = (text) => text.length,
 ): string {
-  const limit = process.stdout.isTTY ? MAX_CELL_WIDTH : Number.POSITIVE_INFINITY;
-  const cut = (text: string) => (widthOf(text) > limit ? cutTo(text, limit, widthOf) : text);
+  const { isTTY, columns: terminalWidth } = process.stdout;
   const headings = columns.map(revealOnLine);
-  const cells = rows.map((row) => row.map((value) => cut(revealOnLine(value ?? ''))));
-  const widths = headings.map((name, index) =>
-    cells.reduce((width, row) => Math.max(width, widthOf(row[index] ?? '')), widthOf(name)),
+  const cells = rows.map((row) => row.map((value) => revealOnLine(value ?? '')));
+  const widths = headings.map((name, at) =>
+    cells.reduce((width, row) => Math.max(width, widthOf(row[at] ?? '')), widthOf(name)),
   );
-  const pad = (cell: string, width = 0) => cell + ' '.repeat(Math.max(0, width - widthOf(cell)));
-  const line = (row: readonly string[]) =>
-    row
-      .map((cell, index) => pad(cell, widths[index]))
-      .join('  ')
-      .trimEnd();
-  return [styleText('bold', line(headings)), ...cells.map(line)].join('\n');
+  if (!isTTY) return align([headings, ...cells], widths, widthOf).join('\n');
+  const limits = widths.map((width) => Math.min(width, MAX_CELL_WIDTH));
+  const isProse = headings.map((_name, at) =>
+    cells.some((row) => widthOf(row[at] ?? '') > MIN_PROSE_WIDTH && row[at]?.includes(' ')),
+  );
+  const room = terminalWidth ? terminalWidth - 2 * (columns.length - 1) : Infinity;
+  for (let excess = sum(limits) - room; excess > 0; excess -= 1) {
+    const prose = limits.map((limit, at) => (isProse[at] === true ? limit : 0));
+    const widest = prose.indexOf(Math.max(...prose));
+    if ((prose[widest] ?? 0) <= MIN_PROSE_WIDTH) return formatBlocks(headings, cells, widthOf);
+    limits[widest] = (limits[widest] ?? 0) - 1;
+  }
+  const shown = cells.map((row) => row.map((cell, at) => cut(cell, limits[at] ?? Infinity, widthOf)));
+  const [heading = '', ...lines] = align([headings, ...shown], limits, widthOf);
+  return [styleText('bold', heading), ...lines].join('\n');
 }
 
-function cutTo(text: string, limit: number, widthOf: (text: string) => number): string {
+const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
+
+const align = (rows: readonly (readonly string[])[], widths: readonly number[], widthOf: WidthOf): string[] =>
+  rows.map((row) =>
+    row
+      .map((cell, at) => cell + ' '.repeat(Math.max(0, (widths[at] ?? 0) - widthOf(cell))))
+      .join('  ')
+      .trimEnd(),
+  );
+
+function formatBlocks(headings: readonly string[], rows: readonly (readonly string[])[], widthOf: WidthOf) {
+  const width = Math.max(...headings.map(widthOf));
+  return rows
+    .map((row) =>
+      align(
+        row.map((cell, at) => [headings[at] ?? '', cell]),
+        [width],
+        widthOf,
+      )
+        .map((line) => styleText('bold', line.slice(0, width)) + line.slice(width))
+        .join('\n'),
+    )
+    .join('\n\n');
+}
+
+function cut(text: string, limit: number, widthOf: WidthOf): string {
+  return widthOf(text) > limit ? cutTo(text, limit, widthOf) : text;
+}
+
+function cutTo(text: string, limit: number, widthOf: WidthOf): string {
   let shown = '';
   let width = 1;
   for (const { segment } of new Intl.Segmenter().segment(text)) {

@@ -67,7 +67,7 @@ async function record(
 ): Promise<void> {
   await recordAction(db, { operator, action, subject: name, details }, async () => {
     if (!(await work())) {
-      const message = `no destination is called "${name}": the list of destinations shows all names`;
+      const message = `destination "${name}" does not exist: see the list of destinations`;
       throw new NotFoundError('UNKNOWN_DESTINATION', message);
     }
   });
