@@ -144,8 +144,10 @@ describe('destinations test', () => {
 describe('destinations rejected and replay', () => {
   it('list what was refused, and send it again until it is taken', async () => {
     await refuseAll(test.db, 'archive');
-    await printRejected(test.db, 'archive', 10, false);
+    await printRejected(test.db, [], 'archive', 10, false);
     expect(printed.match(/no such field/g)).toHaveLength(3);
+    const ofUnknown = printRejected(test.db, [], 'nope', 10, false);
+    await expect(ofUnknown).rejects.toThrow('Destination "nope" does not exist. Run ');
     expect(await status('archive')).toMatchObject({
       rejected_in_row: 3,
       last_error: 'rejected an event: no such field',
