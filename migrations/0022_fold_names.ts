@@ -107,17 +107,25 @@ export const indexes = [
   },
 ];
 
-/** The directories are counted anew, the latest events first, as after an upgrade from before there were any. */
+/**
+ * Directories with names that are compared otherwise now are counted anew, the latest events first, and so are large ones: to
+ * write their labels would take long, and nobody could count or read them meanwhile.
+ */
 const CHANGES = [
   'drop index people_user_name',
   'create index people_user_name on people (source, fold_name(user_name), valid_from)',
-  'truncate seen, seen_days',
+  `do $$
+begin
+  if exists (select from seen where octet_length(key) <> length(key)) or exists (select from seen offset 100000) then
+    truncate seen, seen_days;
+    update seen_progress set first_position = log_state.next_position, next_position = log_state.next_position from log_state;
+  end if;
+end $$`,
   `alter table seen drop column label,
     add column label text collate "C" not null generated always as (fold_name(coalesce(name, key))) stored`,
   `comment on column seen.label is 'What directories are sorted by'`,
   `comment on column seen.key is 'Name as fold_name() compares it, or MAC address'`,
   'create index seen_label on seen (kind, source, label, key)',
-  `update seen_progress set first_position = log_state.next_position, next_position = log_state.next_position from log_state`,
   `comment on function fold(text) is 'A text as it is compared: without the differences of case and of compatible characters'`,
   `comment on function fold_name(text) is 'The name of a person as it is compared, searched and counted'`,
 ];
