@@ -54,7 +54,9 @@ describe('fold() of the database', () => {
     const character = fc.oneof(
       fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
       fc.constantFrom(
-        ...'aiIjıİßẞΣσςﬁ\u0307\u0345\u1e9b\u200d\u034f\u11a7\u{1f600}\u0897\u1ae0\u{105d2}\u{1ccd6}',
+        ...Array.from(
+          'aiIjıİßẞΣσςﬁ\u0307\u0345\u1e9b\u200d\u034f\u11a7\u{1f600}\u0897\u1ae0\u{105d2}\u{1ccd6}',
+        ),
       ),
       range(0x41, 0x24f),
       range(0x300, 0x36f),
@@ -90,23 +92,28 @@ describe('fold() of the database', () => {
   });
 });
 
+/** The files that compare other texts in lower case: of accounts, searches, networks, devices and the server itself. */
+const LOWERING =
+  `access/access-tokens access/accounts alerts/saved-searches counts/activity events/event-kinds
+  events/search-terms quarantine/search-quarantine reports/reports seal/excuses seal/verifications server/condition
+  server/database server/schema/compare-schema`.split(/\s+/);
+
 it('the names of people are compared by nothing else', async () => {
-  const files = await readdir('src/store', { recursive: true });
-  const sources = await Promise.all(
-    files
-      .filter((file) => file.endsWith('.ts'))
-      .map(async (file) => [file, await readFile(path.join('src/store', file), 'utf8')] as const),
-  );
-  const lowered = sources.filter(([, text]) =>
-    /lower\([^)]*user|\b(?:user_?name|user)\b[^\n]* i?like lower\(/i.test(text),
-  );
-  expect(lowered.map(([file]) => file)).toEqual([]);
+  const files = (await readdir('src/store', { recursive: true })).filter((file) => file.endsWith('.ts'));
+  const lowering: string[] = [];
+  for (const file of files.toSorted()) {
+    const text = await readFile(path.join('src/store', file), 'utf8');
+    if (/(?<![\w.])lower\(/.test(text)) lowering.push(file.slice(0, -'.ts'.length));
+    expect(text).not.toMatch(/(?<![\w.])lower\([^)]*user/i);
+  }
+  expect(lowering).toEqual(LOWERING);
 });
 
 describe('one person with several spellings', () => {
   const SPELLINGS = ['Müller', 'MÜLLER', 'Mu\u0308ller', 'Ｍüller'];
   const now = Date.now();
   const range = { since: new Date(now - 3_600_000), until: new Date(now + 3_600_000) };
+  const termsOf = (line: string): readonly EventTerm[] => parseSearch(line).terms ?? [];
   const PAGE = { limit: 100, order: 'newest' } as const;
   const [client, zone, scope] = ['aa:bb:cc:00:11:22', 'UTC', ALL_SOURCES];
 
@@ -129,16 +136,16 @@ describe('one person with several spellings', () => {
     await untilSeen(test.db);
     while ((await rollUpSeen(test.service))?.isBehind !== false);
 
-    const ofAudit = parseSearch('type:AUDIT_LOG_ALL').terms;
+    const ofAudit = termsOf('type:AUDIT_LOG_ALL');
     const asked: readonly (readonly EventTerm[])[] = [
-      parseSearch('user:müller').terms,
-      parseSearch('user:ＭÜLL*').terms,
+      termsOf('user:müller'),
+      termsOf('user:ＭÜLL*'),
       [{ key: 'column', column: 'user_name', patterns: ['mu\u0308l*er'] }],
     ];
     for (const one of asked) {
       const terms = [...ofAudit, ...one];
       const { events } = await searchEvents(test.service, scope, { terms }, PAGE);
-      expect(events, JSON.stringify(one)).toHaveLength(SPELLINGS.length);
+      expect(events).toHaveLength(SPELLINGS.length);
       expect(events.every(createSearchMatch(terms))).toBe(true);
     }
     const facet = await countFacet(test.service, scope, { terms: [], ...range }, 'user', 10);
