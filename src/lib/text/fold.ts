@@ -2,22 +2,20 @@ import { CASES, INVISIBLE, MARKS, UNKNOWN } from './folding-lists.ts';
 
 /** The list as what stands between the brackets of a regular expression; `escape` writes a code point. */
 export const classOf = (list: string, escape = (hex: string) => `\\u{${hex}}`): string =>
-  list.trim().replaceAll(/\s*([\da-f]+)\s*/g, (_, hex: string) => escape(hex));
+  list.replaceAll(/\s*([\da-f]+)\s*/g, (_, hex: string) => escape(hex));
 
 /** Each character that has a lower case, with that. */
 export const LOWER: ReadonlyMap<string, string> = new Map(
-  CASES.trim()
-    .split(/\s+/)
-    .flatMap((range) => {
-      const [, first = '', second, last = first, distance = ''] =
-        /^([\da-f]+)(?:([-/])([\da-f]+))??([-+][\da-f]+)$/.exec(range) ?? [];
-      const [from, to] = [Number.parseInt(first, 16), Number.parseInt(last, 16)];
-      const step = second === '/' ? 2 : 1;
-      return Array.from({ length: (to - from) / step + 1 }, (_, number): [string, string] => {
-        const point = from + number * step;
-        return [String.fromCodePoint(point), String.fromCodePoint(point + Number.parseInt(distance, 16))];
-      });
-    }),
+  CASES.split(' ').flatMap((range) => {
+    const [, first = '', second, last = first, distance = ''] =
+      /^([\da-f]+)(?:([-/])([\da-f]+))??([-+][\da-f]+)$/.exec(range) ?? [];
+    const [from, to] = [Number.parseInt(first, 16), Number.parseInt(last, 16)];
+    const step = second === '/' ? 2 : 1;
+    return Array.from({ length: (to - from) / step + 1 }, (_, number): [string, string] => {
+      const point = from + number * step;
+      return [String.fromCodePoint(point), String.fromCodePoint(point + Number.parseInt(distance, 16))];
+    });
+  }),
 );
 
 const IS_ASCII = /^[\0-\x7f]*$/;
