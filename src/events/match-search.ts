@@ -1,3 +1,4 @@
+import { fold, foldParts } from '../lib/text/fold.ts';
 import { isJsonObject } from './exact-json.ts';
 import { kindsNamed, outcomeOf, recordKind } from './record-kind.ts';
 import { typesNamed, type EventTerm, type SearchKey, type SearchValue } from './search-query.ts';
@@ -32,13 +33,14 @@ type Test = (event: StoredEvent) => boolean;
 function testOf(key: SearchKey, value: SearchValue): Test {
   const { text, isPrefix, isExact = false } = value;
   const matches = textTest(value);
+  const isPerson = textTest(value, fold);
   switch (key) {
     case 'type': {
       const types = typesNamed(text, isPrefix);
       return ({ messageType }) => types.includes(messageType);
     }
     case 'user':
-      return (event) => matches(viewEvent(event).user);
+      return (event) => isPerson(viewEvent(event).user);
     case 'client':
       return (event) => hasStations(event) && matches(viewEvent(event).clientMac);
     case 'ap':
@@ -77,12 +79,10 @@ function testOf(key: SearchKey, value: SearchValue): Test {
   }
 }
 
-function textTest({ text, isPrefix }: SearchValue): (value: string | null) => boolean {
-  const lower = text.toLowerCase();
-  return (value) => {
-    if (value === null) return false;
-    return isPrefix ? value.toLowerCase().startsWith(lower) : value.toLowerCase() === lower;
-  };
+function textTest({ text, isPrefix }: SearchValue, lower = (value: string) => value.toLowerCase()) {
+  const sought = lower(text);
+  return (value: string | null): boolean =>
+    value !== null && (isPrefix ? lower(value).startsWith(sought) : lower(value) === sought);
 }
 
 const hasStations = ({ family }: StoredEvent) => family === 'location' || family === 'log';
@@ -126,15 +126,15 @@ function jsonbText(value: unknown): string {
 }
 
 /**
- * Creates the test whether a text matches a pattern, in which `*` matches any characters; case does not matter. It searches
+ * Creates the test whether a text matches a pattern, in which `*` matches any characters, of folded texts. It searches
  * the parts between stars one after the other, so that no pattern is slow.
  */
 export function wildcard(pattern: string): (text: string) => boolean {
-  const [first = '', ...rest] = pattern.toLowerCase().split('*');
+  const [first = '', ...rest] = foldParts(pattern);
   const last = rest.pop();
-  if (last === undefined) return (text) => text.toLowerCase() === first;
+  if (last === undefined) return (text) => fold(text) === first;
   return (text) => {
-    const lower = text.toLowerCase();
+    const lower = fold(text);
     if (!lower.startsWith(first) || !lower.endsWith(last)) return false;
     let position = first.length;
     for (const part of rest) {

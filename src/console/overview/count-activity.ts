@@ -1,6 +1,7 @@
 import { exactTerm, parseSearch, printSearch, type SearchKey } from '../../events/search-query.ts';
 import { countAdministrators, countLogins, countRuleAlerts } from '../../store/counts/activity.ts';
 import type { AdministratorActivity, LoginCount } from '../../store/counts/activity.ts';
+import { fold } from '../../lib/text/fold.ts';
 import type { WholeRange } from '../../lib/text/parse-time.ts';
 import type { Db } from '../../store/server/database.ts';
 import type { RangeFilter } from '../../store/events/event-histogram.ts';
@@ -104,14 +105,14 @@ const totalOf = <One extends AdministratorActivity | LoginCount>(
   count: (one: One) => number,
 ) => (ones === undefined ? null : sum(ones.map(count)));
 
-/** The most frequent values, in any case. */
+/** The most frequent values, however they are written. */
 function topOf(counts: readonly LoginCount[], key: 'ssid' | 'user'): [name: string, count: number][] {
   const sums = new Map<string, { name: string; count: number }>();
   for (const one of counts) {
     const name = one[key];
     if (name === null || name === '') continue;
-    const known = sums.get(name.toLowerCase());
-    sums.set(name.toLowerCase(), { name: known?.name ?? name, count: (known?.count ?? 0) + one.count });
+    const known = sums.get(fold(name));
+    sums.set(fold(name), { name: known?.name ?? name, count: (known?.count ?? 0) + one.count });
   }
   return [...sums.values()]
     .toSorted((a, b) => b.count - a.count)

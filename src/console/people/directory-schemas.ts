@@ -53,7 +53,7 @@ export const directorySchema = z.object({
     z
       .object({
         kind: z.enum(SEEN_KINDS),
-        key: z.string().describe('name in lower case, or MAC address'),
+        key: z.string().describe('name as it is compared, or MAC address'),
         name: z
           .string()
           .describe('latest spelling of the name; host name of an access point, else the MAC address'),

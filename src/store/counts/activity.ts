@@ -21,8 +21,8 @@ export interface AdministratorActivity {
 }
 
 /**
- * Counts the matching audit events by administrator, the most active first. Spellings of a name that differ only in case
- * count together, as in a search. Undefined if counting takes longer than two seconds.
+ * Counts the matching audit events by administrator, the most active first. Spellings of a
+ * name that are the same person count together, as in a search. Undefined if counting takes longer than two seconds.
  */
 export function countAdministrators(
   db: Db,
@@ -36,7 +36,7 @@ export function countAdministrators(
       (count(*) filter (where code = 40003))::float8 as deleted,
       -- 10002 is a logout.
       (count(*) filter (where (code in (10001, 10002, 40001, 40003)) is not true))::float8 as others
-    from ${events} group by lower(user_name) order by count(*) desc, 1 limit ${limit}`;
+    from ${events} group by fold_name(user_name) order by count(*) desc, 1 limit ${limit}`;
   return readFamily<AdministratorActivity>(db, scope, filter, 'audit', read);
 }
 
@@ -55,7 +55,7 @@ export function countLogins(
 ): Promise<readonly LoginCount[] | undefined> {
   const read: ReadEvents = (events) => sql`
     select min(left(ssid, 64)) as ssid, min(username) as user, count(*)::float8 as count
-    from ${events} group by lower(left(ssid, 64)), lower(username) order by 3 desc`;
+    from ${events} group by lower(left(ssid, 64)), fold_name(username) order by 3 desc`;
   return readFamily<LoginCount>(db, scope, filter, 'log', read);
 }
 

@@ -6,11 +6,12 @@ import { ALL_SOURCES, inScope, type Scope } from '../server/scope.ts';
 import { allRows } from '../server/statement.ts';
 import type { SeenKind } from '../server/schema/count-tables.ts';
 import { DAY_MS } from '../../lib/clock.ts';
+import { fold } from '../../lib/text/fold.ts';
 
 /** A person or device, with what the last 30 days (UTC, today included) have of it. */
 export interface DirectoryEntry {
   readonly kind: SeenKind;
-  /** Name in lower case, or MAC address. */
+  /** Name as it is compared, or MAC address. */
   readonly key: string;
   /** The latest spelling of a name, or the latest host name of an access point. */
   readonly name: string | null;
@@ -103,8 +104,8 @@ function matches(
     // A label is the key, except that of an access point with a host name.
     const columns = kind === 'access point' ? ['label', 'key'] : ['label'];
     const begins = prefixes.flatMap((prefix) => {
-      const pattern = `${literalPattern(prefix)}%`;
-      return columns.map((column) => sql`${sql.ref(column)} like lower(${pattern}::text)`);
+      const pattern = `${literalPattern(fold(prefix))}%`;
+      return columns.map((column) => sql`${sql.ref(column)} like ${pattern}::text`);
     });
     conditions.push(anyOf(begins));
   }
@@ -130,7 +131,7 @@ export async function readDirectoryEntry(
     .selectFrom('seen')
     .select(['name', 'last_seen as lastSeen'])
     .where('kind', '=', kind)
-    .where('key', '=', sql<string>`lower(${key})`)
+    .where('key', '=', sql<string>`fold_name(${key})`)
     .where(inScope(scope))
     .orderBy('last_seen', 'desc')
     .limit(1)

@@ -32,7 +32,7 @@ const APPEARANCES: Readonly<Record<SeenFamily, readonly Appearance[]>> = {
   audit: [
     {
       kind: 'administrator',
-      key: 'lower(user_name)',
+      key: 'fold_name(user_name)',
       name: 'user_name',
       types: typesOfFamily('audit'),
       counts: { logins: ['login'], changes: ['configuration'], keys: ['ppskCreated', 'ppskDeleted'] },
@@ -43,10 +43,10 @@ const APPEARANCES: Readonly<Record<SeenFamily, readonly Appearance[]>> = {
     { kind: 'access point', key: 'ap_mac::text', name: 'null::text', types: typesOfFamily('location') },
   ],
   log: [
-    { kind: 'administrator', key: 'lower(username)', name: 'username', types: ['GDPR_LOG_ALL'] },
+    { kind: 'administrator', key: 'fold_name(username)', name: 'username', types: ['GDPR_LOG_ALL'] },
     {
       kind: 'user',
-      key: 'lower(username)',
+      key: 'fold_name(username)',
       name: 'username',
       types: ACTS_OF.user,
       counts: { logins: ['authentication'] },

@@ -50,8 +50,8 @@ export async function countFacet(
   });
   if (parts.length === 0) return { values: [], isComplete: true };
   const rows = await allRowsWithin<FacetValues['values'][number]>(db, TIMEOUT_MS)`
-      select value, count(*)::float8 as count from (${unionAll(parts)}) as found where value is not null
-      group by value order by 2 desc, 1 limit ${limit}`;
+      select min(value) as value, count(*)::float8 as count from (${unionAll(parts)}) as found where value is not null
+      group by ${facet === 'user' ? sql`fold_name(value)` : sql`value`} order by 2 desc, 1 limit ${limit}`;
   const values = (rows ?? []).map(({ value, count }) => ({ value: wordOf(facet, value), count }));
   return { values, isComplete: rows !== undefined };
 }

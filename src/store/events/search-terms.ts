@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { fold, foldParts } from '../../lib/text/fold.ts';
 import { typesOfFamily, type Family } from '../../events/domain.ts';
 import { codesOf, kindsNamed, typeAllowsKinds } from '../../events/record-kind.ts';
 import {
@@ -63,7 +64,7 @@ function matchesOf(
   switch (key) {
     case 'user': {
       const name = userColumn(family);
-      return name === undefined ? [] : [textMatches(name, value)];
+      return name === undefined ? [] : [personMatches(name, value)];
     }
     case 'client':
       return hasStations(family) ? [addressMatches(sql`client_mac`, value)] : [];
@@ -131,8 +132,8 @@ function deviceMatches(family: Family, value: SearchValue): readonly Condition[]
 function columnMatches(family: Family, { column, patterns }: ColumnTerm): readonly Condition[] {
   const text = columnText(family, column);
   if (text === 'unknown') return [sql`true`];
-  const like = patterns.map((pattern) => literalPattern(pattern.toLowerCase()).replaceAll('*', '%'));
-  return text === undefined ? [] : [sql`lower(${text}) like any (${like}::text[])`];
+  const like = patterns.map((pattern) => foldParts(pattern).map(literalPattern).join('%'));
+  return text === undefined ? [] : [sql`fold(${text}) like any (${like}::text[])`];
 }
 
 /** The columns of the view `events` that have other names in the tables. */
@@ -159,6 +160,12 @@ function textMatches(column: Condition, { text, isPrefix }: SearchValue): Condit
   if (!isPrefix) return sql`lower(${column}) = lower(${text})`;
   return sql`lower(${column}) like lower(${`${literalPattern(text)}%`})`;
 }
+
+/** In the form of the indexes, too: it is a person whose name is written so, or begins so. */
+const personMatches = (column: Condition, { text, isPrefix }: SearchValue): Condition =>
+  isPrefix
+    ? sql`fold_name(${column}) like ${`${literalPattern(fold(text))}%`}`
+    : sql`fold_name(${column}) = fold_name(${text})`;
 
 function addressMatches(column: Condition, value: SearchValue): Condition {
   if (!value.isPrefix) return sql`${column} = ${value.text}::macaddr`;

@@ -29,11 +29,11 @@ const TIMEOUT_MS = 1_500;
 /** The longest list in a summary. */
 const LONGEST_LIST = 50;
 
-/** Summarizes the events of a user, whose name may have any case, from `since` (inclusive) to `until` (exclusive). Each list has at most 50 entries. */
+/** Summarizes the events of a user, however their name is written, from `since` (inclusive) to `until` (exclusive). Each list has at most 50 entries. */
 export async function summarizeUser(db: Db, scope: Scope, user: string, since: Date, until: Date) {
   const inRange = allOf([inScope(scope), ...timeConditions({ since, until })]);
-  const audit = sql`audit_events where lower(user_name) = lower(${user}) and ${inRange}`;
-  const log = sql`log_entries where lower(username) = lower(${user}) and ${inRange}`;
+  const audit = sql`audit_events where fold_name(user_name) = fold_name(${user}) and ${inRange}`;
+  const log = sql`log_entries where fold_name(username) = fold_name(${user}) and ${inRange}`;
   const own = sql`${log} and ${IS_OF_CLIENT}`;
   const [totals, devices, accessPoints] = await Promise.all([
     totalsOf(db, [audit, log]),
@@ -128,9 +128,9 @@ function seenWith(
   );
   const first = order === 'last seen' ? sql`"lastSeen" desc` : sql`count desc, "lastSeen" desc`;
   return allRowsWithin<SeenWith>(db, TIMEOUT_MS)`
-      select name, count(*)::float8 as count, max(occurred_at) as "lastSeen"
+      select min(name) as name, count(*)::float8 as count, max(occurred_at) as "lastSeen"
       from (${unionAll(parts)}) as found
-      group by name order by ${first}, name limit ${LONGEST_LIST}`;
+      group by ${column === 'username' ? sql`fold_name(name)` : sql`name`} order by ${first}, 1 limit ${LONGEST_LIST}`;
 }
 
 function toSummary(totals: readonly Total[] | undefined, lists: readonly unknown[]) {

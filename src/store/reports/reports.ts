@@ -82,7 +82,7 @@ export const REPORTS: readonly Report[] = [
 select min(user_name) as "Administrator", code as "Code", min(${ACTION}) as "Action", count(*) as "Records",
   ${time('min(local)')} as "First", ${time('max(local)')} as "Last"
 from ${rowsOf('audit_log', range)}
-group by lower(user_name), code order by 1, 4 desc, 2`,
+group by fold_name(user_name), code order by 1, 4 desc, 2`,
     chart: { labels: ['Administrator', 'Action'], value: 'Records' },
     searchOf: ({ Administrator: user, Code: code }) =>
       code === null ? undefined : searchFor('user', user, `code:${code}`),
@@ -96,7 +96,7 @@ group by lower(user_name), code order by 1, 4 desc, 2`,
 select min(user_name) as "Administrator", count(*) as "Logins", count(*) filter (where ${IS_OFF_HOURS}) as "Off hours",
   ${time('min(local)')} as "First", ${time('max(local)')} as "Last"
 from ${rowsOf('audit_log', range)}
-where code = 10001 group by lower(user_name) order by 3 desc, 2 desc, 1`,
+where code = 10001 group by fold_name(user_name) order by 3 desc, 2 desc, 1`,
     chart: { labels: ['Administrator'], value: 'Logins', marked: 'Off hours' },
     searchOf: ({ Administrator: user }) => searchFor('user', user, 'code:10001'),
   },
@@ -106,7 +106,7 @@ where code = 10001 group by lower(user_name) order by 3 desc, 2 desc, 1`,
     answers: 'How many audit records each category of the cloud has, without logins and logouts.',
     statement: (range) => `
 select coalesce(category::text, 'none') as "Category", count(*) as "Records",
-  count(distinct lower(user_name)) as "People", ${time('min(local)')} as "First", ${time('max(local)')} as "Last"
+  count(distinct fold_name(user_name)) as "People", ${time('min(local)')} as "First", ${time('max(local)')} as "Last"
 from ${rowsOf('audit_log', range)}
 where code is distinct from 10001 and code is distinct from 10002 group by category order by 2 desc, 1`,
     chart: { labels: ['Category'], value: 'Records' },
@@ -116,7 +116,7 @@ where code is distinct from 10001 and code is distinct from 10002 group by categ
     title: 'Changes by device',
     answers: 'Which devices audit records name, how often, and how many people were at them.',
     statement: (range) => `
-select min(device) as "Device", count(distinct event_id) as "Records", count(distinct lower(user_name)) as "People", ${time('max(local)')} as "Last"
+select min(device) as "Device", count(distinct event_id) as "Records", count(distinct fold_name(user_name)) as "People", ${time('max(local)')} as "Last"
 from ${rowsOf('audit_log', range)}, unnest(host_names) as device
 group by lower(device) order by 2 desc, 1`,
     chart: { labels: ['Device'], value: 'Records' },
@@ -130,7 +130,7 @@ group by lower(device) order by 2 desc, 1`,
 select min(user_name) as "Administrator", count(*) filter (where code = 40001) as "Created",
   count(*) filter (where code = 40003) as "Deleted", ${time('max(local)')} as "Last"
 from ${rowsOf('audit_log', range)}
-where code in (40001, 40003) group by lower(user_name) order by 2 desc, 3 desc, 1`,
+where code in (40001, 40003) group by fold_name(user_name) order by 2 desc, 3 desc, 1`,
     chart: { labels: ['Administrator'], value: 'Created' },
     searchOf: ({ Administrator: user }) => searchFor('user', user, 'code:40001,40003'),
   },
@@ -158,7 +158,7 @@ order by id`,
 select to_char(local, 'YYYY-MM-DD') as "Day", ssid as "Network", client_mac as "Client", reply as "Reply",
   count(*) as "Logins", ${time('min(local)')} as "First", ${time('max(local)')} as "Last"
 from ${rowsOf('authentication_log', range)}
-where lower(username) = lower(${escapeLiteral(range.user ?? '')})
+where fold_name(username) = fold_name(${escapeLiteral(range.user ?? '')})
 group by 1, 2, 3, 4 order by 1, 6, 2, 3, 4`,
     chart: { labels: ['Day', 'Network', 'Reply'], value: 'Logins' },
   },

@@ -67,7 +67,7 @@ async function plansOf(filter: EventFilter, scope: Scope = ALL_SOURCES): Promise
 }
 
 it.each<[Parameters<typeof exactTerms>[0], readonly string[]]>([
-  [{ user: 'user7' }, ['lower_occurred_at']],
+  [{ user: 'user7' }, ['fold_name_occurred_at']],
   [{ code: '7' }, ['code_occurred_at']],
   [{ mac: '000000000007' }, ['client_mac_occurred_at', 'ap_mac_occurred_at']],
   [{ ap: '000000000007' }, ['ap_mac_occurred_at']],
@@ -88,8 +88,8 @@ it.each(['user:USER7', 'user:user199*', 'user:nobody*', 'user:user7,USER199*'])(
   '%s is found by indexes',
   async (line) => {
     const plans = (await plansOf(filterOf(line))).join('\n');
-    expect(plans).toMatch(/audit_events_2026_03_lower_occurred_at/);
-    expect(plans).toMatch(/log_entries_2026_03_lower_occurred_at/);
+    expect(plans).toMatch(/audit_events_2026_03_fold_name_occurred_at/);
+    expect(plans).toMatch(/log_entries_2026_03_fold_name_occurred_at/);
     expect(plans).not.toMatch(/Seq Scan on \w+_2026_0[23]/);
   },
 );

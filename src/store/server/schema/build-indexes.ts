@@ -48,7 +48,8 @@ export async function buildIndexes(
   const migrations = options.migrations ?? (await loadMigrations());
   const wanted = Object.values(migrations).flatMap((migration) => declaredBy(migration).indexes);
   const missing: LargeIndex[] = [];
-  for (const index of wanted) if (!(await isBuilt(db, index))) missing.push(index);
+  for (const index of wanted)
+    if (!(await isBuilt(db, index)) || (await isReplaced(db, index))) missing.push(index);
   if (missing.length === 0) return [];
   // Nobody builds within a transaction while others store, and the role of a session would get to others with it.
   if ((await options.isPooled?.()) === true) return 'pooled';
@@ -92,6 +93,9 @@ async function buildAll(
     for (const index of indexes) {
       signal?.throwIfAborted();
       await build(connection, index);
+      const { table, replaces } = index;
+      if (replaces !== undefined)
+        await quickly(connection, sql`drop index if exists ${sql.id(`${table}_${replaces}`)}`);
     }
   } finally {
     stopReporting();
@@ -151,6 +155,15 @@ async function isBuilt(db: Db, index: LargeIndex): Promise<boolean> {
     select indisvalid or relkind = 'I' as valid
     from pg_index join pg_class on pg_class.oid = indexrelid where indexrelid = to_regclass(${name})`;
   return row?.valid === true && (await partitionsWithout(db, index.table, name)).length === 0;
+}
+
+/** Whether the index that it replaces is still there. */
+async function isReplaced(db: Db, { table, replaces }: LargeIndex): Promise<boolean> {
+  if (replaces === undefined) return false;
+  const row = await firstRow<{ there: boolean }>(
+    db,
+  )`select to_regclass(${`${table}_${replaces}`}) is not null as there`;
+  return row?.there === true;
 }
 
 /** The partitions of a table that have no part of this index, the last month first. */

@@ -91,7 +91,7 @@ export async function compareSchema(db: Db): Promise<readonly SchemaDifference[]
 
 const VIEW = /^create (?:or replace )?view (?=\w+ as\s)[^;]+;/gm;
 /** Postgres keeps such a function as it understood it, and not its text. */
-const PARSED_FUNCTION = /^create function \w+\((?:(?!^create )[^])*?begin atomic[^]*?^end;/gm;
+const PARSED_FUNCTION = /^create (?:or replace )?function \w+\((?:(?!^create )[^])*?begin atomic[^]*?^end;/gm;
 const VIEWS_IN_BLOCK = /^do \$\$(?:(?!^end \$\$;)[^])*'create view %I as[^]*?^end \$\$;/gm;
 
 /** Thrown to end a transaction that must leave nothing behind. */
@@ -112,7 +112,7 @@ async function findParsed(db: Db): Promise<readonly SchemaDifference[]> {
       one.replace("'create view %I as", "'create or replace temp view made_anew_%s as"),
     ),
     ...(script.match(PARSED_FUNCTION) ?? []).map((one) =>
-      one.replace('create function ', 'create or replace function pg_temp.made_anew_'),
+      one.replace(/^create (?:or replace )?function /, 'create or replace function pg_temp.made_anew_'),
     ),
   ]);
   let differences: readonly SchemaDifference[] = [];

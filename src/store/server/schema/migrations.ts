@@ -15,6 +15,8 @@ const LargeIndex = z.object({
   suffix: z.string(),
   /** The access method, the columns and the condition: `btree (username) where username is not null`. */
   definition: z.string(),
+  /** The suffix of the index that goes once this one is built. */
+  replaces: z.string().optional(),
 });
 
 export type LargeIndex = z.output<typeof LargeIndex>;

@@ -8,6 +8,7 @@ import { readConservation } from '../../../../src/store/counts/read-arrivals.ts'
 import { openDatabase, type Db } from '../../../../src/store/server/database.ts';
 import { ADOPTION, LAST_COMMIT } from '../../../../src/store/server/schema/adopt.ts';
 import { loadMigrations } from '../../../../src/store/server/schema/migrations.ts';
+import { buildIndexes } from '../../../../src/store/server/schema/build-indexes.ts';
 import { migrateStore, readMigrationState } from '../../../../src/store/server/schema/migrate.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/database.ts';
 import { auditRecord } from '../../../support/deliveries.ts';
@@ -96,6 +97,7 @@ describe('a database of the last program before the baseline', () => {
     expect(await migrateStore(db, undefined, undefined, SERVICE_ROLE)).toEqual([]);
     expect(await readMigrationState(db)).toMatchObject({ pending: [], unknown: [] });
 
+    await buildIndexes(db);
     const fresh = await createTestDatabase();
     try {
       expect(await readSchema(test.db)).toEqual(await readSchema(fresh.db));

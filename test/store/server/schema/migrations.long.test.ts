@@ -182,11 +182,12 @@ describe('indexes on large tables', () => {
     ).rows[0]?.pid;
 
   it('are built once, by the owner, on every partition, and on those that come later', async () => {
-    const migrations = await newer({ indexes: [PLAIN, PARTITIONED] });
+    const migrations = await newer({ indexes: [PLAIN, { ...PARTITIONED, replaces: 'code' }] });
     await migrateStore(db, undefined, migrations);
     expect(await buildIndexes(db, { migrations })).toEqual(['quarantine_test', 'audit_events_test']);
     expect(await isValid('quarantine_test')).toBe(true);
     expect(await isValid('audit_events_test')).toBe(true);
+    expect(await isValid('audit_events_code')).toBeUndefined();
     const count = await partitionsOf('audit_events');
     expect(await partitionsOf('audit_events_test')).toBe(count);
     expect(await buildIndexes(db, { migrations })).toEqual([]);
