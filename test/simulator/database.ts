@@ -1,4 +1,5 @@
 import { DatabaseError } from 'pg';
+import { CopyData } from '../../src/store/server/postgres-copy.ts';
 import { parseArray, readCopy, readInsert, type Row } from './statements.ts';
 
 /** The tables, each with its rows by primary key. */
@@ -47,11 +48,6 @@ export interface StatementResult {
   readonly command: string;
   readonly rowCount: number;
   readonly rows: readonly object[];
-}
-
-/** A COPY has its data as parameters. */
-interface CopyData {
-  readonly bytes: Buffer;
 }
 
 const SAVEPOINT = /^(savepoint|release savepoint|rollback to savepoint) (\w+)$/;
@@ -106,7 +102,7 @@ export class SimulatedDatabase {
 
   /** A replica takes over that has only what was committed until then. Returns the number of rows that are lost. */
   failOver(lagMs: number): number {
-    for (const session of [...this.sessions]) this.disconnect(session, connectionLost());
+    for (const session of this.sessions) this.disconnect(session, connectionLost());
     const has = this.#now() - lagMs;
     let lost = 0;
     for (let last = this.#commits.at(-1); last !== undefined && last.at > has; last = this.#commits.at(-1)) {
@@ -175,7 +171,9 @@ export class SimulatedDatabase {
     if (text.startsWith('select begin_storing(); copy ')) {
       const copies = text.split('; ').slice(1);
       for (const [index, copy] of copies.entries()) {
-        const { table, rows } = readCopy(copy, (values[index] as CopyData).bytes);
+        const data = values[index];
+        if (!(data instanceof CopyData)) throw sqlError('08P01', 'a COPY without data');
+        const { table, rows } = readCopy(copy, data.bytes);
         await this.#insert(own, table, rows, 'fail');
       }
       return DONE;

@@ -16,11 +16,16 @@ const EDGES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Packages that read the clock or draw by chance. */
-const LOADED_ANEW = /\/node_modules\/(?:p-timeout|uuid)\//;
+const LOADED_ANEW = /\/node_modules\/(?:p-timeout\/|uuid\/dist-node\/(?:index|rng|v7)\.js)/;
 
-/** Modules without state that reach no edge: all lives share them. */
-const SHARED =
-  /\/src\/(?:events\/|lib\/text\/|lib\/errors\.ts|store\/server\/schema\/|handlers\/(?:coerce|identity)\.ts)/;
+/** Modules without state that reach no edge: all lives share them, because each life takes 70 ms to load. */
+const SHARED = [
+  /^events\/|^lib\/text\/|^lib\/(?:errors|loopback|outgoing|redis-address)\.ts$/,
+  /^store\/(?!server\/(?:postgres|postgres-tls|database)\.ts|partitions\/months-on-demand\.ts)/,
+  /^handlers\/(?:coerce|identity|failure-rules|delivery-tally|delivery-to-events|run-alone)\.ts$/,
+  /^ingest\/(?:scan\/|normalize\.ts|read-body\.ts)|^erasure\/(?:person-names|phone-number)\.ts$/,
+  /^queue\/(?:installation|delivery-observer|redis-client|redis-replicas|redis-rights|postgres-engine)\.ts$/,
+];
 
 /** Globals that the modules of a process get from it. */
 const GLOBALS = [
@@ -68,7 +73,9 @@ export function registerLives(): void {
       const plain = resolved.url.replace(/\?life=.*$/, '');
       const url = edge ?? (isEdge ? undefined : EDGES.get(plain)) ?? plain;
       const isOwn =
-        url.startsWith(LIFE) || (url.startsWith(SRC) && !SHARED.test(url)) || LOADED_ANEW.test(url);
+        url.startsWith(LIFE) ||
+        (url.startsWith(SRC) && !isShared(url.slice(SRC.length))) ||
+        LOADED_ANEW.test(url);
       const format = isOwn ? 'module' : (resolved.format ?? null);
       resolvedAs.set(key, { url, isOwn, format });
       return { url: isOwn ? url + life : url, format, shortCircuit: true };
@@ -82,6 +89,8 @@ export function registerLives(): void {
     },
   });
 }
+
+const isShared = (file: string) => file !== planted?.file && SHARED.some((shared) => shared.test(file));
 
 function textOf(url: string): string {
   const file = fileURLToPath(url);

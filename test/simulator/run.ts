@@ -42,14 +42,11 @@ interface Search {
   readonly seconds?: number | undefined;
   readonly threads: number;
   readonly plant?: string | undefined;
-  readonly log?: true | undefined;
+  readonly log?: boolean | undefined;
 }
 
 /** Simulates until all deliveries are sent, time is up, or a run fails. */
-async function search(
-  seed: number,
-  { deliveries, seconds = Infinity, threads, plant, log = undefined }: Search,
-) {
+async function search(seed: number, { deliveries, seconds = Infinity, threads, plant, log }: Search) {
   const began = performance.now();
   const outcomes: Outcome[] = [];
   let failed: Outcome | undefined;

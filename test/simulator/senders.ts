@@ -2,6 +2,7 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { createRandom, type Random } from '../../emulator/random.ts';
 import { HttpError } from '../../src/lib/errors.ts';
+import type { Receipt } from '../../src/ingest/receive-delivery.ts';
 import { drawBody, type SentBody } from './deliveries.ts';
 import type { Slot, World } from './world.ts';
 
@@ -48,11 +49,9 @@ export class Senders {
 
   #next(): void {
     if (this.#begun === this.#count) return;
-    const { perSecond } = this.#world.setup;
-    // Some come together.
-    const pause = this.#random.chance(0.5)
-      ? 0
-      : (2_000 / perSecond) * -Math.log(1 - this.#random.int(0, 999) / 1000);
+    const { perSecond, together } = this.#world.setup;
+    const mean = 1_000 / perSecond / (1 - together);
+    const pause = this.#random.chance(together) ? 0 : mean * -Math.log(1 - this.#random.int(0, 999) / 1_000);
     this.#world.clockwork.after(pause, () => {
       const body = drawBody(this.#world.seed, this.#begun, this.#world.setup);
       this.#world.ledger.bodies.set(body.number, body);
@@ -91,7 +90,7 @@ export class Senders {
     onAnswer: (answer: Answer, what: string) => unknown,
   ): void {
     const { ledger } = this.#world;
-    if (slot?.ingest === undefined || slot.isStopping) {
+    if (slot?.service?.receive === undefined || slot.isStopping) {
       onAnswer('unanswered', 'connection refused');
       return;
     }
@@ -105,27 +104,22 @@ export class Senders {
       slot.requests.delete(closed);
       onAnswer(answer, `${what} by ${slot.name}`);
     };
-    slot.ingest.receive(request, body.source).then(
-      ({ delivery_id: id, durability }) => {
+    const accepted = ({ delivery_id: id, durability }: Receipt): void => {
+      ledger.acknowledged.set(id, body.number);
+      answered('accepted', `${durability} as ${id}`);
+    };
+    slot.service.receive(request, body.source).then(accepted, (error: unknown) => {
+      const status = error instanceof HttpError ? error.status : 500;
+      const message = String(error);
+      const [id] = /[0-9a-f-]{36}/.exec(message) ?? [];
+      if (status === 400 && id !== undefined) {
         ledger.acknowledged.set(id, body.number);
-        answered('accepted', `${durability} as ${id}`);
-      },
-      (error: unknown) => {
-        if (!(error instanceof HttpError)) {
-          this.#world.fail(`an answer is 500: ${String(error)}`);
-          return;
-        }
-        const [id] = /[0-9a-f-]{36}/.exec(error.message) ?? [];
-        if (error.status === 400 && id !== undefined) {
-          ledger.acknowledged.set(id, body.number);
-          answered('kept', `as ${id}`);
-          return;
-        }
-        if (error.status !== 503 && error.status !== 429)
-          this.#world.fail(`an answer is ${error.status}: ${error.message}`);
-        answered('refused', `${error.status} ${error.message}`);
-      },
-    );
+        answered('kept', `as ${id}`);
+      } else {
+        if (status !== 503 && status !== 429) this.#world.fail(`an answer is ${status}: ${message}`);
+        answered('refused', `${status} ${message}`);
+      }
+    });
   }
 }
 

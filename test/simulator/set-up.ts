@@ -13,6 +13,8 @@ export interface Setup {
   readonly sharesDirectory: boolean;
   /** The mean of deliveries in a second. */
   readonly perSecond: number;
+  /** The share of deliveries that come together with the one before. */
+  readonly together: number;
   /** The share of deliveries whose sender repeats them although they were accepted. */
   readonly repeated: number;
   /** The share of deliveries with something that goes to quarantine. */
@@ -23,15 +25,16 @@ const MIB = 1024 * 1024;
 
 export function drawSetup(seed: number): Setup {
   const random = createRandom(seed, 'set-up');
-  const isStrict = random.chance(0.4);
+  const isStrict = random.chance(0.5);
   return {
     sources: random.pick<Setup['sources']>([['a'], ['a', 'b'], ['a', 'b', 'c']]),
     isStrict,
-    keepMs: isStrict ? random.pick([0, 30_000, 60_000]) : 0,
+    keepMs: isStrict ? random.pick([0, 30_000, 60_000, 60_000]) : 0,
     spoolBytes: random.pick([MIB, 16 * MIB, 1024 * MIB]),
     maxBytesInFlight: random.pick([MIB, 64 * MIB]),
     sharesDirectory: random.chance(0.5),
-    perSecond: random.pick([5, 20, 100, 400]),
+    perSecond: random.pick([10, 50, 200, 800]),
+    together: random.pick([0.5, 0.9, 0.99]),
     repeated: random.pick([0, 0.02, 0.3]),
     damaged: random.pick([0, 0.02, 0.3]),
   };

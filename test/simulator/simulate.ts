@@ -61,9 +61,12 @@ export async function simulate(history: History, write?: (line: string) => void)
     world.clockwork.after(LOOK_MS, look);
   };
   look();
-  await world.clockwork.run(() => isOver);
+  try {
+    await world.clockwork.run(() => isOver);
+  } finally {
+    process.off('unhandledRejection', onRejection);
+  }
   const failures = world.failures.length > 0 ? world.failures : [...judge(world.ledger, world.database)];
-  process.off('unhandledRejection', onRejection);
   for (const slot of world.slots) slot.process?.end();
   const trace = (world.clockwork.trace >>> 0).toString(16).padStart(8, '0');
   const lives = world.slots.reduce((sum, slot) => sum + slot.lives, 0);

@@ -1,9 +1,14 @@
+import type { IncomingMessage } from 'node:http';
+import type { Logger } from 'pino';
 import { createRandom, mulberry32, type Random } from '../../emulator/random.ts';
 import { toError } from '../../src/lib/errors.ts';
+import type { Receipt } from '../../src/ingest/receive-delivery.ts';
+import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
 import type { Clockwork, Due, Owner } from './clockwork.ts';
 import type { Session, SimulatedDatabase } from './database.ts';
 import type { SimulatedDisk } from './disk.ts';
 import type { SimulatedQueues } from './queue.ts';
+import type { Setup } from './set-up.ts';
 import type { Troubles } from './troubles.ts';
 
 /** When simulated time begins, in epoch milliseconds. */
@@ -24,6 +29,21 @@ export interface Surroundings {
   readonly troubles: Troubles;
 }
 
+/** What a process is started with. */
+export interface Start {
+  readonly setup: Setup;
+  readonly dataDir: string;
+  readonly onEnqueue: (delivery: QueuedDelivery) => void;
+  readonly logger: Logger;
+}
+
+/** What a process does once it is started. */
+export interface Service {
+  /** Of an ingest process. */
+  readonly receive?: (request: IncomingMessage, source: string) => Promise<Receipt>;
+  readonly stop: () => Promise<void>;
+}
+
 /** One life of a process: the modules of the product that were loaded for it reach the world through this alone. */
 export class SimulatedProcess implements Owner {
   readonly key: string;
@@ -36,6 +56,8 @@ export class SimulatedProcess implements Owner {
   readonly bornAt: number;
   /** Its connections to the database. */
   readonly connections = new Set<Session>();
+  /** Set by the module that is loaded for it. */
+  begin: ((start: Start) => Service) | undefined;
   isAlive = true;
   stillUntil = 0;
 

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { History, Outcome } from './simulate.ts';
 
@@ -22,8 +21,10 @@ export class SimulatingThread {
     if (this.#lives > MAX_LIVES) await this.end();
     this.#worker ??= new Worker(new URL('batch.ts', import.meta.url), { workerData: this.#data });
     this.#worker.postMessage(history);
-    const [reported]: Reported[] = await once(this.#worker, 'message');
-    if (reported === undefined) throw new Error('the thread has no answer');
+    const { promise, resolve, reject } = Promise.withResolvers<Reported>();
+    this.#worker.once('message', resolve).once('error', reject);
+    const reported = await promise;
+    this.#worker.off('error', reject);
     this.#lives += reported.lives;
     return reported;
   }

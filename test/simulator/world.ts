@@ -1,22 +1,12 @@
 import { pino, type Logger } from 'pino';
-import type { Receipt } from '../../src/ingest/receive-delivery.ts';
-import type { IncomingMessage } from 'node:http';
 import { Clockwork } from './clockwork.ts';
 import { SimulatedDatabase } from './database.ts';
 import { SimulatedDisk } from './disk.ts';
 import { Ledger } from './ledger.ts';
 import { SimulatedQueues } from './queue.ts';
 import { drawSetup, type Setup } from './set-up.ts';
-import { SimulatedProcess, type Machine, type Surroundings } from './simulated-process.ts';
+import { SimulatedProcess, type Machine, type Service, type Surroundings } from './simulated-process.ts';
 import { Troubles } from './troubles.ts';
-
-type IngestModule = typeof import('./life/ingest.ts');
-type WorkerModule = typeof import('./life/worker.ts');
-
-interface Ingest {
-  receive(request: IncomingMessage, source: string): Promise<Receipt>;
-  stop(): Promise<void>;
-}
 
 /** A process that is started again whenever it ends. */
 export interface Slot {
@@ -24,8 +14,7 @@ export interface Slot {
   readonly role: 'ingest' | 'worker';
   readonly machine: Machine;
   process: SimulatedProcess | undefined;
-  ingest: Ingest | undefined;
-  stop: () => Promise<void>;
+  service: Service | undefined;
   isStopping: boolean;
   /** Requests without an answer: each is told when its connection is reset. */
   readonly requests: Set<() => void>;
@@ -71,8 +60,7 @@ export class World {
       role,
       machine: on,
       process: undefined,
-      ingest: undefined,
-      stop: async () => undefined,
+      service: undefined,
       isStopping: false,
       requests: new Set(),
       lives: 0,
@@ -107,17 +95,10 @@ export class World {
         slot.machine,
         surroundings,
       );
-      const logger = this.#loggerOf(name);
-      if (slot.role === 'ingest') {
-        const { startIngest } = (await import(`./life/ingest.ts?life=${process.key}`)) as IngestModule;
-        const onEnqueue = this.ledger.noteBegun.bind(this.ledger);
-        slot.ingest = startIngest({ setup: this.setup, dataDir: DATA_DIR, onEnqueue, logger });
-        slot.stop = slot.ingest.stop;
-      } else {
-        const { startWorker } = (await import(`./life/worker.ts?life=${process.key}`)) as WorkerModule;
-        const started = startWorker(logger);
-        slot.stop = async () => (await started).stop();
-      }
+      await import(`./life/${slot.role}.ts?life=${process.key}`);
+      const onEnqueue = this.ledger.noteBegun.bind(this.ledger);
+      const options = { setup: this.setup, dataDir: DATA_DIR, onEnqueue, logger: this.#loggerOf(name) };
+      slot.service = process.begin?.(options);
       slot.process = process;
       slot.isStopping = false;
       this.log(name, () => 'started');
@@ -131,7 +112,7 @@ export class World {
     this.log(process.name, () => 'ended');
     process.end();
     slot.process = undefined;
-    slot.ingest = undefined;
+    slot.service = undefined;
     const noticedMs = isSilent ? process.random.int(0, NOTICED_MS) : 1;
     this.clockwork.after(noticedMs, () => {
       for (const session of process.connections) this.database.disconnect(session);
@@ -150,10 +131,10 @@ export class World {
     const end = () => {
       if (slot.process === process) this.kill(slot, downMs);
     };
-    const stop = () =>
-      slot.requests.size > 0
-        ? void process.after(10, stop)
-        : void slot.stop().then(end, (error: unknown) => this.fail(`a stop failed: ${String(error)}`));
+    const stop = () => {
+      if (slot.requests.size > 0) process.after(10, stop);
+      else slot.service?.stop().then(end, (error: unknown) => this.fail(`a stop failed: ${String(error)}`));
+    };
     stop();
     this.clockwork.after(STOP_MS, end);
   }
@@ -199,8 +180,8 @@ export class World {
       {
         write: (line: string) => {
           this.log(name, () => line.trim());
-          const [defect] = DEFECTS.filter((words) => line.includes(words));
-          if (defect !== undefined) this.fail(`${name} says: ${line.trim().slice(0, 2_000)}`);
+          if (DEFECTS.some((words) => line.includes(words)))
+            this.fail(`${name} says: ${line.trim().slice(0, 2_000)}`);
         },
       },
     );

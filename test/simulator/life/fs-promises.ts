@@ -70,8 +70,8 @@ export const mkdir = (file: string, { recursive = false } = {}) =>
   call(() => {
     if (tryFind(file) !== undefined) return recursive ? undefined : fail('EEXIST', file);
     const missing = [file];
-    for (let at = path.dirname(file); recursive && tryFind(at) === undefined; at = path.dirname(at))
-      missing.unshift(at);
+    if (recursive)
+      for (let at = path.dirname(file); tryFind(at) === undefined; at = path.dirname(at)) missing.unshift(at);
     for (const each of missing) disk.make(each, true, self.readClock());
     return undefined;
   });

@@ -66,8 +66,8 @@ export const Date = new Proxy(RealDate, {
   get: (target, name): unknown => (name === 'now' ? () => self.readClock() : Reflect.get(target, name)),
 });
 
-export const Math: typeof globalThis.Math = Object.create(globalThis.Math, {
-  random: { value: self.nextRandom },
+export const Math = new Proxy(globalThis.Math, {
+  get: (target, name): unknown => (name === 'random' ? self.nextRandom : Reflect.get(target, name)),
 });
 
 export function getRandomValues<T extends Uint8Array>(bytes: T): T {

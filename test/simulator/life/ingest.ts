@@ -1,7 +1,6 @@
 /** The ingest side of one life of a process, put together as `src/serve/start-service.ts` does, without sockets. */
 import type { IncomingMessage } from 'node:http';
 import path from 'node:path';
-import type { Logger } from 'pino';
 import { Admission } from '../../../src/ingest/admission.ts';
 import { createFailedSecrets } from '../../../src/ingest/failed-secrets.ts';
 import { receiveDelivery, type Receipt } from '../../../src/ingest/receive-delivery.ts';
@@ -11,17 +10,12 @@ import { UNOBSERVED } from '../../../src/queue/delivery-observer.ts';
 import { FairQueue } from '../../../src/queue/fair-queue.ts';
 import { locateDeliveries } from '../../../src/store/deliveries/deliveries.ts';
 import { openLimited } from '../../../src/store/server/database.ts';
-import type { Setup } from '../set-up.ts';
+import { processOf, type Service, type Start } from '../simulated-process.ts';
 
-export interface IngestOptions {
-  readonly setup: Setup;
-  readonly dataDir: string;
-  readonly onEnqueue: (delivery: QueuedDelivery) => void;
-  readonly logger: Logger;
-}
+processOf(import.meta.url).begin = startIngest;
 
 /** Accepts deliveries from now on. */
-export function startIngest({ setup, dataDir, onEnqueue, logger }: IngestOptions) {
+function startIngest({ setup, dataDir, onEnqueue, logger }: Start): Required<Service> {
   const { sources, isStrict, keepMs, spoolBytes, maxBytesInFlight } = setup;
   const db = isStrict ? openLimited('storing', 'postgres://simulated', () => undefined) : undefined;
   const observer = {
@@ -65,8 +59,6 @@ export function startIngest({ setup, dataDir, onEnqueue, logger }: IngestOptions
         reservation.release();
       }
     },
-    /** Bytes that wait on the disk. */
-    spoolBytes: () => queue.state().spool.bytes,
     async stop(): Promise<void> {
       await queue.close();
       await db?.destroy();

@@ -1,5 +1,6 @@
 /** The engine of the queue of one life of a process: what BullMQ does, against the simulated queues. */
 import { DelayedError } from 'bullmq';
+import { toError } from '../../../src/lib/errors.ts';
 import type { DeliveryBatch } from '../../../src/queue/delivery-batch.ts';
 import type { Job } from '../queue.ts';
 import { processOf } from '../simulated-process.ts';
@@ -65,10 +66,8 @@ export const createRedisEngine = () => ({
       bullmq: {
         waitUntilReady: () => command(() => undefined),
         add: (_job: string, data: DeliveryBatch, { jobId, priority }: JobOptions) => {
-          // What is sent is text.
-          const sent = structuredClone(data);
           const timestamp = self.readClock();
-          return command(() => queue.add(jobId, sent, { timestamp, priority }));
+          return command(() => queue.add(jobId, data, { timestamp, priority }));
         },
         async getJobCountByTypes() {
           const { wait, active } = await counts();
@@ -175,7 +174,7 @@ class Worker {
         this.#start(job, token);
       }
     } catch (error) {
-      this.#onError(error as Error);
+      this.#onError(toError(error));
       self.after(this.#options.runRetryDelay, () => void this.#fetch());
     } finally {
       this.#isAsking = false;
@@ -207,7 +206,7 @@ class Worker {
     const given = {
       id,
       timestamp: job.timestamp,
-      data: structuredClone(job.stored),
+      data: job.stored,
       progress: job.progress,
       stalledCounter: job.stalledCounter,
       attemptsStarted: job.attemptsStarted,
@@ -222,7 +221,7 @@ class Worker {
       await this.#end(() => this.#queue.finish(id, token));
     } catch (error) {
       if (error instanceof DelayedError) return;
-      this.#onError(error as Error);
+      this.#onError(toError(error));
       await this.#end(() => this.#queue.delay(id, token, self.surroundings.clockwork.now + BACKOFF_MS)).catch(
         this.#onError,
       );

@@ -1,14 +1,16 @@
 /** The worker of one life of a process. */
-import type { Logger } from 'pino';
 import { startStoring } from '../../../src/handlers/start-storing.ts';
 import { UNOBSERVED } from '../../../src/queue/delivery-observer.ts';
 import { openLimited } from '../../../src/store/server/database.ts';
+import { processOf, type Service, type Start } from '../simulated-process.ts';
+
+processOf(import.meta.url).begin = startWorker;
 
 /** Stores what the queue has from now on. */
-export async function startWorker(logger: Logger) {
+function startWorker({ logger }: Start): Service {
   const started = new AsyncDisposableStack();
   const databaseUrl = 'postgres://simulated';
-  await startStoring(
+  const starting = startStoring(
     {
       config: { erasureKeyFile: '/none' },
       databaseUrl,
@@ -19,5 +21,5 @@ export async function startWorker(logger: Logger) {
     },
     started,
   );
-  return { stop: () => started.disposeAsync() };
+  return { stop: () => starting.then(() => started.disposeAsync()) };
 }
