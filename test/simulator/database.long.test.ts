@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { Kysely, PostgresDialect, sql } from 'kysely';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
@@ -123,7 +123,7 @@ async function readModel(database: SimulatedDatabase) {
       )
       .toSorted(),
     events: rows('audit_events')
-      .map((row) => row['event_id'])
+      .map((row) => line(row['event_id']))
       .toSorted(),
     quarantine: rows('quarantine')
       .map((row) => line(row['delivery_id'], row['content']?.slice(2)))

@@ -159,12 +159,12 @@ const RULES = {
   'database has no connections left': trouble('database has no connections left', [100, MINUTE]),
 } satisfies Readonly<Record<string, FaultRule>>;
 
-export type FaultKind = keyof typeof RULES;
+type FaultKind = keyof typeof RULES;
 
 /** `RULES` with all that a rule may have. */
 const RULE_OF: Readonly<Record<FaultKind, FaultRule>> = RULES;
 
-export const FAULT_KINDS = Object.keys(RULES).filter((kind): kind is FaultKind => kind in RULES);
+const FAULT_KINDS = Object.keys(RULES).filter((kind): kind is FaultKind => kind in RULES);
 
 function failOver(world: World, lagMs: number): () => void {
   world.database.failOver(lagMs);

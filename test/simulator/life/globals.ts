@@ -54,8 +54,8 @@ export const setInterval = (run: Callback, ms = 0, ...given: unknown[]) =>
 export const setImmediate = (run: Callback, ...given: unknown[]) =>
   new Timer(self.after(0, () => run(...given)));
 export const clearTimeout = (timer?: Timer) => timer?.cancel();
-export const clearInterval = clearTimeout;
-export const clearImmediate = clearTimeout;
+export const clearInterval = (timer?: Timer) => clearTimeout(timer);
+export const clearImmediate = (timer?: Timer) => clearTimeout(timer);
 
 export const performance = { now: () => self.surroundings.clockwork.now - self.bornAt };
 
