@@ -139,7 +139,7 @@ const RULES = {
   },
   'failover that loses commits': {
     forMs: [500, 20_000],
-    amount: [10, 20_000],
+    amount: [1_000, 20_000],
     isPossible: ({ isStrict, keepMs }) => isStrict && keepMs >= 30_000,
     begin: (world, fault) => failOver(world, fault.amount),
   },
