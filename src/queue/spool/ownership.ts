@@ -2,7 +2,7 @@ import { mkdir, readdir, rename, rm, rmdir, stat, utimes, writeFile } from 'node
 import path from 'node:path';
 import { v7 as uuidv7, validate as isUuid } from 'uuid';
 import { makePrivateDirectory } from '../../lib/files/private-directory.ts';
-import { unlessMissing } from '../../lib/files/durable-file.ts';
+import { syncDirectory, unlessMissing } from '../../lib/files/durable-file.ts';
 
 export const SEGMENT_SUFFIX = '.segment';
 
@@ -38,6 +38,8 @@ export function ownDirectory(root: string, prefix = '') {
     await makePrivateDirectory(path.dirname(root));
     await mkdir(own, { recursive: true, mode: 0o700 });
     await writeFile(ownerFile, `${process.pid}\n`, { mode: 0o600 });
+    // The way to what is promised must be durable, too, whoever has just made it.
+    for (const directory of [root, path.dirname(root)]) await syncDirectory(directory);
   }
 
   return {

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { open, stat } from 'node:fs/promises';
+import { open, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { appendDurably, syncDirectory, unlessMissing } from '../../lib/files/durable-file.ts';
 
@@ -88,7 +88,14 @@ export async function createSegment(directory: string, name: string) {
   const file = path.join(directory, name);
   const handle = await open(file, 'ax', 0o600);
   const { ino } = await handle.stat();
-  await syncDirectory(directory);
+  try {
+    await syncDirectory(directory);
+  } catch (error) {
+    // Nobody knows of the file yet: it would stay, and open, after each attempt.
+    await handle.close();
+    await rm(file, { force: true });
+    throw error;
+  }
   let bytes = 0;
   return {
     name,

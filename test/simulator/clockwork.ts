@@ -1,0 +1,127 @@
+import { toError } from '../../src/lib/errors.ts';
+
+/** Something that is due at a time. */
+export interface Due {
+  readonly at: number;
+  readonly order: number;
+  /** Who it happens to; nothing happens to a process that has ended, and later to one that stands still. */
+  readonly owner: Owner | undefined;
+  /** A promise that it returns is waited for: time stands still meanwhile. */
+  readonly run: () => void | Promise<void>;
+  isCancelled: boolean;
+}
+
+/** Whom things happen to. */
+export interface Owner {
+  readonly isAlive: boolean;
+  /** It stands still until this time. */
+  readonly stillUntil: number;
+}
+
+/** Things of one time happen in this many turns at most: more never end. */
+const MAX_TURNS_AT_ONCE = 5_000_000;
+
+/** Simulated time: things happen in the order of their times, each once all that follows from the last has been done. */
+export class Clockwork {
+  /** Milliseconds since the beginning. */
+  now = 0;
+  /** A number that differs if anything else happens, or in another order. */
+  trace = 0x811c9dc5;
+  #heap: Due[] = [];
+  #order = 0;
+  #turnsAtOnce = 0;
+
+  after(ms: number, run: Due['run'], owner?: Owner): Due {
+    const at = this.now + Math.max(0, ms);
+    const due: Due = { at, order: this.#order, owner, run, isCancelled: false };
+    this.#order += 1;
+    this.#push(due);
+    return due;
+  }
+
+  /** Runs until `isOver`, or until nothing is due any more. Rejects with what one of the things throws. */
+  run(isOver: () => boolean): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const turn = () => {
+        try {
+          const due = isOver() ? undefined : this.#next();
+          if (due === undefined) return resolve();
+          const waited = due.run();
+          // Before the next turn, Node.js does all that promises have to do.
+          if (!(waited instanceof Promise)) setImmediate(turn);
+          else waited.then(() => setImmediate(turn), reject);
+        } catch (error) {
+          reject(toError(error));
+        }
+      };
+      turn();
+    });
+  }
+
+  /** Adds to the trace. */
+  note(text: string): void {
+    for (let at = 0; at < text.length; at += 1) this.#mix(text.charCodeAt(at));
+  }
+
+  #mix(value: number): void {
+    this.trace = Math.imul(this.trace ^ value, 0x01000193);
+  }
+
+  #next(): Due | undefined {
+    for (;;) {
+      const due = this.#pop();
+      if (due === undefined) return undefined;
+      const { owner } = due;
+      if (due.isCancelled || owner?.isAlive === false) continue;
+      if (owner !== undefined && owner.stillUntil > due.at) {
+        this.#push({ ...due, at: owner.stillUntil, order: this.#order });
+        this.#order += 1;
+        continue;
+      }
+      this.#turnsAtOnce = due.at > this.now ? 0 : this.#turnsAtOnce + 1;
+      if (this.#turnsAtOnce > MAX_TURNS_AT_ONCE) throw new Error('time stands still: something never ends');
+      this.now = Math.max(this.now, due.at);
+      this.#mix(due.order);
+      return due;
+    }
+  }
+
+  #push(due: Due): void {
+    const heap = this.#heap;
+    let place = heap.length;
+    heap.push(due);
+    while (place > 0) {
+      const parent = (place - 1) >> 1;
+      const above = heap[parent];
+      if (above === undefined || !isBefore(due, above)) break;
+      heap[place] = above;
+      place = parent;
+    }
+    heap[place] = due;
+  }
+
+  #pop(): Due | undefined {
+    const heap = this.#heap;
+    const first = heap[0];
+    const last = heap.pop();
+    if (first === undefined || last === undefined || heap.length === 0) return first;
+    let place = 0;
+    for (;;) {
+      let child = 2 * place + 1;
+      const [left, right] = [heap[child], heap[child + 1]];
+      if (left === undefined) break;
+      let smaller = left;
+      if (right !== undefined && isBefore(right, left)) {
+        smaller = right;
+        child += 1;
+      }
+      if (!isBefore(smaller, last)) break;
+      heap[place] = smaller;
+      place = child;
+    }
+    heap[place] = last;
+    return first;
+  }
+}
+
+const isBefore = (a: Due, b: Due) => a.at < b.at || (a.at === b.at && a.order < b.order);

@@ -1,0 +1,84 @@
+import { MESSAGE_TYPES } from '../../src/events/domain.ts';
+import { tableOf } from '../../src/events/message-types.ts';
+import { numberOf } from './deliveries.ts';
+import type { SimulatedDatabase } from './database.ts';
+import type { Ledger } from './ledger.ts';
+import type { Row } from './statements.ts';
+
+const EVENT_TABLES = new Set(MESSAGE_TYPES.map((type) => tableOf(type)));
+
+/** What is stored at the end, compared with what was sent and promised. Yields what is wrong. */
+export function* judge(ledger: Ledger, database: SimulatedDatabase): Generator<string> {
+  const deliveries = database.rowsOf('deliveries');
+  const events = [...EVENT_TABLES].flatMap((table) => [...database.rowsOf(table).values()]);
+  const quarantine = [...database.rowsOf('quarantine').values()];
+  for (const text of new Set(database.unknown)) yield `the model of the database does not know: ${text}`;
+  yield* nothingOfNobody(ledger, deliveries, events, quarantine);
+  yield* countsAddUp(deliveries, countBy(events), countBy(quarantine));
+  yield* nothingLost(ledger, deliveries, events, quarantine);
+}
+
+function* nothingOfNobody(
+  { bodies, begun }: Ledger,
+  deliveries: ReadonlyMap<string, Row>,
+  events: readonly Row[],
+  quarantine: readonly Row[],
+): Generator<string> {
+  for (const id of deliveries.keys())
+    if (!begun.has(id)) yield `delivery ${id} is stored, and nobody sent it`;
+  for (const row of [...events, ...quarantine]) {
+    if (!deliveries.has(row['delivery_id'] ?? ''))
+      yield `${row['event_id'] ?? row['quarantine_id']} has no delivery`;
+  }
+  for (const { payload = '' } of events) {
+    if (bodies.get(numberOf(payload))?.events.includes(payload) !== true)
+      yield `nobody sent the event ${payload}`;
+  }
+}
+
+function* countsAddUp(
+  deliveries: ReadonlyMap<string, Row>,
+  events: ReadonlyMap<string, number>,
+  quarantine: ReadonlyMap<string, number>,
+): Generator<string> {
+  for (const [id, row] of deliveries) {
+    const count = (name: string) => Number(row[`${name}_count`]);
+    const isBalanced = count('expected') === count('event') + count('duplicate') + count('quarantined');
+    const isTrue =
+      count('event') === (events.get(id) ?? 0) && count('quarantined') === (quarantine.get(id) ?? 0);
+    if (!isBalanced || !isTrue) yield `the counts of delivery ${id} do not add up: ${JSON.stringify(row)}`;
+  }
+}
+
+function* nothingLost(
+  { bodies, acknowledged }: Ledger,
+  deliveries: ReadonlyMap<string, Row>,
+  events: readonly Row[],
+  quarantine: readonly Row[],
+): Generator<string> {
+  const stored = new Map<string, number>();
+  for (const { payload = '' } of events) stored.set(payload, (stored.get(payload) ?? 0) + 1);
+  for (const [payload, times] of stored) if (times > 1) yield `stored ${times} times: ${payload}`;
+  const contents = Map.groupBy(quarantine, (row) => row['delivery_id'] ?? '');
+  for (const [id, number] of acknowledged) {
+    const body = bodies.get(number);
+    if (!deliveries.has(id)) yield `delivery ${id} of body ${number} was acknowledged and is not stored`;
+    const kept = (contents.get(id) ?? []).map(({ content = '' }) =>
+      Buffer.from(content.slice(2), 'hex').toString(),
+    );
+    // A delivery with which processes ended is in quarantine whole.
+    const isKept = (text: string) => kept.some((content) => content.includes(text));
+    for (const event of body?.events ?? []) {
+      if (!stored.has(event) && !isKept(event)) yield `acknowledged as ${id} and lost: ${event}`;
+    }
+    for (const part of body?.setAside ?? []) {
+      if (!isKept(part)) yield `acknowledged as ${id} and not in quarantine: ${part}`;
+    }
+  }
+}
+
+function countBy(rows: readonly Row[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { delivery_id: id = '' } of rows) counts.set(id, (counts.get(id) ?? 0) + 1);
+  return counts;
+}

@@ -1,0 +1,169 @@
+import type { DeliveryBatch } from '../../src/queue/delivery-batch.ts';
+
+/** A job of BullMQ, as far as the product sees it. */
+export interface Job {
+  readonly id: string;
+  readonly timestamp: number;
+  readonly priority: number;
+  data: DeliveryBatch | undefined;
+  readonly stored: DeliveryBatch;
+  progress: unknown;
+  stalledCounter: number;
+  attemptsStarted: number;
+  state: 'wait' | 'active' | 'delayed';
+  /** Of an active job: who has it, and until when. */
+  token: string | undefined;
+  lockedUntil: number;
+  /** The last check of stalled jobs has seen it without a lock. */
+  isSuspect: boolean;
+  dueAt: number;
+}
+
+/** One queue on the server: BullMQ's scripts, each of which runs whole. */
+export class SimulatedQueue {
+  readonly jobs = new Map<string, Job>();
+  readonly #waiting: Job[] = [];
+  readonly #delayed = new Set<Job>();
+  readonly #now: () => number;
+  /** Workers that wait for a job. */
+  readonly #listeners = new Set<() => void>();
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** Adds a job unless one with its id is there. */
+  add(
+    id: string,
+    data: DeliveryBatch,
+    { timestamp, priority }: { timestamp: number; priority: number },
+  ): void {
+    if (this.jobs.has(id)) return;
+    const job: Job = {
+      id,
+      timestamp,
+      priority,
+      data: undefined,
+      stored: data,
+      progress: 0,
+      stalledCounter: 0,
+      attemptsStarted: 0,
+      state: 'wait',
+      token: undefined,
+      lockedUntil: 0,
+      isSuspect: false,
+      dueAt: 0,
+    };
+    this.jobs.set(id, job);
+    this.#wait(job);
+  }
+
+  /** Takes the job whose turn it is. */
+  claim(token: string, lockMs: number): Job | undefined {
+    for (const job of this.#delayed) {
+      if (job.dueAt > this.#now()) continue;
+      this.#delayed.delete(job);
+      this.#wait(job);
+    }
+    const job = this.#waiting.shift();
+    if (job === undefined) return undefined;
+    job.state = 'active';
+    job.token = token;
+    job.lockedUntil = this.#now() + lockMs;
+    job.isSuspect = false;
+    job.attemptsStarted += 1;
+    return job;
+  }
+
+  /** Renews the lock of a job. Returns whether it still had it. */
+  extend(id: string, token: string, lockMs: number): boolean {
+    const job = this.#locked(id, token);
+    if (job !== undefined) job.lockedUntil = this.#now() + lockMs;
+    return job !== undefined;
+  }
+
+  /** Removes a job. Throws if its lock is lost. */
+  finish(id: string, token: string): void {
+    if (this.#locked(id, token) === undefined) throw new Error(`Missing lock for job ${id}. moveToFinished`);
+    this.jobs.delete(id);
+  }
+
+  delay(id: string, token: string, dueAt: number): void {
+    const job = this.#locked(id, token);
+    if (job === undefined) throw new Error(`Missing lock for job ${id}. moveToDelayed`);
+    job.state = 'delayed';
+    job.token = undefined;
+    job.dueAt = dueAt;
+    this.#delayed.add(job);
+  }
+
+  setProgress(id: string, progress: unknown): void {
+    const job = this.jobs.get(id);
+    if (job === undefined) throw new Error(`Missing key for job ${id}. updateProgress`);
+    job.progress = progress;
+  }
+
+  /** Moves jobs back whose lock is over, and was at the last check. */
+  checkStalled(): void {
+    for (const job of this.jobs.values()) {
+      if (job.state !== 'active' || job.lockedUntil > this.#now()) {
+        job.isSuspect = false;
+      } else if (job.isSuspect) {
+        job.isSuspect = false;
+        job.token = undefined;
+        job.stalledCounter += 1;
+        this.#wait(job);
+      } else {
+        job.isSuspect = true;
+      }
+    }
+  }
+
+  count(): Record<'wait' | 'active' | 'delayed', number> {
+    const counts = { wait: 0, active: 0, delayed: 0 };
+    for (const { state } of this.jobs.values()) counts[state] += 1;
+    return counts;
+  }
+
+  /** Loses everything. */
+  flush(): void {
+    this.jobs.clear();
+    this.#waiting.length = 0;
+    this.#delayed.clear();
+  }
+
+  /** Calls the listener once when a job is added. */
+  listen(listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
+  /** A lock that ran out is gone, whoever had it. */
+  #locked(id: string, token: string): Job | undefined {
+    const job = this.jobs.get(id);
+    return job?.token === token && job.lockedUntil > this.#now() ? job : undefined;
+  }
+
+  #wait(job: Job): void {
+    job.state = 'wait';
+    const at = this.#waiting.findIndex(({ priority }) => priority > job.priority);
+    this.#waiting.splice(at === -1 ? this.#waiting.length : at, 0, job);
+    for (const listener of this.#listeners) listener();
+    this.#listeners.clear();
+  }
+}
+
+/** The queues of a server, by name. */
+export class SimulatedQueues {
+  readonly all = new Map<string, SimulatedQueue>();
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  get(name: string): SimulatedQueue {
+    const queue = this.all.get(name) ?? new SimulatedQueue(this.#now);
+    this.all.set(name, queue);
+    return queue;
+  }
+}

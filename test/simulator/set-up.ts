@@ -1,0 +1,41 @@
+import { createRandom } from '../../emulator/random.ts';
+
+/** What a run is drawn with: the settings of the service, and how much is sent. */
+export interface Setup {
+  readonly sources: readonly [string, ...string[]];
+  /** `DURABILITY=strict`. */
+  readonly isStrict: boolean;
+  /** How long the spool keeps deliveries after their commit, in milliseconds. */
+  readonly keepMs: number;
+  readonly spoolBytes: number;
+  readonly maxBytesInFlight: number;
+  /** Both ingest processes have one DATA_DIR. */
+  readonly sharesDirectory: boolean;
+  /** The mean of deliveries in a second. */
+  readonly perSecond: number;
+  /** The share of deliveries that come together with the one before. */
+  readonly together: number;
+  /** The share of deliveries whose sender repeats them although they were accepted. */
+  readonly repeated: number;
+  /** The share of deliveries with something that goes to quarantine. */
+  readonly damaged: number;
+}
+
+const MIB = 1024 * 1024;
+
+export function drawSetup(seed: number): Setup {
+  const random = createRandom(seed, 'set-up');
+  const isStrict = random.chance(0.5);
+  return {
+    sources: random.pick<Setup['sources']>([['a'], ['a', 'b'], ['a', 'b', 'c']]),
+    isStrict,
+    keepMs: isStrict ? random.pick([0, 30_000, 60_000, 60_000]) : 0,
+    spoolBytes: random.pick([MIB, 16 * MIB, 1024 * MIB]),
+    maxBytesInFlight: random.pick([MIB, 64 * MIB]),
+    sharesDirectory: random.chance(0.5),
+    perSecond: random.pick([10, 50, 200, 800]),
+    together: random.pick([0.5, 0.9, 0.99]),
+    repeated: random.pick([0, 0.02, 0.3]),
+    damaged: random.pick([0, 0.02, 0.3]),
+  };
+}
