@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { FIRST_MIGRATION, loadMigrations } from '../src/store/server/schema/migrations.ts';
 import { findBanned } from './support/banned-phrases.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
@@ -8,6 +9,8 @@ const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8');
 
 const PAGES = [
   'README.md',
+  'CHANGELOG.md',
+  'CODE_OF_CONDUCT.md',
   'CONTRIBUTING.md',
   'SECURITY.md',
   ...readdirSync(path.join(ROOT, 'docs'))
@@ -124,4 +127,15 @@ describe('the map of the project', () => {
 // docs/style.md quotes the phrases that it replaces.
 it.each(PAGES.filter((page) => page !== 'docs/style.md'))('%s is in plain words', (page) => {
   expect(findBanned(read(page))).toEqual([]);
+});
+
+it('the list of changes names each migration before which older programs must stop', async () => {
+  const migrations = Object.entries(await loadMigrations());
+  const stopping = migrations.filter(
+    ([name, migration]) => name > FIRST_MIGRATION && migration.olderProgramsMayRun !== true,
+  );
+  // Databases of the time before have had the files of SQL from the beginning.
+  const numbers = stopping.map(([name]) => name.slice(0, 4)).filter((number) => number > '0010');
+  expect(numbers.length).toBeGreaterThan(0);
+  for (const number of numbers) expect(read('CHANGELOG.md')).toContain(number);
 });
