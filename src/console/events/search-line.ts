@@ -48,6 +48,7 @@ export function searchLine(written: Written, problems: Problems, facets?: string
     <form class="search" method="get" action="/events" role="search" aria-label="Events">
       <div class="line" data-search-line=${JSON.stringify(line)}><${SearchLine} ...${line} /></div>
       ${inZone((zone) => timePicker(written, problems, zone))}
+      ${written['live'] === 'on' && html`<input type="hidden" name="live" value="on" />`}
       <button>Search</button>
       ${problem !== undefined && html`<p class="problem" id="search-problem">${problem}.</p>`}
     </form>

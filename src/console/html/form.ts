@@ -1,5 +1,4 @@
 import type { VNode } from 'preact';
-import { MESSAGE_TYPES } from '../../events/domain.ts';
 import { addressOf } from '../addresses.ts';
 import { textOf, type Problems, type Written } from '../api/parameters.ts';
 import { zoneWord } from '../browser/shared/local-time.js';
@@ -73,23 +72,6 @@ export const typeSelect = (types: readonly string[], written: Written, problems?
     [['', 'all types'], ...types.map((type) => [type, type] as const)],
     problems,
   );
-
-/** Check boxes for the message types; none selected means all. */
-export function typesField(chosen: readonly string[]): VNode {
-  return html`
-    <fieldset class="types">
-      <legend>Types (all if none is selected)</legend>
-      ${MESSAGE_TYPES.map(
-        (type) => html`
-          <label>
-            <input type="checkbox" name="type" value=${type} checked=${chosen.includes(type)} />
-            <code>${type}</code>
-          </label>
-        `,
-      )}
-    </fieldset>
-  `;
-}
 
 export const rangeFields = (written: Written, problems?: Problems): VNode =>
   inZone((zone) => {

@@ -88,9 +88,7 @@ function listOf(
       : []),
   ];
   return [
-    tableOf(`${TITLES[name]}, ${isByName ? 'by name' : 'last seen first'}`, columns, items, {
-      kind: 'directory',
-    }),
+    tableOf(`${TITLES[name]}, ${isByName ? 'by name' : 'last seen first'}`, columns, items, 'directory'),
     pagerOf(`/${name}`, written, next, ['First page', 'Next page']),
   ];
 }
