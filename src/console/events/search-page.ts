@@ -12,9 +12,8 @@ import { addressOf, type Query } from '../addresses.ts';
 import { queryOf, readQuery, withBeginning, type Written } from '../api/parameters.ts';
 import type { VNode } from 'preact';
 import { html, type Page } from '../html/html.ts';
-import { pagerOf, timeOf } from '../html/elements.ts';
+import { exportLinks, pagerOf, timeOf } from '../html/elements.ts';
 import type { EventOrder } from '../../store/partitions/time-slices.ts';
-import { inZone } from '../html/time-zone.ts';
 import {
   conditionShape,
   cursor,
@@ -96,7 +95,9 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
                 ${savedMenu(saved, written, conditions, visitor)} ${alertButton(saved, conditions, visitor)}
                 ${otherForms(conditions, searchStatement(db, visitor.scope, filterOf(conditions)))}
               </div>
-              <div class="row">${columnChoice(columns)} ${mayExport && exportLinks(exactly)}</div>
+              <div class="row">
+                ${columnChoice(columns)} ${mayExport && exportLinks('/api/v1/events/export', exactly)}
+              </div>
             </div>
             <div id="export-progress"></div>
             ${next !== undefined && livePlace(conditions, written, next)}
@@ -179,23 +180,3 @@ const nothingFound = (written: Written) => html`
     </p>
   </div>
 `;
-
-/** Plain download links; browser/events/export.js shows the progress. */
-const exportLinks = (exactly: Query): VNode =>
-  inZone(
-    (tz) => html`
-      <div class="row exports">
-        <span class="dim">Export:</span>
-        ${(['csv', 'ndjson'] as const).map(
-          (format) => html`
-            <a
-              class="button quiet"
-              data-export
-              href=${addressOf('/api/v1/events/export', { ...exactly, format, tz, bom: 'true' })}
-              >${format.toUpperCase()}</a
-            >
-          `,
-        )}
-      </div>
-    `,
-  );

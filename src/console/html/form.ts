@@ -93,11 +93,13 @@ export const filterForm = (path: string, label: string, fields: Content): VNode 
   </form>
 `;
 
-const RANGES = [
-  ['1h', 'last hour'],
-  ['24h', 'last day'],
-  ['7d', 'last 7 days'],
-  ['30d', 'last 30 days'],
+/** Ranges that end now, as pages offer them. */
+export const RANGES = [
+  ['15m', 'Last 15 minutes'],
+  ['1h', 'Last hour'],
+  ['24h', 'Last 24 hours'],
+  ['7d', 'Last 7 days'],
+  ['30d', 'Last 30 days'],
 ] as const;
 
 /** Links to the same page with a range that ends now; the range stays relative in the address. */

@@ -82,7 +82,6 @@ function follow(place, list) {
       waiting.shift();
       skipped += 1;
     }
-    drawSoon();
   }
 
   function pause() {
@@ -104,11 +103,12 @@ function follow(place, list) {
     const url = new URL(place.dataset['stream'] ?? '', location.href);
     if (lastId !== '') url.searchParams.set('after', lastId);
     const stream = new EventSource(url);
-    /** @param {string} name @param {(data: any) => void} work */
+    /** @param {string} name @param {(data: any) => unknown} work */
     const on = (name, work) =>
       stream.addEventListener(name, (message) => {
         if (message.lastEventId !== '') lastId = message.lastEventId;
         work(JSON.parse(message.data));
+        drawSoon();
       });
     on('listening', (listening) => {
       connection = 'open';
@@ -117,14 +117,8 @@ function follow(place, list) {
       announce();
     });
     on('stored', take);
-    on('gap', () => {
-      hasGap = true;
-      drawSoon();
-    });
-    on('trouble', ({ message }) => {
-      trouble = message ?? undefined;
-      drawSoon();
-    });
+    on('gap', () => (hasGap = true));
+    on('trouble', ({ message }) => (trouble = message ?? undefined));
     stream.addEventListener('error', () => {
       connection = 'lost';
       announce();
