@@ -53,6 +53,7 @@ export async function followEvents(options: FollowOptions, response: Response): 
   let place = options.after;
   let isCaughtUp = false;
   let sending = Promise.resolve();
+  let unwritten = 0;
 
   const watcher: Watcher = {
     scope,
@@ -67,21 +68,26 @@ export async function followEvents(options: FollowOptions, response: Response): 
     },
   };
 
-  /** Writes events after those of earlier calls: one that draws takes longer than one that does not. */
   function send(events: readonly LoggedEvent[]): Promise<void> {
-    sending = sending.then(async () => {
-      // The hub may lag behind what was read here.
-      const unsent = events.filter(({ position }) => place === undefined || position >= place);
-      const latest = unsent.slice(-MAX_ROWS);
-      // Without its row the reader counts an event, and does not miss it.
-      const rows = (await draw?.(latest).catch(() => undefined)) ?? [];
-      for (const [index, event] of unsent.entries()) {
-        const row = rows[index - unsent.length + latest.length];
-        place = event.position + 1;
-        response.write(messageOf('stored', { ...toLiveEvent(event), row }, place));
-      }
-    });
+    sending = writeAfter(sending, events);
     return sending;
+  }
+
+  async function writeAfter(earlier: Promise<void>, events: readonly LoggedEvent[]): Promise<void> {
+    unwritten += 1;
+    await earlier;
+    // The hub may lag behind what was read here.
+    const unsent = events.filter(({ position }) => place === undefined || position >= place);
+    const latest = unsent.slice(-MAX_ROWS);
+    // Without its row the reader counts an event, and does not miss it.
+    const rows = (await draw?.(latest).catch(() => undefined)) ?? [];
+    unwritten -= 1;
+    if (signal.aborted) return;
+    for (const [index, event] of unsent.entries()) {
+      const row = rows[index - unsent.length + latest.length];
+      place = event.position + 1;
+      response.write(messageOf('stored', { ...toLiveEvent(event), row }, place));
+    }
   }
 
   /** Sends the events stored since `place`, until the hub has handed out nothing newer. */
@@ -113,7 +119,7 @@ export async function followEvents(options: FollowOptions, response: Response): 
   }
 
   function beat(): void {
-    const position = isCaughtUp ? Math.max(place ?? 0, hub.position() ?? 0) : place;
+    const position = isCaughtUp && unwritten === 0 ? Math.max(place ?? 0, hub.position() ?? 0) : place;
     response.write(position === undefined ? ': alive\n\n' : `: alive\nid: ${position}\n\n`);
   }
 

@@ -50,10 +50,6 @@ function follow(place, list) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let drawing;
 
-  function drawSoon() {
-    drawing ??= setTimeout(draw, DRAW_MS);
-  }
-
   function draw() {
     clearTimeout(drawing);
     drawing = undefined;
@@ -108,7 +104,7 @@ function follow(place, list) {
       stream.addEventListener(name, (message) => {
         if (message.lastEventId !== '') lastId = message.lastEventId;
         work(JSON.parse(message.data));
-        drawSoon();
+        drawing ??= setTimeout(draw, DRAW_MS);
       });
     on('listening', (listening) => {
       connection = 'open';
