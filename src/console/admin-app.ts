@@ -169,6 +169,10 @@ function servePages(app: Express, areas: readonly Area[]): void {
         page.render(request, visitor),
         navigationOf(areas, visitor),
       ]);
+      if (typeof rendered === 'string') {
+        response.redirect(rendered);
+        return;
+      }
       response.send(renderDocument(layOut(rendered, navigation, request.path, visitor, zone)));
     });
   }

@@ -9,7 +9,8 @@ interface PageRoute extends Rule {
   readonly path: string;
   /** Undefined: the page is not in the navigation. */
   readonly entry?: NavigationEntry;
-  readonly render: (request: Request, visitor: Visitor) => Promise<Page>;
+  /** Resolves with the page, or with the address that it has moved to. */
+  readonly render: (request: Request, visitor: Visitor) => Promise<Page | string>;
 }
 
 /** A part of the console: its pages and its API routes. */

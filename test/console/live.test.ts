@@ -3,6 +3,7 @@ import { exactTerms } from '../../src/events/search-query.ts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { jsonRoute } from '../../src/console/api/route.ts';
+import { localText } from '../../src/console/browser/shared/local-time.js';
 import { createEventHub } from '../../src/console/live/event-hub.ts';
 import { liveArea } from '../../src/console/live/live-area.ts';
 import { findEvents } from '../support/find-events.ts';
@@ -154,9 +155,30 @@ describe('the stream of events', () => {
     expect((await watch()).response.headers.get('content-type')).toMatch(/^text\/event-stream/);
   });
 
-  it.each(['?type=AUDIT', '?mac=1', '?after=1-1'])('refuses what it cannot read: %s', async (query) => {
-    expect((await watch(query)).response.status).toBe(400);
+  it('has the row of the list that it is for, with the columns and the time zone of the reader', async () => {
+    const list = encodeURIComponent('/events?since=7d&q=type:audit');
+    const stream = await watch(`?list=${list}`, {
+      Cookie: 'xiq_time_zone=Asia/Tokyo; xiq_event_columns=user.details',
+    });
+    const record = auditRecord({ description: '<i>drawn</i>', code: 1 });
+    await storeDeliveries(test.db, queuedDelivery('AUDIT_LOG_ALL', [record]));
+    await waitFor(() => stream.summaries().length === 1);
+    const [, data = ''] = /event: stored\ndata: (.*)\n/.exec(stream.text()) ?? [];
+    const { row, occurred_at: time } = z
+      .object({ row: z.string(), occurred_at: z.string() })
+      .parse(JSON.parse(data));
+    expect(row).toContain(localText(time, 'Asia/Tokyo'));
+    expect(row).toContain('&lt;i>drawn&lt;/i>');
+    expect(row).toContain('href="/events?since=7d&amp;q=type%3Aaudit+user%3A');
+    expect(row.match(/<td/g)).toHaveLength(3);
   });
+
+  it.each(['?type=AUDIT', '?mac=1', '?after=1-1', '?q=user:', '?list=https://elsewhere.example/'])(
+    'refuses what it cannot read: %s',
+    async (query) => {
+      expect((await watch(query)).response.status).toBe(400);
+    },
+  );
 });
 
 describe('the conditions of the stream', () => {
@@ -183,12 +205,10 @@ describe('the conditions of the stream', () => {
   });
 });
 
-describe('the page', () => {
-  it('keeps the conditions of its address and hands them to the stream', async () => {
-    const page = await admin.page('/live?type=SMS_LOG_ALL&user=guest%40example.com');
-    expect(page).toContain('value="guest@example.com"');
-    expect(page).toContain(
-      'data-stream="/api/v1/events/stream?type=SMS_LOG_ALL&amp;user=guest%40example.com"',
-    );
+it('moved to the switch on Events, with the conditions of the old address', async () => {
+  const { status, headers } = await fetch(`${admin.url}/live?type=SMS_LOG_ALL&user=guest%40example.com`, {
+    redirect: 'manual',
   });
+  expect(status).toBe(302);
+  expect(headers.get('location')).toBe('/events?type=SMS_LOG_ALL&user=guest%40example.com&live=on');
 });

@@ -114,7 +114,7 @@ test.each([
 test('the entries that the page shows are exported as CSV and NDJSON, which is recorded', async () => {
   const query = `operator=${encodeURIComponent('anna <b>')}&action=destination.rewind`;
   expect(await admin.page(`/operator-log?${query}`)).toContain(
-    `/api/v1/operator-log/export?operator=anna+%3Cb%3E&amp;action=destination.rewind&amp;format=csv&amp;bom=true`,
+    `/api/v1/operator-log/export?operator=anna+%3Cb%3E&amp;action=destination.rewind&amp;format=csv&amp;tz=UTC&amp;bom=true`,
   );
   const csv = await (await fetch(`${admin.url}/api/v1/operator-log/export?${query}&tz=Europe/Berlin`)).text();
   const shown = await fetch(`${admin.url}/api/v1/operator-log/export?${query}&bom=true`);

@@ -59,7 +59,7 @@ export type Written = Readonly<Record<string, string | string[]>>;
 export type Problems = ReadonlyMap<string, string>;
 
 /** The query parameters of a request: a list of texts if a name occurs more than once. Empty values are left out. */
-export function queryOf({ url }: Request): Record<string, string | string[]> {
+export function queryOf({ url }: Pick<Request, 'url'>): Record<string, string | string[]> {
   const query: Record<string, string | string[]> = {};
   const { searchParams } = new URL(url, 'http://localhost');
   for (const name of new Set(searchParams.keys())) {

@@ -8,7 +8,7 @@ import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
 import { queryOf, type Written } from '../api/parameters.ts';
 import { parseInput } from '../api/route.ts';
 import { DELIVERED_TYPES } from '../events/conditions.ts';
-import { eventTable } from '../events/event-table.ts';
+import { eventTimeline } from '../events/event-timeline.ts';
 import { fieldOf, filterForm, rangeFields, selectOf, typeSelect } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { pagerOf, timeHeading, timeOf } from '../html/elements.ts';
@@ -168,8 +168,7 @@ function eventsOf({ delivery, events, loss }: DescribedDelivery): Content {
       }
     </p>`;
   }
-  const type = delivery.message_type === 'UNKNOWN' ? undefined : delivery.message_type;
-  return [firstOf(events.length, delivery.event_count), eventTable(events, type)];
+  return [firstOf(events.length, delivery.event_count), eventTimeline('Events, newest first', events)];
 }
 
 /** Only what is on record: why a row is gone, nobody else knows. */

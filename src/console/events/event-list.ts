@@ -5,11 +5,15 @@ import { sentenceOfEvent, titleOfEvent, TYPE_TITLES, accessPointIn } from '../..
 import { outcomeOf, recordKind } from '../../events/record-kind.ts';
 import type { SearchKey } from '../../events/search-query.ts';
 import { viewEvent, type StoredEvent } from '../../events/stored-event.ts';
+import { withNames } from '../../store/reconcile/inventory.ts';
+import type { Db } from '../../store/server/database.ts';
+import type { Scope } from '../../store/server/scope.ts';
 import { addressOf, eventAddress, searchAddress } from '../addresses.ts';
-import { type Written } from '../api/parameters.ts';
-import { html } from '../html/html.ts';
+import { queryOf, type Written } from '../api/parameters.ts';
+import { html, renderToString } from '../html/html.ts';
 import { timeHeading, timeOf } from '../html/elements.ts';
-import { searchWith } from './search-line.ts';
+import { withZone, zoneOf } from '../html/time-zone.ts';
+import { joinSearchLine, searchWith } from './search-line.ts';
 
 interface ListColumn {
   readonly heading: string;
@@ -103,18 +107,29 @@ export function eventList(
           </tr>
         </thead>
         <tbody>
-          ${events.map(
-            (event) => html`
-              <tr>
-                <td class="time"><a href=${eventAddress(event)}>${timeOf(event.occurredAt)}</a></td>
-                ${columns.map((name) => COLUMNS[name].cell(event, written))}
-              </tr>
-            `,
-          )}
+          ${events.map((event) => rowOf(event, written, columns))}
         </tbody>
       </table>
     </div>
   `;
+}
+
+const rowOf = (event: StoredEvent, written: Written, columns: readonly ColumnName[]): VNode => html`
+  <tr>
+    <td class="time"><a href=${eventAddress(event)}>${timeOf(event.occurredAt)}</a></td>
+    ${columns.map((name) => COLUMNS[name].cell(event, written))}
+  </tr>
+`;
+
+/** Draws events as rows, in HTML, of the list that a request finds at an address of the console. */
+export function rowDrawer(db: Db, scope: Scope, request: Request, address: string) {
+  const written = joinSearchLine(queryOf({ url: address }));
+  const columns = columnsOf(request);
+  const zone = zoneOf(request);
+  return async (events: readonly StoredEvent[]): Promise<readonly string[]> => {
+    const named = await withNames(db, scope, events);
+    return named.map((event) => renderToString(withZone(zone, rowOf(event, written, columns))));
+  };
 }
 
 function titleCell(event: StoredEvent): VNode {

@@ -9,7 +9,7 @@ import {
 } from '../../events/search-query.ts';
 import { addressOf, searchAddress, type Query } from '../addresses.ts';
 import { textOf, type Problems, type Written } from '../api/parameters.ts';
-import { rangeFields } from '../html/form.ts';
+import { RANGES, rangeFields } from '../html/form.ts';
 import { localText } from '../browser/shared/local-time.js';
 import { SearchLine, type Chip } from '../browser/events/search-line.js';
 import { html, type Content } from '../html/html.ts';
@@ -48,6 +48,7 @@ export function searchLine(written: Written, problems: Problems, facets?: string
     <form class="search" method="get" action="/events" role="search" aria-label="Events">
       <div class="line" data-search-line=${JSON.stringify(line)}><${SearchLine} ...${line} /></div>
       ${inZone((zone) => timePicker(written, problems, zone))}
+      ${written['live'] === 'on' && html`<input type="hidden" name="live" value="on" />`}
       <button>Search</button>
       ${problem !== undefined && html`<p class="problem" id="search-problem">${problem}.</p>`}
     </form>
@@ -71,14 +72,6 @@ function furtherChip(written: Written, problems: Problems, name: string, value: 
     href: searchAddress({ ...written, cursor: undefined, [name]: rest }),
   };
 }
-
-const RANGES = [
-  ['15m', 'Last 15 minutes'],
-  ['1h', 'Last hour'],
-  ['24h', 'Last 24 hours'],
-  ['7d', 'Last 7 days'],
-  ['30d', 'Last 30 days'],
-] as const;
 
 const MONTHS = 12;
 

@@ -4,6 +4,7 @@ import type { Db } from '../../store/server/database.ts';
 import type { StoredEvent } from '../../events/stored-event.ts';
 import { listSavedSearches } from '../../store/alerts/saved-searches.ts';
 import { searchStatement } from '../../store/events/search-events.ts';
+import { readRange } from '../../store/log/read-log.ts';
 import { type Visitor, EXPORT, hasAccess } from '../access/access.ts';
 import { TYPE_TITLES } from '../../events/event-words.ts';
 import { ACTION_TITLES } from '../../events/record-kind.ts';
@@ -11,9 +12,8 @@ import { addressOf, type Query } from '../addresses.ts';
 import { queryOf, readQuery, withBeginning, type Written } from '../api/parameters.ts';
 import type { VNode } from 'preact';
 import { html, type Page } from '../html/html.ts';
-import { pagerOf, timeOf } from '../html/elements.ts';
+import { exportLinks, pagerOf, timeOf } from '../html/elements.ts';
 import type { EventOrder } from '../../store/partitions/time-slices.ts';
-import { inZone } from '../html/time-zone.ts';
 import {
   conditionShape,
   cursor,
@@ -48,6 +48,10 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
     return { title: 'Events', kind: 'dense', content };
   }
   const { cursor: after, order, ...conditions } = values;
+  const isNewest = followsNow(values);
+  const isLive = isNewest && written['live'] === 'on';
+  // Before the list is read: events that are stored meanwhile are in the stream.
+  const next = isLive ? (await readRange(db)).next : undefined;
   const page = await readEvents(db, visitor.scope, filterOf(conditions), {
     limit: EVENTS_PER_PAGE,
     after,
@@ -64,7 +68,7 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
     kind: 'dense',
     modules: [
       'events/columns.js',
-      'events/newer.js',
+      isLive ? 'events/live.js' : 'events/newer.js',
       'events/search.js',
       'events/facets.js',
       'events/event-drawer.js',
@@ -86,18 +90,22 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
             ${histogramFigure(exactly)}
             <div class="row apart tools">
               <div class="row">
+                ${liveSwitch(written, isLive)}
                 <a href=${addressOf('/events', exactly)}>Permanent link</a>
                 ${savedMenu(saved, written, conditions, visitor)} ${alertButton(saved, conditions, visitor)}
                 ${otherForms(conditions, searchStatement(db, visitor.scope, filterOf(conditions)))}
               </div>
-              <div class="row">${columnChoice(columns)} ${mayExport && exportLinks(exactly)}</div>
+              <div class="row">
+                ${columnChoice(columns)} ${mayExport && exportLinks('/api/v1/events/export', exactly)}
+              </div>
             </div>
             <div id="export-progress"></div>
-            ${followsNow(values) && newerPlace(conditions, page.items[0])}
-            ${page.items.length > 0 && eventList(page.items, written, columns)}
-            ${page.items.length === 0 && page.searched_to === null && nothingFound(written)}
+            ${next !== undefined && livePlace(conditions, written, next)}
+            ${isNewest && !isLive && newerPlace(conditions, page.items[0])}
+            ${(isLive || page.items.length > 0) && eventList(page.items, written, columns)}
+            ${!isLive && page.items.length === 0 && page.searched_to === null && nothingFound(written)}
             ${page.searched_to !== null && searchedTo(page.searched_to, order)}
-            ${pagerOf('/events', written, page.next_cursor)}
+            ${!isLive && pagerOf('/events', written, page.next_cursor)}
           </div>
         </div>
         <div id="drawer"></div>
@@ -108,6 +116,36 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
 
 const followsNow = ({ until, cursor: after, order }: z.output<typeof search>) =>
   until === undefined && after === undefined && order === 'newest';
+
+/** Turned on, it leads to the newest events, since only they can be followed. */
+const liveSwitch = (written: Written, isLive: boolean): VNode => html`
+  <a
+    class="button quiet switch"
+    role="switch"
+    aria-checked=${String(isLive)}
+    title=${isLive ? 'Stop showing new events' : 'Show new events as they arrive'}
+    href=${addressOf(
+      '/events',
+      isLive
+        ? { ...written, live: undefined }
+        : { ...written, until: undefined, cursor: undefined, order: undefined, live: 'on' },
+    )}
+    >Live</a
+  >
+`;
+
+/** browser/events/live.js adds the events from a position on to the list, and says here how it is. */
+function livePlace(values: Conditions, written: Written, position: number): VNode {
+  const { since: _since, ...watched } = queryOfConditions(values);
+  const list = addressOf('/events', written);
+  const stream = addressOf('/api/v1/events/stream', { ...watched, after: String(position), list });
+  return html`
+    <div class="newer following" data-stream=${stream}>
+      Connecting…
+      <noscript>Live needs JavaScript. On the command line, use xiq-sink events tail.</noscript>
+    </div>
+  `;
+}
 
 /** browser/events/newer.js tells here how many events there are since the newest one of the list. */
 function newerPlace(values: Conditions, newest: StoredEvent | undefined): VNode {
@@ -142,23 +180,3 @@ const nothingFound = (written: Written) => html`
     </p>
   </div>
 `;
-
-/** Plain download links; browser/events/export.js shows the progress. */
-const exportLinks = (exactly: Query): VNode =>
-  inZone(
-    (tz) => html`
-      <div class="row exports">
-        <span class="dim">Export:</span>
-        ${(['csv', 'ndjson'] as const).map(
-          (format) => html`
-            <a
-              class="button quiet"
-              data-export
-              href=${addressOf('/api/v1/events/export', { ...exactly, format, tz, bom: 'true' })}
-              >${format.toUpperCase()}</a
-            >
-          `,
-        )}
-      </div>
-    `,
-  );

@@ -76,3 +76,20 @@ export function pagerOf(
     </nav>
   `;
 }
+
+/** Links that download a list, with its times in the zone of the reader; browser/events/export.js shows the progress. */
+export const exportLinks = (path: string, query: Query): VNode =>
+  inZone(
+    (tz) => html`
+      <div class="row exports">
+        <span class="dim">Export:</span>
+        ${(['csv', 'ndjson'] as const).map(
+          (format) => html`
+            <a class="button quiet" data-export href=${addressOf(path, { ...query, format, tz, bom: 'true' })}
+              >${format.toUpperCase()}</a
+            >
+          `,
+        )}
+      </div>
+    `,
+  );

@@ -1,5 +1,4 @@
 import type { VNode } from 'preact';
-import { MESSAGE_TYPES } from '../../events/domain.ts';
 import { addressOf } from '../addresses.ts';
 import { textOf, type Problems, type Written } from '../api/parameters.ts';
 import { zoneWord } from '../browser/shared/local-time.js';
@@ -74,23 +73,6 @@ export const typeSelect = (types: readonly string[], written: Written, problems?
     problems,
   );
 
-/** Check boxes for the message types; none selected means all. */
-export function typesField(chosen: readonly string[]): VNode {
-  return html`
-    <fieldset class="types">
-      <legend>Types (all if none is selected)</legend>
-      ${MESSAGE_TYPES.map(
-        (type) => html`
-          <label>
-            <input type="checkbox" name="type" value=${type} checked=${chosen.includes(type)} />
-            <code>${type}</code>
-          </label>
-        `,
-      )}
-    </fieldset>
-  `;
-}
-
 export const rangeFields = (written: Written, problems?: Problems): VNode =>
   inZone((zone) => {
     const field = (name: string, label: string, placeholder: string) => {
@@ -111,11 +93,13 @@ export const filterForm = (path: string, label: string, fields: Content): VNode 
   </form>
 `;
 
-const RANGES = [
-  ['1h', 'last hour'],
-  ['24h', 'last day'],
-  ['7d', 'last 7 days'],
-  ['30d', 'last 30 days'],
+/** Ranges that end now, as pages offer them. */
+export const RANGES = [
+  ['15m', 'Last 15 minutes'],
+  ['1h', 'Last hour'],
+  ['24h', 'Last 24 hours'],
+  ['7d', 'Last 7 days'],
+  ['30d', 'Last 30 days'],
 ] as const;
 
 /** Links to the same page with a range that ends now; the range stays relative in the address. */

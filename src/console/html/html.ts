@@ -3,7 +3,7 @@ import { options, type ComponentChildren, type VNode } from 'preact';
 import { renderToString } from 'preact-render-to-string';
 import { revealHidden } from '../../lib/text/hidden-characters.ts';
 
-export { html };
+export { html, renderToString };
 
 /** Anything that can be part of a page. Text is always escaped, and its hidden characters are shown as `\u202e`. */
 export type Content = VNode | string | number | null | undefined | false | readonly Content[];

@@ -16,7 +16,6 @@ const ICONS = {
   destinations: 'M2 8h11M9 4l4 4-4 4',
   events: 'M5 4h9M5 8h9M5 12h9M2 4h.01M2 8h.01M2 12h.01',
   integrity: 'M8 1.5l5.5 2v4c0 3.5-2.5 5.7-5.5 7-3-1.3-5.5-3.5-5.5-7v-4zM5.5 8l2 2 3.5-4',
-  live: 'M1 8h3l2-5 3 10 2-5h4',
   'operator log': 'M4 2h8v12H4zM6.5 5.5h3M6.5 8h3M6.5 10.5h3',
   overview: 'M2 9l6-6 6 6M4 8v6h8V8',
   people: 'M8 8a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM2.5 14c.5-3 2.5-4.5 5.5-4.5s5 1.5 5.5 4.5',

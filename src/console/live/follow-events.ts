@@ -19,6 +19,8 @@ export interface FollowOptions {
   readonly terms: readonly EventTerm[];
   /** The position after the last event of an earlier stream; undefined to start with new events. */
   readonly after: number | undefined;
+  /** Draws events for a reader who sees them in a list; undefined: no rows are sent. */
+  readonly draw: ((events: readonly StoredEvent[]) => Promise<readonly string[]>) | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -34,6 +36,9 @@ const SLICE = 2_000;
 /** The most events that a reconnecting stream catches up on; the search has all of them. */
 const MAX_CATCH_UP = 10_000;
 
+/** The most events of a batch that have their row: more pass by faster than a person reads. */
+const MAX_ROWS = 100;
+
 /** Time limit for reading, of one statement and of all together. */
 const CATCH_UP_TIMEOUT_MS = 5_000;
 
@@ -43,16 +48,18 @@ const CATCH_UP_TIMEOUT_MS = 5_000;
  * or answers again. Each message carries its position, from which the next stream resumes.
  */
 export async function followEvents(options: FollowOptions, response: Response): Promise<void> {
-  const { db, hub, scope, terms, signal } = options;
+  const { db, hub, scope, terms, draw, signal } = options;
   const matches = createSearchMatch(terms);
   let place = options.after;
   let isCaughtUp = false;
+  let sending = Promise.resolve();
+  let unwritten = 0;
 
   const watcher: Watcher = {
     scope,
     terms,
     take(events) {
-      if (isCaughtUp) send(events.filter(matches));
+      if (isCaughtUp) void send(events.filter(matches));
       // A reader that is too slow is disconnected, and resumes from its position when it reconnects.
       if (response.writableLength > MAX_WAITING_BYTES) response.destroy();
     },
@@ -61,12 +68,25 @@ export async function followEvents(options: FollowOptions, response: Response): 
     },
   };
 
-  function send(events: readonly LoggedEvent[]): void {
-    for (const event of events) {
-      // The hub may lag behind what was read here.
-      if (place !== undefined && event.position < place) continue;
+  function send(events: readonly LoggedEvent[]): Promise<void> {
+    sending = writeAfter(sending, events);
+    return sending;
+  }
+
+  async function writeAfter(earlier: Promise<void>, events: readonly LoggedEvent[]): Promise<void> {
+    unwritten += 1;
+    await earlier;
+    // The hub may lag behind what was read here.
+    const unsent = events.filter(({ position }) => place === undefined || position >= place);
+    const latest = unsent.slice(-MAX_ROWS);
+    // Without its row the reader counts an event, and does not miss it.
+    const rows = (await draw?.(latest).catch(() => undefined)) ?? [];
+    unwritten -= 1;
+    if (signal.aborted) return;
+    for (const [index, event] of unsent.entries()) {
+      const row = rows[index - unsent.length + latest.length];
       place = event.position + 1;
-      response.write(messageOf('stored', toLiveEvent(event), place));
+      response.write(messageOf('stored', { ...toLiveEvent(event), row }, place));
     }
   }
 
@@ -90,7 +110,7 @@ export async function followEvents(options: FollowOptions, response: Response): 
         continue;
       }
       const events = [...found.events];
-      send(events);
+      await send(events);
       sent += events.length;
       place = found.end ?? place;
       if (response.writableNeedDrain) await once(response, 'drain', { signal }).catch(() => undefined);
@@ -99,7 +119,7 @@ export async function followEvents(options: FollowOptions, response: Response): 
   }
 
   function beat(): void {
-    const position = isCaughtUp ? Math.max(place ?? 0, hub.position() ?? 0) : place;
+    const position = isCaughtUp && unwritten === 0 ? Math.max(place ?? 0, hub.position() ?? 0) : place;
     response.write(position === undefined ? ': alive\n\n' : `: alive\nid: ${position}\n\n`);
   }
 
@@ -139,6 +159,7 @@ const liveEventSchema = z
     client_mac: z.string().nullable(),
     ap_mac: z.string().nullable(),
     summary: z.string(),
+    row: z.string().optional(),
   })
   .meta({ id: 'LiveEvent', description: 'A stored event in one line' });
 

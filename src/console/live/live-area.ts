@@ -1,25 +1,25 @@
-import type { Request } from 'express';
 import { z } from 'zod';
-import { exactTerms } from '../../events/search-query.ts';
 import type { Db } from '../../store/server/database.ts';
 import { VIEW } from '../access/access.ts';
 import { addressOf } from '../addresses.ts';
-import { only, queryOf, parsedText } from '../api/parameters.ts';
-import { parseInput, streamRoute } from '../api/route.ts';
+import { parsedText, queryOf, text } from '../api/parameters.ts';
+import { streamRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { conditionShape } from '../events/conditions.ts';
-import { fieldOf, typesField } from '../html/form.ts';
-import { html, type Page } from '../html/html.ts';
+import { conditionShape, termsOfConditions } from '../events/conditions.ts';
+import { rowDrawer } from '../events/event-list.ts';
 import { createEventHub, type EventHub } from './event-hub.ts';
 import { followEvents, parseStoredPosition } from './follow-events.ts';
 
-const { type, source, user, mac, text } = conditionShape;
-
-const watchShape = { type, source, user, mac, text };
+const { since: _since, until: _until, ...watchShape } = conditionShape;
 
 const position = parsedText(parseStoredPosition, 'must be the id of a message of an earlier stream')
   .optional()
   .describe('resume after this message id, like the header Last-Event-ID');
+
+const list = text
+  .startsWith('/events')
+  .optional()
+  .describe('the address of a search in the console: the latest events have their row of its list, as HTML');
 
 export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: EventHub }): Area {
   return {
@@ -34,13 +34,14 @@ export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: Event
           'Last-Event-ID the stream resumes where an earlier one ended.',
         ...VIEW,
         input: z.object({
-          query: z.object({ ...watchShape, after: position }),
+          query: z.object({ ...watchShape, after: position, list }),
         }),
         mediaTypes: { 'text/event-stream': 'one message per event' },
-        async work({ query: { after, ...fields } }, { scope, signal }, response) {
+        async work({ query: { after, list: address, ...conditions } }, { scope, signal }, response) {
           const last = parseStoredPosition(response.req.get('Last-Event-ID') ?? '');
+          const draw = address === undefined ? undefined : rowDrawer(db, scope, response.req, address);
           await followEvents(
-            { db, hub, scope, terms: exactTerms(fields), after: last ?? after, signal },
+            { db, hub, scope, terms: termsOfConditions(conditions), after: last ?? after, draw, signal },
             response,
           );
         },
@@ -49,50 +50,10 @@ export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: Event
     pages: [
       {
         path: '/live',
-        entry: { label: 'Live', group: 'Investigate', icon: 'live' },
         ...VIEW,
-        render: async (request) => renderLive(request),
+        // Where new events were shown before Events had the switch.
+        render: async (request) => addressOf('/events', { ...queryOf(request), live: 'on' }),
       },
     ],
-  };
-}
-
-const FIELDS = [
-  ['source', 'Source'],
-  ['user', 'User'],
-  ['mac', 'MAC address', 'client or access point'],
-  ['text', 'Text', 'any part of the record'],
-] as const;
-
-function renderLive(request: Request): Page {
-  parseInput(z.object({ query: z.object(watchShape) }), request);
-  const written = only(queryOf(request), Object.keys(watchShape));
-  const types = [written['type'] ?? []].flat();
-  return {
-    title: 'Live',
-    modules: ['events/live.js'],
-    content: html`
-      <form method="get" action="/live" role="search" aria-label="Events to show">
-        <div class="fields">
-          ${FIELDS.map(([name, label, placeholder]) => fieldOf(written, name, label, placeholder))}
-        </div>
-        <details open=${types.length > 0}>
-          <summary>Types</summary>
-          ${typesField(types)}
-        </details>
-        <div class="row">
-          <button>Apply</button>
-          <a class="button quiet" href="/live">Clear</a>
-        </div>
-      </form>
-      <div id="live" data-stream=${addressOf('/api/v1/events/stream', written)}>
-        <p>Connecting…</p>
-        <noscript
-          ><p class="note">
-            This page needs JavaScript. On the command line, use xiq-sink events tail.
-          </p></noscript
-        >
-      </div>
-    `,
   };
 }

@@ -3,14 +3,13 @@ import type { Db } from '../../store/server/database.ts';
 import type { LoggedAction } from '../../store/access/operator-log.ts';
 import { formatElapsed } from '../../lib/text/units.ts';
 import { pageSchema, type PageOf } from '../api/paging.ts';
-import { queryOf, type Written } from '../api/parameters.ts';
+import { only, queryOf, type Written } from '../api/parameters.ts';
 import { jsonRoute, parseInput } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { fieldOf, filterForm, rangeFields, selectOf } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
-import { badge, pagerOf, timeOf } from '../html/elements.ts';
+import { badge, exportLinks, pagerOf, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
-import { addressOf } from '../addresses.ts';
 import { type Visitor, hasAccess, READ_OPERATOR_LOG } from '../access/access.ts';
 import { actionSchema, askedPage, readActions, exportRoute, EXPORTING } from './operator-log-entries.ts';
 import { OPERATOR_ACTIONS } from '../../store/server/schema/access-tables.ts';
@@ -64,27 +63,12 @@ function operatorLogPage(
         fieldOf(written, 'operator', 'Operator', 'ada'),
         selectOf(written, 'action', 'Action', ACTIONS),
       ])}
-      ${hasAccess(visitor, EXPORTING) && items.length > 0 && exportLinks(written)}
+      ${hasAccess(visitor, EXPORTING) && items.length > 0 && exportLinks('/api/v1/operator-log/export', only(written, ['operator', 'action', 'since', 'until']))}
       ${items.length === 0 ? emptyNote(written) : tableOf('Operator actions, newest first', COLUMNS, items)}
       ${pagerOf('/operator-log', written, next)}
     `,
   };
 }
-
-const exportLinks = ({ operator, action, since, until }: Written): Content => html`
-  <p class="row">
-    ${(['csv', 'ndjson'] as const).map(
-      (format) => html`
-        <a
-          class="button quiet"
-          href=${addressOf('/api/v1/operator-log/export', { operator, action, since, until, format, bom: 'true' })}
-          download
-          >${format.toUpperCase()}</a
-        >
-      `,
-    )}
-  </p>
-`;
 
 const ACTIONS = [['', 'all actions'], ...Object.entries(OPERATOR_ACTIONS)] as const;
 

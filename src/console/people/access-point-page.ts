@@ -10,8 +10,8 @@ import { searchAddress } from '../addresses.ts';
 import { queryOf, readQuery, textOf } from '../api/parameters.ts';
 import { cursor, mac, readEvents } from '../events/conditions.ts';
 import { html, type Page } from '../html/html.ts';
-import { factsPanel, pagerOf, timeOf } from '../html/elements.ts';
-import { eventTimeline } from './event-timeline.ts';
+import { factsPanel, timeOf } from '../html/elements.ts';
+import { eventsOf } from './timeline-pages.ts';
 import { DAY_MS } from '../../lib/clock.ts';
 
 const query = z.object({ mac: mac('MAC address of the access point, in any notation'), cursor });
@@ -55,20 +55,7 @@ export async function renderAccessPoint(db: Db, scope: Scope, request: Request):
       ],
       ['SSIDs in the last day', activity && activity.ssids.length > 0 && activity.ssids.join(', ')],
     ])}
-    <div class="row apart">
-      <h2>Events</h2>
-      <a href=${searchAddress({ q: `ap:${address}` })}>Search these events</a>
-    </div>
-    ${
-      page.items.length === 0
-        ? html`<p class="empty">
-            No event names this access point. <a href="/devices">Search another one</a>
-          </p>`
-        : [
-            eventTimeline('Events, newest first', page.items),
-            pagerOf('/devices/access-point', written, page.next_cursor),
-          ]
-    }
+    ${eventsOf('Events', '/devices/access-point', written, page, `ap:${address}`, 'No event names this access point.')}
   `;
   return { title: entry?.name ?? `Access point ${address}`, content };
 }

@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import type { VNode } from 'preact';
 import { exactTerm, printSearch, type SearchTerm } from '../../events/search-query.ts';
-import { formatCount } from '../../lib/text/units.ts';
+import { formatCount, formatDuration } from '../../lib/text/units.ts';
 import type { Db } from '../../store/server/database.ts';
 import type { SeenKind } from '../../store/server/schema/count-tables.ts';
 import type { Scope } from '../../store/server/scope.ts';
@@ -88,9 +88,7 @@ function listOf(
       : []),
   ];
   return [
-    tableOf(`${TITLES[name]}, ${isByName ? 'by name' : 'last seen first'}`, columns, items, {
-      kind: 'directory',
-    }),
+    tableOf(`${TITLES[name]}, ${isByName ? 'by name' : 'last seen first'}`, columns, items, 'directory'),
     pagerOf(`/${name}`, written, next, ['First page', 'Next page']),
   ];
 }
@@ -111,17 +109,9 @@ function nameOf(entry: Entry): VNode {
   `;
 }
 
-const UNITS = [
-  ['d', 86_400],
-  ['h', 3_600],
-  ['min', 60],
-] as const;
-
-/** How long ago a time was, in its largest unit: `5 min ago`. */
 function agoText(time: Date): string {
   const seconds = (Date.now() - time.getTime()) / 1000;
-  const [unit, length] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ['s', 1];
-  const text = `${Math.floor(Math.abs(seconds) / length)} ${unit}`;
+  const text = formatDuration(Math.abs(seconds));
   return seconds < 0 ? `in ${text}` : `${text} ago`;
 }
 

@@ -18,12 +18,12 @@ import { addressOf, clientAddress, searchAddress, userAddress, type Query } from
 import type { PageOf } from '../api/paging.ts';
 import { queryOf, readQuery, textOf, withBeginning, type Problems, type Written } from '../api/parameters.ts';
 import { readEvents } from '../events/conditions.ts';
+import { eventTimeline } from '../events/event-timeline.ts';
 import { rangeFields, rangeLinks, typeSelect } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { pagerOf, timeOf } from '../html/elements.ts';
 import { factsOf } from '../browser/shared/facts.js';
 import { roamingBars, sessionBars } from './time-bars.ts';
-import { eventTimeline } from './event-timeline.ts';
 import { clientQuery, userQuery, USUAL_DAYS, wholeRange } from './people-schemas.ts';
 import { accessPointName, readPlaces, strongestOfEachTime, clientLocationOf } from './client-location.ts';
 
@@ -91,7 +91,7 @@ export async function renderUser(db: Db, { operator, scope }: Visitor, request: 
     ${timelineForm(USER, written)}
     <div class="panels">${panels}</div>
     ${sessionBars(sessions.items, range, ({ clientMac }) => clientMac ?? 'unknown client')}
-    ${didOf('Did', USER, written, did, printSearch([named, exactTerm('type', ...(type ?? USER_DOES))]))}
+    ${eventsOf('Did', USER.path, written, did, printSearch([named, exactTerm('type', ...(type ?? USER_DOES))]))}
     ${affectedOf(affected, written, [
       printSearch([named, exactTerm('type', ...HAPPENS_TO_USER)]),
       printSearch([...mentioned, exactTerm('type', 'AUDIT_LOG_ALL')]),
@@ -141,7 +141,7 @@ export async function renderClient(db: Db, { operator, scope }: Visitor, request
     ${roamingBars(sightings, range, new Map([...places.names, ...names]))}
     <h2>Location</h2>
     ${clientLocationOf(mac, places, OBSERVATIONS)}
-    ${didOf('Activity', CLIENT, written, did, printSearch([named, exactTerm('type', ...(type ?? CLIENT_DOES))]))}
+    ${eventsOf('Activity', CLIENT.path, written, did, printSearch([named, exactTerm('type', ...(type ?? CLIENT_DOES))]))}
     ${affectedOf(affected.items, written, [printSearch([named, exactTerm('type', 'GDPR_LOG_ALL')])])}
   `;
   return { title: `Client ${mac}`, content };
@@ -212,13 +212,14 @@ function timelineForm({ path, parameter }: Subject, written: Written, problems?:
   `;
 }
 
-/** What a person or client did, newest first, and a link to search it. */
-function didOf(
+/** A page of the events that a search finds, newest first, and a link to search them. */
+export function eventsOf(
   title: string,
-  { path }: Subject,
+  path: string,
   written: Written,
   page: PageOf<StoredEvent>,
   q: string,
+  empty = 'No events in this range. Choose a longer range or all types.',
 ): Content {
   return html`
     <div class="row apart">
@@ -227,7 +228,7 @@ function didOf(
     </div>
     ${
       page.items.length === 0
-        ? html`<p class="empty">No events in this range. Choose a longer range or all types.</p>`
+        ? html`<p class="empty">${empty}</p>`
         : [eventTimeline(`${title}, newest first`, page.items), pagerOf(path, written, page.next_cursor)]
     }
   `;

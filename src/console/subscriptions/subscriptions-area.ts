@@ -162,13 +162,10 @@ function subscriptionsPage({ sources, missing }: Shown, mayApply: boolean): Page
 }
 
 function emptyState(missing: Shown['missing']): Content {
-  return missing.length === 0
-    ? html`<p class="empty">None of your sources has subscriptions that are managed from here.</p>`
-    : missingSettings(missing);
-}
-
-const missingSettings = (missing: Shown['missing']): Content => html`
-  <div class="empty">
+  if (missing.length === 0) {
+    return html`<p class="empty">None of your sources has subscriptions that are managed from here.</p>`;
+  }
+  return html`<div class="empty">
     <p>Subscriptions are not managed from here because settings are missing:</p>
     <ul>
       ${missing.map(({ setting, purpose }) => html`<li><code>${setting}</code>: ${purpose}</li>`)}
@@ -177,8 +174,8 @@ const missingSettings = (missing: Shown['missing']): Content => html`
       docs/subscribing.md describes these settings. To subscribe by hand, see README.md for the URL of each
       message type.
     </p>
-  </div>
-`;
+  </div>`;
+}
 
 const action = z.enum(['create', 'update', 'delete', 'keep']);
 

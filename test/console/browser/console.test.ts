@@ -187,7 +187,7 @@ describe.skipIf(!hasChromium())('the console (needs Chromium)', () => {
   });
 
   it('shows what happens as it happens', async () => {
-    await open('/live');
+    await open('/events?live=on');
     await page.getByText('Live since').first().waitFor();
     await deliver('AUDIT_LOG_ALL', auditRecord({ userName: 'bob@example.com' }));
     await rows().getByText('bob@example.com').first().waitFor();

@@ -406,20 +406,16 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     });
   });
 
-  it('are narrowed from the keyboard, and the times are said', async () => {
+  it('are narrowed from the keyboard', async () => {
     await openSearch(range);
-    const from = browser.page.getByRole('slider', { name: 'From' });
-    await from.focus();
-    for (let step = 0; step < 12; step += 1) await browser.page.keyboard.press('ArrowRight');
-    const said = await from.getAttribute('aria-valuetext');
-    await browser.page.keyboard.press('Tab');
-    await browser.page.keyboard.press('ArrowLeft');
-    await browser.page.keyboard.press('Tab');
-    const moved = browser.page.waitForURL((address) => address.searchParams.get('since') !== RANGE.since);
+    await browser.page.locator('.picker > summary').first().focus();
     await browser.page.keyboard.press('Enter');
+    const from = browser.page.getByLabel('From (UTC)');
+    await from.fill('2026-01-20 09:10');
+    const moved = browser.page.waitForURL((address) => address.searchParams.get('since') !== RANGE.since);
+    await from.press('Enter');
     await moved;
-    const { since } = await expectRowsInRange();
-    expect(since.slice(0, 19).replace('T', ' ')).toBe(said);
+    expect((await expectRowsInRange()).since).toBe('2026-01-20T09:10:00.000Z');
   });
 
   it('are said to be incomplete where the count takes too long', async () => {

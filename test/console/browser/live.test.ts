@@ -1,82 +1,116 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { eventsArea } from '../../../src/console/events/events-area.ts';
 import { createEventHub } from '../../../src/console/live/event-hub.ts';
 import { liveArea } from '../../../src/console/live/live-area.ts';
-import type { Db } from '../../../src/store/server/database.ts';
 import { storeDeliveries } from '../../support/actions.ts';
 import { hasChromium } from '../../support/browser.ts';
 import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
+import { problemsOf } from '../../support/page-checks.ts';
+import { nothingKnown } from '../../support/trust.ts';
 import { useConsole } from '../../support/use-console.ts';
 import { useBrowser } from '../../support/use-browser.ts';
 
 describe.skipIf(!hasChromium())('live events in a browser (needs Chromium)', () => {
-  const hub = (db: Db) => createEventHub(db, { intervalMs: 50, maxWatchers: 50, batch: 5 });
-  const admin = useConsole((db) => [liveArea({ db, hub: hub(db) })], { logs: true });
+  const admin = useConsole(
+    (db) => [
+      eventsArea({ db, trust: nothingKnown, isFiltered: () => false }),
+      liveArea({ db, hub: createEventHub(db, { intervalMs: 50 }) }),
+    ],
+    { logs: true },
+  );
   const browser = useBrowser(() => admin.url);
   afterEach(async () => {
     if (browser.problems.length > 0) throw new Error(browser.problems.join('\n'));
     await browser.page.goto('about:blank');
   });
 
-  const audit = (description: string, userName = 'admin@example.com') =>
-    storeDeliveries(admin.db, queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ description, userName })]));
+  const audit = (userName: string, ...descriptions: string[]) =>
+    storeDeliveries(
+      admin.db,
+      queuedDelivery(
+        'AUDIT_LOG_ALL',
+        descriptions.map((description) => auditRecord({ description, userName, code: 1 })),
+      ),
+    );
 
-  async function listen(query = ''): Promise<void> {
-    await browser.page.goto(`${admin.url}/live${query}`);
-    await browser.page.getByText('Live since').first().waitFor();
+  const state = () => browser.page.locator('[data-state]');
+  const details = () => browser.page.locator('tbody .details').allTextContents();
+  const button = (name: string) => browser.page.getByRole('button', { name, exact: true });
+
+  /** Follows the events of a user, each test those of another one. */
+  async function follow(user: string): Promise<void> {
+    await browser.page.goto(`${admin.url}/live?q=user:${user}`);
+    await state().filter({ hasText: 'Live since' }).waitFor();
   }
 
-  const summaries = () => browser.page.locator('tbody tr td:nth-child(6)').allTextContents();
-
-  it('shows a new event within 3 s, newest first, with a link to it', async () => {
-    await listen();
-    await browser.page.getByText('Waiting for events').waitFor();
-    await audit('the first');
+  it('adds new events that match on top of the list, and reads the list again when turned off', async () => {
+    await audit('ann', 'before');
+    await browser.page.goto(`${admin.url}/events?q=user:ann`);
+    const live = browser.page.getByRole('switch', { name: 'Live' });
+    await live.press('Space');
+    await state().filter({ hasText: 'Live since' }).waitFor();
+    expect(await live.getAttribute('aria-checked')).toBe('true');
+    await audit('ann', 'the first');
     await browser.page.getByText('the first').waitFor({ timeout: 3_000 });
-    await audit('the second');
+    await audit('eve', 'of somebody else');
+    await audit('ann', 'the second');
     await browser.page.getByText('the second').waitFor({ timeout: 3_000 });
-    expect(await summaries()).toEqual(['the second', 'the first']);
-    const href = await browser.page.locator('tbody a').first().getAttribute('href');
-    expect(href).toMatch(/^\/events\/[0-9a-f-]{36}\?at=20.*Z$/);
-    await browser.page.getByText('2 events.').first().waitFor();
+    expect(await details()).toEqual(['the second', 'the first', 'before']);
+    expect(await state().textContent()).toContain(', 2 events.');
+    expect(await problemsOf(browser.page, 'events-live')).toEqual([]);
+    await live.click();
+    await browser.page.waitForURL(`${admin.url}/events?q=user%3Aann&since=24h`);
+    expect(await details()).toEqual(['the second', 'the first', 'before']);
+    expect(await state().count()).toBe(0);
   });
 
-  it('shows only what meets the conditions of the form', async () => {
-    await listen();
-    await browser.page.getByLabel('User').fill('eve@example.com');
-    await browser.page.getByRole('button', { name: 'Apply' }).click();
-    await browser.page.waitForURL(/user=eve/);
-    await browser.page.getByText('Live since').first().waitFor();
-    await audit('of somebody else');
-    await audit('of eve', 'eve@example.com');
-    await browser.page.getByText('of eve').waitFor();
-    expect(await summaries()).toEqual(['of eve']);
+  it('stands still while an event is open, and adds what came when it goes on', async () => {
+    await follow('bob');
+    await audit('bob', 'before');
+    await browser.page.getByText('before').click();
+    await browser.page.locator('.drawer .event').waitFor();
+    expect(await state().textContent()).toMatch(/^Paused since/);
+    for (const one of ['one', 'two', 'three']) await audit('bob', one);
+    await button('Resume (3 new)').waitFor();
+    expect(await details()).toEqual(['before']);
+    await button('Resume (3 new)').click();
+    expect(await details()).toEqual(['three', 'two', 'one', 'before']);
   });
 
-  it('counts while paused what comes, and shows all of it when it goes on', async () => {
-    await listen();
-    await audit('before');
-    // The note of the empty list has the same word.
-    await browser.page.locator('tbody').getByText('before').waitFor();
-    await browser.page.getByRole('button', { name: 'Pause' }).click();
-    for (const one of ['one', 'two', 'three']) await audit(one);
-    const resume = browser.page.getByRole('button', { name: 'Resume (3 new)' });
-    await resume.waitFor();
-    expect(await summaries()).toEqual(['before']);
-    await resume.click();
-    await browser.page.getByText('three').waitFor();
-    expect(await summaries()).toEqual(['three', 'two', 'one', 'before']);
+  it('stands still once someone scrolls, and counts what the list has no room for', async () => {
+    await browser.page.setViewportSize({ width: 1280, height: 400 });
+    await follow('cleo');
+    await audit('cleo', ...Array.from({ length: 40 }, (_, n) => `before ${n}`));
+    await expect.poll(async () => (await details()).length).toBe(40);
+    await browser.page.mouse.wheel(0, 300);
+    await state().filter({ hasText: 'Paused since' }).waitFor();
+    for (let part = 0; part < 6; part += 1) {
+      await audit('cleo', ...Array.from({ length: 100 }, (_, n) => `part ${part}, ${n}`));
+      await button(`Resume (${part + 1}00 new)`).waitFor();
+    }
+    expect(await state().textContent()).toContain('640 events, 100 of them not in the list.');
+    await button('Resume (600 new)').click();
+    expect(await details()).toHaveLength(500);
+    expect((await details())[0]).toBe('part 5, 99');
   });
 
-  it('says since when it is paused, and since when it listens', async () => {
-    await browser.page.clock.install();
-    await listen();
-    const state = browser.page.locator('[data-state]');
-    const listening = /since (\S+),/.exec((await state.textContent()) ?? '')?.[1];
-    await browser.page.clock.fastForward(60_000);
-    await browser.page.getByRole('button', { name: 'Pause' }).click();
-    await expect.poll(() => state.textContent()).toMatch(/^Paused since \S+,/);
-    expect(await state.textContent()).not.toContain(String(listening));
-    await browser.page.getByRole('button', { name: 'Resume' }).click();
-    await expect.poll(() => state.textContent()).toContain(`Live since ${listening},`);
+  it('draws at most four times a second', async () => {
+    await follow('dan');
+    const times: number[] = [];
+    const drawing = browser.page
+      .locator('tbody')
+      .evaluate(
+        (list) =>
+          new Promise<number[]>((resolve) => {
+            const noted: number[] = [];
+            const note = () => noted.push(performance.now()) === 4 && resolve(noted);
+            new MutationObserver(note).observe(list, { childList: true });
+          }),
+      )
+      .then((noted) => times.push(...noted));
+    while (times.length === 0) await audit('dan', 'one more');
+    await drawing;
+    const gaps = times.slice(1).map((time, index) => time - (times[index] ?? 0));
+    expect(Math.min(...gaps)).toBeGreaterThan(240);
   });
 });

@@ -90,7 +90,7 @@ describe.skipIf(!hasChromium())('the overview in a browser (needs Chromium)', ()
     await page.keyboard.press('Enter');
     expect(await button.getAttribute('aria-pressed')).toBe('false');
     await expect.poll(async () => (await coloursOf(page)).shown).toBe(2);
-    expect(await page.locator('#arrivals-chart .moment').textContent()).toBe('200 events');
+    expect(await page.locator('#arrivals-chart .legend .dim').textContent()).toBe('200 events');
     await page.keyboard.press('Space');
     await expect.poll(async () => (await coloursOf(page)).shown).toBe(3);
     await page.close();

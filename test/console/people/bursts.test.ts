@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { BURST_GAP_MS, foldBursts } from '../../../src/console/people/event-timeline.ts';
+import { BURST_GAP_MS, foldBursts } from '../../../src/console/events/event-timeline.ts';
 
 /** Events in order of time, some close together, which say one of few things. */
 const events = fc

@@ -227,7 +227,7 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   '/devices/access-point': { one: ({ ap }) => [{ path: `/devices/access-point?mac=${ap}` }] },
   '/people/user': { one: ({ user }) => [{ path: `/people/user?name=${user}&${RANGE}` }] },
   '/people/client': { one: ({ mac }) => [{ path: `/people/client?mac=${mac}&${RANGE}` }] },
-  // The browser fills it from the stream.
+  // It leads to /events.
   '/live': {},
   '/deliveries': {
     all: ['/deliveries'],
@@ -279,7 +279,6 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
 export const NUMBERS: readonly string[] = [
   '/api/v1/destinations',
   '/destinations',
-  '/live',
   ARRIVALS,
   `/api/v1/events/facets?${RANGE}`,
   `/api/v1/events/histogram?${RANGE}`,

@@ -20,7 +20,6 @@ if (place instanceof HTMLElement) render(html`<${ArrivalsChart} ...${place.datas
 /** @param {{ ranges?: string, range?: string, label?: string }} props the length of each range in seconds, and the default one */
 function ArrivalsChart({ ranges = '{}', range = '', label = '' }) {
   const [arrivals, setArrivals] = useState(/** @type {Arrivals | Error | undefined} */ (undefined));
-  const [chosen, setChosen] = useState(/** @type {import('./chart.js').Range | undefined} */ (undefined));
   const bars = useMemo(
     () => (arrivals === undefined || arrivals instanceof Error ? [] : barsOf(arrivals)),
     [arrivals],
@@ -44,12 +43,10 @@ function ArrivalsChart({ ranges = '{}', range = '', label = '' }) {
       bars=${bars}
       seconds=${arrivals.bucket_seconds}
       height=${HEIGHT}
-      chosen=${chosen}
-      onChoose=${(/** @type {import('./chart.js').Range} */ part, /** @type {boolean} */ isDone) => {
-        setChosen(part);
+      onChoose=${(/** @type {import('./chart.js').Range} */ { from, to }) => {
         const start = Date.parse(arrivals.since);
         const edge = (/** @type {number} */ at) => new Date(start + at * arrivals.bucket_seconds * 1000);
-        if (isDone) openRange(edge(part.from), edge(part.to));
+        openRange(edge(from), edge(to));
       }}
       onBack=${openRangeBefore}
     />

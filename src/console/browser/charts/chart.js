@@ -32,11 +32,10 @@ const clock = (seconds) => localText(seconds * 1000, zone);
  * @param {number} props.seconds the width of a bar
  * @param {number} props.height in pixels
  * @param {boolean} [props.isEstimate]
- * @param {Range | undefined} [props.chosen] the range that is marked
- * @param {(range: Range, isDone: boolean) => void} props.onChoose called during a drag, and at its end
+ * @param {(range: Range) => void} props.onChoose called at the end of a drag
  * @param {() => void} props.onBack
  */
-export function Chart({ label, bars, seconds, height, isEstimate = false, chosen, onChoose, onBack }) {
+export function Chart({ label, bars, seconds, height, isEstimate = false, onChoose, onBack }) {
   const [hidden, setHidden] = useState(/** @type {ReadonlySet<string>} */ (new Set()));
   const [tip, setTip] = useState(
     /** @type {{ x: number, share: number, text: string } | undefined} */ (undefined),
@@ -53,10 +52,8 @@ export function Chart({ label, bars, seconds, height, isEstimate = false, chosen
     if (whole.current === null || place.current === null || bars.length === 0) return undefined;
     const drawn = draw(whole.current, place.current, { starts, seconds, height, counted, hidden });
     plot.current = drawn.plot;
-    mark(drawn.plot, starts, seconds, chosen);
     return () => drawn.stop();
   }, [bars, hidden]);
-  useEffect(() => mark(plot.current, starts, seconds, chosen), [chosen?.from, chosen?.to]);
 
   /** @param {PointerEvent} event */
   const at = ({ clientX }) => {
@@ -75,8 +72,11 @@ export function Chart({ label, bars, seconds, height, isEstimate = false, chosen
     const { x, share } = at(event);
     const width = plot.current?.over.clientWidth ?? 1;
     const [from = 0, to = 0] = [barAt(start), barAt(share)].toSorted((a, b) => a - b);
-    onChoose({ from, to: to + 1 }, isOver && Math.abs(x - start * width) >= CLICK_PX);
-    if (isOver) began.current = undefined;
+    const range = { from, to: to + 1 };
+    mark(plot.current, starts, seconds, range);
+    if (!isOver) return;
+    began.current = undefined;
+    if (Math.abs(x - start * width) >= CLICK_PX) onChoose(range);
   };
   /** @param {PointerEvent} event */
   const show = (event) => {
@@ -144,7 +144,7 @@ function Legend({ counted, about, hidden, onHide }) {
   const sum = shown.reduce((all, [family]) => all + sumOf(family), 0);
   return html`
     <div class="legend" role="group" aria-label="Families of message types in the chart">
-      <span class="moment">${about}${numbers.format(sum)} ${sum === 1 ? 'event' : 'events'}</span>
+      <span class="dim">${about}${numbers.format(sum)} ${sum === 1 ? 'event' : 'events'}</span>
       ${about !== '' && html`<span class="badge warn">estimate from a sample</span>`}
       ${FAMILIES.map(
         ([family, title]) => html`
@@ -171,10 +171,10 @@ function Legend({ counted, about, hidden, onHide }) {
  * @param {uPlot | undefined} plot
  * @param {readonly number[]} starts
  * @param {number} seconds
- * @param {Range | undefined} range
+ * @param {Range} range
  */
 function mark(plot, [first = 0], seconds, range) {
-  if (plot === undefined || range === undefined) return;
+  if (plot === undefined) return;
   const left = plot.valToPos(first + range.from * seconds, 'x');
   const right = plot.valToPos(first + range.to * seconds, 'x');
   plot.setSelect({ left, width: right - left, top: 0, height: plot.over.clientHeight }, false);

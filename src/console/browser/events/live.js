@@ -1,12 +1,17 @@
-// Shows new events: <div id="live" data-stream="/api/v1/events/stream?...">.
-
 import { html, render } from 'htm/preact';
 import { localText } from '../shared/local-time.js';
-import { tableOf } from '../shared/table.js';
 import { zone } from '../shared/time-zone.js';
+
+// While Live is on, new events that match the search appear on top of its list, as the rows that the server draws.
+// The list stands still while someone scrolls or has an event open.
 
 /** Rows of the list; the search has all events. */
 const MAX_ROWS = 500;
+
+/** Rows that are added at once: more would pass unread. */
+const MAX_NEW = 50;
+
+const DRAW_MS = 250;
 
 /** If the server rejects a stream, the browser does not reconnect by itself. */
 const RETRY_MS = 5_000;
@@ -14,183 +19,150 @@ const RETRY_MS = 5_000;
 /** How often screen readers announce the counters. */
 const ANNOUNCE_MS = 10_000;
 
-const place = document.querySelector('#live');
-if (place instanceof HTMLElement) watch(place, place.dataset['stream'] ?? '');
+const numbers = new Intl.NumberFormat('en');
+
+const place = document.querySelector('[data-stream]');
+const list = document.querySelector('table.events tbody');
+if (place instanceof HTMLElement && list instanceof HTMLTableSectionElement) follow(place, list);
 
 /**
  * @param {HTMLElement} place
- * @param {string} address
+ * @param {HTMLTableSectionElement} list
  */
-function watch(place, address) {
-  /** @type {LiveEvent[]} newest first */
-  let shown = [];
-  /** @type {LiveEvent[]} received while paused, newest first */
+function follow(place, list) {
+  /** Events that the page had already when the stream began. */
+  const listed = [...list.querySelectorAll('.time a')].map((link) => link.getAttribute('href'));
+  /** @type {string[]} rows to add, newest last */
   let waiting = [];
-  let state = {
-    seen: 0,
-    waiting: 0,
-    isPaused: false,
-    /** @type {string | undefined} when listening began */
-    since: undefined,
-    pausedAt: '',
-    connection: 'connecting',
-    /** @type {string | undefined} */
-    trouble: undefined,
-    hasGap: false,
-    announced: '',
-  };
+  let seen = 0;
+  let skipped = 0;
+  let arrivedPaused = 0;
+  /** @type {string | undefined} */
+  let pausedAt;
+  /** @type {string | undefined} when listening began */
+  let since;
+  let connection = 'connecting';
+  /** @type {string | undefined} */
+  let trouble;
+  let hasGap = false;
+  let announced = '';
   let lastId = '';
-  let isDrawing = false;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let drawing;
 
-  /** @param {Partial<typeof state>} change */
-  function set(change) {
-    state = { ...state, ...change };
-    if (isDrawing) return;
-    isDrawing = true;
-    requestAnimationFrame(() => {
-      isDrawing = false;
-      render(html`<${Live} />`, place);
-    });
+  function draw() {
+    clearTimeout(drawing);
+    drawing = undefined;
+    if (pausedAt === undefined) addRows();
+    render(html`<${Bar} />`, place);
   }
 
-  /** @param {LiveEvent} event */
-  function take(event) {
-    if (state.isPaused) {
-      waiting = [event, ...waiting].slice(0, MAX_ROWS);
-      set({ seen: state.seen + 1, waiting: state.waiting + 1 });
-    } else {
-      shown = [event, ...shown].slice(0, MAX_ROWS);
-      set({ seen: state.seen + 1 });
+  function addRows() {
+    const rows = new DOMParser().parseFromString(
+      `<table>${waiting.toReversed().join('')}</table>`,
+      'text/html',
+    );
+    list.prepend(...rows.querySelectorAll('tr'));
+    while (list.rows.length > MAX_ROWS) list.deleteRow(-1);
+    waiting = [];
+  }
+
+  /** @param {{ event_id: string, row?: string }} event */
+  function take({ event_id: id, row }) {
+    if (listed.some((href) => href?.includes(id))) return;
+    seen += 1;
+    if (pausedAt !== undefined) arrivedPaused += 1;
+    if (row === undefined) skipped += 1;
+    else waiting.push(row);
+    if (waiting.length > (pausedAt === undefined ? MAX_NEW : MAX_ROWS)) {
+      waiting.shift();
+      skipped += 1;
     }
   }
 
-  function togglePause() {
-    if (state.isPaused) {
-      shown = [...waiting, ...shown].slice(0, MAX_ROWS);
-      waiting = [];
-    }
-    set({ isPaused: !state.isPaused, pausedAt: new Date().toISOString(), waiting: 0 });
+  function pause() {
+    if (pausedAt !== undefined) return;
+    // What arrived before is shown.
+    draw();
+    pausedAt = new Date().toISOString();
+    arrivedPaused = 0;
     announce();
   }
 
-  function clear() {
-    shown = [];
-    set({});
+  function resume() {
+    pausedAt = undefined;
+    scrollTo({ top: 0 });
+    announce();
   }
 
   function connect() {
-    const url = new URL(address, location.href);
+    const url = new URL(place.dataset['stream'] ?? '', location.href);
     if (lastId !== '') url.searchParams.set('after', lastId);
     const stream = new EventSource(url);
-    /** @param {string} name @param {(data: any) => void} work */
+    /** @param {string} name @param {(data: any) => unknown} work */
     const on = (name, work) =>
       stream.addEventListener(name, (message) => {
         if (message.lastEventId !== '') lastId = message.lastEventId;
         work(JSON.parse(message.data));
+        drawing ??= setTimeout(draw, DRAW_MS);
       });
-    on('listening', ({ since }) => {
-      set({ connection: 'open', since: state.since ?? since, trouble: undefined });
+    on('listening', (listening) => {
+      connection = 'open';
+      since ??= listening.since;
+      trouble = undefined;
       announce();
     });
     on('stored', take);
-    on('gap', () => set({ hasGap: true }));
-    on('trouble', ({ message }) => set({ trouble: message ?? undefined }));
+    on('gap', () => (hasGap = true));
+    on('trouble', ({ message }) => (trouble = message ?? undefined));
     stream.addEventListener('error', () => {
-      set({ connection: 'lost' });
+      connection = 'lost';
       announce();
       if (stream.readyState === EventSource.CLOSED) setTimeout(connect, RETRY_MS);
     });
   }
 
   function describe() {
-    const { connection, isPaused, pausedAt, seen, trouble } = state;
-    const since = isPaused ? pausedAt : state.since;
     if (connection === 'connecting') return 'Connecting…';
     if (connection === 'lost') return 'Connection lost. Reconnecting; no events are skipped.';
-    const listening = isPaused ? 'Paused' : 'Live';
-    const counted = seen === 0 ? 'no events yet' : `${seen} ${seen === 1 ? 'event' : 'events'}`;
+    const listening = pausedAt === undefined ? 'Live' : 'Paused';
+    const at = localText(pausedAt ?? since ?? Date.now(), zone).slice(11);
+    const counted =
+      seen === 0 ? 'no events yet' : `${numbers.format(seen)} ${seen === 1 ? 'event' : 'events'}`;
+    const left = skipped === 0 ? '' : `, ${numbers.format(skipped)} of them not in the list`;
     const problem = trouble === undefined ? '' : ` The database does not answer: ${trouble}.`;
-    return `${listening} since ${since === undefined ? 'now' : localText(since, zone).slice(11)}, ${counted}.${problem}`;
+    return `${listening} since ${at}, ${counted}${left}.${problem}`;
   }
 
   function announce() {
-    set({ announced: describe() });
+    announced = describe();
+    draw();
   }
 
-  function Live() {
-    const { isPaused, waiting, connection, hasGap, announced } = state;
+  function Bar() {
+    const isPaused = pausedAt !== undefined;
     return html`
-      <div class="row apart live-bar">
-        <p class=${connection === 'lost' ? 'bad-text' : ''} data-state=${connection}>${describe()}</p>
-        <div class="row">
-          <button type="button" class="quiet" onClick=${togglePause} aria-pressed=${isPaused}>
-            ${isPaused ? `Resume${waiting > 0 ? ` (${waiting} new)` : ''}` : 'Pause'}
-          </button>
-          <button type="button" class="quiet" onClick=${clear}>Clear</button>
-        </div>
+      <div class="row apart">
+        <p data-state=${connection}>${describe()}</p>
+        <button type="button" class="quiet" onClick=${isPaused ? resume : pause}>
+          ${isPaused ? `Resume${arrivedPaused > 0 ? ` (${numbers.format(arrivedPaused)} new)` : ''}` : 'Pause'}
+        </button>
       </div>
       <p class="visually-hidden" role="status">${announced}</p>
       ${
         hasGap &&
-        html`<p class="note warn">
-          Too many events arrived while disconnected; some are missing here.${' '}
-          <a href="/events">Search events</a> to see them.
+        html`<p class="problem">
+          Too many events arrived while disconnected; some are missing here. Turn Live off to see them.
         </p>`
-      }
-      ${
-        shown.length > 0
-          ? html`<${LiveList} events=${shown} />`
-          : html`<p class="empty">
-              ${isPaused ? 'No events in the list.' : 'Waiting for events.'} New events appear here within a
-              second. <a href="/events">Search events</a> for older ones.
-            </p>`
       }
     `;
   }
 
-  set({});
+  list.addEventListener('click', pause);
+  addEventListener('scroll', () => scrollY > 0 && pause());
+  place.replaceChildren();
+  draw();
+  if (location.hash !== '') pause();
   connect();
   setInterval(announce, ANNOUNCE_MS);
 }
-
-/**
- * An event in one line, as in the stream.
- *
- * @typedef {object} LiveEvent
- * @property {string} event_id
- * @property {string} message_type
- * @property {string} source
- * @property {string} occurred_at
- * @property {string | null} user
- * @property {string | null} client_mac
- * @property {string | null} ap_mac
- * @property {string} summary
- */
-
-/**
- * Newest first. Screen readers do not announce rows by themselves: there can be hundreds per second.
- *
- * @param {{ events: readonly LiveEvent[] }} props
- */
-const LiveList = ({ events }) =>
-  tableOf(
-    'Live events, newest first',
-    [
-      {
-        heading: { time: 'Time' },
-        cell: ({ event_id: id, occurred_at: time }) => html`
-          <a href=${`/events/${id}?at=${encodeURIComponent(time)}`}>
-            <time datetime=${time}>${localText(time, zone)}</time>
-          </a>
-        `,
-      },
-      { heading: 'Type', cell: ({ message_type: type }) => type },
-      { heading: 'User', cell: ({ user }) => user },
-      { heading: 'Client', kind: 'mono nowrap', cell: ({ client_mac: client }) => client },
-      { heading: 'Access point', kind: 'mono nowrap', cell: ({ ap_mac: ap }) => ap },
-      { heading: 'Summary', kind: 'wrap', cell: ({ summary }) => summary },
-      { heading: 'Source', cell: ({ source }) => source },
-    ],
-    events,
-    { keyOf: ({ event_id: id }) => id, isLive: true },
-  );

@@ -56,15 +56,8 @@ function enable(form) {
     )
       return;
     const chosen = isAll ? { matching: JSON.parse(form.dataset['matching'] ?? '{}') } : { ids };
-    await postInParts(
-      form,
-      `/quarantine/${action}`,
-      { ...chosen, limit: PART },
-      {
-        count,
-        ...(action === 'replay' ? REPLAYING : DISCARDING),
-      },
-    );
+    const told = action === 'replay' ? REPLAYING : DISCARDING;
+    await postInParts(form, `/quarantine/${action}`, { ...chosen, limit: PART }, { count, ...told });
     finish(form, (id) => isAll || ids.includes(id));
   }
 }

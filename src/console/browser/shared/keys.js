@@ -27,6 +27,13 @@ document.addEventListener('keydown', (event) => {
     const line = document.querySelector('#search-line');
     if (line instanceof HTMLElement) line.focus();
     else openPalette();
+  } else if (
+    event.key === ' ' &&
+    event.target instanceof HTMLAnchorElement &&
+    event.target.role === 'switch'
+  ) {
+    event.preventDefault();
+    event.target.click();
   } else if (event.key === '?') showKeys();
   else if (event.key === 'j') move(1);
   else if (event.key === 'k') move(-1);

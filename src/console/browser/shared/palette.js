@@ -99,16 +99,15 @@ function matching(entries, text) {
   return entries.filter(({ label }) => label.toLowerCase().includes(text.trim().toLowerCase()));
 }
 
-/** The pages of the navigation. */
+/** The pages of the navigation, and the events as they arrive. */
 function pages() {
   const links = [...document.querySelectorAll('#pages a')].filter(
     (link) => link instanceof HTMLAnchorElement,
   );
-  return links.map((link) => ({
-    kind: 'page',
-    label: link.querySelector('span')?.textContent ?? '',
-    href: link.href,
-  }));
+  return links.flatMap((link) => {
+    const page = { kind: 'page', label: link.querySelector('span')?.textContent ?? '', href: link.href };
+    return link.pathname === '/events' ? [page, { ...page, label: 'Live', href: '/events?live=on' }] : [page];
+  });
 }
 
 /** The searches that people saved, as far as the visitor may see them. */

@@ -21,29 +21,23 @@ import { Zone } from './zone.js';
 
 /**
  * A table that scrolls sideways if it is wider than the page; on a phone each row is a card with its headings. Screen
- * readers announce `caption`. Rows that change are distinguished by `keyOf`; a list that `isLive` scrolls by itself.
+ * readers announce `caption`.
  *
  * @template Row
  * @param {string} caption
  * @param {readonly Column<Row>[]} columns
  * @param {readonly Row[]} rows
- * @param {{ keyOf?: (row: Row) => string, isLive?: boolean, kind?: string }} [options] `kind` is a class of its own
+ * @param {string} [ofTable] a class of its own
  * @returns {import('preact').VNode<{}>}
  */
-export function tableOf(caption, columns, rows, { keyOf, isLive = false, kind: ofTable } = {}) {
+export function tableOf(caption, columns, rows, ofTable) {
   /** @param {string} zone */
   const draw = (zone) => {
     const labels = columns.map(({ heading }) =>
       typeof heading === 'string' ? heading : `${heading.time} (${zoneWord(zone)})`,
     );
     return html`
-      <div
-        class=${isLive ? 'scroll live' : 'scroll'}
-        tabindex="0"
-        role="region"
-        aria-label=${caption}
-        aria-live=${isLive ? 'off' : undefined}
-      >
+      <div class="scroll" tabindex="0" role="region" aria-label=${caption}>
         <table class=${ofTable}>
           <caption class="visually-hidden">
             ${caption}
@@ -68,7 +62,7 @@ export function tableOf(caption, columns, rows, { keyOf, isLive = false, kind: o
           <tbody>
             ${rows.map(
               (row) => html`
-                <tr key=${keyOf?.(row)}>
+                <tr>
                   ${columns.map(({ cell, kind, isPlain }, index) => html`<td class=${kind} data-label=${isPlain ? undefined : labels[index]}>${cell(row)}</td>`)}
                 </tr>
               `,

@@ -2,8 +2,7 @@ import type { VNode } from 'preact';
 import { accessPointIn, sentenceOfEvent, titleOfEvent } from '../../events/event-words.ts';
 import { viewEvent, type StoredEvent } from '../../events/stored-event.ts';
 import { formatCount } from '../../lib/text/units.ts';
-import { eventAddress } from '../addresses.ts';
-import { accessPointCell, cellOf } from '../events/event-table.ts';
+import { accessPointAddress, clientAddress, eventAddress, userAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
 import { timeOf } from '../html/elements.ts';
 import { factsOf } from '../browser/shared/facts.js';
@@ -16,24 +15,37 @@ interface FactColumn {
   readonly cell: (event: StoredEvent) => Content;
 }
 
-/** A column whose cell is the value itself, as the column of that name shows it. */
-const factColumn = (heading: string, column: string, valueOf: FactColumn['valueOf']): FactColumn => ({
+/** A column whose cell is the value itself, which leads to its page if it has one. */
+const factColumn = (
+  heading: string,
+  valueOf: FactColumn['valueOf'],
+  addressOf?: (value: string) => string,
+): FactColumn => ({
   heading,
   valueOf,
-  cell: (event) => cellOf(column, valueOf(event)),
+  cell(event) {
+    const value = valueOf(event);
+    return value === null || addressOf === undefined ? value : html`<a href=${addressOf(value)}>${value}</a>`;
+  },
 });
 
 const FACTS: readonly FactColumn[] = [
-  factColumn('User', 'username', (event) => viewEvent(event).user),
-  factColumn('Client', 'client_mac', (event) => viewEvent(event).clientMac),
+  factColumn('User', (event) => viewEvent(event).user, userAddress),
+  factColumn('Client', (event) => viewEvent(event).clientMac, clientAddress),
   {
     heading: 'Access point',
     // An access point that was renamed or moved has another name in each event.
     valueOf: (event) => accessPointIn(event) ?? viewEvent(event).apMac,
-    cell: accessPointCell,
+    cell(event) {
+      const { apMac } = viewEvent(event);
+      return (
+        apMac !== null &&
+        html`<a href=${accessPointAddress(apMac)} title=${apMac}>${accessPointIn(event) ?? apMac}</a>`
+      );
+    },
   },
-  factColumn('SSID', 'ssid', ({ columns }) => (typeof columns['ssid'] === 'string' ? columns['ssid'] : null)),
-  factColumn('Source', 'source', ({ source }) => source),
+  factColumn('SSID', ({ columns }) => (typeof columns['ssid'] === 'string' ? columns['ssid'] : null)),
+  factColumn('Source', ({ source }) => source),
 ];
 
 /** The fewest equal events that are folded: two lines are read as fast as one. */
