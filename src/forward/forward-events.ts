@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
+
 import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
 import { activity } from '../lib/activity.ts';
+import { systemClock } from '../lib/clock.ts';
 import { describeError } from '../lib/errors.ts';
 import { failuresIn } from '../lib/failure-log.ts';
 import type { Holder, Lease, Progress } from '../store/destinations/destinations.ts';
@@ -84,7 +85,7 @@ async function forwardUntil(signal: AbortSignal, forwarding: Forwarding, context
       const wait = backoff.afterFailure(error);
       context.observer?.failed(forwarding.name);
       await reportFailure(forwarding, error, context, wait);
-      await sleep(wait, undefined, { signal }).catch(() => undefined);
+      await systemClock.sleep(wait, signal).catch(() => undefined);
     }
   }
 }

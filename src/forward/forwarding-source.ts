@@ -37,7 +37,8 @@ export const LEASE_RENEWAL_MS = 10_000;
 /** One statement for all destinations of an installation. */
 const TOGETHER = { maxItems: 1_000, maxBytes: Infinity };
 
-export function openForwardingSource(db: Db) {
+/** With `stopping`, a look that is waited for comes at once when that is aborted. */
+export function openForwardingSource(db: Db, stopping: readonly AbortSignal[] = []) {
   const log = openLog(db, SHARED_MS);
   const cursors = new Map<string, Cursor>();
   /** Counts what this process has written, so that what was read before does not hide it. */
@@ -53,7 +54,7 @@ export function openForwardingSource(db: Db) {
   const takenAt = new Map<string, number>();
   let look: Promise<void> | undefined;
   const passLook = async () => {
-    await activity.rest(LOOK_MS - (performance.now() % LOOK_MS));
+    await activity.rest(LOOK_MS - (performance.now() % LOOK_MS), stopping);
     look = undefined;
   };
 

@@ -30,7 +30,8 @@ export async function startForwardings(
   { db, config, follow, observer, logger }: Forwardings,
   started: AsyncDisposableStack,
 ): Promise<void> {
-  const source = openForwardingSource(db);
+  const stopping = new AbortController();
+  const source = openForwardingSource(db, [stopping.signal]);
   const running = new Map<string, { readonly fingerprint: string; stop(): Promise<void> }>();
   const oneAtATime = pLimit(1);
 
@@ -61,7 +62,12 @@ export async function startForwardings(
   }
 
   const applyInTurn = () => oneAtATime(apply);
-  started.defer(closeLogged(logger, 'forwarding', () => oneAtATime(() => stop([...running.keys()]))));
+  const stopAll = () => {
+    const stopped = stop([...running.keys()]);
+    stopping.abort();
+    return stopped;
+  };
+  started.defer(closeLogged(logger, 'forwarding', () => oneAtATime(stopAll)));
   await applyInTurn();
   if (running.size === 0) logger.debug('no destinations are configured: nothing is forwarded');
   started.defer(follow('forwarding', applyInTurn));

@@ -61,7 +61,7 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
   startForwardings: {
     start: (needs, started) =>
       startForwardings({ ...needs, follow, observer: { sent: ignore, failed: ignore } }, started),
-    parts: 1,
+    parts: 2,
   },
   startGdprErasures: { start: startGdprErasures, parts: 1 },
   startHistorySweep: {
