@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import type { StateCount } from '../store/reconcile/coverage.ts';
-import type { EventsAhead } from '../store/events/events-ahead.ts';
+import type { WrongTimes } from '../store/events/event-times.ts';
 import type { DroppedContent } from '../store/quarantine/limit-quarantine.ts';
 import { metersOf } from './metrics.ts';
 import type { TypeSilence } from './silence/silence.ts';
@@ -123,7 +123,7 @@ export function registerCoverageMetrics(
 export function registerAheadMetrics(
   registry: Registry,
   sourceLabel: (source: string) => string,
-  read: () => Promise<readonly EventsAhead[] | undefined>,
+  read: () => Promise<readonly WrongTimes[] | undefined>,
 ): void {
   metersOf(registry).gauge(
     'events_ahead',

@@ -30,7 +30,7 @@ import {
 } from '../observe/worker-metrics.ts';
 import type { FairQueue } from '../queue/fair-queue.ts';
 import { witnessedKeys } from '../seal/cosignature.ts';
-import { countAhead } from '../store/events/events-ahead.ts';
+import { countAhead } from '../store/events/event-times.ts';
 import { countRecentCoverage } from '../store/reconcile/coverage.ts';
 import { type Db, openLimited } from '../store/server/database.ts';
 import type { ProcessFigures } from '../store/server/processes.ts';

@@ -11,7 +11,7 @@ import {
 import { readMigrationState } from '../../store/server/schema/migrate.ts';
 import { MAX_DEFAULT_COUNT } from '../../store/partitions/partitioned-tables.ts';
 import { readPartitionState } from '../../store/partitions/partitions.ts';
-import { countAhead } from '../../store/events/events-ahead.ts';
+import { countAhead, countUnreadTimes, type WrongTimes } from '../../store/events/event-times.ts';
 import { readConservation } from '../../store/counts/read-arrivals.ts';
 import { allPartitions, changedPartitions, recount } from '../../store/deliveries/recount-deliveries.ts';
 import { compareSchema } from '../../store/server/schema/compare-schema.ts';
@@ -194,15 +194,26 @@ export async function checkLocks(access: DatabaseAccess, config: Config): Promis
 
 /** Checks that no event claims a time that has not come. */
 export async function checkEventTimes(access: DatabaseAccess): Promise<Finding> {
-  const ahead = await countAhead(access.opened().db);
-  if (ahead.length === 0) return ok('none in the future');
-  const counts = ahead.map(
-    ({ source, messageType, events }) => `${countOf(events, 'event')} of ${messageType} from ${source}`,
-  );
-  return warn(
-    `in the future: ${counts.join(', ')}`,
-    `correct the clock of what sends them; ${commandName()} events search --since ${new Date().toISOString()} lists them`,
-  );
+  const { db } = access.opened();
+  const [ahead, unread] = [await countAhead(db), await countUnreadTimes(db)];
+  const list = (counts: readonly WrongTimes[]) =>
+    counts
+      .map(
+        ({ source, messageType, events }) => `${countOf(events, 'event')} of ${messageType} from ${source}`,
+      )
+      .join(', ');
+  if (ahead.length > 0) {
+    return warn(
+      `in the future: ${list(ahead)}`,
+      `correct the clock of what sends them; ${commandName()} events search --since ${new Date().toISOString()} lists them`,
+    );
+  }
+  return unread.length === 0
+    ? ok('none in the future, all read')
+    : warn(
+        `without a readable time in the last hour: ${list(unread)}`,
+        'they have the time of their receipt, so a record that is delivered again is stored again; the page of an event shows what was sent',
+      );
 }
 
 /** Checks that no partition is older than the retention allows. */
