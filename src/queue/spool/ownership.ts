@@ -46,19 +46,20 @@ export function ownDirectory(root: string, prefix = '') {
     path: own,
     /** Creates the directory if it does not exist. Throws the system's error if that fails. */
     ensure,
-    /** Moves the segments of processes that have ended into this directory. Returns their names. */
-    async adopt(): Promise<string[]> {
-      const adopted: string[] = [];
+    /**
+     * Moves the segments of processes that have ended into this directory, and yields each as soon as it is here: if the
+     * disk fails at the next one, nobody else looks for it.
+     */
+    async *adopt(): AsyncGenerator<{ readonly name: string; readonly bytes: number }> {
       for (const entry of await directoriesIn(root)) {
         if (!isUuid(entry.slice(prefix.length))) continue;
         const other = path.join(root, entry);
         if (other === own || !(await isAbandoned(other))) continue;
         await ensure();
-        adopted.push(...(await moveSegments(other, own)));
+        yield* moveSegments(other, own);
         await rm(path.join(other, OWNER_FILE), { force: true });
         await rmdir(other).catch(() => undefined);
       }
-      return adopted;
     },
     /** Releases the directory: an empty one is removed, any other may be taken over at once. */
     async release(): Promise<void> {
@@ -72,14 +73,14 @@ export function ownDirectory(root: string, prefix = '') {
   };
 }
 
-async function moveSegments(from: string, to: string): Promise<string[]> {
-  const moved: string[] = [];
+async function* moveSegments(from: string, to: string) {
   for (const name of await segmentsIn(from)) {
-    const renaming = rename(path.join(from, name), path.join(to, name)).then(() => true);
+    const file = path.join(from, name);
+    const found = await unlessMissing(stat(file), undefined);
+    const moving = rename(file, path.join(to, name)).then(() => true);
     // If it is missing, another process was faster.
-    if (await unlessMissing(renaming, false)) moved.push(name);
+    if (found !== undefined && (await unlessMissing(moving, false))) yield { name, bytes: found.size };
   }
-  return moved;
 }
 
 /** If the clock was changed, a fresh heartbeat may look old: at worst a living process is considered dead. */

@@ -1,4 +1,4 @@
-import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
@@ -133,10 +133,9 @@ export function openSpool(settings: SpoolSettings, logger: Logger) {
   }
 
   async function adopt(): Promise<void> {
-    for (const name of await own.adopt()) {
-      const { size } = await stat(path.join(own.path, name));
-      complete.set(name, size);
-      logger.info({ segment: name, bytes: size }, 'took over a spool segment of a process that has ended');
+    for await (const { name, bytes } of own.adopt()) {
+      complete.set(name, bytes);
+      logger.info({ segment: name, bytes }, 'took over a spool segment of a process that has ended');
     }
   }
 
