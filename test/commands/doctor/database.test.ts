@@ -20,6 +20,7 @@ import { useDatabase } from '../../support/use-database.ts';
 import { NO_ANCHORS } from '../../support/trust.ts';
 import { generateLogKey, parseLogKey } from '../../../src/seal/signed-note.ts';
 import { keepFork, replaceWitnessed } from '../../../src/store/seal/witnessed-logs.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const database = useDatabase();
 
@@ -106,8 +107,14 @@ test('rows outside the partitions are told of with their times, and by whether t
     status: 'warn',
     message: expect.stringContaining('past retention: audit_events_default') as unknown,
   });
-  const { dropped, inDefault } = await maintainPartitions(service, new Date(), { audit: 12 });
-  expect(dropped).toEqual(['audit_events_2016_07', 'audit_events_2019_02']);
+  const dropped = new Set<string>();
+  // Autovacuum may keep a month from one call: it looks at one with 10,000 new rows.
+  const inDefault = await waitFor(async () => {
+    const done = await maintainPartitions(service, new Date(), { audit: 12 });
+    for (const month of done.dropped) dropped.add(month);
+    return dropped.size === 2 && done.inDefault;
+  });
+  expect([...dropped].toSorted()).toEqual(['audit_events_2016_07', 'audit_events_2019_02']);
   expect(inDefault).toEqual([]);
   expect(await checkRetention(access(), config)).toMatchObject({ status: 'ok' });
 
