@@ -141,7 +141,8 @@ const RULES = {
     forMs: [500, 20_000],
     amount: [1_000, 20_000],
     isPossible: ({ isStrict, keepMs }) => isStrict && keepMs >= 30_000,
-    begin: (world, fault) => failOver(world, fault.amount),
+    // docs/durability.md: without room, the oldest kept deliveries are removed early.
+    begin: (world, fault) => failOver(world, world.hasKeptLess ? 0 : fault.amount),
   },
   'queue refuses': trouble('queue refuses', [100, 2 * MINUTE]),
   'queue is unheard': trouble('queue is unheard', [100, MINUTE]),

@@ -172,14 +172,18 @@ export class World {
     this.#write(`${at}  ${who.padEnd(12)} ${text()}`);
   }
 
+  /** Whether a spool has removed what it keeps for a failover, for want of space: one that loses commits then loses those. */
+  hasKeptLess = false;
+
   /** A defect that the product finds in itself is a failure. */
   #loggerOf(name: string): Logger {
-    const level = this.#write === undefined ? 'error' : 'info';
+    const level = this.#write === undefined ? 'warn' : 'info';
     return pino(
       { level, base: null, timestamp: false },
       {
         write: (line: string) => {
           this.log(name, () => line.trim());
+          this.hasKeptLess ||= line.includes('removed a kept spool segment early');
           if (DEFECTS.some((words) => line.includes(words)))
             this.fail(`${name} says: ${line.trim().slice(0, 2_000)}`);
         },

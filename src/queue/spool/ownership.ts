@@ -75,11 +75,14 @@ export function ownDirectory(root: string, prefix = '') {
 
 async function* moveSegments(from: string, to: string) {
   for (const name of await segmentsIn(from)) {
-    const file = path.join(from, name);
-    const found = await unlessMissing(stat(file), undefined);
-    const moving = rename(file, path.join(to, name)).then(() => true);
+    const move = async () => {
+      const { size } = await stat(path.join(from, name));
+      await rename(path.join(from, name), path.join(to, name));
+      return { name, bytes: size };
+    };
     // If it is missing, another process was faster.
-    if (found !== undefined && (await unlessMissing(moving, false))) yield { name, bytes: found.size };
+    const moved = await unlessMissing(move(), undefined);
+    if (moved !== undefined) yield moved;
   }
 }
 
