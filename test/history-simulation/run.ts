@@ -1,5 +1,6 @@
 import { registerHooks } from 'node:module';
-import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
+import { Command } from '@commander-js/extra-typings';
+import { whole } from '../support/whole.ts';
 import type { Outcome } from './simulate.ts';
 
 /** The comparison, the schedule and the coverage are the program's own; its tables are in memory. */
@@ -77,9 +78,4 @@ function describeStates(name: string, outcomes: readonly Outcome[]): string {
 
 function write(line: string): void {
   process.stdout.write(`${line}\n`);
-}
-
-function whole(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
-  return Number(text);
 }

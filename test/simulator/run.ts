@@ -1,9 +1,10 @@
-import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
+import { Command } from '@commander-js/extra-typings';
 import { describeFault } from './faults.ts';
 import { PLANTS } from './plants.ts';
 import { shrink } from './shrink.ts';
 import { drawHistory, type History, type Outcome } from './simulate.ts';
 import { SimulatingThread } from './threads.ts';
+import { whole } from '../support/whole.ts';
 
 /** One run has at most so many deliveries. */
 const OF_A_RUN = 2_000;
@@ -141,10 +142,4 @@ function describe(outcomes: readonly Outcome[], seconds: number): string {
     'faults:',
     ...faults,
   ].join('\n');
-}
-
-function whole(text: string): number {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 0) throw new InvalidArgumentError('It must be a whole number.');
-  return value;
 }

@@ -4,7 +4,8 @@ import type { Config, SourceConfig } from '../../config/config.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
 import { FULL_LIMIT_MS, LIMIT_MS, ok, type Check } from './check.ts';
 import { checkApi, checkSubscriptions } from './cloud.ts';
-import { checkSchema, checkSeal, checkWitnessed, type DatabaseAccess } from './database.ts';
+import type { DatabaseAccess } from './database.ts';
+import { checkSchema, checkSeal, checkWitnessed } from './seal.ts';
 import {
   checkConservation,
   checkDatabase,

@@ -14,7 +14,6 @@ import { readPartitionState } from '../../store/partitions/partitions.ts';
 import { countAhead, countUnreadTimes, type WrongTimes } from '../../store/events/event-times.ts';
 import { readConservation } from '../../store/counts/read-arrivals.ts';
 import { allPartitions, changedPartitions, recount } from '../../store/deliveries/recount-deliveries.ts';
-import { compareSchema } from '../../store/server/schema/compare-schema.ts';
 import { findReaderChanges } from '../../store/server/roles/readers.ts';
 import { OWNER, readRoleState } from '../../store/server/roles/roles.ts';
 import { describeWork } from '../../store/server/server-sessions.ts';
@@ -24,13 +23,6 @@ import { countOf, formatBytes } from '../../lib/text/units.ts';
 import { fail, ok, warn, type Finding, LIMIT_MS } from './check.ts';
 import { hasCluster, openCluster } from '../../embedded/cluster.ts';
 import { locateDatabase } from '../../serve/open-store.ts';
-import { compareStated } from '../../seal/verify/verify-statements.ts';
-import { compareWithSeen } from '../../seal/seen-checkpoint.ts';
-import { witnessedKeys } from '../../seal/cosignature.ts';
-import { isForeign, readTrust } from '../../seal/trust.ts';
-import { statusOfSeal, type SealWord } from '../../observe/status.ts';
-import { readSealFacts } from '../../store/seal/verifications.ts';
-import { readForks } from '../../store/seal/witnessed-logs.ts';
 
 /** Checks that the database answers, is supported and writable, and makes commits durable. */
 export async function checkDatabase(access: DatabaseAccess): Promise<Finding> {
@@ -209,7 +201,7 @@ export async function checkEventTimes(access: DatabaseAccess): Promise<Finding> 
     );
   }
   return unread.length === 0
-    ? ok('none in the future, all read')
+    ? ok('none in the future; all of the last hour were readable')
     : warn(
         `without a readable time in the last hour: ${list(unread)}`,
         'they have the time of their receipt, so a record that is delivered again is stored again; the page of an event shows what was sent',
@@ -278,78 +270,4 @@ export function createDatabaseAccess(config: Config, limitMs = LIMIT_MS) {
       await (await location?.catch(() => undefined))?.close();
     },
   };
-}
-
-/** Checks that triggers, functions, rules and settings of roles are as this program made them. */
-export async function checkSchema(access: DatabaseAccess): Promise<Finding> {
-  const [first, ...others] = await compareSchema(access.opened().db);
-  if (first === undefined) return ok('triggers, functions and settings are as this program made them');
-  const more = others.length === 0 ? '' : `, and ${countOf(others.length, 'other difference')}`;
-  return fail(
-    `${first.name}: ${first.detail}${more}`,
-    `find out who did that; ${commandName()} verify names them all`,
-  );
-}
-
-/** Checks that the log is sealed, and that it contains what was seen, and that the places outside of the database have its checkpoints. */
-export async function checkSeal(
-  access: DatabaseAccess,
-  config: Pick<Config, 'dataDir' | 'logKeyFile' | 'anchors'>,
-): Promise<Finding> {
-  const { db } = access.opened();
-  const trust = await readTrust(config);
-  const wrong = await compareWithSeen(db, trust);
-  if (wrong !== undefined)
-    return fail(wrong, 'see "A database that lacks what was seen" in docs/integrity.md');
-  const facts = await readSealFacts(db);
-  if (facts.checkpoint !== undefined && isForeign(facts.checkpoint.note, trust)) {
-    return fail(
-      `the latest checkpoint is signed with a key that LOG_KEY_FILE does not have: ${facts.checkpoint.publicKey}`,
-      'see "Another key" in docs/integrity.md',
-    );
-  }
-  const others: string[] = [];
-  await compareStated(db, ({ state, subject, key }) => others.push(`${state} ${subject} ${key}`));
-  if (others.length > 0) {
-    return fail(
-      `${countOf(others.length, 'row')} of the operator log, quarantine and the like differ from what was sealed, the first: ${others[0]}`,
-      remedyOf('altered'),
-    );
-  }
-  const { level, word, what } = statusOfSeal(facts, new Date());
-  const { checkpoint } = facts;
-  const told =
-    checkpoint === undefined
-      ? what
-      : `${what}; ${countOf(checkpoint.size, 'leaf', 'leaves')} signed with ${checkpoint.publicKey}`;
-  if (level === 'good') return ok(told);
-  return (level === 'bad' ? fail : warn)(told, remedyOf(word));
-}
-
-/** Checks that each log that this installation is a witness of has signed one tree. */
-export async function checkWitnessed(
-  access: DatabaseAccess,
-  config: Pick<Config, 'anchors'>,
-): Promise<Finding> {
-  const logs = witnessedKeys(config).map(({ publicText }) => publicText);
-  const forks = await readForks(access.opened().db, logs);
-  if (forks.length === 0) return ok(countOf(logs.length, 'other installation'));
-  return fail(
-    `${forks.join(', ')} has signed two trees of which none contains the other`,
-    `ask who runs it: ${commandName()} sql "select fork from witnessed_logs" has both checkpoints`,
-  );
-}
-
-function remedyOf(word: SealWord): string {
-  switch (word) {
-    case 'altered':
-    case 'missing':
-      return `run ${commandName()} verify to see which`;
-    case 'not anchored':
-      return 'checkpoints are not kept there: see docs/integrity.md; it is tried again every minute';
-    case 'not sealed':
-    case 'behind':
-    case 'sealed':
-      return `run ${commandName()} serve with the role all or worker`;
-  }
 }

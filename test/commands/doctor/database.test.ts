@@ -6,8 +6,8 @@ import {
   checkMigrations,
   checkPartitions,
   checkRetention,
-  checkWitnessed,
 } from '../../../src/commands/doctor/database.ts';
+import { checkWitnessed } from '../../../src/commands/doctor/seal.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { BatchStore } from '../../../src/handlers/store-batch.ts';
 import { deliverAndCount } from '../../support/arrivals.ts';

@@ -1,11 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Client } from 'pg';
-import { createRedisPart } from '../../faults/redis-part.ts';
 import { auditRecord } from '../../support/deliveries.ts';
 import { SECRET } from '../../support/program.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { openFleet, type Fleet } from '../fleet.ts';
+import { openWholeFleet, type Fleet } from '../fleet.ts';
 import { SHORT, type Ground } from '../ground.ts';
 import type { OwnScenario } from '../scenario.ts';
 
@@ -24,12 +23,7 @@ export const REST: OwnScenario = { name: 'at rest', isAlone: true, run: rest };
 
 async function rest(ground: Ground): ReturnType<OwnScenario['run']> {
   const form = ground.pace === SHORT ? SHORT_FORM : LONG_FORM;
-  const databaseUrl = await ground.createDatabase();
-  const redis = await createRedisPart(path.join(ground.directory, 'redis'));
-  await redis.start();
-  ground.stack.defer(() => redis.stop());
-  const settings = { DATABASE_URL: databaseUrl, REDIS_URL: `redis://127.0.0.1:${redis.port}` };
-  const fleet = await openFleet({ directory: ground.directory, settings, isWhole: true }, ground.stack);
+  const { databaseUrl, fleet } = await openWholeFleet(ground);
   await ground.wait(form.settleMs);
 
   const before = await countWork(databaseUrl, fleet);

@@ -1,8 +1,6 @@
-import path from 'node:path';
 import { Client } from 'pg';
-import { createRedisPart } from '../../faults/redis-part.ts';
 import { SERVICE_ROLE } from '../../support/roles.ts';
-import { openFleet, restartEach } from '../fleet.ts';
+import { openWholeFleet, restartEach } from '../fleet.ts';
 import type { Ground } from '../ground.ts';
 import type { Scenario, Stage } from '../scenario.ts';
 import { redisQueue } from '../waiting.ts';
@@ -32,12 +30,7 @@ export const HOSTILE_SETTINGS: Scenario = {
 };
 
 async function openHostile(ground: Ground): Promise<Stage> {
-  const databaseUrl = await ground.createDatabase();
-  const redis = await createRedisPart(path.join(ground.directory, 'redis'));
-  await redis.start();
-  ground.stack.defer(() => redis.stop());
-  const settings = { DATABASE_URL: databaseUrl, REDIS_URL: `redis://127.0.0.1:${redis.port}` };
-  const fleet = await openFleet({ directory: ground.directory, settings, isWhole: true }, ground.stack);
+  const { databaseUrl, redis, fleet } = await openWholeFleet(ground);
   const act = async () => {
     const admin = new Client({ connectionString: databaseUrl });
     await admin.connect();
