@@ -4,7 +4,7 @@ import { systemClock, type Clock } from './clock.ts';
 const AWAKE_MS = 2_000;
 
 /** The pause of a poller at rest, if other processes can send hints, of which some may be lost, and if they cannot. */
-const REST_MS = { told: 60_000, untold: 1_000 };
+const REST_MS = { told: 120_000, untold: 1_000 };
 
 /** A poller of this pace looks at once when something happens. A slower one first lets the event pass. */
 const PROMPT_MS = 200;

@@ -37,9 +37,13 @@ export function startProcessReport({
   const reporting = repeat({
     pauseMs: INTERVAL_MS,
     async work() {
-      await reportProcess(db, identity, await figures());
-      if (refused === undefined) return;
-      await noteReceiving(db, identity.startedAt);
+      const current = await figures();
+      if (refused === undefined) return reportProcess(db, identity, current);
+      // Together: a commit costs more than what it contains.
+      await db.transaction().execute(async (trx) => {
+        await reportProcess(trx, identity, current);
+        await noteReceiving(trx, identity.startedAt);
+      });
       await refused.flush((counted) => recordRefused(db, counted));
     },
     onError: (error) => logger.debug(`can't report this process to the database: ${describeError(error)}`),

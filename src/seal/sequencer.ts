@@ -41,6 +41,7 @@ export function createSequencer(db: Db, logger: Logger, pollMs = BUSY_POLL_MS) {
       const lastId = await readLastId(db);
       if (lastId === checkedTo) {
         wasIdle = true;
+        rest = pollMs;
         return 'idle';
       }
       const began = performance.now();

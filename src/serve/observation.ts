@@ -138,8 +138,11 @@ export async function startObserving(options: ObservationOptions, opened: AsyncD
   };
 }
 
-/** A look for problems asks the database half a dozen questions. */
-const ALL_WELL_MS = 2 * 60_000;
+/** So long without deliveries, a process counts as quiet. */
+const QUIET_MS = 2 * 60_000;
+
+/** How often a quiet process without problems looks for some: that opens ten connections for 25 commits, which is most of what it does. */
+const ALL_WELL_MS = 10 * 60_000;
 
 /** Creates the function that looks for problems: each time if there were some or anything happened lately, else now and then. */
 function createProblemReader(readiness: Readiness) {
@@ -147,7 +150,7 @@ function createProblemReader(readiness: Readiness) {
   let foundAt = -Infinity;
   return async () => {
     const since = found.length > 0 ? Infinity : performance.now() - foundAt;
-    if (since < ALL_WELL_MS && activity.quietMs() > ALL_WELL_MS) return found;
+    if (since < ALL_WELL_MS && activity.quietMs() > QUIET_MS) return found;
     found = (await readiness.describe()).checks.filter(isProblem);
     foundAt = performance.now();
     return found;

@@ -27,5 +27,5 @@ test('a rest is short for two seconds after something has happened, then lasts u
   await restUntilStirred();
   activity.setTold(false);
   await restUntilStirred();
-  expect(sleeps).toEqual([1_000, 100, 60_000, 1_000]);
+  expect(sleeps).toEqual([1_000, 100, 120_000, 1_000]);
 });

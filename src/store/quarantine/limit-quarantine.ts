@@ -143,10 +143,12 @@ export function startQuarantineLimits(
   started: AsyncDisposableStack,
 ): void {
   const work = async () => {
-    for (const dropped of await limitQuarantine(db, new Date(), config.quarantine)) {
+    const deleted = await limitQuarantine(db, new Date(), config.quarantine);
+    for (const dropped of deleted) {
       onDropped(dropped);
       logger.warn(dropped, 'quarantined content was deleted, because it exceeded a limit');
     }
+    return deleted.length > 0 ? 'done' : 'idle';
   };
   repeatInBackground(
     { part: 'limits of quarantine', failure: 'quarantine was not limited', pauseMs: INTERVAL_MS, work },

@@ -24,30 +24,28 @@ const START_SECONDS = 60;
  * Notes that a process accepts deliveries, since `startedAt`. Records the downtime before it: the time since the last
  * report of any process, unless this one already ran then and only the database was unavailable.
  */
-export async function noteReceiving(db: Db, startedAt: Date): Promise<void> {
-  await db.transaction().execute(async (trx) => {
-    const last = await trx
-      .selectFrom('heartbeat')
-      .select('receiving_at')
-      .where('receiving_at', '<', startedAt)
-      .where('receiving_at', '<', sql<Date>`now() - make_interval(secs => ${MISSED_SECONDS})`)
-      .forUpdate()
-      .executeTakeFirst();
-    if (last !== undefined) {
-      const ended_at = sql<Date>`least(now(), ${startedAt}::timestamptz + make_interval(secs => ${START_SECONDS}))`;
-      await trx
-        .insertInto('gaps')
-        .values({ began_at: last.receiving_at, ended_at, reason: 'downtime' })
-        .execute();
-    }
+export async function noteReceiving(trx: Trx, startedAt: Date): Promise<void> {
+  const last = await trx
+    .selectFrom('heartbeat')
+    .select('receiving_at')
+    .where('receiving_at', '<', startedAt)
+    .where('receiving_at', '<', sql<Date>`now() - make_interval(secs => ${MISSED_SECONDS})`)
+    .forUpdate()
+    .executeTakeFirst();
+  if (last !== undefined) {
+    const ended_at = sql<Date>`least(now(), ${startedAt}::timestamptz + make_interval(secs => ${START_SECONDS}))`;
     await trx
-      .insertInto('heartbeat')
-      .values({ receiving_at: sql`now()` })
-      .onConflict((exists) =>
-        exists.column('only_row').doUpdateSet({ receiving_at: sql`greatest(heartbeat.receiving_at, now())` }),
-      )
+      .insertInto('gaps')
+      .values({ began_at: last.receiving_at, ended_at, reason: 'downtime' })
       .execute();
-  });
+  }
+  await trx
+    .insertInto('heartbeat')
+    .values({ receiving_at: sql`now()` })
+    .onConflict((exists) =>
+      exists.column('only_row').doUpdateSet({ receiving_at: sql`greatest(heartbeat.receiving_at, now())` }),
+    )
+    .execute();
 }
 
 /** Deliveries of one source and message type that were refused although their secret was valid. */

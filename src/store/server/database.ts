@@ -50,19 +50,28 @@ export interface StoringLimits {
 
 const STORING_LIMITS: StoringLimits = { statementMs: 45_000, silenceMs: 60_000 };
 
+interface Pool {
+  readonly max: number;
+  readonly limits: StoringLimits;
+  readonly lifetimeSeconds?: number;
+}
+
 /** The connections of each pool, and their limits. */
 const POOLS = {
   storing: { max: 2, limits: STORING_LIMITS },
   forwarding: { max: 4, limits: STORING_LIMITS },
   log: { max: 1, limits: STORING_LIMITS },
   sealing: { max: 3, limits: STORING_LIMITS },
-  /** A report is given up early: the next one follows soon. */
-  reporting: { max: 1, limits: { statementMs: 5_000, silenceMs: 20_000 } },
+  /**
+   * A report is given up early: the next one follows soon. Its connections live longer: to open one every 30 s in each
+   * process was a tenth of the commits of a service at rest.
+   */
+  reporting: { max: 1, lifetimeSeconds: 120, limits: { statementMs: 5_000, silenceMs: 20_000 } },
   /** Pages share them, exports included: one that waits for a locked table gives its own up before others miss it. */
   console: { max: 6, limits: { ...STORING_LIMITS, lockMs: 2_000 } },
   /** For a person who inspects. */
   inspecting: { max: 4, limits: STORING_LIMITS },
-} satisfies Readonly<Record<string, { readonly max: number; readonly limits: StoringLimits }>>;
+} satisfies Readonly<Record<string, Pool>>;
 
 /**
  * Opens the database for work that can always be repeated: nothing waits longer than the limits. Not for migrations and
@@ -75,16 +84,17 @@ export function openLimited(
   limits: StoringLimits = POOLS[pool].limits,
 ): Db {
   const { statementMs, silenceMs, lockMs } = limits;
+  const { max, lifetimeSeconds = CONNECTION_LIFETIME_SECONDS }: Pool = POOLS[pool];
   const options = {
     connectionString: databaseUrl,
-    max: POOLS[pool].max,
+    max,
     settings: {
       statement_timeout: statementMs,
       ...(lockMs === undefined ? {} : { lock_timeout: lockMs }),
       // The server also releases the row locks of a session that it no longer hears from.
       idle_in_transaction_session_timeout: silenceMs,
     },
-    maxLifetimeSeconds: CONNECTION_LIFETIME_SECONDS,
+    maxLifetimeSeconds: lifetimeSeconds,
     // Work that looks every few seconds keeps its connection; one that is idle for longer must not be taken for a silent one.
     idleTimeoutMillis: (silenceMs * 3) / 4,
     stream: () => createSocket(silenceMs),

@@ -16,7 +16,7 @@ export async function sendHint(db: Db): Promise<void> {
 }
 
 /** A session that has ended is opened again after so long; whether it answers is seen so often, and within this time. */
-const [REOPEN_MS, PROBE_MS, ANSWER_MS] = [1_000, 60_000, 5_000];
+const [REOPEN_MS, PROBE_MS, ANSWER_MS] = [1_000, 120_000, 5_000];
 
 /** Lets hints wake the pollers of this process. A pooler carries none: their rests are short then. */
 export function listenForHints(databaseUrl: string, logger: Logger, started: AsyncDisposableStack): void {

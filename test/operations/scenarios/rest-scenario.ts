@@ -9,7 +9,7 @@ import { SHORT, type Ground } from '../ground.ts';
 import type { OwnScenario } from '../scenario.ts';
 
 /** What six processes may do in a second while nothing arrives. */
-const MAX_PER_SECOND = { commits: 4, wakeUps: 250 };
+const MAX_PER_SECOND = { commits: 2.5, wakeUps: 250 };
 
 /** From the answer to an event after a silence until it is at its destination: half of them. */
 const MAX_MEDIAN_MS = 300;

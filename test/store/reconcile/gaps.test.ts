@@ -16,16 +16,18 @@ const gaps = () => listGaps(test.db, ALL_SOURCES, EVER);
 
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1_000);
 
+const note = (startedAt: Date) => test.db.transaction().execute((trx) => noteReceiving(trx, startedAt));
+
 describe('downtime', () => {
   const lastReport = (seconds: number) =>
     sql`update heartbeat set receiving_at = now() - make_interval(secs => ${seconds})`.execute(test.db);
 
   it('is the time between the last report of any process and the next start', async () => {
-    await noteReceiving(test.db, ago(10_000));
+    await note(ago(10_000));
     await lastReport(3_600);
     const started = ago(600);
-    await noteReceiving(test.db, started);
-    await noteReceiving(test.db, started);
+    await note(started);
+    await note(started);
     const found = await gaps();
     expect(found).toMatchObject([{ source: null, message_type: null, reason: 'downtime' }]);
     const [gap] = found;
@@ -34,24 +36,24 @@ describe('downtime', () => {
   });
 
   it('is recorded once when two processes start', async () => {
-    await noteReceiving(test.db, ago(10_000));
+    await note(ago(10_000));
     await lastReport(3_600);
-    await Promise.all([noteReceiving(test.db, ago(5)), noteReceiving(test.db, ago(4))]);
+    await Promise.all([note(ago(5)), note(ago(4))]);
     expect(await gaps()).toHaveLength(1);
   });
 
   it('is none if the process ran, and only its reports failed', async () => {
     const started = ago(10_000);
-    await noteReceiving(test.db, started);
+    await note(started);
     await lastReport(3_600);
-    await noteReceiving(test.db, started);
+    await note(started);
     expect(await gaps()).toEqual([]);
   });
 
   it('is none at the first start, nor after a quick restart', async () => {
-    await noteReceiving(test.db, ago(1));
+    await note(ago(1));
     await lastReport(20);
-    await noteReceiving(test.db, ago(1));
+    await note(ago(1));
     expect(await gaps()).toEqual([]);
   });
 });

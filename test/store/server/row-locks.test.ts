@@ -102,10 +102,11 @@ it('a comparison judges a quarter by what the comparison before has proven', asy
 });
 
 it('a downtime is recorded by the first of two processes that start', async () => {
-  await noteReceiving(test.service, new Date());
+  const note = () => test.service.transaction().execute((trx) => noteReceiving(trx, new Date()));
+  await note();
   await sql`update heartbeat set receiving_at = now() - interval '1 hour'`.execute(test.db);
   const holding = sql`update heartbeat set receiving_at = now()`;
-  await whileHeld(test.db, holding, () => noteReceiving(test.service, new Date()));
+  await whileHeld(test.db, holding, note);
   expect((await sql`select from gaps`.execute(test.db)).rows).toEqual([]);
 });
 
