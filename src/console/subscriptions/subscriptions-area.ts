@@ -171,7 +171,7 @@ function emptyState(missing: Shown['missing']): Content {
       ${missing.map(({ setting, purpose }) => html`<li><code>${setting}</code>: ${purpose}</li>`)}
     </ul>
     <p>
-      docs/subscribing.md describes these settings. To subscribe by hand, see README.md for the URL of each
+      docs/subscribing.md describes these settings. To subscribe by hand, see docs/first-event.md for the URL of each
       message type.
     </p>
   </div>`;

@@ -1,114 +1,152 @@
 import { statSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import { pino } from 'pino';
-import { describe, expect, test } from 'vitest';
-import { coverageArea } from '../../../src/console/coverage/coverage-area.ts';
-import { deliveriesArea } from '../../../src/console/deliveries/deliveries-area.ts';
-import { destinationsArea } from '../../../src/console/destinations/destinations-area.ts';
-import { eventsArea } from '../../../src/console/events/events-area.ts';
-import { liveArea } from '../../../src/console/live/live-area.ts';
-import { operatorLogArea } from '../../../src/console/operator-log/operator-log-area.ts';
-import { peopleArea } from '../../../src/console/people/people-area.ts';
-import { quarantineArea } from '../../../src/console/quarantine/quarantine-area.ts';
-import { settingsForTests, sourcesForTests } from '../../support/sources.ts';
-import { subscriptionsArea } from '../../../src/console/subscriptions/subscriptions-area.ts';
-import type { MessageType } from '../../../src/events/domain.ts';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DEFAULTS } from '../../../emulator/command-options.ts';
+import { EMULATOR_LOGINS } from '../../../emulator/accounts.ts';
+import { createEmulator } from '../../../emulator/emulator.ts';
+import { createEndUsers } from '../../../emulator/events/end-users.ts';
+import { createJournal, type Entry } from '../../../emulator/events/journal.ts';
+import { createNetwork } from '../../../emulator/events/network.ts';
+import { createRandom } from '../../../emulator/random.ts';
+import { createWorld } from '../../../emulator/world/world.ts';
+import type { CloudType } from '../../../src/events/domain.ts';
+import { HOUR_MS, MINUTE_MS } from '../../../src/lib/clock.ts';
 import type { Db } from '../../../src/store/server/database.ts';
-import { reportProcess } from '../../../src/store/server/processes.ts';
-import { deliverAndCount } from '../../support/arrivals.ts';
+import { storeDeliveries } from '../../support/actions.ts';
 import { hasChromium } from '../../support/browser.ts';
-import { integrityForTests } from '../integrity/integrity-for-tests.ts';
-import { overviewForTests, systemForTests } from '../overview/overview-for-tests.ts';
-import { useConsole } from '../../support/use-console.ts';
+import { queuedDelivery } from '../../support/deliveries.ts';
+import { SECRET, startProgram, temporaryDirectory, type Program } from '../../support/program.ts';
 import { useBrowser } from '../../support/use-browser.ts';
-import { nothingKnown } from '../../support/trust.ts';
+import { useDatabase } from '../../support/use-database.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 /** Kept in the repository, for README.md. */
-const FILE = path.resolve(import.meta.dirname, '../../../docs/console.png');
+const fileOf = (name: string) => path.resolve(import.meta.dirname, `../../../docs/${name}.png`);
 
 const MAX_BYTES = 300_000;
 
-const MINUTE = 60_000;
-
-/** Deliveries a minute, about, as in an account with mostly log-ins and location reports. */
-const RATES: readonly (readonly [type: MessageType, rate: number])[] = [
-  ['LOCATION_AP_CENTRIC', 90],
-  ['LOCATION_CLIENT_CENTRIC', 40],
-  ['AUTHENTICATION_LOG_ALL', 55],
-  ['ACCOUNTING_LOG_ALL', 45],
-  ['AUDIT_LOG_ALL', 18],
-  ['CREDENTIAL_LOG_ALL', 4],
+/** What happens in five minutes of a busy network: mostly location reports, few changes. */
+const IN_FIVE_MINUTES: readonly (readonly [type: CloudType, times: number])[] = [
+  ['LOCATION_AP_CENTRIC', 24],
+  ['LOCATION_CLIENT_CENTRIC', 8],
+  ['AUTHENTICATION_LOG_ALL', 9],
+  ['ACCOUNTING_LOG_ALL', 7],
+  ['AUDIT_LOG_ALL', 3],
+  ['CREDENTIAL_LOG_ALL', 1],
 ];
 
-/** The same curve each time: a calm beginning, and a rise towards the end of the hour. */
-const shareAt = (minute: number) => 0.6 + 0.25 * Math.sin(minute / 7) + (0.5 * minute) / 60;
+/** Offices are busy at noon, and nearly empty at night. */
+const shareAt = (time: number) => {
+  const hour = (time / HOUR_MS) % 24;
+  return 0.15 + 0.85 * Math.exp(-(((hour - 13) / 4) ** 2));
+};
 
-describe.skipIf(!hasChromium())('the screenshot of README.md (needs Chromium)', () => {
-  const admin = useConsole(areasOf, { seed });
-  const browser = useBrowser(() => admin.url, { colorScheme: 'light' });
-
-  test('shows the overview of the last hour; UPDATE_SCREENSHOT=1 writes it', async () => {
-    const { page } = browser;
-    await page.goto(admin.url);
-    await page.locator('#arrivals-chart canvas').waitFor();
-    await page.getByText('Nothing needs attention.').waitFor();
-    expect(await page.getByRole('link', { name: 'hour', exact: true }).getAttribute('aria-current')).toBe(
-      'true',
-    );
-    if (process.env['UPDATE_SCREENSHOT'] === '1') await page.screenshot({ path: FILE });
-    expect(statSync(FILE).size).toBeLessThan(MAX_BYTES);
+/** The last day of the emulated network, as the emulator with the same seed names its devices and people. */
+async function storeLastDay(db: Db, until: number): Promise<void> {
+  let now = until;
+  const clock = { now: () => now, sleep: async () => undefined };
+  const world = createWorld(DEFAULTS.seed, DEFAULTS.scale, clock);
+  const journal = createJournal({ clock });
+  const parts = { world, journal, clock, random: createRandom(DEFAULTS.seed, 'network') };
+  const { happen } = createNetwork({
+    ...parts,
+    endUsers: createEndUsers(parts),
+    users: DEFAULTS.scale.users,
+    alike: () => 0,
   });
+  let entries: Entry[] = [];
+  journal.subscribe((entry) => entries.push(entry));
+  for (let time = until - 24 * HOUR_MS; time < until; time += 5 * MINUTE_MS) {
+    for (const [type, times] of IN_FIVE_MINUTES) {
+      const happening = Math.max(1, Math.round(times * shareAt(time)));
+      for (let number = 0; number < happening; number += 1) {
+        now = Math.round(time + ((number + 0.5) / happening) * 5 * MINUTE_MS);
+        happen(type);
+      }
+    }
+    await storeDeliveries(db, ...deliveriesOf(entries, Math.min(time + 5 * MINUTE_MS, until)));
+    entries = [];
+  }
+}
+
+const deliveriesOf = (entries: readonly Entry[], receivedAt: number) =>
+  [...Map.groupBy(entries, ({ messageType }) => messageType)].map(([type, same]) =>
+    queuedDelivery(
+      type,
+      same.map(({ sent }) => sent),
+      { receivedAt },
+    ),
+  );
+
+describe.skipIf(!hasChromium())('the pictures of README.md (need Chromium)', () => {
+  const database = useDatabase();
+  const emulator = createEmulator({ rate: 0 });
+  let program: Program;
+  let directory: string;
+
+  beforeAll(async () => {
+    directory = await temporaryDirectory();
+    const cloudUrl = await emulator.listen(0);
+    await storeLastDay(database.db, Date.now());
+    program = await startProgram({
+      DATABASE_URL: database.databaseUrl,
+      READER_DATABASE_URL: database.readerUrl,
+      DATA_DIR: directory,
+      WEBHOOK_SECRET: SECRET,
+      CLOUD_API_URL: cloudUrl,
+      CLOUD_USERNAME: EMULATOR_LOGINS.administrator.username,
+      CLOUD_PASSWORD: EMULATOR_LOGINS.administrator.password,
+      HISTORY: 'off',
+      FORWARD_TO: `file://${directory}/forwarded.ndjson`,
+    });
+    await waitFor(async () => {
+      const metrics = await (await fetch(`${program.adminUrl}/metrics`)).text();
+      return (
+        /^xiq_sink_seal_behind_events 0$/m.test(metrics) &&
+        /^xiq_sink_forward_behind_events\S* 0$/m.test(metrics)
+      );
+    }, 100_000);
+  });
+  afterAll(async () => {
+    await program?.end('SIGTERM');
+    await emulator.close();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  // Opens its page after the program has started.
+  const browser = useBrowser(() => program.adminUrl, {
+    colorScheme: 'light',
+    viewport: { width: 1440, height: 900 },
+  });
+
+  /** Shows a page once it is as `isDrawn` waits for; UPDATE_SCREENSHOT=1 writes its picture. */
+  async function show(name: string, address: string, isDrawn: (page: Page) => Promise<unknown>) {
+    const { page } = browser;
+    await page.goto(program.adminUrl + address);
+    await isDrawn(page);
+    expect(await page.locator('[data-state="bad"]').count()).toBe(0);
+    if (process.env['UPDATE_SCREENSHOT'] === '1') await page.screenshot({ path: fileOf(name) });
+    expect(statSync(fileOf(name)).size).toBeLessThan(MAX_BYTES);
+  }
+
+  test('the overview of the last day', () =>
+    show('console', '/?range=day', async (page) => {
+      await page.locator('#arrivals-chart canvas').waitFor();
+      await page.getByText('Nothing needs attention.').waitFor();
+    }));
+
+  test('what administrators did, and one of their changes', () =>
+    show('console-events', '/events?since=24h&q=type%3Aaudit', async (page) => {
+      await page.locator('canvas').first().waitFor();
+      await page.getByText('Configuration changed').first().click();
+      await page.getByRole('complementary', { name: 'Event' }).waitFor();
+    }));
+
+  test('a person', () =>
+    show('console-person', '/people', async (page) => {
+      await page.getByRole('link', { name: 'ada.jin' }).click();
+      await page.getByRole('heading', { name: 'ada.jin' }).waitFor();
+    }));
 });
-
-async function seed(db: Db): Promise<void> {
-  const now = Date.now();
-  const given = Array.from({ length: 60 }, (_, minute) =>
-    RATES.map(([messageType, rate]) => ({
-      receivedAt: new Date(now - (60 - minute) * MINUTE + MINUTE / 2),
-      messageType,
-      count: Math.round(rate * shareAt(minute)),
-      events: messageType.startsWith('LOCATION_') ? 5 : 1,
-    })),
-  );
-  await deliverAndCount(db, ...given.flat());
-  await reportProcess(
-    db,
-    {
-      processId: '00000000-0000-4000-8000-000000000001',
-      role: 'all',
-      host: 'collector',
-      pid: 4711,
-      version: '1.0.0',
-      startedAt: new Date(now - 90 * MINUTE),
-    },
-    {
-      answers: { perSecond: 4.7, p50Ms: 2.8, p99Ms: 22, refusedPerSecond: 0 },
-      spool: { bytes: 0, segments: 0, oldestSeconds: 0 },
-      queueWorks: true,
-      storing: { eventsPerSecond: 18, p50Ms: 5.1, p99Ms: 61 },
-      memoryBytes: 190_000_000,
-      eventLoopDelayP99Ms: 4,
-      cpuPercent: 12,
-    },
-  );
-}
-
-function areasOf(db: Db) {
-  const settled = { waiting: 0, active: 1, delayed: 0, failed: 0, oldestWaitingSeconds: undefined };
-  return [
-    overviewForTests(db),
-    systemForTests(db, { queue: async () => settled }),
-    eventsArea({ db, trust: nothingKnown, isFiltered: () => false }),
-    peopleArea({ db }),
-    liveArea({ db }),
-    deliveriesArea({ db }),
-    coverageArea({ db }),
-    ...integrityForTests(db),
-    quarantineArea({ db, maxBodyBytes: 1024, logger: pino({ level: 'silent' }) }),
-    destinationsArea({ db, configured: () => [] }),
-    subscriptionsArea({ db, sources: [], missing: [] }),
-    operatorLogArea({ db }),
-    sourcesForTests(db),
-    settingsForTests(db),
-  ];
-}
