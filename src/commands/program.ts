@@ -15,6 +15,7 @@ import { defineEmulator } from './emulator.ts';
 import { defineErase } from './erase/command.ts';
 import { defineEvents } from './events/command.ts';
 import { defineExportProof } from './export-proof/command.ts';
+import { defineMcp } from './mcp/command.ts';
 import { defineMigrate } from './migrate.ts';
 import { defineMoveTo } from './move-to/command.ts';
 import { defineProve } from './prove/command.ts';
@@ -89,6 +90,7 @@ export function defineProgram(env: Environment, reread: () => Environment = () =
   defineVerifyCertificate(program);
   defineReport(program, settings);
   defineSql(program, settings);
+  defineMcp(program, env);
   defineVerify(program, settings);
   defineProve(program, settings);
   defineExportProof(program, settings);

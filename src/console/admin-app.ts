@@ -11,6 +11,7 @@ import { serveLogIn } from './access/log-in.ts';
 import { LOG_IN_STYLE_HASH } from './access/log-in-page.ts';
 import { answerErrors } from './answer-errors.ts';
 import { describeApi } from './api/openapi.ts';
+import { recordQuestion } from './api/record-question.ts';
 import { placeOf, type ApiRoute } from './api/route.ts';
 import { navigationOf, type Area } from './area.ts';
 import { IMPORT_MAP_HASH, serveAssets } from './assets.ts';
@@ -113,7 +114,7 @@ export function createAdminApp(options: AdminOptions): Express {
     await checkSchema();
     next();
   });
-  serveApi(app, areas, access, options);
+  if (console !== undefined) serveApi(app, console, access, options);
   servePages(app, areas);
   app.use((request: Request) => {
     throw new HttpError(404, 'NOT_FOUND', `${request.path} does not exist`);
@@ -124,7 +125,7 @@ export function createAdminApp(options: AdminOptions): Express {
 
 function serveApi(
   app: Express,
-  areas: readonly Area[],
+  { areas, db }: ConsoleOptions,
   access: Access,
   { version, stopping }: AdminOptions,
 ): void {
@@ -139,6 +140,7 @@ function serveApi(
     app[method](
       `/api/v1${path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
       requireAccess(one),
+      recordQuestion(db, one),
       json,
       (request: Request, response: Response) => {
         const ends = [goneOf(response), stopping];

@@ -145,7 +145,7 @@ select ${time(`began_at at time zone ${escapeLiteral(range.zone)}`)} as "Time", 
   subject as "Subject", outcome as "Outcome", coalesce(result ->> 'rows', result ->> 'events') as "Rows",
   result ->> 'sha256' as "SHA-256"
 from operator_log
-where action in ('events.export', 'proof.export', 'events.erase', 'certificate.make', 'sql.query', 'report.send', 'timeline.read')
+where action in ('events.export', 'proof.export', 'events.erase', 'certificate.make', 'sql.query', 'report.send', 'timeline.read', 'assistant.ask')
   and ${inRange('began_at', range)}
 order by id`,
   },

@@ -19,6 +19,7 @@ export const OPERATOR_ACTIONS = {
   'sql.query': 'ran an SQL statement',
   'report.send': 'sent a scheduled report',
   'timeline.read': 'looked at the timeline of a user or client',
+  'assistant.ask': 'asked by an assistant',
   'search.save': 'saved a search',
   'search.delete': 'deleted a saved search',
   'search.alert': 'switched the alerts of a saved search on or off',
