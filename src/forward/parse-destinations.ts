@@ -109,7 +109,7 @@ function parseDestination(
     filter,
     limits,
     fingerprint: hash('sha256', JSON.stringify([given, rules]), 'hex'),
-    createSender: () => senderType.create(options),
+    createSender: () => senderType.create(options, formatName),
   };
 }
 

@@ -95,7 +95,7 @@ describe('destinations of the file', () => {
     });
     expect(problems).toEqual([
       expect.stringContaining('redaction: members.0: must be a name such as psk or *password*'),
-      'XIQ_SINK_CONFIG: destination a: type: must be one of syslog, relp, relp+tls, splunk_hec, elasticsearch, https, kafka, sentinel, s3, smtp, chat, file, stdout',
+      'XIQ_SINK_CONFIG: destination a: type: must be one of syslog, relp, relp+tls, splunk_hec, elasticsearch, https, otlp, kafka, sentinel, s3, smtp, chat, file, stdout',
       'XIQ_SINK_CONFIG: destination b: token: must be printable ASCII characters without spaces',
       expect.stringMatching(/destination b: Unrecognized key: "indx"/),
       'XIQ_SINK_CONFIG: destination b: format: must be one of json, ecs, ocsf for splunk_hec',

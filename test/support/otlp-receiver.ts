@@ -50,6 +50,35 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   };
 }
 
+/** A log record as it was exported; its times are nanoseconds. */
+interface ExportedRecord {
+  readonly service: string;
+  readonly time: bigint;
+  readonly observed: bigint;
+  readonly severity: number;
+  readonly eventName: string;
+  readonly body: string;
+  readonly attributes: Readonly<Record<string, string | number>>;
+}
+
+/** opentelemetry-proto: ExportLogsServiceRequest, ResourceLogs, ScopeLogs, LogRecord. */
+export function readLogs(request: Buffer): ExportedRecord[] {
+  return all(request, 1).flatMap(({ bytes: resourceLogs }) => {
+    const service = String(readAttributes(bytesOf(resourceLogs, 1), 1)['service.name']);
+    return all(resourceLogs, 2).flatMap(({ bytes: scopeLogs }) =>
+      all(scopeLogs, 2).map(({ bytes: record }) => ({
+        service,
+        time: bytesOf(record, 1).readBigUInt64LE(),
+        observed: bytesOf(record, 11).readBigUInt64LE(),
+        severity: all(record, 2)[0]?.value ?? 0,
+        eventName: bytesOf(record, 12).toString(),
+        body: bytesOf(bytesOf(record, 5), 1).toString(),
+        attributes: readAttributes(record, 6),
+      })),
+    );
+  });
+}
+
 interface Field {
   readonly number: number;
   readonly bytes: Buffer;

@@ -8,12 +8,14 @@ import { formatEcs } from './ecs.ts';
 import { formatJson } from './json.ts';
 import { formatLeef } from './leef.ts';
 import { formatOcsf } from './ocsf.ts';
+import { formatOtlp } from './otlp.ts';
 import { formatText } from './text.ts';
 
 const WRITERS = {
   json: (event) => escapeHiddenInJson(formatJson(event)),
   ecs: (event) => escapeHiddenInJson(formatEcs(event)),
   ocsf: (event) => escapeHiddenInJson(formatOcsf(event)),
+  otlp: (event) => escapeHiddenInJson(formatOtlp(event)),
   cef: formatCef,
   leef: formatLeef,
   text: formatText,

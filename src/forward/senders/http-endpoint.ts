@@ -26,6 +26,8 @@ export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   /** The body as far as it arrived, up to a limit. */
+  readonly bytes: Buffer;
+  /** The same as text. */
   readonly text: string;
   /** Whether the body is longer than the limit. */
   readonly isTooLong: boolean;
@@ -131,9 +133,10 @@ async function readAnswer(response: IncomingMessage): Promise<Answer> {
   const { promise: over, resolve } = Promise.withResolvers<void>();
   response.once('error', () => resolve()).once('close', resolve);
   await over;
-  const text = Buffer.concat(chunks).subarray(0, MAX_ANSWER_BYTES).toString();
+  const body = Buffer.concat(chunks).subarray(0, MAX_ANSWER_BYTES);
   const isTooLong = bytes > MAX_ANSWER_BYTES;
-  return { status: response.statusCode ?? 0, headers: response.headers, text, isTooLong };
+  const { statusCode: status = 0, headers } = response;
+  return { status, headers, bytes: body, text: body.toString(), isTooLong };
 }
 
 /** Divides texts, in order, into requests of at most `maxBytes` each; a longer text makes a request of its own. */

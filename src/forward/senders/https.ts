@@ -34,6 +34,11 @@ export const publicOnlyOption = {
   allow_private: z.boolean('must be true or false').default(false),
 };
 
+export const headersOption = z
+  .record(z.string(), z.string())
+  .refine(areHeaders, `must be valid HTTP headers other than ${[...OUR_HEADERS].join(', ')}`)
+  .default({});
+
 export const httpsOptions = z.strictObject({
   ...httpOptions,
   ...publicOnlyOption,
@@ -48,10 +53,7 @@ export const httpsOptions = z.strictObject({
   expect_status: z.int(STATUS).min(200, STATUS).max(299, STATUS).optional(),
   /** A text in the body of such an answer. By default any body but an HTML page. */
   expect_body: z.string().min(1, 'must be a text that the answer contains').optional(),
-  headers: z
-    .record(z.string(), z.string())
-    .refine(areHeaders, `must be valid HTTP headers other than ${[...OUR_HEADERS].join(', ')}`)
-    .default({}),
+  headers: headersOption,
   signing_secret: signingSecret.optional(),
 });
 

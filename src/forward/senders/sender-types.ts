@@ -8,6 +8,7 @@ import { createFileSender, fileOptions } from './file.ts';
 import { createHttpsSender, httpsOptions } from './https.ts';
 import { kafkaOptions, type KafkaOptions } from './kafka-options.ts';
 import { createRelpSender, relpOptions, relpTlsOptions } from './relp.ts';
+import { otlpOptions, type OtlpOptions } from './otlp-options.ts';
 import { createS3Sender, S3_LIMITS } from './s3/s3.ts';
 import { s3Options } from './s3/bucket.ts';
 import { createSentinelSender, sentinelOptions } from './sentinel.ts';
@@ -25,8 +26,8 @@ export interface SenderType {
   readonly formats: Formats;
   /** The limits of its batches, if they are not the usual ones. */
   readonly limits?: BatchLimits;
-  /** Creates a sender; throws a ZodError for wrong options. Connects only with the first batch. */
-  create(options: unknown): Sender;
+  /** Creates a sender of text in a format; throws a ZodError for wrong options. Connects only with the first batch. */
+  create(options: unknown, format?: FormatName): Sender;
 }
 
 /** JSON alone, such as Splunk needs, which gets the text in an envelope. */
@@ -40,7 +41,8 @@ export const SENDER_TYPES = {
   'relp+tls': senderType(relpTlsOptions, SYSLOG_FORMATS, createRelpSender),
   splunk_hec: senderType(splunkHecOptions, JSON_FORMATS, createSplunkHecSender),
   elasticsearch: senderType(elasticsearchOptions, ['ecs', 'json', 'ocsf'], createElasticsearchSender),
-  https: senderType(httpsOptions, JSON_FORMATS, createHttpsSender),
+  https: senderType(httpsOptions, JSON_FORMATS, (options) => createHttpsSender(options)),
+  otlp: senderType(otlpOptions, ['otlp', ...JSON_FORMATS], otlpSender),
   kafka: senderType(kafkaOptions, [...JSON_FORMATS, 'cef', 'leef'], kafkaSender),
   sentinel: senderType(sentinelOptions, ['json', 'ocsf', 'ecs'], createSentinelSender),
   s3: { ...senderType(s3Options, JSON_FORMATS, createS3Sender), limits: S3_LIMITS },
@@ -61,18 +63,26 @@ export const REPORT_TYPES = [
 function senderType<Schema extends z.ZodType>(
   options: Schema,
   formats: Formats,
-  create: (options: z.output<Schema>) => Sender,
+  create: (options: z.output<Schema>, format?: FormatName) => Sender,
 ): SenderType {
-  return { options, formats, create: (given) => create(options.parse(given)) };
+  return { options, formats, create: (given, format) => create(options.parse(given), format) };
 }
 
 /** The library takes half a second to load, which only those who use it should wait for. */
 function kafkaSender(options: KafkaOptions): Sender {
+  return loadingSender(async () => (await import('./kafka.ts')).createKafkaSender(options));
+}
+
+/** A third of a second. */
+function otlpSender(options: OtlpOptions, format: FormatName | undefined): Sender {
+  return loadingSender(async () => (await import('./otlp.ts')).createOtlpSender(options, format));
+}
+
+/** A sender that is loaded with its first batch. */
+function loadingSender(load: () => Promise<Sender>): Sender {
   let loaded: Promise<Sender> | undefined;
-  const load = () =>
-    (loaded ??= import('./kafka.ts').then(({ createKafkaSender }) => createKafkaSender(options)));
   return {
-    send: async (batch) => (await load()).send(batch),
+    send: async (batch) => (await (loaded ??= load())).send(batch),
     close: async () => (await loaded)?.close(),
   };
 }

@@ -6,6 +6,7 @@ import { EVENT_IDS } from '../../../src/forward/formats/line-formats.ts';
 import { LEEF_ENTRIES } from '../../../src/forward/formats/leef.ts';
 import { OCSF_COMMON } from '../../../src/forward/formats/ocsf-mappings.ts';
 import { OCSF_ROWS } from '../../../src/forward/formats/ocsf-rows.ts';
+import { OTLP_MAPPINGS } from '../../../src/forward/formats/otlp.ts';
 import { memoizeByKind, RECORD_KINDS } from '../../../src/events/record-kind.ts';
 import { DEFAULT_REDACTION_RULES } from '../../../src/forward/redaction-rules.ts';
 
@@ -39,6 +40,11 @@ test.each([...MAPPED])('the page has the row of %s', (mapped) => {
     keys(LEEF_ENTRIES),
   ];
   expect(ROWS).toContain(row.join(' | '));
+});
+
+test('the page has every attribute of OpenTelemetry', () => {
+  const rows = OTLP_MAPPINGS.map(([fact, attribute]) => `\`${fact}\` | \`${attribute}\``);
+  expect(rows.filter((row) => !ROWS.includes(row))).toEqual([]);
 });
 
 const idsOf = (kind: (typeof RECORD_KINDS)[number]) => {

@@ -468,6 +468,12 @@ export const RECEIVERS: Readonly<Record<string, Readonly<Record<string, Way>>>> 
       receipt: () => ({}),
     }),
   },
+  otlp: {
+    'with a header': http('otlp', {
+      options: (url) => ({ url, headers: { 'x-key': TOKEN } }),
+      receipt: () => ({}),
+    }),
+  },
   kafka: { 'with SASL': kafka },
   sentinel: {
     'at the stream': sentinel((url, steady) => ({ endpoint: url, login_url: steady }), {

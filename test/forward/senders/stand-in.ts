@@ -12,6 +12,7 @@ export interface Received {
   url: string;
   headers: IncomingHttpHeaders;
   body: string;
+  bytes: Buffer;
 }
 
 /**
@@ -19,7 +20,7 @@ export interface Received {
  * `endless` never stops.
  */
 export type Reply =
-  | { status?: number; headers?: Record<string, string>; json?: unknown; raw?: string }
+  | { status?: number; headers?: Record<string, string>; json?: unknown; raw?: string | Buffer }
   | 'cut'
   | 'half'
   | 'silent'
@@ -43,9 +44,10 @@ export async function standIn(script: Script, certificate?: TestCertificate): Pr
       const { url = '', headers } = request;
       const sent = await buffer(request);
       const isGzip = sent[0] === 0x1f && sent[1] === 0x8b;
-      const body = (isGzip ? gunzipSync(sent) : sent).toString();
-      received.push({ url, headers, body });
-      answer(response, script({ url, headers, body }, received.length - 1));
+      const bytes = isGzip ? gunzipSync(sent) : sent;
+      const whole = { url, headers, body: bytes.toString(), bytes };
+      received.push(whole);
+      answer(response, script(whole, received.length - 1));
     })();
   };
   const server =
