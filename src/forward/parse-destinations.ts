@@ -6,6 +6,7 @@ import { DEFAULT_LIMITS, type Batching } from './batch-events.ts';
 import { destinationFilterSchema } from './destination-filter.ts';
 import { createFormat, FORMAT_NAMES, type FormatName } from './formats/formats.ts';
 import { DEFAULT_REDACTION_RULES, redactionRulesSchema, type RedactionRules } from './redaction-rules.ts';
+import { OCSF_VERSIONS } from './formats/ocsf.ts';
 import type { Sender } from './sender.ts';
 import { SENDER_TYPES, type SenderType } from './senders/sender-types.ts';
 
@@ -31,6 +32,7 @@ const BYTES = 'must be a whole number of bytes from 1000 to 10000000';
 const commonSchema = z.object({
   type: z.custom<SenderTypeName>(isTypeName, `must be one of ${Object.keys(SENDER_TYPES).join(', ')}`),
   format: z.enum(FORMAT_NAMES, `must be one of ${FORMAT_NAMES.join(', ')}`).optional(),
+  ocsf_version: z.enum(OCSF_VERSIONS, `must be one of ${OCSF_VERSIONS.join(', ')}`).optional(),
   filter: destinationFilterSchema.prefault({}),
   batch: z
     .strictObject({
@@ -88,7 +90,10 @@ function parseDestination(
 ): Destination | undefined {
   const common = commonSchema.safeParse(given);
   for (const { path, message } of common.error?.issues ?? []) report(path, message);
-  const { type, format: _format, filter: _filter, batch: _batch, ...options } = given;
+  const { type, ...others } = given;
+  const options = Object.fromEntries(
+    Object.entries(others).filter(([option]) => !(option in commonSchema.shape)),
+  );
   if (!isTypeName(type)) return undefined;
   const senderType: SenderType = SENDER_TYPES[type];
   const parsed = senderType.options.safeParse(options);
@@ -99,13 +104,14 @@ function parseDestination(
     report(['format'], `must be one of ${senderType.formats.join(', ')} for ${type}`);
     return undefined;
   }
-  const { filter, batch } = common.data;
+  const { filter, batch, ocsf_version: ocsfVersion } = common.data;
+  if (ocsfVersion !== undefined && formatName !== 'ocsf') report(['ocsf_version'], 'needs the format ocsf');
   const limits = { ...(senderType.limits ?? DEFAULT_LIMITS), ...batch };
   return {
     name,
     type,
     formatName,
-    format: createFormat(formatName, rules),
+    format: createFormat(formatName, rules, ocsfVersion),
     filter,
     limits,
     fingerprint: hash('sha256', JSON.stringify([given, rules]), 'hex'),

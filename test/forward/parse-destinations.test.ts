@@ -83,6 +83,15 @@ describe('destinations of the file', () => {
     ]);
   });
 
+  it('write the release of OCSF that they name, in no other format', () => {
+    const one = { name: 'a', ...HEC, token: SECRET, ocsf_version: '1.8.0' };
+    const [destination] = parse({ destinations: [{ ...one, format: 'ocsf' }] });
+    expect(destination?.format(storedEvent(1))).toContain('"version":"1.8.0"');
+    expect(problemsOf({ destinations: [one] })).toEqual([
+      'XIQ_SINK_CONFIG: destination a: ocsf_version: needs the format ocsf',
+    ]);
+  });
+
   it('are refused with all their faults at once, and no value is quoted', () => {
     const problems = problemsOf({
       destinations: [

@@ -1,4 +1,4 @@
-import type { Format } from '../sender.ts';
+import type { StoredEvent } from '../../events/stored-event.ts';
 import { compilePlan, memberOf, put, type Document } from './document.ts';
 import { factsOf, PRODUCT, VENDOR, type Facts } from './facts.ts';
 import { classConstants, UNKNOWN } from './ocsf-classes.ts';
@@ -11,7 +11,6 @@ const planOf = memoizeByKind((kind) => {
   const build = compilePlan({
     constants: {
       ...classConstants(row),
-      'metadata.version': '1.5.0',
       'metadata.profiles': ['cloud'],
       'metadata.product.vendor_name': VENDOR,
       'metadata.product.name': PRODUCT,
@@ -37,14 +36,21 @@ const planOf = memoizeByKind((kind) => {
   };
 });
 
+/** The releases that have all that is written as 1.5.0 has it: the classes, attributes, values and what is required. */
+export const OCSF_VERSIONS = ['1.5.0', '1.6.0', '1.7.0', '1.8.0'] as const;
+
+export type OcsfVersion = (typeof OCSF_VERSIONS)[number];
+
 /**
- * OCSF 1.5.0. Members that a class requires are present even if the record lacks them ("Unknown", type 0). Facts without
- * an attribute in the class are in `unmapped`.
+ * OCSF of a release. Members that a class requires are present even if the record lacks them ("Unknown", type 0). Facts
+ * without an attribute in the class are in `unmapped`.
  */
-export const formatOcsf: Format = (event) => {
+export function formatOcsf(event: StoredEvent, version: OcsfVersion = '1.5.0'): string {
   const facts = factsOf(event);
-  return JSON.stringify(planOf(facts.kind)(facts));
-};
+  const document = planOf(facts.kind)(facts);
+  put(document, ['metadata', 'version'], version);
+  return JSON.stringify(document);
+}
 
 /** The observable types of OCSF 1.5.0 for the attributes that the mappings use. */
 const TYPES = [

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { formatOcsf } from '../../../src/forward/formats/ocsf.ts';
+import { formatOcsf, OCSF_VERSIONS } from '../../../src/forward/formats/ocsf.ts';
 import { problemsInOcsf } from './ocsf-schema.ts';
 import { EVENT_OF_KIND, EVENTS, eventsOfAnyText, sampleEvent, storedEvent } from './stored-events.ts';
 
@@ -40,6 +40,14 @@ describe.each(EVENTS.map((event) => [event.messageType, event] as const))('%s in
       metadata: { uid: event.eventId },
     });
   });
+});
+
+test('is of the release that was asked for, and otherwise the same', () => {
+  for (const version of OCSF_VERSIONS) {
+    const { metadata, ...rest } = parse(formatOcsf(EVENT_OF_KIND.login, version));
+    const usual = parse(formatOcsf(EVENT_OF_KIND.login));
+    expect({ ...rest, metadata }).toEqual({ ...usual, metadata: { ...usual.metadata, version } });
+  }
 });
 
 test('what the schema does not allow is a problem', () => {

@@ -70,11 +70,16 @@ export const rangeOf = (first: number | undefined, last: number | undefined): st
 const bigintOrNull = (value: string | number | null | undefined) =>
   value === null || value === undefined ? null : BigInt(value);
 
-type Type = Pick<SchemaElement, 'type' | 'converted_type'>;
+type Type = Pick<SchemaElement, 'type' | 'converted_type' | 'logical_type'>;
 
 const NUMBER: Type = { type: 'INT64' };
-const TEXT: Type = { type: 'BYTE_ARRAY', converted_type: 'UTF8' };
-const TIME: Type = { type: 'INT64', converted_type: 'TIMESTAMP_MILLIS' };
+/** The logical types beside the converted ones, which older readers know. */
+const TEXT: Type = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } };
+const TIME: Type = {
+  type: 'INT64',
+  converted_type: 'TIMESTAMP_MILLIS',
+  logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' },
+};
 
 /** The columns of an object: the envelope as typed values, and the event in the destination's format. */
 const COLUMNS: readonly (readonly [name: string, type: Type, read: (message: Message) => unknown])[] = [

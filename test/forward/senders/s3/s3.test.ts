@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { parquetReadObjects } from 'hyparquet';
+import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OutageError } from '../../../../src/lib/errors.ts';
 import { BatchRefusedError, EndpointRefusedError, type Message } from '../../../../src/forward/sender.ts';
@@ -84,7 +84,14 @@ test('Parquet has the envelope as typed columns and the event as JSON', async ()
   await sender.send(batch);
   const [key = ''] = await server.keys(`${prefix}source`);
   const body = await server.read(key);
-  const rows = await parquetReadObjects({ file: new Uint8Array(body).buffer });
+  const file = new Uint8Array(body).buffer;
+  const types = parquetMetadata(file).schema.map(({ name, logical_type: type }) => [name, type]);
+  expect(Object.fromEntries(types)).toMatchObject({
+    event_id: { type: 'STRING' },
+    occurred_at: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' },
+    received_at: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' },
+  });
+  const rows = await parquetReadObjects({ file });
   expect(rows).toHaveLength(1_200);
   expect(rows[1_199]).toMatchObject({
     position: 1_200n,
