@@ -134,18 +134,56 @@ describe('the rules for alerts', () => {
   });
 
   it.each(rules)('ask in $alert for metrics and labels that there are', ({ expr, annotations }) => {
-    const asked = expr.match(/\bxiq_sink_\w+/g) ?? [];
-    const metrics = asked.map((name) =>
-      documented.find((metric) => metric.name === name || `${metric.name}_bucket` === name),
-    );
-    expect(metrics).not.toContain(undefined);
-    const labels = new Set(['job', 'instance', 'le', ...metrics.flatMap((metric) => metric?.labels ?? [])]);
-    const used = [
-      ...[...expr.matchAll(/(\w+)=~?"/g)].map(([, label]) => label),
-      ...[...expr.matchAll(/by \(([^)]*)\)/g)].flatMap(([, list = '']) => list.split(', ')),
-      ...[...annotations.summary.matchAll(/\$labels\.(\w+)/g)].map(([, label]) => label),
-    ];
-    expect(used.filter((label) => label === undefined || !labels.has(label))).toEqual([]);
-    expect(expr.split('(')).toHaveLength(expr.split(')').length);
+    const shownLabels = [...annotations.summary.matchAll(/\$labels\.(\w+)/g)];
+    expect(unknownIn(expr, shownLabels)).toEqual([]);
   });
+});
+
+/** What an expression, or the labels of a text beside it, names that no metric has. */
+function unknownIn(expr: string, shownLabels: readonly RegExpExecArray[]): string[] {
+  const asked = expr.match(/\bxiq_sink_\w+/g) ?? [];
+  const metrics = asked.map((name) =>
+    documented.find((metric) => metric.name === name || `${metric.name}_bucket` === name),
+  );
+  const labels = new Set(['job', 'instance', 'le', ...metrics.flatMap((metric) => metric?.labels ?? [])]);
+  const used = [
+    ...[...expr.matchAll(/(\w+)=~?"/g)].map(([, label = '']) => label),
+    ...[...expr.matchAll(/by \(([^)]*)\)/g)].flatMap(([, list = '']) => list.split(', ')),
+    ...shownLabels.map(([, label = '']) => label),
+  ];
+  return [
+    ...asked.filter((_name, index) => metrics[index] === undefined),
+    ...used.filter((label) => !labels.has(label)),
+    ...(expr.split('(').length === expr.split(')').length ? [] : ['a bracket']),
+  ];
+}
+
+const Dashboard = z.object({
+  panels: z.array(
+    z.object({
+      type: z.enum(['row', 'timeseries']),
+      title: z.string(),
+      targets: z.array(z.object({ expr: z.string(), legendFormat: z.string() })).default([]),
+    }),
+  ),
+});
+
+describe('the dashboard', () => {
+  const { panels } = Dashboard.parse(
+    JSON.parse(
+      readFileSync(path.resolve(import.meta.dirname, '../../integrations/grafana/dashboard.json'), 'utf8'),
+    ),
+  );
+
+  it('has a row for each part', () => {
+    const rows = panels.filter(({ type }) => type === 'row').map(({ title }) => title);
+    expect(rows).toEqual(['Receiving', 'Storing', 'Forwarding', 'Sealing', 'Coverage', 'Disk']);
+  });
+
+  it.each(panels.flatMap(({ title, targets }) => targets.map((target) => ({ title, ...target }))))(
+    'asks in "$title" for metrics and labels that there are: $legendFormat',
+    ({ expr, legendFormat }) => {
+      expect(unknownIn(expr, [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)])).toEqual([]);
+    },
+  );
 });
