@@ -36,7 +36,8 @@ async function printCompletionScript(name: string, shell: (typeof SHELLS)[number
 
 /**
  * Our own script for bash: the library's script needs the package bash-completion and evaluates the typed text. This
- * one splits the line at spaces up to the cursor, and works in bash 3.2 of macOS.
+ * one splits the line at spaces up to the cursor, works in bash 3.2 of macOS, and completes file names where it has nothing
+ * to offer.
  */
 const bashScript = (name: string, program: string) => `# bash completion for ${name}
 __${name.replaceAll('-', '_')}_complete() {
@@ -50,7 +51,7 @@ __${name.replaceAll('-', '_')}_complete() {
     [[ $value == :* || $value != "$current"* ]] || COMPREPLY+=("$value")
   done < <(${program} complete -- "\${words[@]:1}" 2> /dev/null)
 }
-complete -F __${name.replaceAll('-', '_')}_complete ${name}`;
+complete -o default -F __${name.replaceAll('-', '_')}_complete ${name}`;
 
 /** Prints the completions of the last of these words, one per line, in the form that the shell scripts expect. */
 export async function printCompletions(program: CommandUnknownOpts, words: readonly string[]): Promise<void> {

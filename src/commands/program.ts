@@ -1,4 +1,5 @@
 import { Command, type CommandUnknownOpts } from '@commander-js/extra-typings';
+import { commandName } from '../lib/text/command-name.ts';
 import { revealHidden } from '../lib/text/hidden-characters.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { defineAccess } from './access/command.ts';
@@ -60,9 +61,10 @@ export function defineProgram(env: Environment, reread: () => Environment = () =
     )
     .version(packageJson.version, '-V, --version', 'show the version')
     .helpOption('-h, --help', 'show help for a command')
-    .showHelpAfterError('(see --help for usage)')
     .showSuggestionAfterError()
-    .configureOutput({ outputError: (text, write) => write(revealHidden(text)) })
+    .configureOutput({
+      outputError: (text, write) => write(revealHidden(text.replace(/^error: /, 'xiq-sink: '))),
+    })
     .exitOverride((error) => {
       process.exit(error.exitCode === 0 ? 0 : WRONG_USAGE);
     })
@@ -112,10 +114,15 @@ export function defineProgram(env: Environment, reread: () => Environment = () =
 
   program.commandsGroup('More:');
   defineCompletion(program);
-  for (const command of [program, ...program.commands]) {
-    if (command.commands.length > 0) command.helpCommand('help [command]', 'show help for a command');
-  }
+  completeHelp(program, commandName());
   return program;
+}
+
+/** Gives a command and all below it the command to read on with after an error, which `words` begin. */
+function completeHelp(command: CommandUnknownOpts, words: string): void {
+  command.showHelpAfterError(`Read on with: ${words} --help`);
+  if (command.commands.length > 0) command.helpCommand('help [command]', 'show help for a command');
+  for (const one of command.commands) completeHelp(one, `${words} ${one.name()}`);
 }
 
 const HELP_WORDS: ReadonlySet<string> = new Set(['-h', '--help', 'help']);

@@ -145,9 +145,9 @@ function listenWith(app: Express, options: HealthOptions): HttpListener {
   };
 }
 
-/** Answers with JSON. `headers` are further ones: names and values by turns. */
+/** Answers with a line of JSON. `headers` are further ones: names and values by turns. */
 function answer(response: Response, status: number, body: object, ...headers: readonly string[]): void {
-  send(response, status, 'application/json; charset=utf-8', JSON.stringify(body), headers);
+  send(response, status, 'application/json; charset=utf-8', `${JSON.stringify(body)}\n`, headers);
 }
 
 function send(response: Response, status: number, type: string, text: string, more: readonly string[] = []) {

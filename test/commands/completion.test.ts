@@ -57,6 +57,10 @@ describe.skipIf(!hasBash)('bash', () => {
     expect(await completeInBash('events', 'search', '--type=LOCATION_A')).toEqual(['LOCATION_AP_CENTRIC']);
     expect(await completeInBash('events', 'search', '--unt')).toEqual(['--until']);
   });
+
+  it('completes file names where it has nothing to offer', async () => {
+    expect(await runProgram({}, 'completion', 'bash')).toMatch(/^complete -o default -F \w+ xiq-sink$/m);
+  });
 });
 
 describe('complete', () => {

@@ -100,6 +100,13 @@ describe('xiq-sink', () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
   });
 
+  it('begins errors with its name, and ends them with the command to read on with', async () => {
+    const { stderr } = await endOfCommand({}, 'quarantine', 'list', '--sate', 'open');
+    expect(stderr).toMatch(
+      /^xiq-sink: unknown option '--sate'\n[^]*\nRead on with: \S*xiq-sink quarantine list --help\n$/,
+    );
+  });
+
   it.each([
     [['--help'], 'Usage: xiq-sink [options]'],
     [['help', 'quarantine'], 'Usage: xiq-sink quarantine'],

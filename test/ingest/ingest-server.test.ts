@@ -229,6 +229,7 @@ it('sends the headers that harden an answer, and none that tells what it runs on
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
     expect(response.headers.get('x-content-type-options')).toBe('nosniff');
     expect(response.headers.get('strict-transport-security')).toContain('max-age=');
+    expect(await response.text()).toMatch(/^\{.*\}\n$/);
     expect(response.headers.get('x-powered-by')).toBeNull();
     expect(response.headers.get('server')).toBeNull();
   }

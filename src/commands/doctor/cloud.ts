@@ -21,9 +21,8 @@ import { probesAt, type Observation } from '../../cloud/survey.ts';
 const HOUR_S = 60 * 60;
 const DAY_S = 24 * HOUR_S;
 
-/** Remaining days of validity below which a token is a warning, or a failure. */
+/** Remaining days of validity below which a token is a warning. */
 const WARN_DAYS = 30;
-const FAIL_DAYS = 7;
 
 /** Checks that the cloud accepts our credentials, for how long, and that they permit to manage subscriptions. */
 export async function checkApi(
@@ -96,7 +95,6 @@ function describeToken({ user_name: name, expires_in, expiration_time }: TokenIn
   const end = new Date(Date.now() + seconds * 1_000).toISOString().slice(0, 16);
   const validity = `the token of ${name} is valid for ${left}, until ${end}Z`;
   const remedy = 'create a new API token in the cloud, and set CLOUD_API_TOKEN to it';
-  if (days < FAIL_DAYS) return fail(validity, remedy);
   return days < WARN_DAYS ? warn(validity, remedy) : ok(validity);
 }
 

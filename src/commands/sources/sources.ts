@@ -9,6 +9,7 @@ import {
 } from '../../sources/change-sources.ts';
 import type { GivenSecret, Made, SourceChange } from '../../sources/change-sources.ts';
 import { describeSources, limitsOf, type SourceLine } from '../../sources/describe-sources.ts';
+import { readSecrets } from '../../sources/webhook-secret.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
 import type { Db } from '../../store/server/database.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
@@ -104,7 +105,7 @@ const COLUMNS: Columns<SourceLine> = {
 
 /** `sources list`: prints the sources as a table, or as JSON lines. */
 export async function printSources(db: Db, config: ServiceConfig, asJson: boolean): Promise<void> {
-  const sources = await describeSources(db, ALL_SOURCES, config.sources);
+  const sources = await describeSources(db, ALL_SOURCES, await readSecrets(config));
   await printRows(sources, COLUMNS, asJson);
 }
 

@@ -58,18 +58,21 @@ function guard(cell: string | null, column: ResultColumn | undefined): string | 
 
 const BOOLEAN_TYPE: number = types.builtins.BOOL;
 
+/** Most readers of JSON would round it. */
+const BIGINT_TYPE: number = types.builtins.INT8;
+
 const JSON_TYPES: ReadonlySet<number> = new Set([types.builtins.JSON, types.builtins.JSONB]);
 
 const NUMBER_TYPES: ReadonlySet<number> = new Set([
   types.builtins.INT2,
   types.builtins.INT4,
-  types.builtins.INT8,
+  BIGINT_TYPE,
   types.builtins.FLOAT4,
   types.builtins.FLOAT8,
   types.builtins.NUMERIC,
 ]);
 
-/** A value as JSON: numbers with every digit, arrays, documents. Other types stay the text of Postgres. */
+/** A value as JSON: numbers with every digit, arrays, documents. Other types stay the text of Postgres, and so does bigint. */
 function toJson(text: string | null, { typeOid, isArray }: ResultColumn): unknown {
   if (text === null) return null;
   return parseExactJson(isArray ? arrayToJsonText(text, typeOid) : toJsonText(text, typeOid));
@@ -78,7 +81,7 @@ function toJson(text: string | null, { typeOid, isArray }: ResultColumn): unknow
 function toJsonText(text: string, typeOid: number): string {
   if (typeOid === BOOLEAN_TYPE) return String(text === 't');
   // NaN and Infinity are no numbers of JSON.
-  const isNumber = NUMBER_TYPES.has(typeOid) && /^-?\d/.test(text);
+  const isNumber = NUMBER_TYPES.has(typeOid) && typeOid !== BIGINT_TYPE && /^-?\d/.test(text);
   return isNumber || JSON_TYPES.has(typeOid) ? text : JSON.stringify(text);
 }
 
