@@ -14,24 +14,28 @@ type OpenIdConfig = NonNullable<ReturnType<typeof readOpenId>>;
 
 /** The settings that have no effect without OIDC_ISSUER. */
 const NEEDS_ISSUER = ['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_ROLES', 'OIDC_SOURCES'] as const;
+const ISSUER_NEEDS = ['OIDC_CLIENT_ID', 'OIDC_ROLES', 'CONSOLE_URL'] as const;
 
-/** The settings of OpenID Connect; undefined without OIDC_ISSUER. `problems` gains a line if one is missing. */
-function readOpenId(settings: EnvironmentSettings, problems: string[]) {
+/** What is missing or useless of OpenID Connect, whatever else is wrong with the settings. */
+function openIdProblems(env: Environment): string[] {
+  const isSet = (name: string) => (env[name] ?? '') !== '';
+  if (!isSet('OIDC_ISSUER')) {
+    const useless = NEEDS_ISSUER.filter(isSet);
+    return useless.length === 0 ? [] : [`${useless.join(', ')}: set OIDC_ISSUER, too, or remove them`];
+  }
+  const missing = ISSUER_NEEDS.filter((name) => !isSet(name));
+  return missing.length === 0 ? [] : [`OIDC_ISSUER needs ${missing.join(', ')}`];
+}
+
+/** The settings of OpenID Connect; undefined without those that it needs. */
+function readOpenId(settings: EnvironmentSettings) {
   const {
     OIDC_ISSUER: issuer,
     OIDC_CLIENT_ID: clientId,
     OIDC_ROLES: roles,
     CONSOLE_URL: consoleUrl,
   } = settings;
-  if (issuer === undefined) {
-    const useless = NEEDS_ISSUER.filter((name) => settings[name] !== undefined);
-    if (useless.length > 0) problems.push(`${useless.join(', ')}: set OIDC_ISSUER, too, or remove them`);
-    return undefined;
-  }
-  if (clientId === undefined || roles === undefined || consoleUrl === undefined) {
-    const needed = { OIDC_CLIENT_ID: clientId, OIDC_ROLES: roles, CONSOLE_URL: consoleUrl };
-    const missing = Object.entries(needed).filter(([, value]) => value === undefined);
-    problems.push(`OIDC_ISSUER needs ${missing.map(([name]) => name).join(', ')}`);
+  if (issuer === undefined || clientId === undefined || roles === undefined || consoleUrl === undefined) {
     return undefined;
   }
   return {
@@ -85,7 +89,8 @@ export function loadConfig(
   const file = readSettingsFile(env['XIQ_SINK_CONFIG'] || undefined, env, problems);
   const sources = mergeSources(settings, file, problems);
   const forwarding = gatherForwarding(env, file);
-  const openId = settings && readOpenId(settings, problems);
+  problems.push(...openIdProblems(env));
+  const openId = settings && readOpenId(settings);
   if (settings !== undefined) problems.push(...contradictions(settings, sources));
   for (const check of checks) problems.push(...problemsOf(() => check(forwarding)));
   if (settings === undefined || problems.length > 0) throw new SettingsError(problems);

@@ -65,6 +65,10 @@ describe('OpenID Connect', () => {
       'OIDC_ISSUER needs OIDC_CLIENT_ID, OIDC_ROLES, CONSOLE_URL',
     ]);
     expect(problemsOf(without('CONSOLE_URL'))).toEqual(['OIDC_ISSUER needs CONSOLE_URL']);
+    expect(problemsOf({ ...without('CONSOLE_URL'), PORT: 'abc' })).toEqual([
+      expect.stringContaining('PORT must be'),
+      'OIDC_ISSUER needs CONSOLE_URL',
+    ]);
     expect(problemsOf(without('OIDC_ISSUER'))).toEqual([
       'OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_ROLES: set OIDC_ISSUER, too, or remove them',
     ]);
