@@ -1,3 +1,4 @@
+import compression from 'compression';
 import express, { type Express, type Request, type Response } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
@@ -91,6 +92,8 @@ export function createAdminApp(options: AdminOptions): Express {
     response.set('Cache-Control', 'no-store');
     next();
   });
+  if (console !== undefined) app.use(serveAssets());
+  app.use(compression({ filter: isCompressed }));
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
   if (console !== undefined) {
     const { db, openId } = console;
@@ -108,7 +111,6 @@ export function createAdminApp(options: AdminOptions): Express {
     },
   );
   const areas = console?.areas ?? [];
-  app.use(serveAssets());
   // In front of everything that reads the database.
   app.use(async (_request, _response, next) => {
     await checkSchema();
@@ -122,6 +124,14 @@ export function createAdminApp(options: AdminOptions): Express {
   app.use(answerErrors(areas, logRefusal, logger, console?.db));
   return app;
 }
+
+/**
+ * Pages and JSON. Streams and files stay as they are, to be sent as they come. The length of a compressed answer can tell
+ * a secret in it only to those who make a browser ask for it with texts of their choice (BREACH): other sites cannot,
+ * because no request from them has the session (SameSite=Strict), and no page has a secret that it did not just make.
+ */
+const isCompressed = (_request: Request, response: Response) =>
+  /^(?:text\/html|application\/json)\b/.test(String(response.get('Content-Type')));
 
 function serveApi(
   app: Express,

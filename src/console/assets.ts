@@ -3,6 +3,8 @@ import { globSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { brotliCompress, gzip } from 'node:zlib';
 import express, { type Router } from 'express';
 
 /** Modules of npm packages that the browser imports under the same names as the server. */
@@ -11,8 +13,8 @@ const PACKAGES = {
   'preact/hooks': fileOf('preact/hooks'),
   htm: fileOf('htm'),
   'htm/preact': fileOf('htm/preact'),
-  idiomorph: fileOf('idiomorph'),
-  uplot: path.join(folderOf('uplot'), 'dist/uPlot.esm.js'),
+  // Its module is not minified; this script is, and `textOf` makes a module of it.
+  uplot: path.join(folderOf('uplot'), 'dist/uPlot.iife.min.js'),
 };
 
 const BROWSER_DIRECTORY = path.join(import.meta.dirname, './browser');
@@ -75,19 +77,36 @@ export const IMPORT_MAP = JSON.stringify({
 /** The hash that allows the import map, an inline script (CSP Level 3, section 2.3.1). */
 export const IMPORT_MAP_HASH = `'sha256-${hash('sha256', IMPORT_MAP, 'base64')}'`;
 
-/** Serves the modules and styles of the console, and only those files of the packages above. */
+const textOf = (specifier: string, file: string): string =>
+  `${readFileSync(file, 'utf8')}${specifier === 'uplot' ? '\nexport default uPlot;' : ''}`;
+
+const ENCODERS = { br: promisify(brotliCompress), gzip: promisify(gzip) };
+
+/**
+ * Serves the modules and styles of the console, and only those files of the packages above. They are public, like the
+ * repository, so that neither a login nor the database holds them up. Each is compressed once, when it is first asked for.
+ */
 export function serveAssets(): Router {
   const router = express.Router({ caseSensitive: true });
-  const send = (route: string, file: string) => {
-    router.get(`${BASE}/${route}`, (_request, response) => {
+  const send = (address: string, text: string) => {
+    const bodies = new Map<string, Promise<Buffer>>();
+    router.get(address, async (request, response) => {
+      // Browsers list gzip first, although Brotli is smaller.
+      const encoding = request.acceptsEncodings('br') || request.acceptsEncodings('gzip');
+      response.type(path.extname(address)).vary('Accept-Encoding');
       // Express keeps a header that is set, and other answers are not to be kept.
       response.set('Cache-Control', 'public, max-age=31536000, immutable');
-      response.sendFile(path.basename(file), { root: path.dirname(file), dotfiles: 'allow' });
+      if (encoding !== 'br' && encoding !== 'gzip') {
+        response.send(text);
+        return;
+      }
+      const body = bodies.get(encoding) ?? ENCODERS[encoding](text);
+      bodies.set(encoding, body);
+      response.set('Content-Encoding', encoding).send(await body);
     });
   };
-  for (const [specifier, file] of Object.entries(PACKAGES)) send(`npm/${nameOf(specifier)}`, file);
-  send('uplot.css', UPLOT_STYLE);
-  for (const name of browserFiles) send(name, path.join(BROWSER_DIRECTORY, name));
+  for (const [name, file] of filesOf) send(addressOf(name), textOf(name, file));
+  send(ASSETS.uplotStyle, readFileSync(UPLOT_STYLE, 'utf8'));
   return router;
 }
 

@@ -1,8 +1,7 @@
-// Keeps the overview up to date: every 5 s it fetches the page and updates its parts with `data-live`. It pauses while
+// Keeps the overview up to date: every 5 s it fetches the page and replaces its parts with `data-live`. It pauses while
 // the page is hidden. If the service does not answer, it reports that and retries.
 
 import { html } from 'htm/preact';
-import { Idiomorph } from 'idiomorph';
 import { render } from 'preact';
 import { fetchPage } from '../shared/fetch-page.js';
 
@@ -23,7 +22,7 @@ async function refresh() {
     const fresh = await fetchPage(addressOfPage(), AbortSignal.timeout(PATIENCE_MS));
     for (const part of document.querySelectorAll('[data-live]')) {
       const like = fresh.getElementById(part.id);
-      if (like !== null) void Idiomorph.morph(part, like, { callbacks: { beforeAttributeUpdated: isOurs } });
+      if (like !== null) replace(part, like);
     }
     showStale();
     document.dispatchEvent(new CustomEvent('overview-refreshed'));
@@ -34,12 +33,25 @@ async function refresh() {
   }
 }
 
+const FOCUSABLE = 'a, button, summary, [tabindex]';
+
 /**
- * Whether an attribute follows the server: the person decides whether <details> is open.
+ * Replaces a part that has changed. What a person opened stays open, the focus keeps its place, and a part in which a
+ * value is being chosen waits.
  *
- * @param {string} name
+ * @param {Element} part
+ * @param {Element} like
  */
-const isOurs = (name) => name !== 'open';
+function replace(part, like) {
+  const opened = [...part.querySelectorAll('details')].map(({ open }) => open);
+  for (const [index, details] of like.querySelectorAll('details').entries())
+    details.open = opened[index] ?? details.open;
+  if (part.isEqualNode(like) || part.querySelector('select:focus') !== null) return;
+  const focused = [...part.querySelectorAll(FOCUSABLE)].findIndex((one) => one === document.activeElement);
+  part.replaceWith(like);
+  const next = like.querySelectorAll(FOCUSABLE)[focused];
+  if (next instanceof HTMLElement) next.focus({ preventScroll: true });
+}
 
 /** The range that the page was opened with stays, even if another one would be the default by now. */
 function addressOfPage() {
