@@ -23,7 +23,7 @@ export const searchAddress = (query: Query) => addressOf('/events', query);
 export const userAddress = (name: string, query: Query = {}) => addressOf('/people/user', { name, ...query });
 
 export const clientAddress = (mac: string, query: Query = {}) =>
-  addressOf('/people/client', { mac, ...query });
+  addressOf('/devices/client', { mac, ...query });
 
 export const accessPointAddress = (mac: string) => addressOf('/devices/access-point', { mac });
 

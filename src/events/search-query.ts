@@ -47,10 +47,23 @@ export interface ColumnTerm {
 
 export type EventTerm = SearchTerm | ColumnTerm;
 
-/** The terms of a search, all of which must hold; or why its text is not a search. */
+/** What is wrong with a term, and how it is probably meant. */
+interface WrongTerm {
+  readonly problem: string;
+  readonly repair?: string | undefined;
+}
+
+/**
+ * The terms of a search, all of which must hold; or why its text is not a search, with the terms that are right, the text
+ * of the others, and how the first of those is probably meant.
+ */
 export type ParsedSearch =
   | { readonly terms: readonly SearchTerm[]; readonly problem?: undefined }
-  | { readonly terms?: undefined; readonly problem: string };
+  | (WrongTerm & {
+      readonly terms?: undefined;
+      readonly right: readonly SearchTerm[];
+      readonly wrong: string;
+    });
 
 const isSearchKey = (name: string): name is SearchKey => KEYS.some((key) => key === name);
 
@@ -64,40 +77,52 @@ const TOKEN = new RegExp(String.raw`\s*(-?)(?:([a-z_]+):)?(${VALUE}(?:,${VALUE})
  */
 export function parseSearch(text: string): ParsedSearch {
   const terms: SearchTerm[] = [];
+  const wrong: (WrongTerm & { readonly text: string })[] = [];
   const written = text.trimEnd();
   const token = new RegExp(TOKEN);
-  while (token.lastIndex < written.length) {
-    const rest = written.slice(token.lastIndex).trimStart();
-    const [, minus = '', name, value = ''] = token.exec(written) ?? [];
-    if (value === '') return { problem: incomplete(rest) };
+  let at = 0;
+  while (at < written.length) {
+    const rest = written.slice(at).trimStart();
+    const [whole, minus = '', name, value = ''] = token.exec(written) ?? [];
+    if (whole === undefined) {
+      wrong.push({ text: rest, problem: incomplete(rest) });
+      break;
+    }
+    at = token.lastIndex;
     const term = toTerm(minus === '-', name?.toLowerCase(), value);
-    if (typeof term === 'string') return { problem: term };
-    terms.push(term);
+    if ('problem' in term) wrong.push({ ...term, text: whole.trim() });
+    else terms.push(term);
   }
-  return { terms };
+  const [first] = wrong;
+  if (first === undefined) return { terms };
+  const { problem, repair } = first;
+  return { problem, repair, right: terms, wrong: wrong.map((one) => one.text).join(' ') };
 }
 
 const incomplete = (text: string) =>
   `"${text.length > 40 ? `${text.slice(0, 40)}…` : text}" is incomplete: close the quotes, or add a value`;
 
-function toTerm(isExcluded: boolean, name: string | undefined, written: string): SearchTerm | string {
+function toTerm(isExcluded: boolean, name: string | undefined, written: string): SearchTerm | WrongTerm {
   const whole = name === undefined ? written : `${name}:${written}`;
   const address = parseMacAddress(whole);
   if (address !== undefined) {
     return { key: 'mac', values: [{ text: address, isPrefix: false }], isExcluded };
   }
-  if (name === undefined && KEYS.some((key) => written === `${key}:`)) return incomplete(written);
+  if (name === undefined && KEYS.some((key) => written === `${key}:`))
+    return { problem: incomplete(written) };
   if (name === undefined) return { key: 'text', values: [unquoted(written, false)], isExcluded };
   if (!isSearchKey(name)) {
     const closest = closestName(name, KEYS);
     const hint = closest === undefined ? `known are ${KEYS.join(', ')}.` : `did you mean "${closest}"?`;
-    return `"${name}" is not a key; ${hint} Put text with a colon in quotes`;
+    const problem = `"${name}" is not a key; ${hint} Put text with a colon in quotes`;
+    return { problem, repair: closest && `${isExcluded ? '-' : ''}${closest}:${written}` };
   }
   const values = [...written.matchAll(new RegExp(VALUE, 'gu'))].map(([one]) =>
     unquoted(one, name !== 'text'),
   );
   const problem = values.map((value) => problemOf(name, value)).find((one) => one !== undefined);
-  return problem ?? { key: name, values: values.map((value) => normalized(name, value)), isExcluded };
+  if (problem !== undefined) return { problem };
+  return { key: name, values: values.map((value) => normalized(name, value)), isExcluded };
 }
 
 function unquoted(written: string, canBePrefix: boolean): SearchValue {

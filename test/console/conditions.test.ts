@@ -52,7 +52,7 @@ describe('the link to a search', () => {
     fc.assert(
       fc.property(anyConditions, (asked) => {
         const again = readAddress(addressOf('/events', queryOfConditions(asked)));
-        expect(again).toEqual({ values: asked });
+        expect(again.values).toEqual(asked);
       }),
     );
   });

@@ -311,7 +311,25 @@ describe('the page of events', () => {
     expect(page).toMatch(/name="since"[^>]*value="7d"/);
     const other = await admin.page('/events?q=user:ann&q=usr:bob');
     expect(other).toContain('did you mean &quot;user');
-    expect(other).toMatch(/id="search-line"[^>]*value="user:ann usr:bob"/);
+    expect(other).toMatch(/id="search-line"[^>]*value="usr:bob"/);
+    expect(other).toContain('name="q" value="user:ann"');
+  });
+
+  it('shows the events without a term that is wrong, and how it is probably meant', async () => {
+    const right = await admin.page(`/events?${range}&q=user:bob`);
+    const wrong = await admin.page(`/events?${range}&q=user:bob%20tipe:audit`);
+    const listed = (page: string) =>
+      [...page.matchAll(/href="(\/events\/[0-9a-f-]{36})/g)].map(([, one]) => one);
+    expect(listed(wrong)).toEqual(listed(right));
+    expect(listed(wrong).length).toBeGreaterThan(0);
+    const repaired = /href="([^"]+)">Search type:audit instead/.exec(wrong)?.[1] ?? '';
+    expect(listed(await admin.page(repaired.replaceAll('&amp;', '&'))).length).toBeGreaterThan(0);
+  });
+
+  it('names conditions only where there are some', async () => {
+    const since = 'since=2020-01-01&until=2020-01-02';
+    expect(await admin.page(`/events?${since}`)).not.toContain('remove conditions');
+    expect(await admin.page(`/events?${since}&q=user:ann`)).toContain('remove conditions');
   });
 
   it('keeps a quick range relative, and links to exactly what it shows', async () => {

@@ -167,7 +167,7 @@ describe('a renamed access point', () => {
   });
 
   it('is named in the timeline of the client', async () => {
-    const page = await admin.page(`/people/client?mac=${CLIENT}&${RANGE}`);
+    const page = await admin.page(`/devices/client?mac=${CLIENT}&${RANGE}`);
     for (const name of [OLD, NEW]) expect(page).toContain(`>${name}</a>`);
   });
 

@@ -43,7 +43,7 @@ describe('a look at a timeline is in the operator log', () => {
     ['of a client over the API', `/api/v1/clients/AABB-CCDD-EEFF?${range}`, ROAMING_CLIENT],
     ['of positions', `/api/v1/clients/${ROAMING_CLIENT}/positions?${range}`, ROAMING_CLIENT],
     ['of a user in the console', `/people/user?name=ann&${range}`, 'ann'],
-    ['of a client in the console', `/people/client?mac=${ROAMING_CLIENT}&${range}`, ROAMING_CLIENT],
+    ['of a client in the console', `/devices/client?mac=${ROAMING_CLIENT}&${range}`, ROAMING_CLIENT],
   ])('%s', async (_what, path, subject) => {
     const before = await looks();
     expect((await fetch(`${admin.url}${path}`)).status).toBe(200);
@@ -162,7 +162,7 @@ describe('the pages of people and devices', () => {
       const [did = '', affected = ''] = page.slice(page.indexOf(heading)).split('Was affected by</h2>');
       return { page, did, affected };
     };
-    const client = await parts(`/people/client?mac=${ERASED}`, 'Activity</h2>');
+    const client = await parts(`/devices/client?mac=${ERASED}`, 'Activity</h2>');
     expect(client.affected).toContain('Personal data deletion for client');
     expect(client.did).toContain('No events in this range');
     const ann = await parts('/people/user?name=ann&type=GDPR_LOG_ALL', 'Did</h2>');
@@ -181,7 +181,7 @@ describe('the pages of people and devices', () => {
   });
 
   it('draw where a client was: a dot for each time, a line between two, fading, and the access points', async () => {
-    const page = await admin.page(`/people/client?mac=${ROAMING_CLIENT}&${range}`);
+    const page = await admin.page(`/devices/client?mac=${ROAMING_CLIENT}&${range}`);
     expect(page.match(/<circle class="place"/g)).toHaveLength(10);
     expect(page.match(/<line class="way"/g)).toHaveLength(9);
     const opacities = [...page.matchAll(/class="place"[^>]*opacity="([^"]+)"/g)].map((match) =>
@@ -195,7 +195,7 @@ describe('the pages of people and devices', () => {
   });
 
   it('list the access points in order where nothing places the client', async () => {
-    const page = await admin.page(`/people/client?mac=${UNPLACED_CLIENT}&${range}`);
+    const page = await admin.page(`/devices/client?mac=${UNPLACED_CLIENT}&${range}`);
     expect(page).toContain('contain no positions');
     expect(page).not.toContain('class="scroll map"');
     const table = page.slice(page.indexOf('Strongest access points'), page.indexOf('Activity</h2>'));
@@ -204,8 +204,10 @@ describe('the pages of people and devices', () => {
   });
 
   it('say what is wrong with a MAC address or a range', async () => {
-    for (const path of ['/people/client', '/devices/access-point'])
-      expect(await admin.page(`${path}?mac=xyz`)).toContain('12 hexadecimal digits');
-    expect(await admin.page('/people/user?name=ann&since=soon')).toContain('time such as');
+    for (const path of ['/devices/client', '/devices/access-point'])
+      await expect(admin.page(`${path}?mac=xyz`)).rejects.toThrow('12 hexadecimal digits');
+    const page = await admin.page('/people/user?name=ann&since=soon');
+    expect(page).toContain('time such as');
+    expect(page).toContain('Seen in this range');
   });
 });

@@ -6,8 +6,8 @@ import type { Db } from '../../store/server/database.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { VIEW, hasAccess, type Visitor } from '../access/access.ts';
 import { whole, wholeSchema } from '../api/paging.ts';
-import { toAnswer, jsonRoute, NOTHING, parseInput } from '../api/route.ts';
-import { moment, limit, queryOf, type Written, text } from '../api/parameters.ts';
+import { toAnswer, jsonRoute, NOTHING } from '../api/route.ts';
+import { moment, limit, queryOf, readQuery, type Written, text } from '../api/parameters.ts';
 import type { Area } from '../area.ts';
 import { withValidRange } from '../events/conditions.ts';
 import { SEVERITIES } from '../../events/rule-alert.ts';
@@ -15,7 +15,8 @@ import { countOf } from '../../lib/text/units.ts';
 import { eventAddress, searchAddress } from '../addresses.ts';
 import { ALERTING } from '../events/saved-searches.ts';
 import { alertForm } from '../events/search-menus.ts';
-import { fieldOf, filterForm, rangeFields, selectOf } from '../html/form.ts';
+import { fieldOf, selectOf } from '../html/form.ts';
+import { filterForm } from '../html/filter-form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { badge, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
@@ -116,7 +117,7 @@ async function renderAlerts(
   visitor: Visitor,
 ): Promise<Page> {
   const written = queryOf(request);
-  const values = parseInput(input, request).query;
+  const { values, problems, right } = readQuery(query, written);
   const { limit: most } = values;
   const [rules, alerts] = await Promise.all([
     describeRules(db, visitor.scope, configured),
@@ -134,14 +135,13 @@ async function renderAlerts(
           >destinations</a
         >.
       </p>
-      ${filterForm('/alerts', 'Alerts', [
-        rangeFields(written),
+      ${filterForm('/alerts', 'Alerts', written, problems, [
         selectOf(written, 'rule', 'Rule', [['', 'all rules'], ...titles]),
         fieldOf(written, 'source', 'Source', 'default'),
       ])}
       ${
         alerts.length === 0
-          ? html`<p class="empty">${emptyText(rules, written)}</p>`
+          ? html`<p class="empty">${emptyText(rules, right)}</p>`
           : html`${tableOf('Raised alerts, newest first', ALERTS, alerts)}
               <p class="dim">${shown}</p>`
       }

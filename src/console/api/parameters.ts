@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Request } from 'express';
 import { isTimeZone, monthRange, parseTime } from '../../lib/text/parse-time.ts';
 import { DAY_MS } from '../../lib/clock.ts';
+import { HttpError } from '../../lib/errors.ts';
 
 const MESSAGE = 'must be a time such as 2026-01-31 08:00, or how long ago: 90m, 12h, 7d';
 
@@ -76,20 +77,29 @@ export function textOf(written: Written, name: string): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 
+export const NO_PROBLEMS: Problems = new Map();
+
 export const only = (written: Written, names: readonly string[]): Written =>
   Object.fromEntries(Object.entries(written).filter(([name]) => names.includes(name)));
 
-/** Parses a query, or reports what is wrong with which parameter. */
+/**
+ * Parses a query without its wrong parameters, and says what is wrong with those: a mistyped parameter does not empty a
+ * page. `complete` adds parameters to the right ones. Throws HttpError 400 if the query cannot do without a wrong one.
+ */
 export function readQuery<Schema extends z.ZodType>(
   schema: Schema,
   written: Written,
-):
-  | { readonly values: z.output<Schema>; readonly problems?: undefined }
-  | { readonly values?: undefined; readonly problems: Problems } {
-  const { data, error } = schema.safeParse(written);
-  if (error === undefined) return { values: data };
-  const issues = error.issues.map(({ path, message }): [string, string] => [String(path[0]), message]);
-  return { problems: new Map(issues.toReversed()) };
+  complete = (right: Written) => right,
+): { readonly values: z.output<Schema>; readonly problems: Problems; readonly right: Written } {
+  const issues = schema.safeParse(written).error?.issues ?? [];
+  const problems = new Map(
+    issues.map(({ path, message }): [string, string] => [String(path[0]), message]).toReversed(),
+  );
+  const right = complete(Object.fromEntries(Object.entries(written).filter(([name]) => !problems.has(name))));
+  const { data, error } = schema.safeParse(right);
+  if (error === undefined) return { values: data, problems, right };
+  const told = [...problems].map(([name, problem]) => `${name} ${problem}`).join('; ');
+  throw new HttpError(400, 'BAD_REQUEST', told, { cause: error });
 }
 
 /** Adds the start of the range if it is missing: this number of days before its end, or before now. */

@@ -1,15 +1,14 @@
 import type { Request } from 'express';
-import { z } from 'zod';
 import type { Db } from '../../store/server/database.ts';
 import type { Delivery, DeliverySums, RecordedLoss } from '../../store/deliveries/search-deliveries.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { countOf, formatBytes, formatCount, formatElapsed } from '../../lib/text/units.ts';
 import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
-import { queryOf, type Written } from '../api/parameters.ts';
-import { parseInput } from '../api/route.ts';
+import { queryOf, readQuery, type Problems, type Written } from '../api/parameters.ts';
 import { DELIVERED_TYPES } from '../events/conditions.ts';
 import { eventTimeline } from '../events/event-timeline.ts';
-import { fieldOf, filterForm, rangeFields, selectOf, typeSelect } from '../html/form.ts';
+import { fieldOf, selectOf, typeSelect } from '../html/form.ts';
+import { filterForm } from '../html/filter-form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { pagerOf, timeHeading, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
@@ -18,20 +17,21 @@ import { quarantineTable } from '../quarantine/quarantine-pages.ts';
 import { deliveryQuery, MOST_OF_EACH, readDeliveries, type DescribedDelivery } from './read-deliveries.ts';
 
 export async function renderDeliveries(db: Db, scope: Scope, request: Request): Promise<Page> {
-  const { query } = parseInput(z.object({ query: deliveryQuery }), request);
-  const page = await readDeliveries(db, scope, query);
   const written = queryOf(request);
+  const { values, problems, right } = readQuery(deliveryQuery, written);
+  const page = await readDeliveries(db, scope, values);
   return {
     title: 'Deliveries',
     content: html`
-      ${filterForm('/deliveries', 'Deliveries', conditionFields(written))} ${sumsOf(page.sums)}
-      ${listOf(page)} ${pagerOf('/deliveries', written, page.next_cursor)}
+      ${filterForm('/deliveries', 'Deliveries', written, problems, conditionFields(written, problems))}
+      ${sumsOf(page.sums)} ${listOf(page, Object.keys(right).length > 0)}
+      ${pagerOf('/deliveries', right, page.next_cursor)}
     `,
   };
 }
 
-const conditionFields = (written: Written): Content => html`
-  ${rangeFields(written)} ${fieldOf(written, 'source', 'Source')} ${typeSelect(DELIVERED_TYPES, written)}
+const conditionFields = (written: Written, problems: Problems): Content => html`
+  ${fieldOf(written, 'source', 'Source')} ${typeSelect(DELIVERED_TYPES, written, problems)}
   ${selectOf(written, 'with', 'Only with', [
     ['', 'any result'],
     ['quarantined', 'quarantined records'],
@@ -66,7 +66,10 @@ const COLUMNS: readonly Column<Delivery>[] = [
   { heading: 'Quarantined', kind: 'number', cell: (row) => formatCount(row.quarantined_count) },
 ];
 
-function listOf({ items, lookedBackTo }: Awaited<ReturnType<typeof readDeliveries>>): Content {
+function listOf(
+  { items, lookedBackTo }: Awaited<ReturnType<typeof readDeliveries>>,
+  hasConditions: boolean,
+): Content {
   const stopped =
     lookedBackTo !== undefined &&
     html`<p class="note warn">
@@ -77,8 +80,9 @@ function listOf({ items, lookedBackTo }: Awaited<ReturnType<typeof readDeliverie
   return [
     stopped,
     html`<p class="empty">
-      No deliveries match. Remove conditions, or send a delivery: the <a href="/">overview</a> shows how,
-      and${' '} <a href="/subscriptions">Subscriptions</a> shows what the cloud sends.
+      ${hasConditions ? 'No deliveries match. Remove conditions, or send' : 'No deliveries yet. Send'} a
+      delivery: the <a href="/">overview</a> shows how, and${' '}
+      <a href="/subscriptions">Subscriptions</a> shows what the cloud sends.
     </p>`,
   ];
 }

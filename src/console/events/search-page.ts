@@ -23,11 +23,12 @@ import {
   queryOfConditions,
   readEvents,
   SEARCH_MS,
+  termsOfConditions,
   type Conditions,
 } from './conditions.ts';
 import { columnChoice, columnsOf, eventList } from './event-list.ts';
 import { alertButton, otherForms, savedMenu } from './search-menus.ts';
-import { joinSearchLine, searchLine } from './search-line.ts';
+import { joinSearchLine, searchLine, splitLine } from './search-line.ts';
 
 const EVENTS_PER_PAGE = 50;
 
@@ -37,16 +38,12 @@ const search = withValidRange({ ...conditionShape, cursor, order: eventOrder });
 
 /** The search for events: its form, the histogram, and one page of events. */
 export async function renderSearch(db: Db, visitor: Visitor, request: Request): Promise<Page> {
-  const written = withBeginning(joinSearchLine(queryOf(request)), USUAL_DAYS);
-  const { values, problems } = readQuery(search, written);
-  if (problems !== undefined) {
-    const content = [
-      searchLine(written, problems),
-      problems.has('cursor') &&
-        html`<p class="note bad">This page of results does not exist. Search again.</p>`,
-    ];
-    return { title: 'Events', kind: 'dense', content };
-  }
+  const { right: asked, wrong } = splitLine(joinSearchLine(queryOf(request)));
+  const {
+    values,
+    problems,
+    right: written,
+  } = readQuery(search, asked, (query) => withBeginning(query, USUAL_DAYS));
   const { cursor: after, order, ...conditions } = values;
   const isNewest = followsNow(values);
   const isLive = isNewest && written['live'] === 'on';
@@ -76,7 +73,9 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
       'events/export.js',
     ],
     content: [
-      searchLine(written, new Map(), facets),
+      searchLine({ ...written, ...asked }, problems, wrong, facets),
+      problems.has('cursor') &&
+        html`<p class="note bad">That page of the list does not exist. This is the first one.</p>`,
       html`
         <div class="split">
           <details class="facets" open>
@@ -103,7 +102,7 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
             ${next !== undefined && livePlace(conditions, written, next)}
             ${isNewest && !isLive && newerPlace(conditions, page.items[0])}
             ${(isLive || page.items.length > 0) && eventList(page.items, written, columns)}
-            ${!isLive && page.items.length === 0 && page.searched_to === null && nothingFound(written)}
+            ${!isLive && page.items.length === 0 && page.searched_to === null && nothingFound(written, conditions)}
             ${page.searched_to !== null && searchedTo(page.searched_to, order)}
             ${!isLive && pagerOf('/events', written, page.next_cursor)}
           </div>
@@ -169,14 +168,16 @@ const searchedTo = (time: string, order: EventOrder) =>
     Searched ${order === 'newest' ? 'back' : 'on'} to ${timeOf(time)}. The next page goes on there.
   </p>`;
 
-const nothingFound = (written: Written) => html`
-  <div class="empty">
-    <p>No events match these conditions in this range.</p>
-    <p>
-      Try a longer range, for example${' '}
-      <a href=${addressOf('/events', { ...written, since: '30d', until: undefined, cursor: undefined })}>
-        the last 30 days</a
-      >, or remove conditions.
-    </p>
-  </div>
-`;
+const nothingFound = (written: Written, conditions: Conditions) => {
+  const hasTerms = termsOfConditions(conditions).length > 0;
+  const longer = addressOf('/events', { ...written, since: '30d', until: undefined, cursor: undefined });
+  return html`
+    <div class="empty">
+      <p>No events${hasTerms && ' match these conditions'} in this range.</p>
+      <p>
+        Try a longer range, for example${' '}
+        <a href=${longer}>the last 30 days</a>${hasTerms && ', or remove conditions'}.
+      </p>
+    </div>
+  `;
+};

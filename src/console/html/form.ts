@@ -1,11 +1,6 @@
 import type { VNode } from 'preact';
-import { addressOf } from '../addresses.ts';
-import { textOf, type Problems, type Written } from '../api/parameters.ts';
-import { zoneWord } from '../browser/shared/local-time.js';
+import { NO_PROBLEMS, textOf, type Problems, type Written } from '../api/parameters.ts';
 import { html, type Content } from './html.ts';
-import { inZone, writtenIn } from './time-zone.ts';
-
-const NO_PROBLEMS: Problems = new Map();
 
 /** A labelled text field with the entered value, valid or not, and its problem below. `name` is the query parameter. */
 export function fieldOf(
@@ -72,52 +67,3 @@ export const typeSelect = (types: readonly string[], written: Written, problems?
     [['', 'all types'], ...types.map((type) => [type, type] as const)],
     problems,
   );
-
-export const rangeFields = (written: Written, problems?: Problems): VNode =>
-  inZone((zone) => {
-    const field = (name: string, label: string, placeholder: string) => {
-      const text = writtenIn(zone, textOf(written, name) ?? '');
-      return fieldOf({ [name]: text }, name, `${label} (${zoneWord(zone)})`, placeholder, problems);
-    };
-    return [field('since', 'From', '24h, 2026-01-31 08:00'), field('until', 'To', 'now')];
-  });
-
-/** The form above a list that filters it. `fields` are its conditions. */
-export const filterForm = (path: string, label: string, fields: Content): VNode => html`
-  <form class="filters" method="get" action=${path} role="search" aria-label=${label}>
-    ${fields}
-    <div class="row">
-      <button>Search</button>
-      <a class="button quiet" href=${path}>Clear</a>
-    </div>
-  </form>
-`;
-
-/** Ranges that end now, as pages offer them. */
-export const RANGES = [
-  ['15m', 'Last 15 minutes'],
-  ['1h', 'Last hour'],
-  ['24h', 'Last 24 hours'],
-  ['7d', 'Last 7 days'],
-  ['30d', 'Last 30 days'],
-] as const;
-
-/** Links to the same page with a range that ends now; the range stays relative in the address. */
-export function rangeLinks(path: string, written: Written): Content {
-  const { since, until, cursor: _cursor, ...others } = written;
-  return html`
-    <ul class="ranges" aria-label="Time range">
-      ${RANGES.map(
-        ([range, label]) => html`
-          <li>
-            <a
-              href=${addressOf(path, { since: range, ...others })}
-              aria-current=${since === range && until === undefined ? 'true' : undefined}
-              >${label}</a
-            >
-          </li>
-        `,
-      )}
-    </ul>
-  `;
-}

@@ -3,10 +3,11 @@ import type { Db } from '../../store/server/database.ts';
 import type { LoggedAction } from '../../store/access/operator-log.ts';
 import { formatElapsed } from '../../lib/text/units.ts';
 import { pageSchema, type PageOf } from '../api/paging.ts';
-import { only, queryOf, type Written } from '../api/parameters.ts';
-import { jsonRoute, parseInput } from '../api/route.ts';
+import { only, queryOf, readQuery, type Written } from '../api/parameters.ts';
+import { jsonRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { fieldOf, filterForm, rangeFields, selectOf } from '../html/form.ts';
+import { fieldOf, selectOf } from '../html/form.ts';
+import { filterForm } from '../html/filter-form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { badge, exportLinks, pagerOf, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
@@ -36,8 +37,8 @@ export function operatorLogArea({ db }: { readonly db: Db }): Area {
         entry: { label: 'Operator log', group: 'Administer', icon: 'operator log' },
         ...READ_OPERATOR_LOG,
         render: async (request, visitor) => {
-          const { query } = parseInput(input, request);
-          return operatorLogPage(await readActions(db, query), queryOf(request), visitor);
+          const read = readQuery(askedPage, queryOf(request));
+          return operatorLogPage(await readActions(db, read.values), queryOf(request), read, visitor);
         },
       },
     ],
@@ -49,6 +50,7 @@ const WAYS = { console: 'console', api: 'API', command: 'command line', system: 
 function operatorLogPage(
   { items, next_cursor: next }: PageOf<LoggedAction>,
   written: Written,
+  { problems, right }: Pick<ReturnType<typeof readQuery>, 'problems' | 'right'>,
   visitor: Visitor,
 ): Page {
   return {
@@ -58,14 +60,13 @@ function operatorLogPage(
         Changes, exports, SQL statements, looks at timelines and logins, by console, API or command line, and
         what the service did by itself: starts and retention. Entries are never changed.
       </p>
-      ${filterForm('/operator-log', 'Operator log', [
-        rangeFields(written),
-        fieldOf(written, 'operator', 'Operator', 'ada'),
-        selectOf(written, 'action', 'Action', ACTIONS),
+      ${filterForm('/operator-log', 'Operator log', written, problems, [
+        fieldOf(written, 'operator', 'Operator', 'ada', problems),
+        selectOf(written, 'action', 'Action', ACTIONS, problems),
       ])}
-      ${hasAccess(visitor, EXPORTING) && items.length > 0 && exportLinks('/api/v1/operator-log/export', only(written, ['operator', 'action', 'since', 'until']))}
-      ${items.length === 0 ? emptyNote(written) : tableOf('Operator actions, newest first', COLUMNS, items)}
-      ${pagerOf('/operator-log', written, next)}
+      ${hasAccess(visitor, EXPORTING) && items.length > 0 && exportLinks('/api/v1/operator-log/export', only(right, ['operator', 'action', 'since', 'until']))}
+      ${items.length === 0 ? emptyNote(right) : tableOf('Operator actions, newest first', COLUMNS, items)}
+      ${pagerOf('/operator-log', right, next)}
     `,
   };
 }

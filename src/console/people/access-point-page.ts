@@ -7,7 +7,7 @@ import { readDirectoryEntry } from '../../store/counts/read-directory.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { formatCount } from '../../lib/text/units.ts';
 import { searchAddress } from '../addresses.ts';
-import { queryOf, readQuery, textOf } from '../api/parameters.ts';
+import { queryOf, readQuery } from '../api/parameters.ts';
 import { cursor, mac, readEvents } from '../events/conditions.ts';
 import { html, type Page } from '../html/html.ts';
 import { factsPanel, timeOf } from '../html/elements.ts';
@@ -20,15 +20,7 @@ const EVENTS_PER_PAGE = 50;
 
 /** The page of an access point: its facts, and its events, newest first. */
 export async function renderAccessPoint(db: Db, scope: Scope, request: Request): Promise<Page> {
-  const written = queryOf(request);
-  const { values, problems } = readQuery(query, written);
-  if (problems !== undefined) {
-    const problem = problems.get('mac') ?? 'is not valid';
-    return {
-      title: `Access point ${textOf(written, 'mac') ?? ''}`,
-      content: html`<p class="note bad">The MAC address ${problem}. <a href="/devices">Search again</a></p>`,
-    };
-  }
+  const { values, right: written } = readQuery(query, queryOf(request));
   const address = values.mac;
   const [entry, activity, page] = await Promise.all([
     readDirectoryEntry(db, scope, 'access point', address),

@@ -26,7 +26,7 @@ export async function renderDirectory(
   name: DirectoryName,
 ): Promise<Page> {
   const written = only(queryOf(request), ['q', 'kind', 'order', 'cursor']);
-  const { values, problems } = readQuery(directoryQuery(name), written);
+  const { values, problems, right } = readQuery(directoryQuery(name), written);
   const label = name === 'people' ? 'Name' : 'MAC address or host name';
   const kinds = KINDS_IN[name].map((kind) => [kind, `${kind}s`] as const);
   return {
@@ -41,9 +41,7 @@ export async function renderDirectory(
           <div class="field"><button>Search</button></div>
         </div>
       </form>
-      <div data-directory>
-        ${values && listOf(name, written, await readDirectory(db, scope, name, values))}
-      </div>
+      <div data-directory>${listOf(name, right, await readDirectory(db, scope, name, values))}</div>
     `,
   };
 }

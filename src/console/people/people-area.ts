@@ -37,7 +37,7 @@ export function peopleArea({ db }: { readonly db: Db }): Area {
         render: (request, { scope }) => renderAccessPoint(db, scope, request),
       },
       { path: '/people/user', ...VIEW, render: (request, visitor) => renderUser(db, visitor, request) },
-      { path: '/people/client', ...VIEW, render: (request, visitor) => renderClient(db, visitor, request) },
+      { path: '/devices/client', ...VIEW, render: (request, visitor) => renderClient(db, visitor, request) },
     ],
   };
 }

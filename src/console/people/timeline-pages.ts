@@ -1,4 +1,5 @@
 import type { Request } from 'express';
+import type { VNode } from 'preact';
 import { MESSAGE_TYPES, type MessageType } from '../../events/domain.ts';
 import { TYPE_TITLES } from '../../events/event-words.ts';
 import { FIELDS } from '../../events/message-types.ts';
@@ -19,16 +20,17 @@ import type { PageOf } from '../api/paging.ts';
 import { queryOf, readQuery, textOf, withBeginning, type Problems, type Written } from '../api/parameters.ts';
 import { readEvents } from '../events/conditions.ts';
 import { eventTimeline } from '../events/event-timeline.ts';
-import { rangeFields, rangeLinks, typeSelect } from '../html/form.ts';
+import { typeSelect } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { pagerOf, timeOf } from '../html/elements.ts';
+import { rangePicker } from '../html/range-picker.ts';
 import { factsOf } from '../browser/shared/facts.js';
 import { roamingBars, sessionBars } from './time-bars.ts';
 import { clientQuery, userQuery, USUAL_DAYS, wholeRange } from './people-schemas.ts';
 import { accessPointName, readPlaces, strongestOfEachTime, clientLocationOf } from './client-location.ts';
 
 const USER: Subject = { path: '/people/user', parameter: 'name' };
-const CLIENT: Subject = { path: '/people/client', parameter: 'mac' };
+const CLIENT: Subject = { path: '/devices/client', parameter: 'mac' };
 
 /** A page with a timeline, and the query parameter that names its user or client. */
 interface Subject {
@@ -54,10 +56,7 @@ const CLIENT_DOES = MESSAGE_TYPES.filter((type) => type !== 'GDPR_LOG_ALL');
 
 /** The page of a person: what the person did, what happened to the person, sessions and devices. */
 export async function renderUser(db: Db, { operator, scope }: Visitor, request: Request): Promise<Page> {
-  const written = withBeginning(queryOf(request), USUAL_DAYS);
-  const { values, problems } = readQuery(userQuery, written);
-  const title = textOf(written, 'name') ?? '';
-  if (problems !== undefined) return { title, content: timelineForm(USER, written, problems) };
+  const { values, problems, right: written } = readQuery(userQuery, queryOf(request), inUsualRange);
   const { name: user, type, since, until } = values;
   const range = wholeRange(values);
   // Further pages belong to the same look.
@@ -88,7 +87,7 @@ export async function renderUser(db: Db, { operator, scope }: Visitor, request: 
     .toSorted((a, b) => (a.occurredAt > b.occurredAt ? -1 : 1))
     .slice(0, EVENTS_PER_PAGE);
   const content = html`
-    ${timelineForm(USER, written)}
+    ${timelineForm(USER, { ...written, ...queryOf(request) }, problems)}
     <div class="panels">${panels}</div>
     ${sessionBars(sessions.items, range, ({ clientMac }) => clientMac ?? 'unknown client')}
     ${eventsOf('Did', USER.path, written, did, printSearch([named, exactTerm('type', ...(type ?? USER_DOES))]))}
@@ -97,14 +96,12 @@ export async function renderUser(db: Db, { operator, scope }: Visitor, request: 
       printSearch([...mentioned, exactTerm('type', 'AUDIT_LOG_ALL')]),
     ])}
   `;
-  return { title, content };
+  return { title: user, content };
 }
 
 /** The page of a client: sessions, roaming, positions, what it did, and what happened to it. */
 export async function renderClient(db: Db, { operator, scope }: Visitor, request: Request): Promise<Page> {
-  const written = withBeginning(queryOf(request), USUAL_DAYS);
-  const { values, problems } = readQuery(clientQuery, written);
-  if (problems !== undefined) return refuse(written, problems);
+  const { values, problems, right: written } = readQuery(clientQuery, queryOf(request), inUsualRange);
   const { mac, type, since, until } = values;
   const range = wholeRange(values);
   if (values.cursor === undefined)
@@ -135,7 +132,7 @@ export async function renderClient(db: Db, { operator, scope }: Visitor, request
     })),
   ].filter(({ apMac }) => apMac !== null);
   const content = html`
-    ${timelineForm(CLIENT, written)}
+    ${timelineForm(CLIENT, { ...written, ...queryOf(request) }, problems)}
     <div class="panels four">${panels}</div>
     ${sessionBars(sessions.items, range, ({ ssid, user }) => [user, ssid].filter(Boolean).join(' on ') || 'session')}
     ${roamingBars(sightings, range, new Map([...places.names, ...names]))}
@@ -183,34 +180,20 @@ async function namesOf(
   return new Map([...inRecords, ...inInventory]);
 }
 
+const inUsualRange = (written: Written) => withBeginning(written, USUAL_DAYS);
+
 const rangeOf = (written: Written) => ({
   since: textOf(written, 'since'),
   until: textOf(written, 'until'),
 });
 
-function refuse(written: Written, problems: Problems): Page {
-  const problem = problems.get('mac');
-  return {
-    title: `Client ${textOf(written, 'mac') ?? ''}`,
-    content:
-      problem === undefined
-        ? timelineForm(CLIENT, written, problems)
-        : html`<p class="note bad">The MAC address ${problem}. <a href="/people">Search again</a></p>`,
-  };
-}
-
-function timelineForm({ path, parameter }: Subject, written: Written, problems?: Problems): Content {
-  return html`
-    <form method="get" action=${path} aria-label="Range and types">
-      <input type="hidden" name=${parameter} value=${written[parameter]} />
-      <div class="fields">
-        ${rangeFields(written, problems)} ${typeSelect(MESSAGE_TYPES, written, problems)}
-        <div class="field"><button>Show</button></div>
-      </div>
-    </form>
-    ${rangeLinks(path, written)}
-  `;
-}
+const timelineForm = ({ path, parameter }: Subject, written: Written, problems: Problems): VNode => html`
+  <form class="filters" method="get" action=${path} aria-label="Range and types">
+    <input type="hidden" name=${parameter} value=${written[parameter]} />
+    ${rangePicker(path, written, problems)} ${typeSelect(MESSAGE_TYPES, written, problems)}
+    <button>Show</button>
+  </form>
+`;
 
 /** A page of the events that a search finds, newest first, and a link to search them. */
 export function eventsOf(

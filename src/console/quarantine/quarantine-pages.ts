@@ -1,17 +1,16 @@
 import { QUARANTINE_STATES } from '../../store/server/schema/delivery-tables.ts';
 import type { Request } from 'express';
 import type { VNode } from 'preact';
-import { z } from 'zod';
 import { asText, showBytes } from '../../lib/text/show-bytes.ts';
 import type { Db } from '../../store/server/database.ts';
 import { type Quarantined } from '../../store/quarantine/search-quarantine.ts';
 import { countOf, formatBytes, formatCount } from '../../lib/text/units.ts';
 import { type Visitor, CHANGE_QUARANTINE, hasAccess } from '../access/access.ts';
 import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
-import { only, queryOf, type Written } from '../api/parameters.ts';
-import { parseInput } from '../api/route.ts';
+import { only, queryOf, readQuery, type Problems, type Written } from '../api/parameters.ts';
 import { DELIVERED_TYPES } from '../events/conditions.ts';
-import { fieldOf, filterForm, rangeFields, selectOf, typeSelect } from '../html/form.ts';
+import { fieldOf, selectOf, typeSelect } from '../html/form.ts';
+import { filterForm } from '../html/filter-form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { badge, pagerOf, timeHeading, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
@@ -24,9 +23,9 @@ import {
 } from './read-quarantine.ts';
 
 export async function renderQuarantine(db: Db, visitor: Visitor, request: Request): Promise<Page> {
-  const { query } = parseInput(z.object({ query: quarantineQuery }), request);
-  const page = await readQuarantine(db, visitor.scope, query);
   const written = queryOf(request);
+  const { values: query, problems, right } = readQuery(quarantineQuery, written);
+  const page = await readQuarantine(db, visitor.scope, query);
   return {
     title: 'Quarantine',
     modules: ['pages/quarantine.js'],
@@ -35,19 +34,19 @@ export async function renderQuarantine(db: Db, visitor: Visitor, request: Reques
         Authenticated deliveries and records that could not be parsed or stored, with their original bytes.
         Replay processes them again as new deliveries. Discard deletes their content permanently.
       </p>
-      ${filterForm('/quarantine', 'Quarantine', conditionFields(written))}
+      ${filterForm('/quarantine', 'Quarantine', written, problems, conditionFields(written, problems))}
       ${page.items.length === 0 ? emptyState(query.state) : chooser(page, query.state, written, hasAccess(visitor, CHANGE_QUARANTINE))}
-      ${pagerOf('/quarantine', written, page.next_cursor)}
+      ${pagerOf('/quarantine', right, page.next_cursor)}
     `,
   };
 }
 
 const STATE_OPTIONS = QUARANTINE_STATES.map((state) => [state, state] as const);
 
-const conditionFields = (written: Written): Content => html`
-  ${selectOf(written, 'state', 'State', STATE_OPTIONS)} ${typeSelect(DELIVERED_TYPES, written)}
-  ${fieldOf(written, 'source', 'Source')} ${fieldOf(written, 'reason', 'Reason', 'any part')}
-  ${rangeFields(written)}
+const conditionFields = (written: Written, problems: Problems): Content => html`
+  ${selectOf(written, 'state', 'State', STATE_OPTIONS, problems)}
+  ${typeSelect(DELIVERED_TYPES, written, problems)} ${fieldOf(written, 'source', 'Source')}
+  ${fieldOf(written, 'reason', 'Reason', 'any part')}
 `;
 
 function emptyState(state: string): Content {

@@ -16,9 +16,9 @@ import {
 import type { Scope } from '../../store/server/scope.ts';
 import { HttpError } from '../../lib/errors.ts';
 import { EXPORT, hasAccess, READ_OPERATOR_LOG, VIEW, VIEW_WHOLE } from '../access/access.ts';
-import { isoTime, moment, timeZone, queryOf, text } from '../api/parameters.ts';
+import { isoTime, moment, timeZone, queryOf, readQuery, text } from '../api/parameters.ts';
 import { whole, wholeSchema } from '../api/paging.ts';
-import { jsonRoute, NOTHING, parseInput, streamRoute } from '../api/route.ts';
+import { jsonRoute, NOTHING, streamRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { withValidRange } from '../events/conditions.ts';
 import { zoneOf } from '../html/time-zone.ts';
@@ -41,9 +41,7 @@ const shape = {
 
 const query = withValidRange(shape);
 const input = z.object({ query });
-const pageInput = z.object({
-  query: withValidRange({ ...shape, name: z.enum(REPORT_NAMES).default('administration') }),
-});
+const pageQuery = withValidRange({ ...shape, name: z.enum(REPORT_NAMES).default('administration') });
 
 const Answer = z.object({
   title: z.string(),
@@ -161,7 +159,8 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
         entry: { label: 'Reports', group: 'Investigate', icon: 'reports' },
         ...VIEW,
         async render(request, visitor) {
-          const values = parseInput(pageInput, request).query;
+          const written = queryOf(request);
+          const { values, problems } = readQuery(pageQuery, written);
           const shown = REPORTS.filter(
             ({ isOfOperators }) => isOfOperators !== true || hasAccess(visitor, READ_OPERATOR_LOG),
           );
@@ -172,8 +171,8 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
             ...answered,
             report,
             all: shown,
-            written: queryOf(request),
-            month: values.since === undefined ? values.month : undefined,
+            written,
+            problems,
             mostRows: MOST_ROWS,
             mayExport: hasAccess(visitor, EXPORT),
             schedules: hasAccess(visitor, VIEW_WHOLE) ? await describeSchedules(db, schedules()) : [],

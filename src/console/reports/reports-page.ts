@@ -3,9 +3,10 @@ import { countOf } from '../../lib/text/units.ts';
 import { addressOf, destinationAddress, searchAddress } from '../addresses.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { badge, timeOf } from '../html/elements.ts';
-import { rangeFields } from '../html/form.ts';
+import { fieldOf } from '../html/form.ts';
+import { rangePicker } from '../html/range-picker.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
-import type { Written } from '../api/parameters.ts';
+import type { Problems, Written } from '../api/parameters.ts';
 import type { ReportSchedule } from '../../reports/parse-schedules.ts';
 import { readSchedules } from '../../store/reports/report-schedules.ts';
 import type { Db } from '../../store/server/database.ts';
@@ -14,8 +15,7 @@ export interface ShownReport {
   readonly report: Report;
   readonly all: readonly Report[];
   readonly written: Written;
-  /** Undefined: the range is no month. */
-  readonly month: string | undefined;
+  readonly problems: Problems;
   readonly range: ReportRange;
   readonly rows: readonly ReportRow[];
   readonly statement: string;
@@ -26,11 +26,15 @@ export interface ShownReport {
 
 /** The page of a report: which one and for when, its table, and the statement behind it. */
 export function reportPage(shown: ShownReport): Page {
-  const { report, all, written, month, range, rows, statement, mostRows, mayExport, schedules } = shown;
-  const { since, until } = written;
-  const query = { month, ...(month === undefined && { since, until }), tz: range.zone, user: range.user };
+  const { report, all, written, problems, range, rows, statement, mostRows, mayExport, schedules } = shown;
+  const { month: _month, ...given } = written;
+  const hasRange = given['since'] !== undefined && !problems.has('since');
+  const whole = { since: range.since.toISOString(), until: range.until.toISOString() };
+  const asked = hasRange ? given : { ...given, ...whole };
+  const { since, until } = asked;
+  const query = { since, until, tz: range.zone, user: range.user };
   return {
-    title: month === undefined ? report.title : `${report.title}, ${month}`,
+    title: report.title,
     content: html`
       <nav aria-label="Reports">
         <ul class="ranges">
@@ -47,12 +51,10 @@ export function reportPage(shown: ShownReport): Page {
           )}
         </ul>
       </nav>
-      <form class="row" action="/reports" aria-label="Report">
+      <form class="filters" action="/reports" aria-label="Report">
         <input type="hidden" name="name" value=${report.name} />
-        <label>Month <input type="month" name="month" value=${month} /></label>
-        ${rangeFields(written)}
-        <label>Time zone <input name="tz" value=${range.zone} /></label>
-        ${report.isOfPerson && html`<label>Person <input name="user" value=${range.user} required /></label>`}
+        ${rangePicker('/reports', asked, problems)}
+        ${report.isOfPerson && fieldOf(written, 'user', 'Person', 'dina', problems)}
         <button>Show</button>
       </form>
       <p class="dim">${report.answers} Times are in the zone ${range.zone}.</p>

@@ -463,7 +463,7 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
   });
 
   it('of a client are drawn on a map', async () => {
-    await browser.page.goto(`${admin.url}/people/client?mac=AABBCCDDEEFF&${range}`);
+    await browser.page.goto(`${admin.url}/devices/client?mac=AABBCCDDEEFF&${range}`);
     const map = browser.page.getByRole('img', { name: `Map of the positions of ${ROAMING_CLIENT}` });
     expect(await map.locator('circle.place').count()).toBe(10);
     expect(await map.getByText('ap-lobby').first().isVisible()).toBe(true);

@@ -68,7 +68,7 @@ describe.skipIf(!hasChromium())('people and devices in a browser (needs Chromium
     ['devices', '/devices'],
     ['administrator', '/people/user?name=hana.ito@example.com'],
     ['user', '/people/user?name=dina'],
-    ['client', `/people/client?mac=${DINAS_CLIENT}&since=24h`],
+    ['client', `/devices/client?mac=${DINAS_CLIENT}&since=24h`],
     ['access-point', `/devices/access-point?mac=${LOBBY}`],
   ])('have accessible pages at every width: %s', async (name, path) => {
     await browser.page.goto(`${admin.url}${path}`);

@@ -226,7 +226,7 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   '/devices': { one: ({ mac, ap }) => [mac, ap].map((q) => ({ path: `/devices?q=${q}` })) },
   '/devices/access-point': { one: ({ ap }) => [{ path: `/devices/access-point?mac=${ap}` }] },
   '/people/user': { one: ({ user }) => [{ path: `/people/user?name=${user}&${RANGE}` }] },
-  '/people/client': { one: ({ mac }) => [{ path: `/people/client?mac=${mac}&${RANGE}` }] },
+  '/devices/client': { one: ({ mac }) => [{ path: `/devices/client?mac=${mac}&${RANGE}` }] },
   // It leads to /events.
   '/live': {},
   '/deliveries': {

@@ -143,7 +143,7 @@ function placesFor(text, seen) {
       ? [{ kind: 'event', label: asked, href: `/events/${asked.toLowerCase()}` }]
       : []),
     ...(/^[0-9a-f]{12}$/.test(digits) && seen.length === 0
-      ? [{ kind: 'client', label: asked, href: `/people/client?${new URLSearchParams({ mac: asked })}` }]
+      ? [{ kind: 'client', label: asked, href: `/devices/client?${new URLSearchParams({ mac: asked })}` }]
       : []),
     {
       kind: 'search',
@@ -177,7 +177,7 @@ async function seenFor(text, signal) {
 
 /** @param {{ kind: string, key: string, name: string }} entry of the directory of people or devices */
 function addressOfEntry({ kind, key, name }) {
-  if (kind === 'client') return `/people/client?${new URLSearchParams({ mac: key })}`;
+  if (kind === 'client') return `/devices/client?${new URLSearchParams({ mac: key })}`;
   if (kind === 'access point') return `/devices/access-point?${new URLSearchParams({ mac: key })}`;
   return `/people/user?${new URLSearchParams({ name })}`;
 }
