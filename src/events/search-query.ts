@@ -228,6 +228,15 @@ function typeAllows(type: MessageType, term: EventTerm): boolean {
   );
 }
 
+/** Whether an event of a source can meet a term. */
+export const termAllowsSource = (term: EventTerm, source: string): boolean =>
+  term.key !== 'source' ||
+  term.isExcluded !==
+    term.values.some(({ text, isPrefix }) => {
+      const [name, value] = [source.toLowerCase(), text.toLowerCase()];
+      return isPrefix ? name.startsWith(value) : name === value;
+    });
+
 /** The text of a search, which parses to the same terms. */
 export const printSearch = (terms: readonly SearchTerm[]): string => terms.map(printTerm).join(' ');
 

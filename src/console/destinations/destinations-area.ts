@@ -8,7 +8,8 @@ import {
   rewindDestination,
   type DestinationChange,
 } from '../../store/destinations/change-destination.ts';
-import { describeDestinations, readCursors } from '../../store/destinations/destinations.ts';
+import { describeDestinations, isDestinationOf, readCursors } from '../../store/destinations/destinations.ts';
+import type { Scope } from '../../store/server/scope.ts';
 import { recordAction } from '../../store/access/operator-log.ts';
 import { CHANGE_DESTINATIONS, VIEW, type Rule } from '../access/access.ts';
 import {
@@ -52,7 +53,7 @@ export function destinationsArea(options: ConfiguredDestinations): Area {
           label: 'Destinations',
           group: 'Delivery',
           icon: 'destinations',
-          needsPerson: () => refusing(options),
+          needsPerson: ({ scope }) => refusing(options, scope),
         },
         ...VIEW,
         render: (_request, visitor) => destinationsPage(options, visitor),
@@ -70,8 +71,12 @@ export function destinationsArea(options: ConfiguredDestinations): Area {
 }
 
 /** The configured destinations that have refused what they were sent. */
-async function refusing({ db, configured }: ConfiguredDestinations): Promise<Notice | undefined> {
-  const names = new Set(configured().map(({ name }) => name));
+async function refusing(
+  { db, configured }: ConfiguredDestinations,
+  scope: Scope,
+): Promise<Notice | undefined> {
+  const seen = configured().filter((one) => isDestinationOf(scope, one));
+  const names = new Set(seen.map(({ name }) => name));
   const refused = (await readCursors(db)).filter(({ name, state }) => state === 'refused' && names.has(name));
   if (refused.length === 0) return undefined;
   return {

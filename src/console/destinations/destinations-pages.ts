@@ -91,7 +91,9 @@ export async function destinationsPage(options: ConfiguredDestinations, visitor:
     modules: ['pages/destinations.js'],
     content:
       destinations.length === 0
-        ? EMPTY
+        ? scope === ALL_SOURCES
+          ? EMPTY
+          : html`<p class="empty">No destination gets the events of your sources.</p>`
         : html`
             <p>
               Events are forwarded to these destinations. Each has its own position: a destination that is

@@ -13,7 +13,7 @@ import { withNames } from '../../store/reconcile/inventory.ts';
 import { forwardingOf, type EventForwarding } from '../../store/destinations/rejected-events.ts';
 import { findDelivery } from '../../store/deliveries/search-deliveries.ts';
 import { findEvent } from '../../store/events/search-events.ts';
-import type { Scope } from '../../store/server/scope.ts';
+import { ALL_SOURCES, type Scope } from '../../store/server/scope.ts';
 
 /** One event, by its id and, if known, its time. */
 export const oneEvent = z.object({
@@ -91,7 +91,13 @@ export const histogramSchema = z
 
 export const facetSchema = z
   .object({
-    values: z.array(z.object({ value: z.string(), count: z.number() })),
+    values: z.array(
+      z.object({
+        value: z.string(),
+        count: z.number(),
+        name: z.string().nullable().describe('host name of an access point, if records have it'),
+      }),
+    ),
     is_complete: z.boolean().describe('false if counting timed out: there are then no values'),
   })
   .meta({ id: 'Facet', description: 'The number of matching events by the values of a field' });
@@ -182,16 +188,19 @@ export async function describeEvent(
     sentence: sentenceOfEvent(named),
     event: toEventAnswer(named),
     delivery: delivery ?? null,
-    forwarding: forwarding.map((one) => ({
-      ...toAnswer(one),
-      outcome: outcomeOf(one, isFiltered(one.destination, event)),
-    })),
+    forwarding: forwarding
+      .map((one) => ({ ...toAnswer(one), outcome: outcomeOf(one, isFiltered(one.destination, event)) }))
+      // The destinations of other sources leave it out, and are not named to those who see only some.
+      .filter(({ outcome }) => scope === ALL_SOURCES || outcome !== 'filtered'),
     seal: toSealAnswer(seal),
   };
 }
 
 /** Whether a destination received an event, in a word. */
-function outcomeOf({ hasPassed, rejectedAt, replayedAt }: EventForwarding, isFiltered: boolean) {
+function outcomeOf(
+  { hasPassed, rejectedAt, replayedAt }: EventForwarding,
+  isFiltered: boolean,
+): z.input<typeof forwardingSchema>['outcome'] {
   if (rejectedAt !== null) return replayedAt === null ? 'rejected' : 'resent';
   if (isFiltered) return 'filtered';
   return hasPassed ? 'sent' : 'waiting';

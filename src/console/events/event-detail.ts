@@ -87,9 +87,7 @@ export const eventDetail = (detail: Detail, search: string | undefined): VNode =
           <h3>Forwarding</h3>
           ${
             forwarding.length === 0
-              ? html`<p class="dim">
-                  No destinations are configured. Set <code>FORWARD_TO</code> to add one.
-                </p>`
+              ? html`<p class="dim">No <a href="/destinations">destination</a> gets this event.</p>`
               : factsOf(forwarding.map((one) => [one.destination, outcomeOf(one)]))
           }
           ${

@@ -160,7 +160,7 @@ const plainCell = (kind: string, text: string): VNode => html`<td class=${kind}>
 const filterCell = (written: Written, key: SearchKey, value: string | null, name?: string): VNode =>
   linkCell('more', written, key, value, name);
 
-/** A value, by its name if it has one, that leads to the events with it. */
+/** A value, by its name if it has one, and a link to the events with it. */
 const linkCell = (
   kind: string,
   written: Written,
@@ -172,7 +172,14 @@ const linkCell = (
     ${
       value === null
         ? html`<span class="dim">–</span>`
-        : html`<a href=${searchAddress(searchWith(written, key, value))}>${name}</a>`
+        : html`<span>${name}</span>
+            <a
+              class="only"
+              href=${searchAddress(searchWith(written, key, value))}
+              title=${`Only ${name}`}
+              aria-label=${`Only ${name}`}
+              >+</a
+            >`
     }
   </td>
 `;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { eventHistogram, type RangeFilter } from '../../store/events/event-histogram.ts';
 import { countFacet, FACETS } from '../../store/events/facets.ts';
+import { accessPointNames } from '../../store/events/positions.ts';
 import { VIEW } from '../access/access.ts';
 import { toAnswer, jsonRoute, parseInput } from '../api/route.ts';
 import { pageSchema } from '../api/paging.ts';
@@ -95,7 +96,10 @@ export function eventsArea(needs: EventDetailNeeds): Area {
         answer: facetSchema,
         async work({ query: { facet, limit: most, ...conditions } }, { scope }) {
           const { values, isComplete } = await countFacet(db, scope, rangeFilterOf(conditions), facet, most);
-          return { values: [...values], is_complete: isComplete };
+          const macs = facet === 'ap' ? values.map(({ value }) => value) : [];
+          const names = macs.length === 0 ? undefined : await accessPointNames(db, scope, macs);
+          const named = values.map((one) => ({ ...one, name: names?.get(one.value) ?? null }));
+          return { values: named, is_complete: isComplete };
         },
       }),
       ...exportRoutes(db),

@@ -35,7 +35,7 @@ export function overviewArea(options: OverviewOptions): Area {
         path: '/',
         entry: { label: 'Overview', icon: 'overview' },
         ...VIEW,
-        render: (request, { scope }) => renderOverview(request, scope, options, questions),
+        render: (request, visitor) => renderOverview(request, visitor, options, questions),
       },
     ],
   };

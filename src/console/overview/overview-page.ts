@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import { text } from '../api/parameters.ts';
 import { z } from 'zod';
-import type { Scope } from '../../store/server/scope.ts';
+import { CHANGE_DESTINATIONS, hasAccess, type Visitor } from '../access/access.ts';
 import { formatDuration } from '../../lib/text/units.ts';
 import { parseInput } from '../api/route.ts';
 import { withValidRange, rangeShape } from '../events/conditions.ts';
@@ -34,13 +34,15 @@ const input = z.object({
 /** The first page. browser/pages/overview.js refreshes its parts with `data-live`. */
 export async function renderOverview(
   request: Request,
-  scope: Scope,
+  visitor: Visitor,
   { firstDelivery }: Pick<OverviewOptions, 'firstDelivery'>,
   questions: OverviewQuestions,
 ): Promise<Page> {
+  const { scope } = visitor;
   const { query } = parseInput(input, request);
   const { read, problems } = loadParts();
-  const overview = await questions.overview(scope);
+  const told = await questions.overview(scope);
+  const overview = hasAccess(visitor, CHANGE_DESTINATIONS) ? told : withoutRemedies(told);
   const shown = shownRange(query, lastArrivalOf(overview, query.source), overview.at.getTime());
   const counted = countedRange(shown);
   const [arrivals, activity] = await Promise.all([
@@ -75,6 +77,17 @@ export async function renderOverview(
       </div>
     `,
   };
+}
+
+/** Without advice, for those who may not follow it: they change nothing, or not for all sources. */
+function withoutRemedies({ answers, ...others }: Overview): Overview {
+  const without = (line: StatusLine) => ({ ...line, remedy: null });
+  const of = (question: Question) => ({
+    status: without(answers[question].status),
+    needs: answers[question].needs.map(without),
+  });
+  const [arriving, stored] = [of('arriving'), of('stored')];
+  return { ...others, answers: { arriving, stored, forwarded: of('forwarded'), proven: of('proven') } };
 }
 
 /** When the last delivery of the source arrived, or of any; undefined if none did. */

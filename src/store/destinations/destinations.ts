@@ -1,3 +1,4 @@
+import { termAllowsSource, type EventTerm } from '../../events/search-query.ts';
 import { sql, type Selectable } from 'kysely';
 import type { Db } from '../server/database.ts';
 import { insertRejected, isOfScope, type RejectedEvent } from './rejected-events.ts';
@@ -250,7 +251,14 @@ export interface ConfiguredDestination {
   readonly name: string;
   readonly type: string;
   readonly formatName: string;
+  readonly filter?: { readonly terms: readonly EventTerm[] };
 }
+
+/** Whether a destination can get an event of these sources. One without settings may have had any filter. */
+export const isDestinationOf = (scope: Scope, configured: ConfiguredDestination | undefined): boolean =>
+  scope === ALL_SOURCES ||
+  (configured !== undefined &&
+    scope.some((source) => (configured.filter?.terms ?? []).every((term) => termAllowsSource(term, source))));
 
 /**
  * Settings and state of a destination. A field is null if it is unknown: not started, or not configured. A destination
@@ -281,7 +289,15 @@ export async function describeDestinations(
     scope === ALL_SOURCES ? await listDestinations(db) : await listStates(db, scope);
   const stored = new Map(statuses.map((status) => [status.name, status]));
   const names = new Set([...configured.map(({ name }) => name), ...stored.keys()]);
-  return [...names].toSorted().map((name) => describe(name, configured, stored.get(name)));
+  return [...names]
+    .filter((name) =>
+      isDestinationOf(
+        scope,
+        configured.find((one) => one.name === name),
+      ),
+    )
+    .toSorted()
+    .map((name) => describe(name, configured, stored.get(name)));
 }
 
 type KnownStatus = Pick<DestinationStatus, 'name' | 'state' | 'rejected_count'> & Partial<DestinationStatus>;

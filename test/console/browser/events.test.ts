@@ -83,13 +83,13 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     expect(await bob.textContent()).toBe('bob60');
     await bob.getByRole('link').click();
     await browser.page.waitForURL(/user/);
-    expect(await browser.page.locator('.person a').allTextContents()).toEqual(
+    expect(await browser.page.locator('.person > span').allTextContents()).toEqual(
       Array.from({ length: 50 }, () => 'bob'),
     );
     await openSearch(`${range}&q=type:audit`);
     await bob.getByRole('link').click({ modifiers: ['Alt'] });
     await browser.page.waitForURL(/-user/);
-    expect(await browser.page.locator('.person a').first().textContent()).toBe('ann');
+    expect(await browser.page.locator('.person > span').first().textContent()).toBe('ann');
   });
 
   it('are listed while a facet is still counted; all of its values are searched by their beginning', async () => {
@@ -210,7 +210,7 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     await rows().nth(1).locator('.details').click();
     await drawer.getByRole('link', { name: 'Filter out ann' }).click();
     await browser.page.waitForURL(/-user/);
-    expect(await browser.page.locator('.person a').first().textContent()).toBe('bob');
+    expect(await browser.page.locator('.person > span').first().textContent()).toBe('bob');
   });
 
   it('stay open in the address of the page', async () => {
@@ -225,7 +225,62 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     await browser.page.keyboard.press('ArrowUp');
     await drawer.getByRole('heading', { name: 'bob logged out' }).waitFor();
     await browser.page.keyboard.press('Escape');
-    expect(new URL(browser.page.url()).hash).toBe('');
+    await browser.page.waitForURL(({ hash }) => hash === '');
+  });
+
+  it('open by a click anywhere in their row, close by Back, and never move the list', async () => {
+    await openSearch(`${range}&q=type:audit`);
+    const drawer = browser.page.getByRole('complementary', { name: 'Event' });
+    const address = browser.page.url();
+    await browser.page.mouse.wheel(0, 300);
+    await expect.poll(() => browser.page.evaluate(() => scrollY)).toBe(300);
+    const tops = () => rows().evaluateAll((all) => all.map((row) => row.getBoundingClientRect().top));
+    const before = await tops();
+    await rows().nth(12).locator('.person').click();
+    await drawer.getByRole('heading', { level: 2 }).waitFor();
+    expect(await tops()).toEqual(before);
+    await rows().nth(14).locator('.details').click();
+    await browser.page.goBack();
+    await drawer.waitFor({ state: 'detached' });
+    expect([browser.page.url(), await tops()]).toEqual([address, before]);
+    await rows().nth(1).hover();
+    await rows().nth(1).getByRole('link', { name: 'Only' }).click();
+    await browser.page.waitForURL(/user/);
+  });
+
+  it('are behind menus that Escape closes before the drawer, and so does a click elsewhere', async () => {
+    await openSearch(`${range}&q=type:audit`);
+    const drawer = browser.page.getByRole('complementary', { name: 'Event' });
+    const opened = browser.page.locator('details.picker[open]');
+    await rows().nth(1).locator('.details').click();
+    await drawer.getByRole('heading', { level: 2 }).waitFor();
+    await browser.page.getByText('Saved searches', { exact: true }).click();
+    await browser.page.getByLabel('Name of this search').press('Escape');
+    await expect.poll(() => opened.count()).toBe(0);
+    expect(await browser.page.evaluate(() => document.activeElement?.textContent)).toBe('Saved searches');
+    expect(await drawer.count()).toBe(1);
+    await browser.page.keyboard.press('Escape');
+    await drawer.waitFor({ state: 'detached' });
+    await browser.page.getByText('Use elsewhere', { exact: true }).click();
+    await rows().nth(18).locator('time').hover();
+    await browser.page.mouse.down();
+    await expect.poll(() => opened.count()).toBe(0);
+    await browser.page.mouse.up();
+  });
+
+  it('keep what a mistyped search found before, and offer what was probably meant', async () => {
+    await openSearch(`${range}&q=user:bob`);
+    const listed = await rows().allTextContents();
+    const line = browser.page.getByRole('combobox', { name: 'Search events' });
+    await line.fill('tipe:audit');
+    await line.press('Enter');
+    await browser.page.getByText('is not a key').waitFor();
+    expect(await rows().allTextContents()).toEqual(listed);
+    expect(await line.inputValue()).toBe('tipe:audit');
+    expect(await problemsOf(browser.page, 'events-mistyped')).toEqual([]);
+    await browser.page.getByRole('link', { name: 'Search type:audit instead' }).click();
+    await browser.page.waitForURL(/type/);
+    expect(await browser.page.locator('.chip').count()).toBe(2);
   });
 
   it('are shown with the columns that were chosen, in their order, from then on', async () => {
@@ -448,7 +503,7 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     expect(Math.max(...ends)).toBeGreaterThan(1880);
     await browser.page.setViewportSize({ width: 1280, height: 900 });
     await browser.page.getByRole('link', { name: `Timeline of ${ROAMING_CLIENT}` }).click();
-    await browser.page.waitForURL(/\/people\/client/);
+    await browser.page.waitForURL(/\/devices\/client/);
     expect(await browser.page.locator('h1').textContent()).toBe(`Client ${ROAMING_CLIENT}`);
   });
 

@@ -22,18 +22,38 @@ const links = () =>
 /** @param {HTMLAnchorElement} link */
 const idOf = ({ pathname }) => pathname.slice(pathname.lastIndexOf('/') + 1);
 
-/** @param {HTMLAnchorElement | undefined} link undefined closes the drawer */
-function show(link) {
+/** Draws the event that the address of the page names, or none. */
+function draw() {
   const last = shown;
+  const link = links().find((one) => location.hash === `#${idOf(one)}`);
   if (place === null || link === last) return;
   shown = link;
   last?.removeAttribute('aria-current');
   link?.setAttribute('aria-current', 'true');
-  // The address of the page leads back to the open event.
-  history.replaceState(null, '', link ? `#${idOf(link)}` : location.pathname + location.search);
   render(link && html`<${Drawer} key=${link.href} address=${new URL(link.href)} />`, place);
-  (link ?? last)?.focus();
+  // The list stays where it is, unless the row is out of sight.
+  (link ?? last)?.focus({ preventScroll: true });
+  link?.closest('tr')?.scrollIntoView({ block: 'nearest' });
 }
+
+/** The drawer is a step of the history of the browser: Back closes it, and leaves the list where it is. */
+const OPEN = { drawer: true };
+history.scrollRestoration = 'manual';
+
+/** @param {HTMLAnchorElement | undefined} link undefined closes the drawer */
+function show(link) {
+  if (link === shown) return;
+  if (link === undefined && history.state?.drawer) {
+    history.back();
+    return;
+  }
+  const address = link ? `#${idOf(link)}` : location.pathname + location.search;
+  if (shown === undefined) history.pushState(OPEN, '', address);
+  else history.replaceState(history.state, '', address);
+  draw();
+}
+
+addEventListener('popstate', draw);
 
 list?.addEventListener('click', (event) => {
   if (!(event instanceof MouseEvent) || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -52,14 +72,14 @@ list?.addEventListener('focusin', ({ target }) => {
 
 document.addEventListener('keydown', (event) => {
   const isTyping = event.target instanceof Element && event.target.matches('input, select, textarea');
-  if (isTyping || shown === undefined) return;
+  if (isTyping || shown === undefined || event.defaultPrevented) return;
   if (event.key === 'Escape') show(undefined);
   if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return;
   event.preventDefault();
   move(event.key === 'ArrowDown' ? 1 : -1);
 });
 
-if (innerWidth > PHONE_PX) show(links().find((link) => location.hash === `#${idOf(link)}`));
+if (innerWidth > PHONE_PX) draw();
 
 /** @param {{ address: URL }} props */
 function Drawer({ address }) {

@@ -106,7 +106,7 @@ function Facet({ path, facet, label, titles }) {
     ${!isComplete && html`<p class="dim">Counting takes too long for this range.</p>`}
     <ul class=${isOpen ? 'plain all' : 'plain'}>
       ${values.map(
-        ({ value, count }) => html`
+        ({ value, count, name }) => html`
           <li key=${value}>
             <svg viewBox=${`0 0 ${most} 1`} preserveAspectRatio="none" aria-hidden="true">
               <rect width=${count} height="1" />
@@ -119,7 +119,7 @@ function Facet({ path, facet, label, titles }) {
                 event.preventDefault();
                 location.assign(searchWith(search, facet, value, true));
               }}
-              >${titles[value] ?? value}</a
+              >${name ?? titles[value] ?? value}</a
             >
             <span>${numbers.format(count)}</span>
           </li>

@@ -36,6 +36,29 @@ function relativeText(time) {
   return ago.format(Math.round(seconds / length), unit);
 }
 
+/**
+ * Closes the open menus but the one around an element.
+ *
+ * @param {EventTarget | null} [around]
+ */
+function closeMenus(around) {
+  const open = [...document.querySelectorAll('details.picker[open]')];
+  const others = open.filter((menu) => !(around instanceof Node && menu.contains(around)));
+  for (const menu of others) menu.removeAttribute('open');
+  return others;
+}
+
+document.addEventListener('pointerdown', ({ target }) => void closeMenus(target));
+
+// A menu closes before the drawer does, and its button has the focus again.
+document.addEventListener('keydown', (event) => {
+  if (event.key !== 'Escape' || event.defaultPrevented) return;
+  const [menu] = closeMenus();
+  if (menu === undefined) return;
+  event.preventDefault();
+  menu.querySelector('summary')?.focus();
+});
+
 document.addEventListener('click', (event) => {
   const button = event.target instanceof Element ? event.target.closest('[data-copy]') : null;
   if (!(button instanceof HTMLElement)) return;

@@ -50,6 +50,11 @@ function Palette() {
       setChosen((at + step + entries.length) % Math.max(1, entries.length));
     }
     const entry = entries[at];
+    // The field would be cleared first, and the palette stay.
+    if (event.key === 'Escape') {
+      event.preventDefault();
+      list.current?.closest('dialog')?.close('');
+    }
     if (event.key === 'Enter' && entry !== undefined) location.assign(entry.href);
   }
 
