@@ -66,7 +66,7 @@ export function createConsole(
       quarantineArea({ db, maxBodyBytes: config.maxBodyBytes, logger }),
       destinationsArea({ db, configured: destinations }),
       subscriptionsArea(subscriptionsOf({ db, sources, allNames: live.names, publicUrl, logger, opened })),
-      sourcesArea(changingSources(db, live)),
+      sourcesArea(db, changingSources(db, live)),
       settingsArea({ db, settings: () => maskConfig(config), reload: live.reload }),
       operatorLogArea({ db }),
       systemArea({ db, queue: parts.queue, freeDisk: () => freeBytes(config.dataDir) }),

@@ -11,7 +11,7 @@ export const SECRETS_KEY = Buffer.alloc(32, 1).toString('base64');
 /** The area of sources, with the settings of this environment. */
 export function sourcesForTests(db: Db, env: Readonly<Record<string, string>> = { SECRETS_KEY }): Area {
   const config = loadSettings(env);
-  return sourcesArea(changingSources(db, { config, configured: () => config.sources }));
+  return sourcesArea(db, changingSources(db, { config, configured: () => config.sources }));
 }
 
 /** The area of settings. A reload changes nothing. */

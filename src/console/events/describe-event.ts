@@ -95,7 +95,7 @@ export const facetSchema = z
       z.object({
         value: z.string(),
         count: z.number(),
-        name: z.string().nullable().describe('host name of an access point, if records have it'),
+        name: z.string().optional().describe('host name of an access point, if records have it'),
       }),
     ),
     is_complete: z.boolean().describe('false if counting timed out: there are then no values'),

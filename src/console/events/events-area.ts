@@ -97,8 +97,8 @@ export function eventsArea(needs: EventDetailNeeds): Area {
         async work({ query: { facet, limit: most, ...conditions } }, { scope }) {
           const { values, isComplete } = await countFacet(db, scope, rangeFilterOf(conditions), facet, most);
           const macs = facet === 'ap' ? values.map(({ value }) => value) : [];
-          const names = macs.length === 0 ? undefined : await accessPointNames(db, scope, macs);
-          const named = values.map((one) => ({ ...one, name: names?.get(one.value) ?? null }));
+          const names = await (macs.length > 0 ? accessPointNames(db, scope, macs) : undefined);
+          const named = values.map((one) => ({ ...one, ...(names && { name: names.get(one.value) }) }));
           return { values: named, is_complete: isComplete };
         },
       }),

@@ -78,7 +78,7 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
         html`<p class="note bad">That page of the list does not exist. This is the first one.</p>`,
       html`
         <div class="split">
-          <details class="facets" open>
+          <details class="facets" open data-narrow="900">
             <summary>Filters</summary>
             <div
               data-facets=${facets}
@@ -87,17 +87,20 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
           </details>
           <div>
             ${histogramFigure(exactly)}
-            <div class="row apart tools">
-              <div class="row">
-                ${liveSwitch(written, isLive)}
-                <a href=${addressOf('/events', exactly)}>Permanent link</a>
-                ${savedMenu(saved, written, conditions, visitor)} ${alertButton(saved, conditions, visitor)}
-                ${otherForms(conditions, searchStatement(db, visitor.scope, filterOf(conditions)))}
+            <details class="controls" open data-narrow="561">
+              <summary>Controls</summary>
+              <div class="row apart tools">
+                <div class="row">
+                  ${liveSwitch(written, isLive)}
+                  <a href=${addressOf('/events', exactly)}>Permanent link</a>
+                  ${savedMenu(saved, written, conditions, visitor)} ${alertButton(saved, conditions, visitor)}
+                  ${otherForms(conditions, searchStatement(db, visitor.scope, filterOf(conditions)))}
+                </div>
+                <div class="row">
+                  ${columnChoice(columns)} ${mayExport && exportLinks('/api/v1/events/export', exactly)}
+                </div>
               </div>
-              <div class="row">
-                ${columnChoice(columns)} ${mayExport && exportLinks('/api/v1/events/export', exactly)}
-              </div>
-            </div>
+            </details>
             <div id="export-progress"></div>
             ${next !== undefined && livePlace(conditions, written, next)}
             ${isNewest && !isLive && newerPlace(conditions, page.items[0])}

@@ -37,6 +37,13 @@ export function sinceOf(now: Date, time: Date | null): Content {
   return html`${timeOf(time)} <span class="dim nowrap">${formatDuration(seconds)} ago</span>`;
 }
 
+/** How long ago a time was; hovering shows the time. */
+export function agoOf(time: Date): VNode {
+  const seconds = (Date.now() - time.getTime()) / 1000;
+  const text = formatDuration(Math.abs(seconds));
+  return html`<time datetime=${time.toISOString()}>${seconds < 0 ? `in ${text}` : `${text} ago`}</time>`;
+}
+
 /** A part of a page that browser/pages/overview.js refreshes. */
 export const livePart = (id: string, content: Content, kind?: string): VNode =>
   html`<section id=${id} class=${kind} data-live>${content}</section>`;

@@ -1,16 +1,17 @@
 import type { Request } from 'express';
 import type { VNode } from 'preact';
 import { exactTerm, printSearch, type SearchTerm } from '../../events/search-query.ts';
-import { formatCount, formatDuration } from '../../lib/text/units.ts';
+import { formatCount } from '../../lib/text/units.ts';
 import type { Db } from '../../store/server/database.ts';
 import type { SeenKind } from '../../store/server/schema/count-tables.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { accessPointAddress, addressOf, clientAddress, searchAddress, userAddress } from '../addresses.ts';
 import { only, queryOf, readQuery, textOf, type Written } from '../api/parameters.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
-import { pagerOf } from '../html/elements.ts';
+import { agoOf, pagerOf } from '../html/elements.ts';
 import { fieldOf, selectOf } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
+import { sparkline } from '../html/sparkline.ts';
 import { directoryQuery, KINDS_IN, readDirectory, type DirectoryName } from './directory-schemas.ts';
 
 type Directory = Awaited<ReturnType<typeof readDirectory>>;
@@ -73,9 +74,9 @@ function listOf(
     {
       heading: 'Last seen',
       sort: { href: sortBy('seen'), order: isByName ? undefined : 'descending' },
-      cell: ({ last_seen: at }) => html`<time datetime=${at.toISOString()}>${agoText(at)}</time>`,
+      cell: ({ last_seen: at }) => agoOf(at),
     },
-    { heading: '30 days', kind: 'days', isPlain: true, cell: sparkline },
+    { heading: '30 days', kind: 'days', isPlain: true, cell: ({ days }) => sparkline(days, '30 days') },
     number('Events', ({ events }) => events),
     ...(name === 'people'
       ? [
@@ -107,12 +108,6 @@ function nameOf(entry: Entry): VNode {
   `;
 }
 
-function agoText(time: Date): string {
-  const seconds = (Date.now() - time.getTime()) / 1000;
-  const text = formatDuration(Math.abs(seconds));
-  return seconds < 0 ? `in ${text}` : `${text} ago`;
-}
-
 const EVENTS_OF: Readonly<Record<SeenKind, (entry: Entry) => readonly SearchTerm[]>> = {
   administrator: ({ name }) => [exactTerm('user', name), exactTerm('type', 'AUDIT_LOG_ALL', 'GDPR_LOG_ALL')],
   user: ({ name }) => [
@@ -133,39 +128,6 @@ function countOf(entry: Entry, count: number, since: Date, actions: readonly str
   return html`<a href=${searchAddress({ since: since.toISOString(), q: printSearch(terms) })}
     >${formatCount(count)}</a
   >`;
-}
-
-const BAR = 3;
-const HEIGHT = 18;
-
-/** A bar for each day, the oldest first. */
-function sparkline({ days, events }: Entry): VNode {
-  const label = `${formatCount(events)} events in 30 days`;
-  const most = Math.max(1, ...days);
-  const width = days.length * BAR;
-  return html`
-    <svg
-      class="sparkline"
-      viewBox=${`0 0 ${width} ${HEIGHT}`}
-      width=${width}
-      height=${HEIGHT}
-      role="img"
-      aria-label=${label}
-    >
-      <title>${label}</title>
-      ${days.map((count, index) => {
-        // The smallest number is still to be seen.
-        const height = count === 0 ? 1 : Math.max(3, Math.round((count / most) * HEIGHT));
-        return html`<rect
-          class=${count === 0 ? 'none' : undefined}
-          x=${index * BAR}
-          y=${HEIGHT - height}
-          width=${BAR - 1}
-          height=${height}
-        />`;
-      })}
-    </svg>
-  `;
 }
 
 function nothing(name: DirectoryName, q: string | undefined): Content {

@@ -57,6 +57,38 @@ export async function readArrivals(db: Db, scope: Scope, range: ArrivalRange): P
     .execute();
 }
 
+const HOUR_MS = 3_600_000;
+
+/** The last delivery of each source, and its events in each of the last hours, the present one last. */
+export async function recentArrivals(db: Db, scope: Scope, hours: number) {
+  const first = Math.floor(Date.now() / HOUR_MS) - hours + 1;
+  const [last, counted] = await Promise.all([
+    db
+      .selectFrom('arrival_totals')
+      .select((row) => ['source', row.fn.max('last_received_at').as('at')])
+      .where(inScope(scope))
+      .groupBy('source')
+      .execute(),
+    db
+      .selectFrom('arrivals')
+      .select(['source', sql<Date>`date_bin('1 hour', bucket, 'epoch')`.as('hour')])
+      .select((row) => row.cast<number>(row.fn.sum('events'), 'float8').as('events'))
+      .where('bucket', '>=', new Date(first * HOUR_MS))
+      .where(inScope(scope))
+      .groupBy(sql`1, 2`)
+      .execute(),
+  ]);
+  const bySource = Map.groupBy(counted, ({ source }) => source);
+  return new Map(
+    last.map(({ source, at }) => {
+      const events = Array.from({ length: hours }, () => 0);
+      for (const one of bySource.get(source) ?? [])
+        events[Math.floor(one.hour.getTime() / HOUR_MS) - first] = one.events;
+      return [source, { lastReceivedAt: at, events }];
+    }),
+  );
+}
+
 /** All arrivals of one source and message type so far. */
 export interface ArrivalSum {
   readonly source: string;

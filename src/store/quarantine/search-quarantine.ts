@@ -41,6 +41,18 @@ export async function countOpen(db: Db, scope: Scope, most: number): Promise<num
   return Number(count);
 }
 
+/** The number of open items of each source that has some. */
+export async function countOpenBySource(db: Db, scope: Scope): Promise<ReadonlyMap<string, number>> {
+  const counts = await db
+    .selectFrom('quarantine')
+    .select((row) => ['source', row.cast<number>(row.fn.countAll(), 'float8').as('open')])
+    .where('resolution', 'is', null)
+    .where(inScope(scope))
+    .groupBy('source')
+    .execute();
+  return new Map(counts.map(({ source, open }) => [source, open]));
+}
+
 /** The matching items, newest first; those after the item with the id `after`, if given. */
 export async function searchQuarantine(
   db: Db,

@@ -21,6 +21,7 @@ import {
 } from '../../support/actions.ts';
 import { hasChromium } from '../../support/browser.ts';
 import { auditRecord } from '../../support/deliveries.ts';
+import { problemsOf } from '../../support/page-checks.ts';
 import { sourcesForTests } from '../../support/sources.ts';
 import { useBrowser } from '../../support/use-browser.ts';
 import { useConsole } from '../../support/use-console.ts';
@@ -126,7 +127,7 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
 
   it('adds a source with its generated secret, rotates and disables it', async () => {
     await browser.page.goto(`${admin.url}/sources`);
-    await browser.page.getByLabel('Name').fill('customer-a');
+    await browser.page.getByLabel('Name', { exact: true }).fill('customer-a');
     await browser.page.getByLabel('Deliveries/s (optional)').fill('200');
     await button('Add').click();
     await browser.page.getByText('The new secret of customer-a, shown only now:').waitFor();
@@ -137,7 +138,10 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
     await browser.page.getByRole('link', { name: 'Continue' }).click();
     await loaded;
     const row = browser.page.getByRole('row', { name: /customer-a/ });
+    const details = row.getByRole('button', { name: 'Details of customer-a' });
+    await details.click();
     await row.getByText('200 deliveries/s').waitFor();
+    expect(await problemsOf(browser.page, 'source')).toEqual([]);
     expect(await browser.page.content()).not.toContain(first);
 
     await button('Rotate the secret of customer-a').click();
@@ -147,16 +151,23 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
     const again = browser.page.waitForEvent('load');
     await browser.page.getByRole('link', { name: 'Continue' }).click();
     await again;
+    await details.click();
     await button('Drop the old secrets of customer-a').click();
     await browser.page.getByRole('dialog').getByRole('button', { name: 'Drop the old secrets' }).click();
     await browser.page.getByText('The old secrets of customer-a are dropped.').waitFor();
     expect(await lastAction(admin.db)).toMatchObject({ action: 'source.drop-old', via: 'console' });
 
+    await details.click();
     await button('Disable customer-a').click();
     await browser.page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click();
     await browser.page.getByText('customer-a is disabled.').waitFor();
     await row.getByText('disabled', { exact: true }).waitFor();
-    expect(await row.getByRole('button').count()).toBe(0);
+    expect(await row.getByRole('button').count()).toBe(1);
+    await browser.page.getByLabel('Part of the name').fill('customer-b');
+    await browser.page.getByText('No source has “customer-b” in its name.').waitFor();
+    await browser.page.getByLabel('Part of the name').fill('MER-A');
+    await row.waitFor();
+    expect((await row.boundingBox())?.height).toBeLessThanOrEqual(30);
   });
 
   it('sends refused events again, and moves the place of a destination', async () => {

@@ -184,6 +184,18 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     expect(await facet.isVisible()).toBe(false);
     await browser.page.getByText('Filters', { exact: true }).click();
     await facet.waitFor();
+    const live = browser.page.getByRole('switch', { name: 'Live' });
+    expect(await live.isVisible()).toBe(false);
+    await browser.page.getByText('Controls', { exact: true }).click();
+    await live.waitFor();
+    const small = await browser.page
+      .locator('main :is(button, .button, summary, select, input:not([type=checkbox], [type=hidden]))')
+      .evaluateAll((all) =>
+        all
+          .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 44)
+          .map((one) => one.outerHTML.slice(0, 80)),
+      );
+    expect(small).toEqual([]);
     await browser.page.setViewportSize({ width: 1280, height: 900 });
   });
 
@@ -225,7 +237,7 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     await browser.page.keyboard.press('ArrowUp');
     await drawer.getByRole('heading', { name: 'bob logged out' }).waitFor();
     await browser.page.keyboard.press('Escape');
-    await browser.page.waitForURL(({ hash }) => hash === '');
+    await expect.poll(() => new URL(browser.page.url()).hash).toBe('');
   });
 
   it('open by a click anywhere in their row, close by Back, and never move the list', async () => {
@@ -440,6 +452,27 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
       expect(await tip.textContent()).toMatch(
         /^2026-01-20 09:\d\d:00 – 2026-01-20 09:\d\d:00 UTC: audit \d+$/,
       );
+    });
+
+    it('are told bar by bar and narrowed by the keyboard', async () => {
+      await openSearch(range);
+      const plot = browser.page.locator('.histogram .plot');
+      await plot.focus();
+      await plot.press('ArrowLeft');
+      expect(await browser.page.locator('.tip').textContent()).toMatch(
+        / – 2026-01-20 12:00:00 UTC: no events$/,
+      );
+      for (let bar = 0; bar < 3; bar += 1) await plot.press('Shift+ArrowLeft');
+      const moved = hasMoved();
+      await plot.press('Enter');
+      await moved;
+      const { searchParams } = new URL(browser.page.url());
+      expect(searchParams.get('until')).toBe(RANGE.until);
+      expect(searchParams.get('since')?.slice(0, 13)).toBe('2026-01-20T11');
+      await browser.page.waitForSelector('[data-histogram][data-ready]');
+      const back = browser.page.waitForURL((address) => address.searchParams.get('since') === RANGE.since);
+      await plot.press('Backspace');
+      await back;
     });
 
     it('are narrowed by dragging with a finger', async () => {

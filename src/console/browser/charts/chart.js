@@ -6,7 +6,8 @@ import { localText } from '../shared/local-time.js';
 import { zone } from '../shared/time-zone.js';
 
 // The chart of the console: events over time, stacked by family. The pointer shows a bar in numbers, a drag chooses a
-// range, a double click leads back, and the buttons of the legend hide families.
+// range, a double click leads back, and the buttons of the legend hide families. With the focus, arrows go from bar to
+// bar, with Shift they choose a range, Enter opens it, and Backspace leads back.
 
 /**
  * @typedef {{ start: string, counts: Readonly<Record<string, number>> }} Bar counts by message type
@@ -44,6 +45,7 @@ export function Chart({ label, bars, seconds, height, isEstimate = false, onChoo
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   const plot = useRef(/** @type {uPlot | undefined} */ (undefined));
   const began = useRef(/** @type {number | undefined} */ (undefined));
+  const keyed = useRef({ first: bars.length, at: bars.length });
   const counted = useMemo(() => bars.map(({ counts }) => countFamilies(counts)), [bars]);
   const starts = bars.map(({ start }) => Date.parse(start) / 1000);
   const about = isEstimate ? 'about ' : '';
@@ -78,12 +80,8 @@ export function Chart({ label, bars, seconds, height, isEstimate = false, onChoo
     began.current = undefined;
     if (Math.abs(x - start * width) >= CLICK_PX) onChoose(range);
   };
-  /** @param {PointerEvent} event */
-  const show = (event) => {
-    const { x, share } = at(event);
-    // uPlot loses the pointer while a drag holds it.
-    plot.current?.setCursor({ left: x, top: 0 });
-    const index = barAt(share);
+  /** @param {number} index @param {number} share where the bar is told */
+  const tell = (index, share) => {
     const start = starts[index] ?? 0;
     const told = FAMILIES.filter(([family]) => (counted[index]?.[family] ?? 0) > 0)
       .map(([family, title]) => `${title} ${about}${numbers.format(counted[index]?.[family] ?? 0)}`)
@@ -96,16 +94,44 @@ export function Chart({ label, bars, seconds, height, isEstimate = false, onChoo
       share,
       text: `${clock(start)} – ${clock(start + seconds)} ${zone}: ${told === '' ? 'no events' : told}`,
     });
+  };
+  /** @param {PointerEvent} event */
+  const show = (event) => {
+    const { x, share } = at(event);
+    // uPlot loses the pointer while a drag holds it.
+    plot.current?.setCursor({ left: x, top: 0 });
+    tell(barAt(share), share);
     choose(event, false);
+  };
+  /** @param {KeyboardEvent} event */
+  const onKey = (event) => {
+    const { first, at: last } = keyed.current;
+    const step = event.key === 'ArrowLeft' ? -1 : event.key === 'ArrowRight' ? 1 : 0;
+    if (step !== 0) {
+      const next = Math.max(0, Math.min(bars.length - 1, last + step));
+      keyed.current = { first: event.shiftKey ? Math.min(first, bars.length - 1) : next, at: next };
+      tell(next, (next + 0.5) / bars.length);
+    } else if (event.key === 'Backspace') onBack();
+    else if (event.key !== 'Enter' || last === bars.length) return;
+    event.preventDefault();
+    const range = {
+      from: Math.min(keyed.current.first, keyed.current.at),
+      to: Math.max(keyed.current.first, keyed.current.at) + 1,
+    };
+    mark(plot.current, starts, seconds, range);
+    if (event.key === 'Enter') onChoose(range);
   };
   return html`
     <div class="chart" ref=${whole}>
       <${Legend} counted=${counted} about=${about} hidden=${hidden} onHide=${setHidden} />
       <div
         class="plot"
-        role="img"
-        aria-label=${label}
+        role="group"
+        tabindex="0"
+        aria-label=${`${label}. Arrows tell the bars, Shift and arrows choose a range, Enter opens it.`}
         ref=${place}
+        onKeyDown=${onKey}
+        onBlur=${() => setTip(undefined)}
         onPointerDown=${(/** @type {PointerEvent} */ event) => {
           if (event.button !== 0) return;
           began.current = at(event).share;
@@ -120,7 +146,11 @@ export function Chart({ label, bars, seconds, height, isEstimate = false, onChoo
       ></div>
       ${
         tip !== undefined &&
-        html`<div class="tip" style=${{ left: `${tip.x}px`, transform: `translateX(-${tip.share * 100}%)` }}>
+        html`<div
+          class="tip"
+          role="status"
+          style=${{ left: `${tip.x}px`, transform: `translateX(-${tip.share * 100}%)` }}
+        >
           ${tip.text}
         </div>`
       }

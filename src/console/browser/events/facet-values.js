@@ -1,6 +1,6 @@
 import { request } from '../shared/api.js';
 
-/** @typedef {{ values: readonly { value: string, count: number, name: string | null }[], is_complete: boolean }} Counted */
+/** @typedef {{ values: readonly { value: string, count: number, name?: string }[], is_complete: boolean }} Counted */
 
 /** Fields without prefixes: their few values are all counted. */
 const EXACT = new Set(['action', 'outcome', 'origin', 'code']);

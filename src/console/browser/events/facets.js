@@ -30,9 +30,10 @@ if (place instanceof HTMLElement) {
   const path = place.dataset['facets'] ?? '';
   /** @type {Readonly<Record<string, Readonly<Record<string, string>>>>} */
   const titles = JSON.parse(place.dataset['titles'] ?? '{}');
-  const rail = place.closest('details');
-  // Beside the list where there is room for it, else behind a button.
-  if (rail !== null && innerWidth < 900) rail.open = false;
+  // Where there is no room for them, they are behind a button.
+  for (const part of document.querySelectorAll('details[data-narrow]')) {
+    if (part instanceof HTMLDetailsElement && innerWidth < Number(part.dataset['narrow'])) part.open = false;
+  }
   render(
     FACETS.map(
       ([facet, label]) =>
