@@ -51,20 +51,9 @@ function rangeLinks(shown: ShownRange): Content {
           </a>
         `,
       )}
-      <a class="button quiet" href=${movedHref(shown, -0.5, 0.5)}>earlier</a>
-      <a class="button quiet" href=${movedHref(shown, 0.5, 1.5)}>later</a>
-      <a class="button quiet" href=${movedHref(shown, 0.25, 0.75)}>zoom in</a>
       ${isZoomed && html`<a class="button" href=${hrefOf({ range, source: shown.source })}>reset</a>`}
     </nav>
   `;
-}
-
-/** A part of the current range as a link: 0 is its start, 1 its end. */
-function movedHref({ range, since, until, source }: ShownRange, from: number, to: number): string {
-  const start = since.getTime();
-  const length = until.getTime() - start;
-  const at = (part: number) => `${new Date(start + part * length).toISOString().slice(0, 19)}Z`;
-  return hrefOf({ range, since: at(from), until: at(to), source });
 }
 
 const hrefOf = (query: Query) => addressOf('/', query);

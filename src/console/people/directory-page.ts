@@ -34,13 +34,11 @@ export async function renderDirectory(
     title: TITLES[name],
     modules: ['pages/directory.js'],
     content: html`
-      <form method="get" action=${`/${name}`} role="search" aria-label=${TITLES[name]} data-filters>
-        <div class="fields directory">
-          ${fieldOf(written, 'q', label, 'first letters', problems)}
-          ${selectOf(written, 'kind', 'Kind', [['', 'all'], ...kinds], problems)}
-          <input type="hidden" name="order" value=${textOf(written, 'order') ?? ''} />
-          <div class="field"><button>Search</button></div>
-        </div>
+      <form class="filters" action=${`/${name}`} role="search" aria-label=${TITLES[name]} data-filters>
+        ${fieldOf(written, 'q', label, 'first letters', problems)}
+        ${selectOf(written, 'kind', 'Kind', [['', 'all'], ...kinds], problems)}
+        <input type="hidden" name="order" value=${textOf(written, 'order') ?? ''} />
+        <button>Search</button>
       </form>
       <div data-directory>${listOf(name, right, await readDirectory(db, scope, name, values))}</div>
     `,

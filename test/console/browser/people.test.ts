@@ -76,6 +76,22 @@ describe.skipIf(!hasChromium())('people and devices in a browser (needs Chromium
     expect(browser.problems).toEqual([]);
   });
 
+  it('choose their range as events do', async () => {
+    await browser.page.goto(`${admin.url}/people/user?name=dina`);
+    await browser.page.locator('.picker > summary', { hasText: 'Last 7 days' }).click();
+    expect(await problemsOf(browser.page, 'people-range')).toEqual([]);
+    await browser.page.getByRole('link', { name: 'Last 24 hours' }).click();
+    await browser.page.waitForURL(/name=dina&since=24h$/);
+    const picker = browser.page.locator('.picker');
+    expect(await picker.locator('summary').textContent()).toBe('Last 24 hours');
+    await picker.locator('summary').click();
+    await picker.getByLabel('From (UTC)').fill('soon');
+    await picker.getByRole('button', { name: 'Show' }).click();
+    await picker.getByText('must be a time such as').waitFor();
+    expect(await picker.getByLabel('From (UTC)').inputValue()).toBe('soon');
+    expect(await browser.page.getByRole('heading', { name: 'Seen in this range' }).count()).toBe(1);
+  });
+
   it('opens a burst by the keyboard', async () => {
     await browser.page.goto(`${admin.url}/people/user?name=dina`);
     const burst = browser.page.locator('details.burst').first();
