@@ -286,7 +286,7 @@ it('facets count the events of a search by a field, the most frequent values fir
   });
   const [first] = ACCESS_POINTS;
   expect(await facetsOf('facet=ap&limit=1')).toEqual({
-    values: [{ value: first, count: 10 }],
+    values: [{ value: first, count: 10, name: 'ap-lobby' }],
     ...isComplete,
   });
   expect(await facetsOf('facet=ssid&q=type:audit')).toEqual({ values: [], ...isComplete });

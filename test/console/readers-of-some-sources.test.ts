@@ -1,0 +1,76 @@
+import { beforeAll, expect, test } from 'vitest';
+import { destinationsArea } from '../../src/console/destinations/destinations-area.ts';
+import { eventsArea } from '../../src/console/events/events-area.ts';
+import { destinationFilterSchema } from '../../src/forward/destination-filter.ts';
+import { searchEvents } from '../../src/store/events/search-events.ts';
+import { addDestination } from '../../src/store/destinations/destinations.ts';
+import { changeDestinationState } from '../../src/store/destinations/change-destination.ts';
+import { ALL_SOURCES } from '../../src/store/server/scope.ts';
+import { addWithToken } from '../support/accounts.ts';
+import { fileDestination } from '../support/actions.ts';
+import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { nothingKnown } from '../support/trust.ts';
+import { useConsole } from '../support/use-console.ts';
+import { useDirectory } from '../support/use-directory.ts';
+import { overviewForTests } from './overview/overview-for-tests.ts';
+import { storeEvents } from './seeded-events.ts';
+
+const directory = useDirectory();
+const filter = destinationFilterSchema.parse({ sources: ['birch'] });
+const configured = [
+  fileDestination('everything', directory),
+  { ...fileDestination('birch-siem', directory), filter },
+];
+const silence = {
+  source: 'default',
+  messageType: 'SMS_LOG_ALL' as const,
+  lastReceivedAt: new Date('2026-01-01T00:00:00Z'),
+  state: 'unusual' as const,
+  sentence: 'nothing for 3 h',
+};
+
+const admin = useConsole(
+  (db) => [
+    overviewForTests(db, { silences: async () => [silence], destinations: () => configured }),
+    destinationsArea({ db, configured: () => configured }),
+    eventsArea({ db, trust: nothingKnown, isFiltered: (name) => name === 'birch-siem' }),
+  ],
+  { token: 'the-admin-token-of-this-test-file' },
+);
+
+const tokens = new Map<string, string>();
+beforeAll(async () => {
+  await storeEvents(admin.db, [queuedDelivery('AUDIT_LOG_ALL', [auditRecord()])]);
+  for (const { name } of configured) await addDestination(admin.db, name, 0);
+  const names = configured.map(({ name }) => name);
+  const operator = { name: 'ada', via: 'console' } as const;
+  const change = { db: admin.db, operator, configured: names, name: 'birch-siem' };
+  await changeDestinationState(change, 'paused');
+  const auditor = { name: 'some', role: 'auditor', sources: ['default'] } as const;
+  tokens.set('some', await addWithToken(admin.db, auditor));
+  tokens.set('all', await addWithToken(admin.db, { name: 'all', role: 'admin' }));
+});
+
+async function pageOf(reader: string, path: string): Promise<string> {
+  const headers = { Accept: 'text/html', Authorization: `Bearer ${tokens.get(reader)}` };
+  return (await fetch(admin.url + path, { headers })).text();
+}
+
+test('destinations of other sources are not named to a reader of some sources', async () => {
+  const { events } = await searchEvents(admin.db, ALL_SOURCES, { terms: [] }, { limit: 1 });
+  const event = `/events/${events[0]?.eventId}`;
+  for (const path of ['/', '/destinations', event]) {
+    expect(await pageOf('all', path)).toContain('birch-siem');
+    expect(await pageOf('some', path)).not.toContain('birch-siem');
+  }
+  expect(await pageOf('some', '/destinations')).toContain('everything');
+  expect(await pageOf('some', '/destinations/birch-siem')).toContain('there is no destination');
+});
+
+test('advice is for those who may follow it', async () => {
+  const advice = 'Check the subscription in the cloud.';
+  expect(await pageOf('all', '/')).toContain(advice);
+  const page = await pageOf('some', '/');
+  expect(page).toContain('unusually quiet');
+  expect(page).not.toContain(advice);
+});
