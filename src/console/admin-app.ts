@@ -60,8 +60,8 @@ const CONTENT_SECURITY_POLICY = {
 };
 
 /**
- * The admin listener: metrics in every role, console and API in the roles that have them. Without access only `/healthz`
- * and the login page answer.
+ * The admin listener: metrics in every role, console and API in the roles that have them. Without access only
+ * `/healthz`, the login page, and the scripts and styles of the console answer.
  */
 export function createAdminApp(options: AdminOptions): Express {
   const { token, console, logger, logRefusal } = options;

@@ -77,16 +77,15 @@ describe('the admin listener off this machine', () => {
     return found;
   }
 
-  it('without the token nothing answers but the log-in page and /healthz', async () => {
+  it('without the token nothing answers but the log-in page, /healthz and the files of the console', async () => {
     const known = [
       ...routes.map(({ path }) => path),
       ...pages,
       '/api/openapi.json',
       '/metrics',
-      ASSETS.style,
-      ASSETS.icon,
       `${ASSETS.modules}/actions.js`,
-      `${ASSETS.modules}/npm/preact.mjs`,
+      `${ASSETS.modules}/../events/search-page.ts`,
+      `${ASSETS.modules}/npm/express.mjs`,
     ];
     const tricks = known.flatMap((path) => [
       `/${path}`,
