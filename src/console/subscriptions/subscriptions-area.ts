@@ -171,8 +171,8 @@ function emptyState(missing: Shown['missing']): Content {
       ${missing.map(({ setting, purpose }) => html`<li><code>${setting}</code>: ${purpose}</li>`)}
     </ul>
     <p>
-      docs/subscribing.md describes these settings. To subscribe by hand, see docs/first-event.md for the URL of each
-      message type.
+      docs/subscribing.md describes these settings. To subscribe by hand, see docs/first-event.md for the URL
+      of each message type.
     </p>
   </div>`;
 }
