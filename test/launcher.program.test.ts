@@ -108,24 +108,3 @@ describe('the launcher says in one sentence what is missing', () => {
     });
   });
 });
-
-describe('the tarball', () => {
-  it('has what the program reads, and no tests', async () => {
-    const { stdout } = await run('npm', ['pack', '--dry-run', '--json'], { cwd: CHECKOUT });
-    const Packed = z.tuple([z.object({ files: z.array(z.object({ path: z.string() })) })]);
-    const files = Packed.parse(JSON.parse(stdout))[0].files.map((file) => file.path);
-    expect(files).toEqual(
-      expect.arrayContaining([
-        '.env.example',
-        'bin/strip-types.js',
-        'bin/xiq-sink',
-        'docs/operating.md',
-        'emulator/emulator.ts',
-        'migrations/0002_events.sql',
-        'src/console/browser/console.css',
-        'src/main.ts',
-      ]),
-    );
-    expect(files.filter((file) => /^bench|\btest\b/.test(file))).toEqual([]);
-  });
-});

