@@ -114,6 +114,18 @@ export const PLACES: readonly Place[] = [
     },
   },
   {
+    name: 'folder',
+    title: 'the tarball in an empty folder, by npx',
+    isShort: true,
+    async open(ground) {
+      const checkout = await clone(ground);
+      const directory = path.join(ground.directory, 'folder');
+      await mkdir(directory);
+      const install = `npm pack ${quoteForShell(checkout)} && npm install ./xiq-sink-*.tgz`;
+      return { ...siteIn({ ...ground.shell, directory }), install, start: 'npx xiq-sink serve' };
+    },
+  },
+  {
     name: 'side-by-side',
     title: 'two services side by side',
     async open(ground) {
