@@ -29,7 +29,8 @@ const MINUTE = 60_000;
 const slotOf = ({ slots }: World, { target }: Fault): Slot | undefined => slots[target % slots.length];
 const machineOf = ({ machines }: World, { target }: Fault) => machines[target % machines.length];
 /** Only ingest processes write to their disks. */
-const diskOf = ({ ingests }: World, { target }: Fault) => ingests[target % ingests.length]?.machine.disk;
+const ingestOf = ({ ingests }: World, { target }: Fault) => ingests[target % ingests.length];
+const diskOf = (world: World, fault: Fault) => ingestOf(world, fault)?.machine.disk;
 
 const trouble = (
   name: Trouble,
@@ -75,16 +76,24 @@ const RULES = {
     },
   },
   'clock jumps': {
-    forMs: [1_000, 5 * MINUTE],
+    forMs: [1_000, MINUTE / 2],
     amount: [1_000, 60 * MINUTE],
     begin(world, fault) {
-      const machine = slotOf(world, fault)?.machine;
+      // Those of ingest processes tell each other by it who is alive.
+      const { machine } = (fault.target % 4 === 0 ? slotOf(world, fault) : ingestOf(world, fault)) ?? {};
       if (machine === undefined) return undefined;
-      const ms = fault.target % 2 === 0 ? fault.amount : -fault.amount;
-      machine.clockAheadMs += ms;
-      return () => {
-        machine.clockAheadMs -= ms;
+      // Some are set again and again.
+      const everyMs = fault.target % 3 === 0 ? fault.forMs : 500 + 100 * fault.target;
+      let ms = fault.target % 2 === 0 ? fault.amount : -fault.amount;
+      const jump = () => {
+        machine.clockAheadMs += ms;
+        ms = -ms;
       };
+      for (let at = 0; at <= fault.forMs; at += 2 * everyMs) {
+        world.clockwork.after(at, jump);
+        world.clockwork.after(Math.min(at + everyMs, fault.forMs), jump);
+      }
+      return undefined;
     },
   },
   'disk is full': {
@@ -176,17 +185,23 @@ function failOver(world: World, lagMs: number): () => void {
 /** The share of kinds that a run has: one of these. */
 const KINDS = [0.15, 0.35, 0.7] as const;
 
+/** Faults that meet begin within so long. */
+const MEETING_MS = 10_000;
+
 /** Draws the faults of a run in which senders begin for so long. A few kinds each time, as in a swarm. */
-export function drawFaults(seed: number, setup: Setup, forMs: number): readonly Fault[] {
+export function drawFaults(seed: number, setup: Setup, sendingMs: number): readonly Fault[] {
   const random = createRandom(seed, 'faults');
+  const forMs = Math.max(20_000, sendingMs);
   const faults: Fault[] = [];
   const kinds = random.pick(KINDS);
+  // Faults that need each other seldom meet by chance.
+  const meetAt = random.chance(0.5) ? random.int(0, Math.round(sendingMs)) : undefined;
   for (const kind of FAULT_KINDS) {
     const rule = RULE_OF[kind];
     const isOn = random.chance(kinds) && rule.isPossible?.(setup) !== false;
     const count = random.pick([1, 2, 3, 6]);
     const own = createRandom(seed, kind);
-    if (isOn) for (let at = 0; at < count; at += 1) faults.push(draw(kind, rule, own, forMs));
+    if (isOn) for (let at = 0; at < count; at += 1) faults.push(draw(kind, rule, own, forMs, meetAt));
   }
   return faults.toSorted((a, b) => a.at - b.at);
 }
@@ -196,12 +211,13 @@ function draw(
   { forMs, amount = [1, 1] }: FaultRule,
   random: Random,
   untilMs: number,
+  meetAt: number | undefined,
 ): Fault {
   const between = ([least, most]: readonly [number, number]) =>
     least * (most / least) ** (random.int(0, 1_000) / 1_000);
   return {
     kind,
-    at: random.int(0, Math.round(untilMs)),
+    at: meetAt === undefined ? random.int(0, Math.round(untilMs)) : meetAt + random.int(0, MEETING_MS),
     forMs: Math.round(between(forMs)),
     target: random.int(0, 59),
     amount: between(amount),

@@ -166,4 +166,13 @@ export class SimulatedQueues {
     this.all.set(name, queue);
     return queue;
   }
+
+  /** Whether a job has this delivery. */
+  hasDelivery(deliveryId: string): boolean {
+    return this.all
+      .values()
+      .some(({ jobs }) =>
+        jobs.values().some(({ stored }) => stored.deliveries.some((one) => one.deliveryId === deliveryId)),
+      );
+  }
 }

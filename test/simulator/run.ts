@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { Command } from '@commander-js/extra-typings';
 import { describeFault } from './faults.ts';
 import { PLANTS } from './plants.ts';
@@ -98,14 +99,17 @@ async function findPlanted(seed: number): Promise<boolean> {
   for (const { name } of PLANTS) {
     const began = performance.now();
     const seconds = () => (performance.now() - began) / 1_000;
-    const thread = new SimulatingThread(name);
     let found: Outcome | undefined;
     let run = 0;
-    for (; found === undefined && seconds() < PLANT_FOUND_WITHIN_S; run += 1) {
-      const outcome = await thread.simulate(drawHistory(seed + run, OF_A_PLANTED_RUN));
-      if (outcome.failures.length > 0) found = outcome;
-    }
-    await thread.end();
+    const work = async () => {
+      const thread = new SimulatingThread(name);
+      for (; found === undefined && seconds() < PLANT_FOUND_WITHIN_S; run += 1) {
+        const outcome = await thread.simulate(drawHistory(seed + run, OF_A_PLANTED_RUN));
+        if (outcome.failures.length > 0) found ??= outcome;
+      }
+      await thread.end();
+    };
+    await Promise.all(Array.from({ length: availableParallelism() }, work));
     areAllFound &&= found !== undefined;
     const how = found === undefined ? 'NOT FOUND' : (found.failures[0] ?? '').slice(0, 100);
     write(

@@ -94,6 +94,11 @@ export class Senders {
       onAnswer('unanswered', 'connection refused');
       return;
     }
+    const { process } = slot;
+    if (process !== undefined && process.stillUntil > this.#world.clockwork.now) {
+      process.after(0, () => this.#deliver(body, slot, onAnswer));
+      return;
+    }
     const request = requestOf(body);
     const closed = () => {
       request.destroy(new Error('aborted'));
@@ -106,6 +111,8 @@ export class Senders {
     };
     const accepted = ({ delivery_id: id, durability }: Receipt): void => {
       ledger.acknowledged.set(id, body.number);
+      if (!this.#world.isDurable(id))
+        this.#world.fail(`${slot.name} answers "${durability}", and delivery ${id} is nowhere`);
       answered('accepted', `${durability} as ${id}`);
     };
     slot.service.receive(request, body.source).then(accepted, (error: unknown) => {

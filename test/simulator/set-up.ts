@@ -25,15 +25,15 @@ const MIB = 1024 * 1024;
 
 export function drawSetup(seed: number): Setup {
   const random = createRandom(seed, 'set-up');
-  const isStrict = random.chance(0.5);
+  const isStrict = random.chance(0.6);
   return {
     sources: random.pick<Setup['sources']>([['a'], ['a', 'b'], ['a', 'b', 'c']]),
     isStrict,
-    keepMs: isStrict ? random.pick([0, 30_000, 60_000, 60_000]) : 0,
+    keepMs: isStrict ? random.pick([0, 30_000, 60_000]) : 0,
     spoolBytes: random.pick([MIB, 16 * MIB, 1024 * MIB]),
     maxBytesInFlight: random.pick([MIB, 64 * MIB]),
-    sharesDirectory: random.chance(0.5),
-    perSecond: random.pick([10, 50, 200, 800]),
+    sharesDirectory: random.chance(0.75),
+    perSecond: random.pick([10, 10, 20, 50, 200, 800]),
     together: random.pick([0.5, 0.9, 0.99]),
     repeated: random.pick([0, 0.02, 0.3]),
     damaged: random.pick([0, 0.02, 0.3]),

@@ -15,5 +15,5 @@ it('finds a planted fault', async () => {
   const thread = new SimulatingThread('answered-before-durable');
   onTestFinished(() => thread.end());
   const { failures } = await thread.simulate(drawHistory(7, 150));
-  expect(failures.join('\n')).toContain('was acknowledged');
+  expect(failures.join('\n')).toContain('is nowhere');
 });

@@ -33,8 +33,8 @@ const LOOK_MS = 500;
 
 export function drawHistory(seed: number, deliveries: number): History {
   const setup = drawSetup(seed);
-  const forMs = Math.max(20_000, (deliveries * 1_000) / setup.perSecond);
-  return { seed, deliveries, faults: drawFaults(seed, setup, forMs) };
+  const sendingMs = (deliveries * 1_000) / setup.perSecond;
+  return { seed, deliveries, faults: drawFaults(seed, setup, sendingMs) };
 }
 
 /** Runs a history, and compares what is stored in the end with what was sent. `write` receives what happens, line by line. */

@@ -1,7 +1,7 @@
 import { pino, type Logger } from 'pino';
 import { Clockwork } from './clockwork.ts';
 import { SimulatedDatabase } from './database.ts';
-import { SimulatedDisk } from './disk.ts';
+import { SimulatedDisk, type Inode } from './disk.ts';
 import { Ledger } from './ledger.ts';
 import { SimulatedQueues } from './queue.ts';
 import { drawSetup, type Setup } from './set-up.ts';
@@ -145,6 +145,16 @@ export class World {
       this.#jobs() === 0 &&
       this.#segments().length === 0 &&
       this.slots.every(({ process }) => process !== undefined)
+    );
+  }
+
+  /** Whether a delivery is where it was promised to be by now: in a row, on a disk, or, unless that is strict, in a queue. */
+  isDurable(deliveryId: string): boolean {
+    if (!this.setup.isStrict && this.queues.hasDelivery(deliveryId)) return true;
+    const isIn = ([, { synced }]: [string, Inode]) => synced.lastIndexOf(deliveryId) !== -1;
+    return (
+      this.machines.some(({ disk }) => disk.list('.segment').some(isIn)) ||
+      this.database.rowsOf('deliveries').has(deliveryId)
     );
   }
 
