@@ -1,24 +1,30 @@
 import { DatabaseError } from 'pg';
 import { CopyData } from '../../src/store/server/postgres-copy.ts';
+import { EVENT_TABLES, LogStatements } from './log-statements.ts';
 import { parseArray, readCopy, readInsert, type Row } from './statements.ts';
 
 /** The tables, each with its rows by primary key. */
 type Tables = Map<string, Map<string, Row>>;
 
+/** A row that is written; undefined: it is not there. */
 interface Write {
   readonly table: string;
   readonly key: string;
-  readonly row: Row;
+  readonly row: Row | undefined;
 }
 
 interface Commit {
   readonly at: number;
   readonly walBytes: number;
-  readonly writes: readonly Write[];
+  /** What the rows were before, the last first. */
+  readonly undo: readonly Write[];
+  readonly loggedId: number;
 }
 
 /** A transaction: rows that it has inserted and not committed, on which others with the same keys wait. */
-class Transaction {
+export class Transaction {
+  /** Of one that stores. */
+  xid: number | undefined;
   writes: Write[] = [];
   readonly savepoints: { readonly name: string; readonly writes: number }[] = [];
   /** A statement failed: all further ones do, until the transaction or a savepoint is rolled back. */
@@ -40,6 +46,8 @@ class Transaction {
 export interface Session {
   transaction: Transaction | undefined;
   isOver: boolean;
+  /** Whose it is. */
+  readonly owner: string;
   /** Tells the client, if it can be told. */
   onBreak: (error: Error) => void;
 }
@@ -57,6 +65,9 @@ export const REFUSED_MARK = 'no table takes this';
 
 const DONE: StatementResult = { command: 'SELECT', rowCount: 0, rows: [] };
 
+/** How many ids of a sequence Postgres logs at once (SEQ_LOG_VALS in its `sequence.c`). */
+const LOGGED_AHEAD = 32;
+
 /** What a failover can lose is kept for so long, in milliseconds. */
 const KEEP_COMMITS_MS = 60_000;
 
@@ -71,16 +82,46 @@ export class SimulatedDatabase {
   readonly sessions = new Set<Session>();
   readonly #locks = new Map<string, Transaction>();
   readonly #now: () => number;
+  readonly #storing = new Set<Transaction>();
+  readonly #log: LogStatements;
+  #unlogged: Row[] = [];
+  #nextXid = 1;
+  #lastId = 0;
+  /** A sequence is written to the log of the server ahead of its use. */
+  #loggedId = 0;
   #commits: Commit[] = [];
   #timeline = 1;
   #walBytes = 1_000;
 
-  constructor(now: () => number) {
+  constructor(now: () => number, destinations: readonly string[] = []) {
     this.#now = now;
+    this.#log = new LogStatements(this, destinations);
   }
 
-  connect(onBreak: Session['onBreak']): Session {
-    const session: Session = { transaction: undefined, isOver: false, onBreak };
+  /** Milliseconds of the server's clock, which is right. */
+  get now(): number {
+    return this.#now();
+  }
+  get log(): LogStatements {
+    return this.#log;
+  }
+  get lastId(): number {
+    return this.#lastId;
+  }
+  get timeline(): string {
+    return this.#timeline.toString(16).padStart(8, '0');
+  }
+  /** The transaction ids of those who store now, and the next one. */
+  get xids(): { readonly storing: readonly number[]; readonly next: number } {
+    return { storing: [...this.#storing].map(({ xid = 0 }) => xid), next: this.#nextXid };
+  }
+  /** Committed events whose transactions are not below this id. */
+  eventsFrom(xid: number): readonly Row[] {
+    return (this.#unlogged = this.#unlogged.filter((row) => Number(row['xid']) >= xid));
+  }
+
+  connect(onBreak: Session['onBreak'], owner = ''): Session {
+    const session: Session = { transaction: undefined, isOver: false, owner, onBreak };
     this.sessions.add(session);
     return session;
   }
@@ -106,12 +147,18 @@ export class SimulatedDatabase {
     const has = this.#now() - lagMs;
     let lost = 0;
     for (let last = this.#commits.at(-1); last !== undefined && last.at > has; last = this.#commits.at(-1)) {
-      for (const { table, key } of last.writes) this.rowsOf(table).delete(key);
-      lost += last.writes.length;
+      for (const write of last.undo) this.#apply(write);
+      lost += last.undo.length;
+      this.#loggedId = last.loggedId;
       this.#walBytes = last.walBytes;
       this.#commits.pop();
     }
     this.#timeline += 1;
+    this.#lastId = this.#loggedId;
+    if (lost > 0) {
+      this.#unlogged = EVENT_TABLES.flatMap((table) => [...this.rowsOf(table).values()]);
+      this.#log.onLoss();
+    }
     return lost;
   }
 
@@ -140,7 +187,7 @@ export class SimulatedDatabase {
     if (transaction === undefined) session.transaction = own;
     const before = own.writes.length;
     try {
-      const result = await this.#run(own, text, values);
+      const result = await this.#run(own, text, values, session);
       // The session may have been ended while the statement waited.
       if (own.isOver) throw connectionLost();
       if (transaction === undefined) this.#commit(own);
@@ -166,7 +213,17 @@ export class SimulatedDatabase {
     throw error;
   }
 
-  async #run(own: Transaction, text: string, values: readonly unknown[]): Promise<StatementResult> {
+  async #run(
+    own: Transaction,
+    text: string,
+    values: readonly unknown[],
+    { owner }: Session,
+  ): Promise<StatementResult> {
+    if (text.startsWith('select begin_storing()') && own.xid === undefined) {
+      own.xid = this.#nextXid;
+      this.#nextXid += 1;
+      this.#storing.add(own);
+    }
     if (text === 'select begin_storing()') return DONE;
     if (text.startsWith('select begin_storing(); copy ')) {
       const copies = text.split('; ').slice(1);
@@ -193,12 +250,33 @@ export class SimulatedDatabase {
       return { ...DONE, rows: found.map((event_id) => ({ event_id })) };
     }
     if (text.includes('from "refused_records"')) return DONE;
-    if (text.includes('pg_walfile_name')) {
+    if (text.includes('pg_walfile_name') && !text.includes('log_state')) {
       const file = this.#timeline.toString(16).padStart(8, '0').padEnd(24, '0');
       return { ...DONE, rows: [{ file, bytes: String(this.#walBytes), replicated: null }] };
     }
+    const rows = await this.#log.run(own, text, values, owner);
+    if (rows !== undefined) return { command: 'SELECT', rowCount: rows.length, rows };
     this.unknown.push(text);
     throw sqlError('42601', `the model does not know: ${text}`);
+  }
+
+  /** Waits for those who have locked a row, and locks it. */
+  async lock(own: Transaction, table: string, key: string): Promise<void> {
+    for (let holder = this.holderOf(table, key); ; holder = this.holderOf(table, key)) {
+      if (holder === undefined || holder === own) break;
+      await this.#waitFor(own, holder);
+    }
+    this.put(own, table, key, this.rowsOf(table).get(key));
+  }
+
+  holderOf(table: string, key: string): Transaction | undefined {
+    return this.#locks.get(`${table} ${key}`);
+  }
+
+  /** Writes a row that nobody else has locked. */
+  put(own: Transaction, table: string, key: string, row: Row | undefined): void {
+    this.#locks.set(`${table} ${key}`, own);
+    own.writes.push({ table, key, row });
   }
 
   #findDeliveries(own: Transaction, values: readonly unknown[]): StatementResult {
@@ -238,10 +316,18 @@ export class SimulatedDatabase {
         continue;
       }
       this.#locks.set(lock, own);
-      own.writes.push({ table, key, row });
+      own.writes.push({ table, key, row: own.xid === undefined ? row : this.#numbered(own.xid, row) });
       inserted.push(row);
     }
     return inserted;
+  }
+
+  /** A row of an event has an id of the sequence, and that of the transaction. */
+  #numbered(xid: number, row: Row): Row {
+    if (row['place'] === undefined) return row;
+    this.#lastId += 1;
+    if (this.#lastId > this.#loggedId) this.#loggedId = this.#lastId + LOGGED_AHEAD;
+    return { ...row, id: String(this.#lastId), xid: String(xid) };
   }
 
   async #waitFor(own: Transaction, holder: Transaction): Promise<void> {
@@ -277,12 +363,17 @@ export class SimulatedDatabase {
 
   #commit(transaction: Transaction): void {
     const at = this.#now();
-    for (const { table, key, row } of transaction.writes) {
+    this.#storing.delete(transaction);
+    const undo = transaction.writes.map((write) => {
+      const { table, key, row } = write;
+      const before = { table, key, row: this.rowsOf(table).get(key) };
       this.#locks.delete(`${table} ${key}`);
-      this.rowsOf(table).set(key, row);
-    }
+      this.#apply(write);
+      if (row?.['xid'] !== undefined) this.#unlogged.push(row);
+      return before;
+    });
     if (transaction.writes.length > 0) {
-      this.#commits.push({ at, walBytes: this.#walBytes, writes: transaction.writes });
+      this.#commits.push({ at, walBytes: this.#walBytes, undo: undo.toReversed(), loggedId: this.#loggedId });
       this.#walBytes += 100 * transaction.writes.length;
       if ((this.#commits[0]?.at ?? at) < at - 2 * KEEP_COMMITS_MS) {
         this.#commits = this.#commits.filter((commit) => commit.at >= at - KEEP_COMMITS_MS);
@@ -291,13 +382,21 @@ export class SimulatedDatabase {
     transaction.end();
   }
 
+  #apply({ table, key, row }: Write): void {
+    if (row === undefined) this.rowsOf(table).delete(key);
+    else this.rowsOf(table).set(key, row);
+  }
+
   #rollBack(transaction: Transaction): void {
+    this.#storing.delete(transaction);
     this.#undo(transaction, 0);
     transaction.end();
   }
 }
 
 function keyOf(table: string, row: Row): string {
+  if (table === 'destinations') return row['name'] ?? '';
+  if (table === 'rejected_events') return `${row['destination']} ${row['event_id']}`;
   if (table === 'deliveries') return row['delivery_id'] ?? '';
   if (table === 'quarantine') return row['quarantine_id'] ?? '';
   return `${row['occurred_at']} ${row['event_id']}`;

@@ -1,4 +1,5 @@
 import { createRandom, type Random } from '../../emulator/random.ts';
+import { DESTINATIONS } from './receivers.ts';
 import type { Setup } from './set-up.ts';
 import type { Trouble } from './troubles.ts';
 import type { Slot, World } from './world.ts';
@@ -44,6 +45,10 @@ const trouble = (
     return () => troubles.end(name);
   },
 });
+
+/** What `moveCursor` sends. */
+const MOVE_CURSOR =
+  'update "destinations" set "cursor_position" = $1, "generation" = generation + 1 where "name" = $2';
 
 const RULES = {
   kill: {
@@ -167,6 +172,31 @@ const RULES = {
   'database disk is full': trouble('database disk is full', [100, MINUTE]),
   'database is read-only': trouble('database is read-only', [100, MINUTE]),
   'database has no connections left': trouble('database has no connections left', [100, MINUTE]),
+  'destinations fail': {
+    forMs: [100, MINUTE],
+    amount: [0.05, 1],
+    isPossible: ({ forwards }) => forwards,
+    begin({ receivers }, { amount }) {
+      receivers.outage = amount;
+      return () => {
+        receivers.outage = 0;
+      };
+    },
+  },
+  'cursor is moved back': {
+    forMs: [1, 1],
+    amount: [0.01, 1],
+    isPossible: ({ forwards }) => forwards,
+    begin: ({ database }, { amount, target }) => {
+      const name = DESTINATIONS[target % DESTINATIONS.length] ?? DESTINATIONS[0];
+      const session = database.connect(() => undefined);
+      const position = Math.floor(database.log.cursorOf(name) * amount);
+      database.execute(session, MOVE_CURSOR, [position, name]).then(
+        () => database.disconnect(session),
+        () => undefined,
+      );
+    },
+  },
 } satisfies Readonly<Record<string, FaultRule>>;
 
 type FaultKind = keyof typeof RULES;

@@ -21,7 +21,9 @@ const LOADED_ANEW = /\/node_modules\/(?:p-timeout\/|uuid\/dist-node\/(?:index|rn
 /** Modules without state that reach no edge: all lives share them, because each life takes 70 ms to load. */
 const SHARED = [
   /^events\/|^lib\/text\/|^lib\/(?:errors|loopback|outgoing|redis-address)\.ts$/,
-  /^store\/(?!server\/(?:postgres|postgres-tls|database)\.ts|partitions\/months-on-demand\.ts)/,
+  /^store\/(?!server\/(?:postgres|postgres-tls|database)\.ts|partitions\/months-on-demand\.ts|log\/|events\/shared-events\.ts|reconcile\/)/,
+  /^forward\/(?:send-batch|sender|redact|redaction-rules|destination-filter|formats\/.*|senders\/.*|parse-destinations)\.ts$/,
+  /^(?:seal|alerts|config|sources|access)\/(?!sequencer\.ts)/,
   /^handlers\/(?:coerce|identity|failure-rules|delivery-tally|delivery-to-events|run-alone)\.ts$/,
   /^ingest\/(?:scan\/|normalize\.ts|read-body\.ts)|^erasure\/(?:person-names|phone-number)\.ts$/,
   /^queue\/(?:installation|delivery-observer|redis-client|redis-replicas|redis-rights|postgres-engine)\.ts$/,

@@ -1,21 +1,38 @@
-import { MESSAGE_TYPES } from '../../src/events/domain.ts';
-import { tableOf } from '../../src/events/message-types.ts';
 import { numberOf } from './deliveries.ts';
 import type { SimulatedDatabase } from './database.ts';
 import type { Ledger } from './ledger.ts';
+import { EVENT_TABLES } from './log-statements.ts';
+import { DESTINATIONS, type Receivers } from './receivers.ts';
 import type { Row } from './statements.ts';
-
-const EVENT_TABLES = new Set(MESSAGE_TYPES.map((type) => tableOf(type)));
 
 /** What is stored at the end, compared with what was sent and promised. Yields what is wrong. */
 export function* judge(ledger: Ledger, database: SimulatedDatabase): Generator<string> {
   const deliveries = database.rowsOf('deliveries');
-  const events = [...EVENT_TABLES].flatMap((table) => [...database.rowsOf(table).values()]);
+  const events = EVENT_TABLES.flatMap((table) => [...database.rowsOf(table).values()]);
   const quarantine = [...database.rowsOf('quarantine').values()];
   for (const text of new Set(database.unknown)) yield `the model of the database does not know: ${text}`;
   yield* nothingOfNobody(ledger, deliveries, events, quarantine);
   yield* countsAddUp(deliveries, countBy(events), countBy(quarantine));
   yield* nothingLost(ledger, deliveries, events, quarantine);
+}
+
+/** The positions of all events, and what destinations have of them. Yields what is wrong. */
+export function* judgeLog(database: SimulatedDatabase, { settled, refused }: Receivers): Generator<string> {
+  const { entries, next } = database.log;
+  if (entries.size !== next) yield `the log has ${entries.size} entries, and its next position is ${next}`;
+  const logged = new Map([...entries.values()].map((row) => [row['event_id'] ?? '', row]));
+  if (logged.size !== entries.size) yield 'an event has several positions';
+  const events = EVENT_TABLES.flatMap((table) => [...database.rowsOf(table).values()]);
+  if (events.length !== entries.size) yield `the log has ${entries.size} of ${events.length} events`;
+  const setAside = database.rowsOf('rejected_events');
+  for (const { event_id: id = '', position } of logged.values()) {
+    for (const name of DESTINATIONS) {
+      if (settled.get(name)?.has(id) !== true) yield `${name} has not got event ${id} at ${position}`;
+      const isRefused = refused.get(name)?.has(id) === true;
+      if (isRefused && !setAside.has(`${name} ${id}`))
+        yield `${name} refused event ${id}, which is not set aside`;
+    }
+  }
 }
 
 function* nothingOfNobody(

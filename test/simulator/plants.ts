@@ -112,6 +112,43 @@ export const PLANTS: readonly Plant[] = [
     text: 'this.#inFlight -= bytes;',
     instead: '',
   },
+  {
+    name: 'late-commit-passed-over',
+    file: 'store/log/extend-log.ts',
+    text: 'const horizon = laterOf(xid, state.held_xid);',
+    instead: 'const horizon = laterOf(String(BigInt(xid) + (isEarly ? 1n : 0n)), state.held_xid);',
+  },
+  {
+    name: 'held-event-passed-over',
+    file: 'store/log/extend-log.ts',
+    text: '${isHeld ? state.held_xid : horizon}',
+    instead: '${horizon}',
+  },
+  {
+    name: 'cursor-saved-before-sent',
+    file: 'forward/forward-events.ts',
+    text: 'const { progress, refusal } =',
+    instead:
+      'await source.save({ ...holder, generation, start, position, sent: 0, rejected: [], rejectedInRow: 0 }); const { progress, refusal } =',
+  },
+  {
+    name: 'rewind-overwritten',
+    file: 'store/destinations/destinations.ts',
+    text: 'and destinations.generation = made.generation and cursor_position = made.start',
+    instead: '',
+  },
+  {
+    name: 'lease-not-compared',
+    file: 'store/destinations/destinations.ts',
+    text: 'and (lease_holder is null or lease_holder = taking.holder or lease_until < now())',
+    instead: '',
+  },
+  {
+    name: 'rejected-not-set-aside',
+    file: 'store/destinations/destinations.ts',
+    text: 'await insertRejected(trx, name, event);',
+    instead: 'void event;',
+  },
 ];
 
 /** Puts a fault into a source text. Throws an Error if the text has changed since. */

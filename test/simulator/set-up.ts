@@ -19,6 +19,8 @@ export interface Setup {
   readonly repeated: number;
   /** The share of deliveries with something that goes to quarantine. */
   readonly damaged: number;
+  /** The log is extended, and forwarded to two destinations. */
+  readonly forwards: boolean;
 }
 
 const MIB = 1024 * 1024;
@@ -37,5 +39,6 @@ export function drawSetup(seed: number): Setup {
     together: random.pick([0.5, 0.9, 0.99]),
     repeated: random.pick([0, 0.02, 0.3]),
     damaged: random.pick([0, 0.02, 0.3]),
+    forwards: random.chance(0.25),
   };
 }

@@ -1,5 +1,5 @@
 import { drawFaults, scheduleFaults, type Fault } from './faults.ts';
-import { judge } from './oracle.ts';
+import { judge, judgeLog } from './oracle.ts';
 import { Senders } from './senders.ts';
 import { drawSetup } from './set-up.ts';
 import { World } from './world.ts';
@@ -57,6 +57,7 @@ export async function simulate(history: History, write?: (line: string) => void)
       senders.probe();
     }
     if (now - busyUntil > QUIET_WITHIN_MS) world.fail(`no end: ${world.describeRest()}`);
+    for (const what of [...world.receivers.failures, ...world.database.log.failures]) world.fail(what);
     isOver ||= world.failures.length > 0;
     world.clockwork.after(LOOK_MS, look);
   };
@@ -66,7 +67,13 @@ export async function simulate(history: History, write?: (line: string) => void)
   } finally {
     process.off('unhandledRejection', onRejection);
   }
-  const failures = world.failures.length > 0 ? world.failures : [...judge(world.ledger, world.database)];
+  const failures =
+    world.failures.length > 0
+      ? world.failures
+      : [
+          ...judge(world.ledger, world.database),
+          ...(world.setup.forwards ? judgeLog(world.database, world.receivers) : []),
+        ];
   for (const slot of world.slots) slot.process?.end();
   const trace = (world.clockwork.trace >>> 0).toString(16).padStart(8, '0');
   const lives = world.slots.reduce((sum, slot) => sum + slot.lives, 0);

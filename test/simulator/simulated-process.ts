@@ -8,6 +8,7 @@ import type { Clockwork, Due, Owner } from './clockwork.ts';
 import type { Session, SimulatedDatabase } from './database.ts';
 import type { SimulatedDisk } from './disk.ts';
 import type { SimulatedQueues } from './queue.ts';
+import type { Receivers } from './receivers.ts';
 import type { Setup } from './set-up.ts';
 import type { Troubles } from './troubles.ts';
 
@@ -27,6 +28,7 @@ export interface Surroundings {
   readonly queues: SimulatedQueues;
   readonly database: SimulatedDatabase;
   readonly troubles: Troubles;
+  readonly receivers: Receivers;
 }
 
 /** What a process is started with. */

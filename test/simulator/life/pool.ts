@@ -21,7 +21,7 @@ class Client {
   isBroken = false;
 
   constructor() {
-    this.#session = database.connect((error) => self.after(WAY_MS, () => this.#break(error)));
+    this.#session = database.connect((error) => self.after(WAY_MS, () => this.#break(error)), self.name);
     self.connections.add(this.#session);
   }
 

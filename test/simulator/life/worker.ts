@@ -1,13 +1,31 @@
 /** The worker of one life of a process. */
+import type { Logger } from 'pino';
+import { DEFAULT_LIMITS } from '../../../src/forward/batch-events.ts';
+import { destinationFilterSchema } from '../../../src/forward/destination-filter.ts';
+import type { Destination } from '../../../src/forward/parse-destinations.ts';
+import { BatchRefusedError, type Message, type Refusal } from '../../../src/forward/sender.ts';
+import { startForwardings } from '../../../src/forward/start-forwardings.ts';
+import { OutageError } from '../../../src/lib/errors.ts';
+import { startSequencing } from '../../../src/seal/sequencer.ts';
 import { startStoring } from '../../../src/handlers/start-storing.ts';
 import { UNOBSERVED } from '../../../src/queue/delivery-observer.ts';
-import { openLimited } from '../../../src/store/server/database.ts';
+import { openLimited, openPartDatabase } from '../../../src/store/server/database.ts';
+import { DESTINATIONS } from '../receivers.ts';
 import { processOf, type Service, type Start } from '../simulated-process.ts';
 
-processOf(import.meta.url).begin = startWorker;
+const self = processOf(import.meta.url);
+self.begin = startWorker;
+const { receivers } = self.surroundings;
+
+/** Of the forwarder: batches are small, so that a backlog is several. */
+const BATCH_EVENTS = 20;
+const RETRY_MS = 1_000;
+
+/** One way to a destination, in milliseconds, at least. */
+const WAY_MS = 20;
 
 /** Stores what the queue has from now on. */
-function startWorker({ logger }: Start): Service {
+function startWorker({ setup, logger }: Start): Service {
   const started = new AsyncDisposableStack();
   const databaseUrl = 'postgres://simulated';
   const starting = startStoring(
@@ -21,5 +39,43 @@ function startWorker({ logger }: Start): Service {
     },
     started,
   );
-  return { stop: () => starting.then(() => started.disposeAsync()) };
+  const following = setup.forwards ? starting.then(() => startFollowing(logger, started)) : starting;
+  return { stop: () => following.then(() => started.disposeAsync()) };
+}
+
+/** Extends the log, and forwards from it. */
+async function startFollowing(logger: Logger, started: AsyncDisposableStack): Promise<void> {
+  const parts = { databaseUrl: 'postgres://simulated', logger };
+  startSequencing(openPartDatabase('the log', 'log', parts, started), logger, started);
+  const db = openPartDatabase('the forwarder', 'forwarding', parts, started);
+  const destinations = DESTINATIONS.map(destinationOf);
+  const observer = { sent: () => undefined, failed: () => undefined };
+  const options = { db, config: { destinations }, follow: () => () => undefined, observer, logger };
+  while (self.isAlive && !started.disposed) {
+    try {
+      return await startForwardings(options, started);
+    } catch {
+      await new Promise<void>((resolve) => self.after(RETRY_MS, resolve));
+    }
+  }
+}
+
+const destinationOf = (name: string): Destination => ({
+  name,
+  type: 'https',
+  formatName: 'json',
+  fingerprint: name,
+  filter: destinationFilterSchema.parse({}),
+  limits: { ...DEFAULT_LIMITS, events: BATCH_EVENTS },
+  format: ({ eventId }) => eventId,
+  createSender: () => ({ send: (batch) => send(name, batch), close: async () => undefined }),
+});
+
+async function send(name: string, batch: readonly Message[]): Promise<readonly Refusal[]> {
+  const way = WAY_MS * (1 + 20 * self.nextRandom() ** 8);
+  const received = batch.map(({ event: { position = 0, eventId } }) => ({ position, eventId }));
+  const reception = await self.ask(way, () => receivers.receive(name, self.name, received));
+  if (reception === 'out of order') throw new OutageError('connection reset');
+  if (reception === 'refused as a whole') throw new BatchRefusedError('no');
+  return reception.map((index) => ({ index, reason: 'no' }));
 }
