@@ -39,6 +39,6 @@ export function drawSetup(seed: number): Setup {
     together: random.pick([0.5, 0.9, 0.99]),
     repeated: random.pick([0, 0.02, 0.3]),
     damaged: random.pick([0, 0.02, 0.3]),
-    forwards: random.chance(0.25),
+    forwards: random.chance(0.4),
   };
 }

@@ -22,7 +22,7 @@ const BATCH_EVENTS = 20;
 const RETRY_MS = 1_000;
 
 /** One way to a destination, in milliseconds, at least. */
-const WAY_MS = 20;
+const WAY_MS = 100;
 
 /** Stores what the queue has from now on. */
 function startWorker({ setup, logger }: Start): Service {
