@@ -4,8 +4,8 @@ import { summarizeEvent } from './event-summary.ts';
 import { viewEvent, type StoredEvent } from './stored-event.ts';
 
 export const TYPE_TITLES: Readonly<Record<MessageType, string>> = {
-  LOCATION_AP_CENTRIC: 'Clients by access point',
-  LOCATION_CLIENT_CENTRIC: 'Access points by client',
+  LOCATION_AP_CENTRIC: 'Client locations (per AP)',
+  LOCATION_CLIENT_CENTRIC: 'Client locations (per client)',
   AUDIT_LOG_ALL: 'Audit',
   GDPR_LOG_ALL: 'Personal data',
   CREDENTIAL_LOG_ALL: 'Credentials',

@@ -55,9 +55,7 @@ export function answerQuestions(facts: ServiceFacts): Readonly<Record<Question, 
     ),
     stored: answer(
       [...checkProblems(facts, 'stored'), ...sumProblems(facts), ...quarantineProblems(facts)],
-      facts.sums === null
-        ? unknown(facts.systemPage)
-        : good('stored', 'everything that was acknowledged is accounted for', '/events'),
+      facts.sums === null ? unknown(facts.systemPage) : good('stored', 'nothing lost', '/events'),
     ),
     forwarded: answer(destinationProblems(facts), whenForwarded(facts)),
     proven: proven(facts),
@@ -131,10 +129,10 @@ function whenArriving({ sums, now, systemPage }: ServiceFacts): Status {
   }
   const last = Math.max(...sums.map(({ lastReceivedAt }) => lastReceivedAt.getTime()));
   const age = formatDuration((now.getTime() - last) / 1000);
-  return good('arriving', `last delivery ${age} ago, no silence is unusual`, '/deliveries');
+  return good('arriving', `last delivery ${age} ago, all types arriving as usual`, '/deliveries');
 }
 
-/** Sources and types of which not everything that was acknowledged is accounted for. */
+/** Sources and types of which not nothing lost. */
 function sumProblems({ sums, sealPage }: ServiceFacts): Status[] {
   return (sums ?? [])
     .filter(({ addsUp }) => !addsUp)
@@ -160,7 +158,7 @@ function quarantineProblems({ quarantine }: ServiceFacts): Status[] {
   return [
     statusAs('warn', 'in quarantine', `${open} open in quarantine`, '/quarantine', {
       since: oldestReceivedAt,
-      remedy: 'Replay or discard what is open.',
+      remedy: 'Replay or discard the open items.',
     }),
   ];
 }

@@ -133,7 +133,7 @@ describe('the page of the console', () => {
   it('says that nothing was compared, before it was', async () => {
     const page = await admin.page(`/certificate?month=${MONTH}`);
     expect(page).toContain('were not compared for this page');
-    expect(page).toContain('Kept elsewhere, as the service recorded it');
+    expect(page).toContain('External copies, as the service recorded them');
     await expect(admin.page('/certificate?month=March')).rejects.toThrow('must be a month');
     await expect(admin.get(`/certificate?month=${MONTH}`)).rejects.toThrow('prove it first');
   });

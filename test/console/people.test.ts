@@ -165,11 +165,11 @@ describe('the pages of people and devices', () => {
     const client = await parts(`/devices/client?mac=${ERASED}`, 'Activity</h2>');
     expect(client.affected).toContain('Personal data deletion for client');
     expect(client.did).toContain('No events in this range');
-    const ann = await parts('/people/user?name=ann&type=GDPR_LOG_ALL', 'Did</h2>');
+    const ann = await parts('/people/user?name=ann&type=GDPR_LOG_ALL', 'Activity</h2>');
     expect(ann.did).toContain('Personal data deletion for client');
     expect(await admin.get(`/users/ann?${range}`)).not.toMatchObject({ devices: [{ name: ERASED }] });
     expect(await admin.get(`/clients/${ERASED}?${range}`)).toMatchObject({ users: [] });
-    const eva = await parts('/people/user?name=eva', 'Did</h2>');
+    const eva = await parts('/people/user?name=eva', 'Activity</h2>');
     expect(eva.did).toContain('No events in this range');
     expect(eva.affected).toContain('PPSK user eva created');
   });

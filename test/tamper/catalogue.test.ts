@@ -526,7 +526,7 @@ describe('verify finds nothing wrong, and what it cannot know is said elsewhere'
     );
     const certificate = await readCertificate(test.service, ALL_SOURCES, month);
     const page = renderDocument(html`<div>${certificateContent(certificate)}</div>`);
-    expect(page).toContain('Kept elsewhere, as the service recorded it, by');
+    expect(page).toContain('External copies, as the service recorded them');
     table.push('rows of anchors | certificate | says that the service recorded them');
   });
 });

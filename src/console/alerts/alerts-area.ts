@@ -157,7 +157,7 @@ async function renderAlerts(
 
 function emptyText(rules: readonly DescribedRule[], written: Written): string {
   if (Object.keys(written).length > 0) return 'No alerts match.';
-  return rules.some(({ isOn }) => isOn) ? 'No rule has raised an alert yet.' : 'No rule is on.';
+  return rules.some(({ isOn }) => isOn) ? 'No rule has raised an alert yet.' : 'All rules are off.';
 }
 
 const SEVERITY_KINDS = { low: 'plain', medium: 'warn', high: 'bad', critical: 'bad' } as const;

@@ -50,7 +50,7 @@ function receivedOf({ received, quarantine }: Certificate): Content {
         number('Duplicates', ({ duplicates }) => duplicates),
         number('Quarantined', ({ quarantined }) => quarantined),
         {
-          heading: 'Adds up',
+          heading: 'Balanced',
           cell: ({ addsUp }) => (addsUp ? badge('good', 'yes') : badge('bad', 'no')),
         },
       ],
@@ -97,7 +97,7 @@ function coverageOf({ coverage, sealedQuarters, healedEvents, gaps }: Certificat
           { heading: 'Source', cell: ({ source }) => source ?? 'all' },
           { heading: 'Type', cell: ({ message_type: type }) => type ?? 'all' },
           { heading: 'From (UTC)', cell: ({ began_at: at }) => utc(at) },
-          { heading: 'To (UTC)', cell: ({ ended_at: at }) => (at === null ? 'goes on' : utc(at)) },
+          { heading: 'To (UTC)', cell: ({ ended_at: at }) => (at === null ? 'ongoing' : utc(at)) },
         ],
         gaps,
       )
@@ -157,9 +157,9 @@ function checkpointOf({ checkpoint, isWhole, anchors, stampedAt }: Certificate):
       ['Checkpoint', html`<pre>${checkpoint.note}</pre>`],
       ['Public key', html`<code>${checkpoint.publicKey}</code>`],
       [
-        'Kept elsewhere, as the service recorded it, by',
+        'External copies, as the service recorded them',
         places.length === 0
-          ? 'nobody: whoever has the database and the signing key could have made it anew'
+          ? 'none: anyone with the database and the signing key could have rebuilt the log'
           : html`<ul>
               ${places.map((place) => html`<li>${place}</li>`)}
             </ul>`,

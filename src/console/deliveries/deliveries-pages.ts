@@ -32,7 +32,7 @@ export async function renderDeliveries(db: Db, scope: Scope, request: Request): 
 
 const conditionFields = (written: Written, problems: Problems): Content => html`
   ${fieldOf(written, 'source', 'Source')} ${typeSelect(DELIVERED_TYPES, written, problems)}
-  ${selectOf(written, 'with', 'Only with', [
+  ${selectOf(written, 'with', 'Has', [
     ['', 'any result'],
     ['quarantined', 'quarantined records'],
     ['duplicates', 'duplicates'],
@@ -122,7 +122,7 @@ function deliveryFacts({ delivery, replayOf }: DescribedDelivery): Content {
         html`<a class="mono" href=${quarantinedAddress(replayOf)}>${replayOf}</a>`,
       ],
       ['Size', formatBytes(delivery.body_bytes)],
-      ['Records (in the receipt)', formatCount(delivery.record_count)],
+      ['Records', formatCount(delivery.record_count)],
       ['Result', resultOf(delivery)],
     ],
     'panel',
@@ -130,7 +130,7 @@ function deliveryFacts({ delivery, replayOf }: DescribedDelivery): Content {
 }
 
 const originOf = ({ origin, secret_form: form }: Delivery) =>
-  origin === 'webhook' ? `webhook, secret sent as ${form ?? 'unknown'}` : ORIGIN_TEXTS[origin];
+  origin === 'webhook' ? `webhook, authentication: ${form ?? 'unknown'}` : ORIGIN_TEXTS[origin];
 
 const ORIGIN_TEXTS = {
   backfill: "read from the cloud's API",

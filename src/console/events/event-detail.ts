@@ -150,8 +150,8 @@ function deliveryFacts(delivery: Detail['delivery']): readonly Fact[] {
   return [
     ['received', exactTimeOf(delivery.received_at)],
     ['stored', exactTimeOf(delivery.stored_at)],
-    ['size', `${countOf(delivery.body_bytes, 'byte')}, ${delivery.record_count} in the receipt`],
-    ['secret sent as', delivery.secret_form],
+    ['size', `${countOf(delivery.body_bytes, 'byte')}, ${countOf(delivery.record_count, 'record')}`],
+    ['authentication', delivery.secret_form],
     ['result', `${stored} stored, ${duplicates} duplicates, ${quarantined} quarantined`],
   ];
 }

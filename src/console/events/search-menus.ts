@@ -120,7 +120,7 @@ export function otherForms(conditions: Conditions, statement: string): VNode {
   const quoted = line === '' ? [] : [`-- '${line.replaceAll("'", String.raw`'\''`)}'`];
   return html`
     <details class="picker forms">
-      <summary class="button quiet">Use elsewhere</summary>
+      <summary class="button quiet">Copy as</summary>
       <div class="panel">
         ${copied('On the command line', ['xiq-sink events search', ...range, ...quoted].join(' '))}
         ${copied('As SQL', statement)}

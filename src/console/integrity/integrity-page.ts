@@ -66,7 +66,7 @@ function calendarOf(days: readonly Day[], month: string): Content {
   return html`
     <p class="dim">
       Days in UTC, by time of arrival. A day has the worst state of its events. Expired: retention dropped the
-      month. Erased: deleted lawfully.
+      month. Erased: deleted on request.
     </p>
     <div class="calendar">
       ${WEEKDAYS.map((name) => html`<span class="dim" aria-hidden="true">${name}</span>`)}
@@ -188,10 +188,10 @@ function verifiedPanel({ verified, checkpoint, not_sealed_yet: waiting }: Integr
     [
       ['Compared since', since === null ? undefined : timeOf(since)],
       [
-        'Round',
+        'Pass',
         html`
-          <progress max=${Math.max(1, size)} value=${leaves} aria-label="Compared leaves"></progress>
-          ${formatCount(leaves)} of ${countOf(size, 'leaf', 'leaves')}
+          <progress max=${Math.max(1, size)} value=${leaves} aria-label="Compared events"></progress>
+          ${formatCount(leaves)} of ${countOf(size, 'event')}
         `,
       ],
       ['Altered', formatCount(verified.altered)],
@@ -221,7 +221,7 @@ function checkpointPanel({ checkpoint }: Integrity): Content {
 function anchorsPanel({ anchors, held_by: held }: Integrity): Content {
   return html`
     <section class="panel wide">
-      <h2>Kept elsewhere</h2>
+      <h2>External copies</h2>
       ${
         anchors.length === 0
           ? html`<p class="dim">

@@ -2,7 +2,6 @@ import type { Request } from 'express';
 import { text } from '../api/parameters.ts';
 import { z } from 'zod';
 import { CHANGE_DESTINATIONS, hasAccess, type Visitor } from '../access/access.ts';
-import { formatDuration } from '../../lib/text/units.ts';
 import { parseInput } from '../api/route.ts';
 import { withValidRange, rangeShape } from '../events/conditions.ts';
 import { partOf, loadParts } from '../page-parts.ts';
@@ -132,8 +131,7 @@ function countedRange({ since, until, source, isZoomed }: ShownRange): CountedRa
 
 const countedNote = ({ since, until, source }: CountedRange): Content => html`
   <p>
-    The figures below count ${formatDuration((until.getTime() - since.getTime()) / 1000)}:${' '}
-    ${timeOf(since)} to ${timeOf(until)} ${zoneName()}${source !== undefined && `, source ${source}`}.
+    From ${timeOf(since)} to ${timeOf(until)} ${zoneName()}${source !== undefined && `, source ${source}`}.
   </p>
 `;
 

@@ -35,7 +35,7 @@ export async function renderDirectory(
     modules: ['pages/directory.js'],
     content: html`
       <form class="filters" action=${`/${name}`} role="search" aria-label=${TITLES[name]} data-filters>
-        ${fieldOf(written, 'q', label, 'first letters', problems)}
+        ${fieldOf(written, 'q', label, 'starts with', problems)}
         ${selectOf(written, 'kind', 'Kind', [['', 'all'], ...kinds], problems)}
         <input type="hidden" name="order" value=${textOf(written, 'order') ?? ''} />
         <button>Search</button>

@@ -90,7 +90,7 @@ export async function renderUser(db: Db, { operator, scope }: Visitor, request: 
     ${timelineForm(USER, { ...written, ...queryOf(request) }, problems)}
     <div class="panels">${panels}</div>
     ${sessionBars(sessions.items, range, ({ clientMac }) => clientMac ?? 'unknown client')}
-    ${eventsOf('Did', USER.path, written, did, printSearch([named, exactTerm('type', ...(type ?? USER_DOES))]))}
+    ${eventsOf('Activity', USER.path, written, did, printSearch([named, exactTerm('type', ...(type ?? USER_DOES))]))}
     ${affectedOf(affected, written, [
       printSearch([named, exactTerm('type', ...HAPPENS_TO_USER)]),
       printSearch([...mentioned, exactTerm('type', 'AUDIT_LOG_ALL')]),

@@ -97,9 +97,7 @@ function chooser(
               <label><input type="checkbox" name="page" /> Select this page</label>
               ${
                 isOpen &&
-                html`<label
-                  ><input type="checkbox" name="all" /> Select all ${formatCount(total)} matching</label
-                >`
+                html`<label><input type="checkbox" name="all" /> Select all ${formatCount(total)}</label>`
               }
               <button type="button" name="replay">Replay</button>
               <button type="button" name="discard" class="danger">Discard</button>

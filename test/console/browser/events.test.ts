@@ -273,7 +273,7 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     expect(await drawer.count()).toBe(1);
     await browser.page.keyboard.press('Escape');
     await drawer.waitFor({ state: 'detached' });
-    await browser.page.getByText('Use elsewhere', { exact: true }).click();
+    await browser.page.getByText('Copy as', { exact: true }).click();
     await rows().nth(18).locator('time').hover();
     await browser.page.mouse.down();
     await expect.poll(() => opened.count()).toBe(0);
@@ -308,7 +308,7 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     const headings = await browser.page.locator('.events th').allTextContents();
     expect(headings.slice(1)).toEqual(['What happened', 'Who', 'Access point', 'Source']);
     await browser.page.getByText('Columns', { exact: true }).click();
-    await browser.page.getByRole('button', { name: 'Usual columns' }).click();
+    await browser.page.getByRole('button', { name: 'Reset' }).click();
     await browser.page.locator('th.details').waitFor();
   });
 
@@ -371,7 +371,7 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
   it('are found elsewhere by a command, by SQL and by a rule, which are copied', async () => {
     await browser.context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await openSearch(`${range}&q=user:ann`);
-    await browser.page.getByText('Use elsewhere', { exact: true }).click();
+    await browser.page.getByText('Copy as', { exact: true }).click();
     expect(await problemsOf(browser.page, 'events-elsewhere')).toEqual([]);
     const copied = async (title: string) => {
       await browser.page.getByRole('button', { name: `Copy: ${title}` }).click();

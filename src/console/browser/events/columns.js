@@ -76,9 +76,7 @@ function draw(place, chosen, isOpen) {
           </ul>
           <div class="row">
             <button type="button" onClick=${() => apply(chosen)}>Apply</button>
-            <button class="quiet" type="button" onClick=${() => apply(listIn(place, 'usual'))}>
-              Usual columns
-            </button>
+            <button class="quiet" type="button" onClick=${() => apply(listIn(place, 'usual'))}>Reset</button>
           </div>
         </div>
       </details>
