@@ -37,9 +37,13 @@ export function createSequencer(db: Db, logger: Logger, pollMs = BUSY_POLL_MS) {
   return {
     /** Extends the log now if there is something. */
     async extend(): Promise<'done' | 'idle'> {
+      // After a failure, the same id may be of another event: a standby takes over without the last ones.
+      const known = checkedTo;
+      checkedTo = undefined;
       // Before the log is extended: an id that is given meanwhile may be of an event that is not stored yet.
       const lastId = await readLastId(db);
-      if (lastId === checkedTo) {
+      if (lastId === known) {
+        checkedTo = known;
         wasIdle = true;
         rest = pollMs;
         return 'idle';
@@ -57,7 +61,7 @@ export function createSequencer(db: Db, logger: Logger, pollMs = BUSY_POLL_MS) {
           'the database is on another server than before: the log continues with what it did not have yet';
         logger.warn({ added }, message);
       }
-      checkedTo = isMore ? undefined : lastId;
+      if (!isMore) checkedTo = lastId;
       if (added > 0 && performance.now() - hintedAt > HINT_MS) {
         hintedAt = performance.now();
         void sendHint(db);
