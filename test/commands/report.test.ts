@@ -62,10 +62,10 @@ it('is a page of the console, whose rows lead to their events', async () => {
   const admin = await startAdmin([reportsArea({ db: test.db, schedules: () => [] })], test.db);
   onTestFinished(() => admin.close());
   const page = await admin.page('/reports?name=administration&month=2026-01');
-  expect(page).toContain('Who administered what, 2026-01');
+  expect(page).toContain('January 2026');
   expect(page).toContain('code%3A10001');
   expect(page).toContain('The SQL behind it');
   expect(await admin.page('/reports?month=1999-01')).toContain('Nothing was found in this range.');
   expect(await admin.page('/reports?name=access')).toContain('Name a person');
-  await expect(admin.page('/reports?tz=Nowhere')).rejects.toThrow('must be an IANA time zone');
+  expect(await admin.page('/reports?tz=Nowhere')).toContain('must be an IANA time zone');
 });

@@ -56,6 +56,7 @@ export function reportPage(shown: ShownReport): Page {
         ${rangePicker('/reports', asked, problems)}
         ${report.isOfPerson && fieldOf(written, 'user', 'Person', 'dina', problems)}
         <button>Show</button>
+        ${['month', 'tz'].map((name) => problems.has(name) && html`<p class="problem">${name} ${problems.get(name)}.</p>`)}
       </form>
       <p class="dim">${report.answers} Times are in the zone ${range.zone}.</p>
       ${rows.length > 0 && report.chart !== undefined && chartOf(report.title, report.chart, rows)}

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { FAMILY_OF } from '../../events/domain.ts';
+import { FAMILY_OF, type Family } from '../../events/domain.ts';
 import { TABLE_OF } from '../../events/message-types.ts';
 import { exactTerms, typesOfTerms, type EventTerm } from '../../events/search-query.ts';
 import type { StoredEvent } from '../../events/stored-event.ts';
@@ -182,16 +182,22 @@ async function rowsToCount(
 const keysOf = ({ columns }: RuleGroups) =>
   sql.join([sql`source`, ...columns.map((_, index) => sql.ref(`g${index}`))]);
 
+/** The values of the group's columns, as rules compare them. Undefined if the family lacks one. */
+function keysIn(family: Family, columns: readonly string[]): readonly Condition[] | undefined {
+  const texts = columns.flatMap((column) => columnText(family, column) ?? []);
+  return texts.length < columns.length ? undefined : texts.map((text) => sql`fold(${text})`);
+}
+
 /** The rows of a family to count: when, whose, and what. Undefined if they lack the value. */
 function rowsOfFamily(
   { family, conditions, branches }: FamilyQuery,
   range: TimeRange,
   { columns, least }: RuleGroups,
 ): Condition | undefined {
-  const keys = columns.map((column) => columnText(family, column));
+  const keys = keysIn(family, columns);
   const value = 'of' in least ? columnText(family, least.of) : sql`null`;
   const hasPlaces = family === 'location';
-  if (keys.includes(undefined) || value === undefined || ('metres' in least && !hasPlaces)) return undefined;
+  if (keys === undefined || value === undefined || ('metres' in least && !hasPlaces)) return undefined;
   const parts = branches.map((branch) => sql`(${branch})`);
   const selected = [
     sql`source`,
@@ -248,8 +254,8 @@ function ofGroups(
   columns: readonly string[],
   groups: readonly (readonly string[])[],
 ): FamilyQuery | undefined {
-  const keys = columns.map((column) => columnText(query.family, column));
-  if (keys.includes(undefined)) return undefined;
+  const keys = keysIn(query.family, columns);
+  if (keys === undefined) return undefined;
   const lists = [sql`source`, ...keys].map((_, index) => sql`${groups.map((names) => names[index])}::text[]`);
   const isOne = sql`(${sql.join([sql`source`, ...keys])}) in (select * from unnest(${sql.join(lists)}))`;
   return { ...query, conditions: [...query.conditions, isOne] };

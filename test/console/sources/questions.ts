@@ -227,6 +227,8 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   '/devices/access-point': { one: ({ ap }) => [{ path: `/devices/access-point?mac=${ap}` }] },
   '/people/user': { one: ({ user }) => [{ path: `/people/user?name=${user}&${RANGE}` }] },
   '/devices/client': { one: ({ mac }) => [{ path: `/devices/client?mac=${mac}&${RANGE}` }] },
+  // It leads to /devices/client.
+  '/people/client': {},
   // It leads to /events.
   '/live': {},
   '/deliveries': {
