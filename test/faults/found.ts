@@ -14,23 +14,24 @@ export interface Found {
 }
 
 const Delivery = z.object({ delivery_id: z.string(), expected_count: z.number() });
-const Numbered = z.object({ number: z.string() });
+const Numbered = z.object({ source: z.string(), number: z.string() });
 const Quarantined = z.object({ delivery_id: z.string(), content: z.instanceof(Buffer) });
 const Line = z.object({ adds_up: z.boolean(), event_count: z.coerce.number() });
 
-/** Reads all of it. Rejects when the database does not answer. */
-export async function readFound(databaseUrl: string): Promise<Found> {
+/** Reads all of it; the rows of `source` alone, if given. Rejects when the database does not answer. */
+export async function readFound(databaseUrl: string, source?: string): Promise<Found> {
   return asking(databaseUrl, async (ask) => {
     const deliveries = await ask(Delivery, 'select delivery_id, expected_count from deliveries');
-    const audit = await ask(Numbered, 'select user_id::text as number from audit_events');
-    const macs = await ask(Numbered, 'select client_mac::text as number from location_observations');
+    const audit = await ask(Numbered, 'select source, user_id::text as number from audit_events');
+    const macs = await ask(Numbered, 'select source, client_mac::text as number from location_observations');
     const quarantine = await ask(Quarantined, 'select delivery_id, content from quarantine');
     const lines = await ask(Line, 'select adds_up, event_count from conservation');
 
     const rows = new Map<number, number>();
+    const isAsked = (row: z.output<typeof Numbered>) => source === undefined || row.source === source;
     const numbers = [
-      ...audit.map(({ number }) => Number(number)),
-      ...macs.map(({ number }) => Number.parseInt(number.replaceAll(':', ''), 16)),
+      ...audit.filter(isAsked).map(({ number }) => Number(number)),
+      ...macs.filter(isAsked).map(({ number }) => Number.parseInt(number.replaceAll(':', ''), 16)),
     ];
     for (const number of numbers) rows.set(number, (rows.get(number) ?? 0) + 1);
     const kept = Map.groupBy(quarantine, ({ delivery_id }) => delivery_id);
@@ -42,7 +43,7 @@ export async function readFound(databaseUrl: string): Promise<Found> {
       ),
       addsUp:
         lines.every((line) => line.adds_up) &&
-        lines.reduce((sum, line) => sum + line.event_count, 0) === numbers.length,
+        lines.reduce((sum, line) => sum + line.event_count, 0) === audit.length + macs.length,
     };
   });
 }

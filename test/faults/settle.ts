@@ -12,13 +12,14 @@ export interface Patience {
   readonly settle: number;
 }
 
-/** Waits until every obligation is met, or nothing more comes, or the time is over; then judges. */
+/** Waits until every obligation is met, or nothing more comes, or the time is over; then judges the rows of `source`, else of all. */
 export async function settle(
   databaseUrl: string,
   obligations: readonly Obligation[],
   patience: Patience,
   onProgress: (stored: number) => void,
   signal: AbortSignal,
+  source?: string,
 ): Promise<Judgement> {
   const began = Date.now();
   let stored = -1;
@@ -32,7 +33,7 @@ export async function settle(
     }
     const isOver = Date.now() - grewAt > patience.idle || Date.now() - began > patience.settle;
     if (stored >= obligations.length || isOver) {
-      const judgement = judge(obligations, await readFound(databaseUrl));
+      const judgement = judge(obligations, await readFound(databaseUrl, source));
       if (judgement.lost === 0 || isOver) return judgement;
     }
     await sleep(LOOK_EVERY_MS, undefined, { signal });

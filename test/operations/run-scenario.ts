@@ -76,7 +76,7 @@ export async function runScenario(
   progress.phase('settling');
   const patience = scenario.loses === true ? HOPELESS : PATIENCE;
   const judgement = await readAgain(() =>
-    settle(databaseUrl, obligations, patience, () => undefined, signal),
+    settle(databaseUrl, obligations, patience, () => undefined, signal, source),
   );
   const waiting = judgement.lost === 0 ? 0 : await readAgain(() => countWaiting(stage, obligations));
   const measured = {
