@@ -69,7 +69,7 @@ async function readKey(file: string | undefined): Promise<KeyObject> {
     return parseKey(await readFile(file, 'utf8'));
   } catch (error) {
     throw new OutageError(
-      `the key that tells erased persons cannot be read (${describeError(error)}): see docs/erasure.md`,
+      `the key that recognizes records of erased people cannot be read (${describeError(error)}): see docs/erasure.md`,
       { cause: error },
     );
   }
@@ -125,7 +125,7 @@ function createRefusals(records: readonly StoredFingerprint[], key: KeyObject): 
   const keyId = keyIdOf(key);
   if (records.some((record) => record.keyId !== keyId)) {
     throw new OutageError(
-      'the key that tells erased persons is another one than that of an erasure: see docs/erasure.md',
+      'the key that recognizes records of erased people is another one than that of an erasure: see docs/erasure.md',
     );
   }
   const untils = new Map(

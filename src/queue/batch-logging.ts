@@ -46,9 +46,7 @@ export function logOutages(logger: Logger, name: string, part?: string): OnError
   return (error) => {
     // At the first start, this process makes the queue's tables a moment later.
     if (error.cause instanceof SchemaMigrationRequiredError) {
-      logger.debug(
-        `${name}: the tables of the queue do not exist yet; deliveries wait on the disk until they do`,
-      );
+      logger.debug(`${name}: the queue's tables do not exist yet; deliveries are spooled meanwhile`);
     } else {
       failures.report(part, error, name);
     }

@@ -34,7 +34,7 @@ interface HistorySweep extends Pick<BatchStoreOptions, 'observer' | 'erasureKeyF
 }
 
 /**
- * Compares the sources that have an API with its logs, every ten minutes, and fetches what no webhook brought. The first
+ * Compares the sources that have an API with its logs, every ten minutes, and fetches events that no webhook delivered. The first
  * round also compares what was not compared before, because this service was down.
  */
 export function startHistorySweep(

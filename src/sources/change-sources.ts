@@ -195,7 +195,7 @@ function referenceTo(given: GivenSecret, source: string, [key]: readonly Secrets
   if (!('value' in given)) return given;
   if (key === undefined) {
     throw new UsageError(
-      'a secret is not stored without a key that encrypts it: set SECRETS_KEY for all processes (try: openssl rand -base64 32), or name a variable or a file that contains the secret (see "xiq-sink sources add --help")',
+      'cannot store the secret: set SECRETS_KEY for all processes (try: openssl rand -base64 32), or name a variable or a file that contains the secret (see "xiq-sink sources add --help")',
     );
   }
   return { sealed: sealSecret(given.value, subjectOf(source), key) };

@@ -54,7 +54,7 @@ describe('the command coverage', () => {
   it('reads one source', async () => {
     const { code, stdout, stderr } = await coverage('--until', PROVEN.toISOString(), '--source', 'other');
     expect(stdout).not.toContain('branch');
-    expect(stderr).toContain('No source was known in this range yet');
+    expect(stderr).toContain('No source was configured in this range');
     expect(code).toBe(0);
   });
 });

@@ -236,7 +236,7 @@ describe('storing', () => {
       }).add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
       storing.catch(() => undefined);
       await waitFor(() => waiting.length > 0);
-      expect(waiting[0]).toContain('the key that tells erased persons');
+      expect(waiting[0]).toContain('the key that recognizes records of erased people');
       giveUp.abort();
       await expect(storing).rejects.toThrow('stopped waiting');
       await writeFile(other, Buffer.alloc(32, 8).toString('hex'));

@@ -80,7 +80,7 @@ const stored = async (table = 'audit_events') =>
   );
 
 describe('a comparison', () => {
-  it('fetches what no webhook brought, once, as one delivery of its own origin', async () => {
+  it('fetches events that no webhook delivered, once, as one delivery of its own origin', async () => {
     const events = [audit(1, 1_000), audit(2, 2_000, { userId: 8 }), audit(3, 60_000, { skew: 40 })];
     await receive('AUDIT_LOG_ALL', ...events.slice(1).map(({ webhook }) => webhook));
     log.records = events.map(({ logged }) => logged);

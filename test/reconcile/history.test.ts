@@ -9,7 +9,7 @@ const test = useDatabase();
 
 const RECORD = { id: 1, timestamp: Date.now() - 600_000, user_id: 7, code: 10_001, description: 'logged in' };
 
-it('serve fetches what no webhook brought, and reports what it may not read', async () => {
+it('serve fetches events that no webhook delivered, and reports what it may not read', async () => {
   // It has one audit record of ten minutes ago, and refuses all other logs.
   await using cloud = await startScriptedCloud(({ url }) =>
     url.startsWith('/logs/audit?') ? { json: { page: 1, total_pages: 1, data: [RECORD] } } : { status: 403 },

@@ -5,15 +5,10 @@ import { FAILED } from '../shared/process.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 export function defineCertificate(program: Command, settings: Settings): void {
-  defineCommand(
-    program,
-    'certificate',
-    'say on one page what was received in a month, and what is proven of it',
-    [
-      'xiq-sink certificate --month 2026-03 --out march.html',
-      'xiq-sink certificate --month 2026-03 --source berlin --json',
-    ],
-  )
+  defineCommand(program, 'certificate', 'write a one-page certificate for a month', [
+    'xiq-sink certificate --month 2026-03 --out march.html',
+    'xiq-sink certificate --month 2026-03 --source berlin --json',
+  ])
     .requiredOption('--month <month>', 'the month, in UTC: 2026-03', month)
     .addOption(sourceOption())
     .option('--out <file>', 'write to this file, not to the standard output')

@@ -5,7 +5,7 @@ import { FAILED } from '../shared/process.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 export function defineCoverage(program: Command, settings: Settings): void {
-  defineCommand(program, 'coverage', 'show for which times the events are proven to be complete', [
+  defineCommand(program, 'coverage', 'show which periods are provably complete', [
     'xiq-sink coverage',
     'xiq-sink coverage --since 30d --types AUDIT_LOG_ALL',
     'xiq-sink coverage --since 2026-01-01 --until 2026-02-01 --json',

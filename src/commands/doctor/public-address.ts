@@ -18,7 +18,7 @@ const FAIL_DAYS = 7;
 export async function checkCertificate({ tls, publicUrl }: Config, signal: AbortSignal): Promise<Finding> {
   const address = publicUrl === undefined ? undefined : new URL(publicUrl);
   if (tls !== undefined) return checkFiles(tls, address?.hostname);
-  if (address?.protocol !== 'https:') return ok('not configured: a proxy has to present one');
+  if (address?.protocol !== 'https:') return ok('no certificate configured: terminate TLS at a proxy');
   let presented: X509Certificate;
   try {
     presented = await certificateAt(address, signal);

@@ -21,7 +21,7 @@ export function defineErase(program: Command, settings: Settings): void {
     .option('--yes', 'erase without a question')
     .option(
       '--backups-kept <days>',
-      'for how many days backups are kept: says when none contains it any more',
+      'for how many days backups are kept: prints when the last backup copy expires',
       wholeNumber,
     )
     .option(

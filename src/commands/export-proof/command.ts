@@ -3,7 +3,7 @@ import { defineCommand, time, TIME_FORMS, withRange, zoneOption } from '../share
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 export function defineExportProof(program: Command, settings: Settings): void {
-  defineCommand(program, 'export-proof', 'export events with all that others need to verify them', [
+  defineCommand(program, 'export-proof', 'export events with everything needed to verify them elsewhere', [
     'xiq-sink export-proof --since 2026-10-01 --until 2026-11-01 ./proof-2026-10',
     'xiq-sink export-proof ./proof',
   ])

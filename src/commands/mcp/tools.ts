@@ -100,7 +100,7 @@ export function addTools(server: McpServer, api: Api): void {
 
   add(
     'get_coverage',
-    'Say for which times the events are proven to be complete, and when some may be missing (gaps). Ask this before you conclude that something did not happen.',
+    'Say which periods are provably complete, and when some may be missing (gaps). Ask this before you conclude that something did not happen.',
     z.strictObject({ ...RANGE, since: z.string().default('7d'), ...TYPES, ...SOURCE }),
     async (query) => ({ event_ids: [], ...Answer.parse(await api('/coverage', query)) }),
   );

@@ -161,7 +161,7 @@ function printSummary(summary: VerifySummary, anchors: number): void {
     );
   } else if (summary.witnessed.every((witness) => witness.size === 0)) {
     print(
-      'No checkpoint that was kept elsewhere was given (--against): whoever has the signing key could have made it all anew.',
+      'No external checkpoint given (--against): anyone with the signing key could have rebuilt the log.',
     );
   }
   const { count, earliest } = summary.sealedLate;

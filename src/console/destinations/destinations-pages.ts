@@ -230,7 +230,7 @@ function rewindForms({ name, behind }: DescribedDestination): Content {
   return html`
     <h3>Resend</h3>
     <div class="row forms">
-      <form class="row" data-action=${action} data-confirm=${question} data-done="The position is moved.">
+      <form class="row" data-action=${action} data-confirm=${question} data-done="Resending.">
         <label>
           Resend from
           <select name="to">
@@ -239,7 +239,7 @@ function rewindForms({ name, behind }: DescribedDestination): Content {
         </label>
         <button class="quiet">Resend</button>
       </form>
-      <form class="row" data-action=${action} data-confirm=${question} data-done="The position is moved.">
+      <form class="row" data-action=${action} data-confirm=${question} data-done="Resending.">
         <label
           >${timeHeading('Resend from')} <input type="datetime-local" name="to" data-time required
         /></label>

@@ -57,7 +57,7 @@ function operatorLogPage(
     title: 'Operator log',
     content: html`
       <p>
-        Changes, exports, SQL statements, looks at timelines and logins, by console, API or command line, and
+        Changes, exports, SQL statements, views of timelines and logins, by console, API or command line, and
         what the service did by itself: starts and retention. Entries are never changed.
       </p>
       ${filterForm('/operator-log', 'Operator log', written, problems, [

@@ -181,7 +181,7 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
     await button('Resend').first().click();
     await browser.page.getByRole('dialog').getByText('Those already sent are resent.').waitFor();
     await browser.page.getByRole('dialog').getByRole('button', { name: 'Resend' }).click();
-    await browser.page.getByText('The position is moved.').waitFor();
+    await browser.page.getByText('Resending.').waitFor();
     expect(await lastAction(admin.db)).toMatchObject({ action: 'destination.rewind' });
     await button('Skip backlog').click();
     await browser.page.getByRole('dialog').getByText('will never be sent to it').waitFor();
