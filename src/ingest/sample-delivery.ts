@@ -10,8 +10,11 @@ interface SampleTarget {
 /** What a person has to replace in a sample delivery without a secret file. */
 export const SECRET_PLACEHOLDER = 'YOUR_SECRET';
 
-/** The body of the command: the least that shows who did what. It has no time, so its time is that of its arrival. */
-const FIRST_EVENT = '[{"code":10001,"userName":"admin@example.com","description":"Login"}]';
+/** The arguments of the body: the least that shows who did what and when, with the time at which the command runs. */
+const FIRST_EVENT = [
+  `-d '[{"timeStamp":'$(date +%s000)',"code":10001,`,
+  `    "userName":"admin@example.com","description":"Login"}]'`,
+].join('\n  ');
 
 /**
  * A command that posts one audit record, on lines that fit a terminal of 80 columns with an indent of 2. It names the
@@ -21,7 +24,7 @@ export function sampleCommand({ baseUrl, source, secretFile }: SampleTarget): st
   const secret = secretFile === undefined ? SECRET_PLACEHOLDER : `$(cat ${quoteForShell(secretFile)})`;
   return [
     `curl -H "Authorization: Bearer ${secret}"`,
-    `-d '${FIRST_EVENT}'`,
+    FIRST_EVENT,
     `${baseUrl}/ingest/${source}/AUDIT_LOG_ALL`,
   ].join(' \\\n  ');
 }
