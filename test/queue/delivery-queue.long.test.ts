@@ -154,7 +154,7 @@ describe('the way into a queue in Postgres', () => {
     cleanUps.push(() => database.drop());
     await sql`alter schema bullmq rename to not_yet`.execute(database.db);
     const { queue, segments, log } = await open({ kind: 'postgres', databaseUrl: database.databaseUrl });
-    await waitFor(() => log().includes('the tables of the queue do not exist yet'));
+    await waitFor(() => log().includes('tables do not exist yet'));
     expect(log()).not.toContain('"level":40');
     expect(await queue.enqueue(delivery())).toBe('spooled');
     await sql`alter schema not_yet rename to bullmq`.execute(database.db);
