@@ -30,7 +30,6 @@ const area: Area = {
       summary: 'a question',
       needs: 'view',
       data: 'by source',
-      input: z.object({}),
       answer: z.object({ by: z.string(), via: z.string(), scope: z.unknown() }),
       work: async (_asked, { operator, scope }) => ({ by: operator.name, via: operator.via, scope }),
     }),
@@ -39,7 +38,6 @@ const area: Area = {
       summary: 'a stream',
       needs: 'view',
       data: 'by source',
-      input: z.object({}),
       mediaTypes: { 'text/event-stream': '' },
       work: async (_asked, { signal }, response) => {
         response.type('text/event-stream').write('begun\n');

@@ -29,7 +29,6 @@ const area: Area = {
       summary: 'get who asks',
       needs: 'quarantine.change',
       data: 'by source',
-      input: z.object({}),
       answer: z.object({ name: z.string(), via: z.string() }),
       work: async (_asked, { operator }) => operator,
     }),

@@ -5,7 +5,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { VIEW } from '../../src/console/access/access.ts';
-import { jsonRoute, NOTHING } from '../../src/console/api/route.ts';
+import { jsonRoute } from '../../src/console/api/route.ts';
 import { ASSETS, modulesFor } from '../../src/console/assets.ts';
 import { ONE_PAGE } from '../support/admin.ts';
 import { useConsole } from '../support/use-console.ts';
@@ -16,7 +16,6 @@ const words = jsonRoute({
   route: 'GET /words',
   summary: 'list many words',
   ...VIEW,
-  input: NOTHING,
   answer: z.array(z.string()),
   work: async () => Array.from({ length: 500 }, () => 'word'),
 });

@@ -144,7 +144,6 @@ describe('the stream of events', () => {
       data: 'by source',
       summary: 'one event',
       needs: 'view',
-      input: z.object({}),
       answer: z.object({}),
       work: async () => ({}),
     });

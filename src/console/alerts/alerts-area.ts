@@ -6,7 +6,7 @@ import type { Db } from '../../store/server/database.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { VIEW, hasAccess, type Visitor } from '../access/access.ts';
 import { whole, wholeSchema } from '../api/paging.ts';
-import { toAnswer, jsonRoute, NOTHING } from '../api/route.ts';
+import { toAnswer, jsonRoute } from '../api/route.ts';
 import { moment, limit, queryOf, readQuery, type Written, text } from '../api/parameters.ts';
 import type { Area } from '../area.ts';
 import { withValidRange } from '../events/conditions.ts';
@@ -29,8 +29,6 @@ const query = withValidRange({
   until: moment.optional(),
   limit: limit(100, 500),
 });
-
-const input = z.object({ query });
 
 const alertSchema = z
   .object({
@@ -72,7 +70,7 @@ export function alertsArea({ db, rules }: { db: Db; rules: () => readonly Config
         route: 'GET /alerts',
         summary: 'list raised alerts, newest first',
         ...VIEW,
-        input,
+        input: { query },
         answer: wholeSchema(alertSchema),
         async work({ query: values }, { scope }) {
           const alerts = await listAlerts(db, scope, values);
@@ -83,7 +81,6 @@ export function alertsArea({ db, rules }: { db: Db; rules: () => readonly Config
         route: 'GET /alert-rules',
         summary: 'list the alert rules: built-in, of the settings, and of saved searches',
         ...VIEW,
-        input: NOTHING,
         answer: wholeSchema(ruleSchema),
         async work(_asked, { scope }) {
           const described = await describeRules(db, scope, rules());

@@ -37,8 +37,8 @@ export function describeApi(areas: readonly Area[], version: string): object {
 }
 
 function describeRoute(route: ApiRoute): ZodOpenApiOperationObject {
-  const { summary, description, needs, input, answers } = route;
-  const { path: parameters, query, body } = input.shape;
+  const { summary, description, needs, input = {}, answers } = route;
+  const { path: parameters, query, body } = input;
   const content =
     answers.kind === 'json'
       ? { 'application/json': { schema: answers.schema } }

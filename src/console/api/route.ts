@@ -6,25 +6,26 @@ import type { Rule, Visitor } from '../access/access.ts';
 import { queryOf } from './parameters.ts';
 
 /** The input of a route: schemas of its path parameters, its query parameters and its JSON body. */
-export type RouteInput = z.ZodObject<{
+type Input = {
   readonly path?: z.ZodObject;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodObject;
-}>;
+};
 
-export const NOTHING = z.object({});
+type ValuesOf<A extends Input> = z.output<z.ZodObject<A>>;
 
 /** The context of a request: who sent it, and whether the answer is still wanted. */
 export interface RouteContext extends Pick<Visitor, 'operator' | 'permissions' | 'scope'> {
   readonly signal: AbortSignal;
 }
 
-interface Described<A extends RouteInput> extends Rule {
+interface Described<A extends Input> extends Rule {
   /** Method and path below /api/v1, parameters in braces: `GET /events/{event_id}`. */
   readonly route: `${'GET' | 'POST'} /${string}`;
   readonly summary: string;
   readonly description?: string;
-  readonly input: A;
+  /** Undefined: it has none. */
+  readonly input?: A;
 }
 
 /** The schema of a JSON answer, or the media types of a streamed answer with a description of each. */
@@ -33,7 +34,7 @@ type Answers =
   | { readonly kind: 'stream'; readonly mediaTypes: Readonly<Record<string, string>> };
 
 /** A route of the API, for the server and for the OpenAPI document. */
-export interface ApiRoute extends Described<RouteInput> {
+export interface ApiRoute extends Described<Input> {
   readonly answers: Answers;
   readonly serve: (request: Request, response: Response, context: RouteContext) => Promise<void>;
 }
@@ -48,10 +49,10 @@ export function placeOf({ route }: ApiRoute) {
  * A route that answers with JSON: exactly what `answer` describes. Members that the schema does not name are left
  * out; any other mismatch is a defect.
  */
-export function jsonRoute<A extends RouteInput, Answer extends z.ZodType>(
+export function jsonRoute<A extends Input, Answer extends z.ZodType>(
   route: Described<A> & {
     readonly answer: Answer;
-    readonly work: (values: z.output<A>, context: RouteContext) => Promise<z.input<Answer>>;
+    readonly work: (values: ValuesOf<A>, context: RouteContext) => Promise<z.input<Answer>>;
   },
 ): ApiRoute {
   const { answer, work, ...described } = route;
@@ -65,10 +66,10 @@ export function jsonRoute<A extends RouteInput, Answer extends z.ZodType>(
 }
 
 /** A route that streams its answer and ends it. */
-export function streamRoute<A extends RouteInput>(
+export function streamRoute<A extends Input>(
   route: Described<A> & {
     readonly mediaTypes: Readonly<Record<string, string>>;
-    readonly work: (values: z.output<A>, context: RouteContext, response: Response) => Promise<void>;
+    readonly work: (values: ValuesOf<A>, context: RouteContext, response: Response) => Promise<void>;
   },
 ): ApiRoute {
   const { mediaTypes, work, ...described } = route;
@@ -83,16 +84,17 @@ export function streamRoute<A extends RouteInput>(
  * Reads path, query and body. Query parameters that the schema does not name are ignored, as pages do. Throws
  * HttpError 400 that names every invalid part.
  */
-export function parseInput<A extends RouteInput>(input: A, request: Request): z.output<A> {
+export function parseInput<A extends Input>(input: A | undefined, request: Request): ValuesOf<A>;
+export function parseInput(input: Input = {}, request: Request): ValuesOf<Input> {
   const body: unknown = request.body ?? {};
-  const { data, error } = input.safeParse({ path: request.params, query: queryOf(request), body });
+  const { data, error } = z.object(input).safeParse({ path: request.params, query: queryOf(request), body });
   if (error !== undefined) throw new HttpError(400, 'BAD_REQUEST', describeIssues(error), { cause: error });
   return data;
 }
 
 /** The same for a program: a query parameter that the schema does not name is an error, for it is a mistake. */
-function readStrictly<A extends RouteInput>(input: A, request: Request): z.output<A> {
-  const known = Object.keys(input.shape.query?.shape ?? {});
+function readStrictly<A extends Input>(input: A | undefined, request: Request): ValuesOf<A> {
+  const known = Object.keys(input?.query?.shape ?? {});
   const { searchParams } = new URL(request.url, 'http://localhost');
   const unknown = [...new Set(searchParams.keys())].filter((name) => !known.includes(name));
   if (unknown.length > 0) {

@@ -18,7 +18,6 @@ const monthOfSource = z.object({
   month: month.describe('month such as 2026-03, in UTC; by default this one'),
   source: text.optional().describe('source (exact match)'),
 });
-const input = z.object({ query: monthOfSource });
 
 interface CertificateOptions {
   readonly db: Db;
@@ -42,7 +41,7 @@ export function certificateArea({ db, verifying, signingKey }: CertificateOption
         summary: 'compare the rows of a month with their seal, for its certificate',
         description: 'GET /integrity/verification has the progress.',
         ...VERIFY,
-        input: z.object({ body: monthOfSource }),
+        input: { body: monthOfSource },
         answer: verificationSchema,
         work: async ({ body: { month, source } }, { operator }) =>
           describeRun(await verifying.start({ ...month, source }, operator)),
@@ -51,7 +50,7 @@ export function certificateArea({ db, verifying, signingKey }: CertificateOption
         route: 'GET /certificate',
         summary: 'get the signed certificate of the month that was compared last',
         ...VERIFY,
-        input,
+        input: { query: monthOfSource },
         mediaTypes: { 'text/html': 'what `xiq-sink verify-certificate` checks' },
         async work({ query }, _context, response) {
           const range = { ...query.month, source: query.source };
@@ -73,7 +72,7 @@ export function certificateArea({ db, verifying, signingKey }: CertificateOption
         entry: { label: 'Certificate', group: 'Administer', icon: 'certificate' },
         ...VIEW,
         async render(request, visitor) {
-          const { month, source } = parseInput(input, request).query;
+          const { month, source } = parseInput({ query: monthOfSource }, request).query;
           const range = { ...month, source };
           const result = hasAccess(visitor, VIEW_WHOLE) ? resultOf(range) : undefined;
           const certificate = await readCertificate(db, visitor.scope, range, result);

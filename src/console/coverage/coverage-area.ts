@@ -67,7 +67,7 @@ export function coverageArea({ db }: { readonly db: Db }): Area {
         route: 'GET /coverage',
         summary: 'count the quarters of an hour by day and state, and list times with possible gaps',
         ...VIEW,
-        input: z.object({ query: range(400) }),
+        input: { query: range(400) },
         answer: z.object({
           items: z.array(
             quarterCounts.extend({ day: z.iso.date(), source: z.string(), message_type: z.string() }),
@@ -87,7 +87,7 @@ export function coverageArea({ db }: { readonly db: Db }): Area {
         route: 'GET /coverage/quarters',
         summary: 'list the state of each quarter of an hour',
         ...VIEW,
-        input: z.object({ query: range(7) }),
+        input: { query: range(7) },
         answer: z.object({
           items: z.array(
             z.object({
@@ -111,7 +111,7 @@ export function coverageArea({ db }: { readonly db: Db }): Area {
         entry: { label: 'Coverage', group: 'Delivery', icon: 'coverage' },
         ...VIEW,
         render: (request, { scope }) =>
-          renderCoverage(db, scope, parseInput(z.object({ query: shownSchema }), request).query),
+          renderCoverage(db, scope, parseInput({ query: shownSchema }, request).query),
       },
     ],
   };

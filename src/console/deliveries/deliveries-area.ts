@@ -17,7 +17,7 @@ import {
   readDeliveries,
 } from './read-deliveries.ts';
 
-const oneDelivery = z.object({ path: z.object({ delivery_id: z.uuid('must be the id of a delivery') }) });
+const oneDelivery = { path: z.object({ delivery_id: z.uuid('must be the id of a delivery') }) };
 
 export function deliveriesArea({ db }: { readonly db: Db }): Area {
   return {
@@ -27,7 +27,7 @@ export function deliveriesArea({ db }: { readonly db: Db }): Area {
         route: 'GET /deliveries',
         summary: 'list deliveries, newest first',
         ...VIEW,
-        input: z.object({ query: deliveryQuery }),
+        input: { query: deliveryQuery },
         answer: pageSchema(deliverySchema).extend({
           looked_back_to: isoTime
             .nullable()

@@ -25,7 +25,7 @@ export const destinationSchema = z
   })
   .meta({ id: 'Destination', description: 'A destination and its state' });
 
-export const oneDestination = z.object({ path: z.object({ name: text.max(200) }) });
+export const oneDestination = { path: z.object({ name: text.max(200) }) };
 
 export const rewindBody = z.strictObject({
   to: z

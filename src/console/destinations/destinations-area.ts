@@ -15,7 +15,6 @@ import { CHANGE_DESTINATIONS, VIEW, type Rule } from '../access/access.ts';
 import {
   toAnswer,
   jsonRoute,
-  NOTHING,
   orBadGateway,
   parseInput,
   type ApiRoute,
@@ -40,7 +39,7 @@ import {
 } from './destinations-pages.ts';
 import { readRejected, resendChosen, resentSchema } from './rejected-events.ts';
 
-const onePage = oneDestination.extend({ query: rejectedQuery });
+const onePage = { ...oneDestination, query: rejectedQuery };
 
 export function destinationsArea(options: ConfiguredDestinations): Area {
   return {
@@ -86,8 +85,6 @@ async function refusing(
   };
 }
 
-const rewinding = oneDestination.extend({ body: rewindBody });
-
 function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[] {
   const { db, configured } = options;
   return [
@@ -95,28 +92,30 @@ function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[]
       route: 'GET /destinations',
       summary: 'list destinations, including those removed from the settings',
       ...VIEW,
-      input: NOTHING,
       answer: wholeSchema(destinationSchema),
       work: async (_asked, { scope }) => whole(await describeDestinations(db, scope, configured())),
     }),
-    changeRoute(options, 'pause', 'pause after the current batch', oneDestination, (change) =>
+    changeRoute(options, 'pause', 'pause after the current batch', (change) =>
       changeDestinationState(change, 'paused'),
     ),
-    changeRoute(options, 'resume', 'resume from the last position', oneDestination, (change) =>
+    changeRoute(options, 'resume', 'resume from the last position', (change) =>
       changeDestinationState(change, 'running'),
     ),
-    changeRoute(
-      options,
-      'rewind',
-      'resend events received since a given time',
-      rewinding,
-      (change, { body }) => rewindDestination(change, body.to),
-    ),
+    jsonRoute({
+      route: 'POST /destinations/{name}/rewind',
+      summary: 'resend events received since a given time',
+      ...CHANGE_DESTINATIONS,
+      input: { ...oneDestination, body: rewindBody },
+      answer: nameAnswer,
+      async work({ path: { name }, body }, context) {
+        await rewindDestination(changeOf(options, name, context), body.to);
+        return { name };
+      },
+    }),
     changeRoute(
       options,
       'forget',
       'delete the state of a removed destination',
-      oneDestination,
       forgetUnconfigured,
       FORGET_DESTINATIONS,
     ),
@@ -148,7 +147,7 @@ function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[]
       route: 'GET /destinations/{name}/rejected',
       summary: 'list rejected events that were not resent',
       ...VIEW,
-      input: oneDestination.extend({ query: rejectedQuery }),
+      input: onePage,
       answer: pageSchema(rejectedSchema),
       work: ({ path: { name }, query: { limit, cursor } }, { scope }) =>
         readRejected(db, scope, name, limit, cursor?.id),
@@ -159,7 +158,7 @@ function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[]
       description:
         'With all, each request resends one part: repeat with cursor set to next_cursor until it is null.',
       ...CHANGE_DESTINATIONS,
-      input: oneDestination.extend({ body: resendBody }),
+      input: { ...oneDestination, body: resendBody },
       answer: z.object({ results: z.array(resentSchema), next_cursor: z.string().nullable() }),
       async work({ path: { name }, body }, context) {
         return resendChosen(db, mustBeConfigured(options, name), body, context);
@@ -176,23 +175,23 @@ function changeOf(
   return { db, operator, configured: configured().map((one) => one.name), name };
 }
 
-function changeRoute<A extends typeof oneDestination>(
+const nameAnswer = z.object({ name: z.string() });
+
+function changeRoute(
   options: ConfiguredDestinations,
   verb: string,
   summary: string,
-  input: A,
-  change: (change: DestinationChange, values: z.output<A>) => Promise<void>,
+  change: (change: DestinationChange) => Promise<void>,
   rule: Rule = CHANGE_DESTINATIONS,
 ): ApiRoute {
   return jsonRoute({
     route: `POST /destinations/{name}/${verb}`,
     summary,
     ...rule,
-    input,
-    answer: z.object({ name: z.string() }),
-    async work(values, context) {
-      const { name } = values.path;
-      await change(changeOf(options, name, context), values);
+    input: oneDestination,
+    answer: nameAnswer,
+    async work({ path: { name } }, context) {
+      await change(changeOf(options, name, context));
       return { name };
     },
   });

@@ -16,12 +16,12 @@ import { findEvent } from '../../store/events/search-events.ts';
 import { ALL_SOURCES, type Scope } from '../../store/server/scope.ts';
 
 /** One event, by its id and, if known, its time. */
-export const oneEvent = z.object({
+export const oneEvent = {
   path: z.object({ event_id: z.guid('must be the id of an event') }),
   query: z.object({
     at: moment.optional().describe('occurred_at of the event; makes the lookup fast'),
   }),
-});
+};
 
 const time = z.string().describe('ISO 8601 in UTC');
 

@@ -42,9 +42,9 @@ export function eventsArea(needs: EventDetailNeeds): Area {
         route: 'GET /events',
         summary: 'search events',
         ...VIEW,
-        input: z.object({
+        input: {
           query: withValidRange({ ...conditionShape, order: eventOrder, limit: limit(50, 1_000), cursor }),
-        }),
+        },
         answer: pageSchema(eventSchema).extend({
           searched_to: z
             .string()
@@ -64,12 +64,12 @@ export function eventsArea(needs: EventDetailNeeds): Area {
         summary: 'count matching events over time, by type',
         description: 'The default range is the last 24 hours.',
         ...VIEW,
-        input: z.object({
+        input: {
           query: withValidRange({
             ...conditionShape,
             bars: wholeNumber(2, 500).default(60).describe('maximum number of bars, 2 to 500'),
           }),
-        }),
+        },
         answer: histogramSchema,
         async work({ query: { bars: mostBars, ...conditions } }, { scope }) {
           const filter = rangeFilterOf(conditions);
@@ -83,7 +83,7 @@ export function eventsArea(needs: EventDetailNeeds): Area {
         summary: 'count matching events by the values of a field',
         description: 'The most frequent values first. The default range is the last 24 hours.',
         ...VIEW,
-        input: z.object({
+        input: {
           query: withValidRange({
             ...conditionShape,
             facet: z
@@ -92,7 +92,7 @@ export function eventsArea(needs: EventDetailNeeds): Area {
               .describe('the field'),
             limit: limit(10, 200),
           }),
-        }),
+        },
         answer: facetSchema,
         async work({ query: { facet, limit: most, ...conditions } }, { scope }) {
           const { values, isComplete } = await countFacet(db, scope, rangeFilterOf(conditions), facet, most);
@@ -138,9 +138,10 @@ export function eventsArea(needs: EventDetailNeeds): Area {
 }
 
 /** `search`: the address of the search whose drawer the event is shown in (browser/events/event-drawer.js). */
-const shownEvent = oneEvent.extend({
-  query: oneEvent.shape.query.extend({ search: text.startsWith('/events').optional() }),
-});
+const shownEvent = {
+  ...oneEvent,
+  query: oneEvent.query.extend({ search: text.startsWith('/events').optional() }),
+};
 
 /** The filter of conditions, by default of the last 24 hours. */
 function rangeFilterOf(conditions: Conditions): RangeFilter {

@@ -1,19 +1,18 @@
-import type { Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { HttpError } from '../../lib/errors.ts';
 import type { Db } from '../../store/server/database.ts';
 import { countEventsUpTo } from '../../store/events/search-events.ts';
 import { exportLines } from '../../store/events/export-events.ts';
-import type { ExportForm, ExportFormat } from '../../store/events/export-format.ts';
+import type { EventFilter } from '../../store/events/event-filter.ts';
+import type { ExportFormat } from '../../store/events/export-format.ts';
 import { EXPORT } from '../access/access.ts';
-import { recordAction, type Operator } from '../../store/access/operator-log.ts';
+import { recordAction } from '../../store/access/operator-log.ts';
 import { covers, type Scope } from '../../store/server/scope.ts';
 import { toAnswer, jsonRoute, streamRoute, type ApiRoute } from '../api/route.ts';
 import { bom, timeZone } from '../api/parameters.ts';
 import { fileName, pipeWhole } from '../api/pipe-whole.ts';
 import { conditionShape, filterOf, withValidRange, queryOfConditions } from './conditions.ts';
-import type { Conditions } from './conditions.ts';
 import { exportSchema } from './describe-event.ts';
 
 const exportId = z
@@ -21,7 +20,7 @@ const exportId = z
   .regex(/^[0-9a-f]{32}$/, 'must have 32 hexadecimal digits')
   .describe('random id chosen by the client: 32 hexadecimal digits');
 
-const byId = z.object({ path: z.object({ export_id: exportId }) });
+const byId = { path: z.object({ export_id: exportId }) };
 
 export function exportRoutes(db: Db): readonly ApiRoute[] {
   const known = new LRUCache<string, Watched>({ max: MAX_REMEMBERED });
@@ -40,7 +39,7 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
       description:
         'Newest first. The file is streamed; if the export fails, the connection is closed early. The operator log records each export with the SHA-256 of the file.',
       ...EXPORT,
-      input: z.object({
+      input: {
         query: withValidRange({
           ...conditionShape,
           format: z.enum(['csv', 'ndjson'], 'must be csv or ndjson').default('csv'),
@@ -48,24 +47,41 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
           bom,
           export_id: exportId.optional(),
         }),
-      }),
+      },
       mediaTypes: {
         'text/csv': 'the columns of the view events (for one message type, its own columns) and the payload',
         'application/x-ndjson': 'the columns of the view events and the payload, one JSON object per line',
       },
-      async work({ query }, { operator, scope, signal }, response) {
+      async work({ query }, { operator, scope, signal: gone }, response) {
         const { format, tz: zone, bom, export_id: id, ...conditions } = query;
+        const form = { format, ...(zone !== undefined && { zone }), ...(bom === 'true' && { bom: true }) };
         const progress: ExportProgress = { state: 'running', rows: 0, bytes: 0, expectedRows: undefined };
         const controller = new AbortController();
         if (id !== undefined) known.set(id, { progress, scope, controller });
-        await exportTo(response, db, {
-          operator,
-          scope,
-          form: { format, ...(zone !== undefined && { zone }), ...(bom === 'true' && { bom: true }) },
-          conditions,
-          progress,
-          signal: AbortSignal.any([signal, controller.signal]),
+        const signal = AbortSignal.any([gone, controller.signal]);
+        const filter = filterOf(conditions);
+        const write = () => {
+          void countExpected(db, scope, filter, progress);
+          const lines = exportLines(db, scope, filter, form, signal, (rows) => (progress.rows += rows));
+          return pipeWhole(response, lines, signal, (bytes) => (progress.bytes += bytes));
+        };
+        const details = { ...form, ...queryOfConditions(conditions) };
+        response.set({
+          'Content-Type': MEDIA_TYPE[format],
+          'Content-Disposition': `attachment; filename="${fileName('events', format)}"`,
         });
+        try {
+          await recordAction(
+            db,
+            { operator, action: 'events.export', details },
+            () => write().catch((error: unknown) => throwStopped(error, progress, signal)),
+            (sha256) => ({ rows: progress.rows, bytes: progress.bytes, sha256 }),
+          );
+          progress.state = 'done';
+        } catch (error) {
+          progress.state = 'failed';
+          if (!signal.aborted) throw error;
+        }
       },
     }),
     jsonRoute({
@@ -115,67 +131,24 @@ const MAX_REMEMBERED = 200;
 /** Beyond this number rows are not counted beforehand. */
 const MAX_EXPECTED = 1_000_000;
 
-interface Export {
-  readonly operator: Operator;
-  readonly scope: Scope;
-  readonly form: ExportForm;
-  readonly conditions: Conditions;
-  readonly progress: ExportProgress;
-  readonly signal: AbortSignal;
-}
-
 const MEDIA_TYPE: Readonly<Record<ExportFormat, string>> = {
   csv: 'text/csv; charset=utf-8; header=present',
   ndjson: 'application/x-ndjson',
 };
 
-/**
- * Streams all matching events to a response as a file, and records the export in the operator log. Throws the error that
- * made it fail, unless the client disconnected.
- */
-async function exportTo(response: Response, db: Db, wanted: Export): Promise<void> {
-  const { operator, form, conditions, progress, signal } = wanted;
-  const { format } = form;
-  const details = { ...form, ...queryOfConditions(conditions) };
-  response.set({
-    'Content-Type': MEDIA_TYPE[format],
-    'Content-Disposition': `attachment; filename="${fileName('events', format)}"`,
-  });
-  try {
-    await recordAction(
-      db,
-      { operator, action: 'events.export', details },
-      () => write(response, db, wanted),
-      (sha256) => ({ rows: progress.rows, bytes: progress.bytes, sha256 }),
-    );
-    progress.state = 'done';
-  } catch (error) {
-    progress.state = 'failed';
-    if (!signal.aborted) throw error;
-  }
-}
-
-async function write(response: Response, db: Db, wanted: Export): Promise<string> {
-  const { scope, form, conditions, progress, signal } = wanted;
-  const filter = filterOf(conditions);
-  void expect(db, wanted);
-  const lines = exportLines(db, scope, filter, form, signal, (rows) => {
-    progress.rows += rows;
-  });
-  try {
-    return await pipeWhole(response, lines, signal, (bytes) => {
-      progress.bytes += bytes;
-    });
-  } catch (error) {
-    if (!signal.aborted) throw error;
-    throw new Error(`stopped after ${progress.rows} rows, ${progress.bytes} bytes`, { cause: error });
-  }
+/** Throws an error that says how far an export came, if its user stopped it. */
+function throwStopped(error: unknown, { rows, bytes }: ExportProgress, signal: AbortSignal): never {
+  if (!signal.aborted) throw error;
+  throw new Error(`stopped after ${rows} rows, ${bytes} bytes`, { cause: error });
 }
 
 /** The count is only shown: the export works without it. */
-async function expect(db: Db, { scope, conditions, progress }: Export): Promise<void> {
-  const count = await countEventsUpTo(db, scope, filterOf(conditions), MAX_EXPECTED + 1).catch(
-    () => undefined,
-  );
+async function countExpected(
+  db: Db,
+  scope: Scope,
+  filter: EventFilter,
+  progress: ExportProgress,
+): Promise<void> {
+  const count = await countEventsUpTo(db, scope, filter, MAX_EXPECTED + 1).catch(() => undefined);
   progress.expectedRows = count !== undefined && count > MAX_EXPECTED ? undefined : count;
 }

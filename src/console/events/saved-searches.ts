@@ -12,7 +12,7 @@ import {
   type SearchEditor,
 } from '../../store/alerts/saved-searches.ts';
 import { whole, wholeSchema } from '../api/paging.ts';
-import { toAnswer, jsonRoute, NOTHING, type ApiRoute, type RouteContext } from '../api/route.ts';
+import { toAnswer, jsonRoute, type ApiRoute, type RouteContext } from '../api/route.ts';
 import { isoTime, text } from '../api/parameters.ts';
 import { hasAccess, VIEW } from '../access/access.ts';
 
@@ -55,7 +55,6 @@ export function savedSearchRoutes(db: Db): readonly ApiRoute[] {
       route: 'GET /saved-searches',
       summary: 'list the saved searches',
       ...VIEW,
-      input: NOTHING,
       answer: wholeSchema(savedSchema),
       work: async (_asked, { scope }) => whole((await listSavedSearches(db, scope)).map(toAnswer)),
     }),
@@ -77,7 +76,7 @@ export function savedSearchRoutes(db: Db): readonly ApiRoute[] {
       route: 'POST /saved-searches/{id}/delete',
       summary: 'delete a search that you saved; an administrator, any search',
       ...VIEW,
-      input: z.object({ path: savedId }),
+      input: { path: savedId },
       answer: z.object({ name: z.string() }),
       async work({ path: { id } }, context) {
         const { operator, scope } = context;
@@ -94,7 +93,7 @@ export function savedSearchRoutes(db: Db): readonly ApiRoute[] {
       description:
         'While they are on, a rule named search-ID raises an alert when an event matches that is stored from then on. What matches within ten minutes of the last match is the same alert, and one more for each day that it lasts.',
       ...ALERTING,
-      input: z.object({ path: savedId, body: z.strictObject({ state: z.enum(['on', 'off']) }) }),
+      input: { path: savedId, body: z.strictObject({ state: z.enum(['on', 'off']) }) },
       answer: z.object({ name: z.string() }),
       async work({ path: { id }, body: { state } }, { operator, scope }) {
         const action = { operator, action: 'search.alert', subject: id, details: { state } } as const;
@@ -118,19 +117,17 @@ export const editorOf = (visitor: Omit<RouteContext, 'signal'>): SearchEditor =>
 
 const savedId = z.object({ id: z.string().regex(/^\d{1,18}$/) });
 
-const saveInput = z.object({
-  body: z.strictObject({
-    name: text.trim().min(1).max(LONGEST_NAME).describe('upper and lower case do not matter'),
-    line: line.default(''),
-    since: written,
-    until: written,
-  }),
+const saveBody = z.strictObject({
+  name: text.trim().min(1).max(LONGEST_NAME).describe('upper and lower case do not matter'),
+  line: line.default(''),
+  since: written,
+  until: written,
 });
 
 /** Saves a search; with `raisesAlerts`, what it finds from then on raises alerts. */
 async function save(
   db: Db,
-  { body }: z.output<typeof saveInput>,
+  { body }: { readonly body: z.output<typeof saveBody> },
   context: RouteContext,
   raisesAlerts: boolean,
 ): Promise<{ readonly name: string }> {
@@ -142,4 +139,4 @@ async function save(
   return { name };
 }
 
-const saved = { input: saveInput, answer: z.object({ name: z.string() }) };
+const saved = { input: { body: saveBody }, answer: z.object({ name: z.string() }) };

@@ -3,7 +3,7 @@ import { statusOfSeal } from '../../observe/status.ts';
 import type { Db } from '../../store/server/database.ts';
 import { hasAccess, VERIFY, VIEW_WHOLE } from '../access/access.ts';
 import { moment, month, text } from '../api/parameters.ts';
-import { jsonRoute, NOTHING, parseInput } from '../api/route.ts';
+import { jsonRoute, parseInput } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { withValidRange } from '../events/conditions.ts';
 import type { VerifyJob } from '../../seal/verify/verify-job.ts';
@@ -12,10 +12,8 @@ import { integrityContent } from './integrity-page.ts';
 import { readSealFacts } from '../../store/seal/verifications.ts';
 import { readIntegrity } from './read-integrity.ts';
 
-const input = z.object({
-  query: z.object({
-    month: month.describe('month of the calendar, such as 2026-03; by default this one'),
-  }),
+const query = z.object({
+  month: month.describe('month of the calendar, such as 2026-03; by default this one'),
 });
 
 const verifyBody = withValidRange({
@@ -34,15 +32,14 @@ export function integrityArea(db: Db, verifying: VerifyJob): Area {
         route: 'GET /integrity',
         summary: 'get the seal of the log, and how the rows of each day of a month compare with it',
         ...VIEW_WHOLE,
-        input,
+        input: { query },
         answer: integritySchema,
-        work: ({ query }) => readIntegrity(db, query.month),
+        work: ({ query: { month } }) => readIntegrity(db, month),
       }),
       jsonRoute({
         route: 'GET /integrity/verification',
         summary: 'get the verification that this process runs, or the last one',
         ...VIEW_WHOLE,
-        input: NOTHING,
         answer: z.object({ verification: verificationSchema.nullable() }),
         work: async () => ({ verification: latest() ?? null }),
       }),
@@ -51,7 +48,7 @@ export function integrityArea(db: Db, verifying: VerifyJob): Area {
         summary: 'verify the stored rows now, as the command verify does',
         description: 'The range limits the events and deliveries; the rest is always verified whole.',
         ...VERIFY,
-        input: z.object({ body: verifyBody }),
+        input: { body: verifyBody },
         answer: verificationSchema,
         work: async ({ body }, { operator }) => describeRun(await verifying.start(body, operator)),
       }),
@@ -62,7 +59,7 @@ export function integrityArea(db: Db, verifying: VerifyJob): Area {
         entry: { label: 'Integrity', group: 'Administer', icon: 'integrity' },
         ...VIEW_WHOLE,
         async render(request, visitor) {
-          const { month } = parseInput(input, request).query;
+          const { month } = parseInput({ query }, request).query;
           const integrity = await readIntegrity(db, month);
           const status = statusOfSeal(await readSealFacts(db), new Date());
           return {

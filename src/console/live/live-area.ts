@@ -33,9 +33,9 @@ export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: Event
           '`trouble` when the database stops answering (message) or answers again (null). With the header ' +
           'Last-Event-ID the stream resumes where an earlier one ended.',
         ...VIEW,
-        input: z.object({
+        input: {
           query: z.object({ ...watchShape, after: position, list }),
-        }),
+        },
         mediaTypes: { 'text/event-stream': 'one message per event' },
         async work({ query: { after, list: address, ...conditions } }, { scope, signal }, response) {
           const last = parseStoredPosition(response.req.get('Last-Event-ID') ?? '');

@@ -15,8 +15,6 @@ import { type Visitor, hasAccess, READ_OPERATOR_LOG } from '../access/access.ts'
 import { actionSchema, askedPage, readActions, exportRoute, EXPORTING } from './operator-log-entries.ts';
 import { OPERATOR_ACTIONS } from '../../store/server/schema/access-tables.ts';
 
-const input = z.object({ query: askedPage });
-
 export function operatorLogArea({ db }: { readonly db: Db }): Area {
   return {
     tag: 'operator log',
@@ -25,7 +23,7 @@ export function operatorLogArea({ db }: { readonly db: Db }): Area {
         route: 'GET /operator-log',
         summary: 'list operator actions, newest first',
         ...READ_OPERATOR_LOG,
-        input,
+        input: { query: askedPage },
         answer: pageSchema(actionSchema),
         work: ({ query }) => readActions(db, query),
       }),

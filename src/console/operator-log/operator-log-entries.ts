@@ -68,13 +68,13 @@ export const exportRoute = (db: Db) =>
     summary: 'export all matching operator actions as a file',
     description:
       'Newest first. The file is streamed; if the export fails, the connection is closed early. The operator log records each export with the SHA-256 of the file.',
-    input: z.object({
+    input: {
       query: askedEntries.extend({
         format: z.enum(['csv', 'ndjson'], 'must be csv or ndjson').default('csv'),
         tz: timeZone.optional().describe('time zone of the times in CSV'),
         bom,
       }),
-    }),
+    },
     mediaTypes: {
       'text/csv': 'one line for each entry; details and result are JSON',
       'application/x-ndjson': 'one entry per line, as the list of entries has them',

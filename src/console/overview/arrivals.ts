@@ -10,22 +10,6 @@ import type { Arrivals } from './overview-schemas.ts';
 const HOUR = 3_600;
 const DAY = 24 * HOUR;
 
-/** The ranges with a button, in seconds. */
-export const RANGES = { hour: HOUR, day: DAY, week: 7 * DAY } as const;
-
-export type RangeName = keyof typeof RANGES;
-
-export const RANGE_NAMES = ['hour', 'day', 'week'] as const satisfies readonly RangeName[];
-
-/**
- * The shortest of these ranges in which anything arrived; the shortest of all if nothing arrived in any of them, as the
- * next delivery shows there first.
- */
-export function shortestRange(lastReceivedAt: Date | undefined, now: number): RangeName {
-  const age = lastReceivedAt === undefined ? Infinity : (now - lastReceivedAt.getTime()) / 1000;
-  return RANGE_NAMES.find((name) => age < RANGES[name]) ?? 'hour';
-}
-
 /** Bucket widths that are easy to read, in seconds. */
 const WIDTHS = [60, 120, 300, 600, 900, 1_800, HOUR, 2 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 7 * DAY] as const;
 

@@ -4,7 +4,7 @@ import type { Scope } from '../../store/server/scope.ts';
 import { VIEW } from '../access/access.ts';
 import { isoTime, moment, wholeNumber, text } from '../api/parameters.ts';
 import { whole, wholeSchema } from '../api/paging.ts';
-import { jsonRoute, NOTHING, toAnswer, type ApiRoute } from '../api/route.ts';
+import { jsonRoute, toAnswer, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { withValidRange, rangeShape } from '../events/conditions.ts';
 import { createArrivalsReader, readAskedArrivals } from './arrivals.ts';
@@ -73,7 +73,6 @@ function overviewRoutes(
         'Also answers while parts are unavailable: they are null, and `problems` has the reasons. Accounts that may not ' +
         'see all sources get no reasons of checks.',
       ...VIEW,
-      input: NOTHING,
       answer: overviewSchema,
       work: (_asked, { scope }) => overview(scope),
     }),
@@ -82,7 +81,7 @@ function overviewRoutes(
       summary: 'count arrivals by time and message type',
       description: 'The range is extended to whole buckets. Arrivals older than 14 days are counted by hour.',
       ...VIEW,
-      input: z.object({ query: arrivalsQuery }),
+      input: { query: arrivalsQuery },
       answer: arrivalsSchema,
       work: async ({ query: { bucket_seconds: width, until = new Date(), ...range } }, { scope }) =>
         readAskedArrivals(arrivals, scope, { ...range, until, bucketSeconds: width }),
@@ -93,7 +92,7 @@ function overviewRoutes(
       description:
         'Each number comes with `q`: the search that lists exactly its events. Numbers may be a minute old.',
       ...VIEW,
-      input: z.object({ query: withValidRange(activityQuery) }),
+      input: { query: withValidRange(activityQuery) },
       answer: activitySchema,
       work: ({ query: { since, until = new Date(), source } }, { scope }) =>
         activity(scope, { since, until, source }),
@@ -102,7 +101,6 @@ function overviewRoutes(
       route: 'GET /silences',
       summary: 'list by source and message type how unusual the current silence is',
       ...VIEW,
-      input: NOTHING,
       answer: wholeSchema(silenceSchema),
       work: async (_asked, { scope }) => whole(silencesWithin(scope, await silences()).map(toAnswer)),
     }),
@@ -113,7 +111,7 @@ function overviewRoutes(
         'Without a range: everything that ever arrived. With a range: what arrived in it, to the minute, or to the ' +
         'hour if older than 14 days.',
       ...VIEW,
-      input: z.object({ query: withValidRange(rangeShape) }),
+      input: { query: withValidRange(rangeShape) },
       answer: conservationSchema.extend({
         since: isoTime.nullable().describe('start of the range; null without a range'),
         until: isoTime.nullable().describe('end of the range; null without a range'),

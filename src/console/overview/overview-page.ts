@@ -1,11 +1,11 @@
 import type { Request } from 'express';
-import { text } from '../api/parameters.ts';
-import { z } from 'zod';
 import { CHANGE_DESTINATIONS, hasAccess, type Visitor } from '../access/access.ts';
-import { parseInput } from '../api/route.ts';
+import { only, queryOf, readQuery, text, textOf, withBeginning, type Written } from '../api/parameters.ts';
 import { withValidRange, rangeShape } from '../events/conditions.ts';
 import { partOf, loadParts } from '../page-parts.ts';
 import { html, type Content, type Page } from '../html/html.ts';
+import { filterForm } from '../html/filter-form.ts';
+import { selectOf } from '../html/form.ts';
 import { freshnessOf, livePart, timeOf, zoneName, badge, sinceOf, withTimes } from '../html/elements.ts';
 import {
   administratorsPanel,
@@ -14,21 +14,16 @@ import {
   failedLoginsPanel,
   silencesPanel,
 } from './activity-panels.ts';
-import { arrivalsPanel, type ShownRange } from './arrivals-panel.ts';
-import { RANGE_NAMES, RANGES, readAskedArrivals, shortestRange } from './arrivals.ts';
+import { wholeRange } from '../people/people-schemas.ts';
+import { arrivalsPanel } from './arrivals-panel.ts';
+import { readAskedArrivals } from './arrivals.ts';
 import type { CountedRange } from './count-activity.ts';
 import type { Activity, Overview, StatusLine } from './overview-schemas.ts';
 import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
 import { QUESTIONS, type Question } from '../../observe/service-status.ts';
-import { DAY_MS, MINUTE_MS } from '../../lib/clock.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../lib/clock.ts';
 
-const input = z.object({
-  query: withValidRange({
-    range: z.enum(RANGE_NAMES, 'must be hour, day or week').optional(),
-    ...rangeShape,
-    source: text.optional(),
-  }),
-});
+const query = withValidRange({ ...rangeShape, source: text.optional() });
 
 /** The first page. browser/pages/overview.js refreshes its parts with `data-live`. */
 export async function renderOverview(
@@ -38,19 +33,33 @@ export async function renderOverview(
   questions: OverviewQuestions,
 ): Promise<Page> {
   const { scope } = visitor;
-  const { query } = parseInput(input, request);
   const { read, problems } = loadParts();
   const told = await questions.overview(scope);
   const overview = hasAccess(visitor, CHANGE_DESTINATIONS) ? told : withoutRemedies(told);
-  const shown = shownRange(query, lastArrivalOf(overview, query.source), overview.at.getTime());
-  const counted = countedRange(shown);
+  const asked = readQuery(query, queryOf(request), (written) => withUsualRange(written, overview));
+  const { right: written } = asked;
+  const { source } = asked.values;
+  const shown = { ...wholeRange(asked.values), source };
+  const counted = asked.values.until === undefined ? countedRange(shown) : shown;
   const [arrivals, activity] = await Promise.all([
     read('arrivals', () => readAskedArrivals(questions.arrivals, scope, shown)),
     read('activity', () => questions.activity(scope, counted)),
   ]);
-  const all = { ...overview, problems: [...overview.problems, ...problems] };
+  const all = [...overview.problems, ...problems];
+  const range = only(written, ['since', 'until', 'source']);
+  const form = filterForm(
+    '/',
+    'Overview',
+    { ...written, ...queryOf(request) },
+    asked.problems,
+    overview.sources.length > 1 &&
+      selectOf(written, 'source', 'Source', [
+        ['', 'all'],
+        ...overview.sources.map((one) => [one, one] as const),
+      ]),
+  );
   const figures = (id: string, draw: (activity: Activity) => Content) =>
-    livePart(id, partOf(all.problems, 'activity', activity, draw), 'panel');
+    livePart(id, partOf(all, 'activity', activity, draw), 'panel');
   // People who may not see all sources cannot send one.
   const isFirst = scope === 'all' && overview.has_arrived === false;
   return {
@@ -60,7 +69,7 @@ export async function renderOverview(
       ${freshnessOf(overview.at)} ${livePart('service', answersPanel(overview), 'panels four')}
       ${livePart('start', isFirst && firstDeliveryNote(firstDelivery))}
       <div class="panels chart-and-needs">
-        ${arrivalsPanel(shown, arrivals, all)} ${livePart('needs', needsPanel(overview), 'panel')}
+        ${arrivalsPanel(range, form, arrivals, all)} ${livePart('needs', needsPanel(overview), 'panel')}
       </div>
       ${livePart('counted', countedNote(counted), 'dim')}
       <div class="panels broad">
@@ -68,9 +77,7 @@ export async function renderOverview(
         ${figures('failed-logins', failedLoginsPanel)} ${figures('alerts', alertsPanel)}
         ${livePart(
           'silences',
-          partOf(all.problems, 'silences', overview.silences, (silences) =>
-            silencesPanel(overview, silences),
-          ),
+          partOf(all, 'silences', overview.silences, (silences) => silencesPanel(overview, silences)),
           'panel wide',
         )}
       </div>
@@ -97,32 +104,29 @@ function lastArrivalOf({ conservation }: Overview, source: string | undefined): 
   return times.length === 0 ? undefined : Math.max(...times);
 }
 
-/** The range of the address; else the shortest in which anything arrived, or the day of the last arrival. */
-function shownRange(
-  { range, since, until, source }: z.output<typeof input>['query'],
-  lastArrival: number | undefined,
-  now: number,
-): ShownRange {
-  const isZoomed = since !== undefined || until !== undefined;
-  const isLongAgo = lastArrival !== undefined && lastArrival < now - RANGES.week * 1000;
-  if (range === undefined && !isZoomed && isLongAgo) {
-    const end = new Date(Math.ceil(lastArrival / MINUTE_MS + 1) * MINUTE_MS);
-    return { range: 'day', isZoomed: true, since: new Date(end.getTime() - DAY_MS), until: end, source };
-  }
-  const name = range ?? shortestRange(lastArrival === undefined ? undefined : new Date(lastArrival), now);
-  const end = until ?? new Date(now);
-  return {
-    range: name,
-    isZoomed,
-    since: since ?? new Date(end.getTime() - RANGES[name] * 1000),
-    until: end,
-    source,
-  };
+/** The ranges that the page opens on, the shortest first. */
+const USUAL_RANGES = [
+  ['1h', HOUR_MS],
+  ['24h', DAY_MS],
+  ['7d', 7 * DAY_MS],
+] as const;
+
+/**
+ * The range of the address; else the shortest in which anything arrived, or the day of the last arrival. If nothing ever
+ * did, the shortest of all, as the next delivery shows there first.
+ */
+function withUsualRange(written: Written, overview: Overview): Written {
+  if (written['since'] !== undefined || written['until'] !== undefined) return withBeginning(written, 1);
+  const now = overview.at.getTime();
+  const last = lastArrivalOf(overview, textOf(written, 'source')) ?? now;
+  const usual = USUAL_RANGES.find(([, length]) => now - last < length);
+  if (usual !== undefined) return { ...written, since: usual[0] };
+  const end = Math.ceil(last / MINUTE_MS + 1) * MINUTE_MS;
+  return withBeginning({ ...written, until: new Date(end).toISOString() }, 1);
 }
 
-/** What the figures count: the range of the chart, but at least a day, unless a person has chosen a part. */
-function countedRange({ since, until, source, isZoomed }: ShownRange): CountedRange {
-  if (isZoomed) return { since, until, source };
+/** What the figures count of a range that ends now: at least a day. */
+function countedRange({ since, until, source }: CountedRange): CountedRange {
   // Whole minutes, so that those who look within a minute share the answer.
   const end = Math.floor(until.getTime() / MINUTE_MS) * MINUTE_MS;
   const length = Math.max(DAY_MS, until.getTime() - since.getTime());

@@ -60,7 +60,7 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
       route: 'GET /people',
       summary: 'list administrators and users of the network, with their logins, changes and keys of 30 days',
       ...VIEW,
-      input: z.object({ query: directoryQuery('people') }),
+      input: { query: directoryQuery('people') },
       answer: directorySchema,
       work: ({ query }, { scope }) => readDirectory(db, scope, 'people', query),
     }),
@@ -68,7 +68,7 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
       route: 'GET /devices',
       summary: 'list clients and access points, with their events of 30 days',
       ...VIEW,
-      input: z.object({ query: directoryQuery('devices') }),
+      input: { query: directoryQuery('devices') },
       answer: directorySchema,
       work: ({ query }, { scope }) => readDirectory(db, scope, 'devices', query),
     }),
@@ -77,7 +77,7 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
       summary: 'summarize a user: first and last seen, event types, devices and access points',
       description: RANGE_NOTE,
       ...VIEW,
-      input: z.object({ path: z.object({ name: userName }), query: range }),
+      input: { path: z.object({ name: userName }), query: range },
       answer: userSchema,
       async work({ path: { name }, query }, { operator, scope }) {
         const period = wholeRange(query);
@@ -92,7 +92,7 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
       summary: 'summarize a client: first and last seen, event types, users, access points and SSIDs',
       description: RANGE_NOTE,
       ...VIEW,
-      input: z.object({ path: clientPath, query: range }),
+      input: { path: clientPath, query: range },
       answer: clientSchema,
       async work({ path, query }, { operator, scope }) {
         const period = wholeRange(query);
@@ -118,10 +118,10 @@ const positionsRoute = (db: Db) =>
     summary: 'list the positions of a client, with estimated positions of the access points',
     description: `Returns the newest observations of the range. ${RANGE_NOTE}`,
     ...VIEW,
-    input: z.object({
+    input: {
       path: clientPath,
       query: withValidRange({ ...rangeShape, limit: limit(500, 5_000) }),
-    }),
+    },
     answer: positionsSchema,
     async work({ path, query }, { operator, scope }) {
       const period = wholeRange(query);

@@ -70,9 +70,9 @@ async function openItems(db: Db, scope: Scope): Promise<Notice | undefined> {
 
 type QuarantineOptions = Omit<ReplayContext, 'scope' | 'giveUp'>;
 
-const oneQuarantined = z.object({
+const oneQuarantined = {
   path: z.object({ quarantine_id: z.uuid('must be the id of a quarantined item') }),
-});
+};
 
 function quarantineRoutes(options: QuarantineOptions): readonly ApiRoute[] {
   const { db } = options;
@@ -81,7 +81,7 @@ function quarantineRoutes(options: QuarantineOptions): readonly ApiRoute[] {
       route: 'GET /quarantine',
       summary: 'list quarantined items, newest first',
       ...VIEW,
-      input: z.object({ query: quarantineQuery }),
+      input: { query: quarantineQuery },
       answer: pageSchema(quarantinedSchema).extend({ total: z.number().int() }),
       async work({ query }, { scope }) {
         const page = await readQuarantine(db, scope, query);
@@ -123,7 +123,7 @@ function quarantineRoutes(options: QuarantineOptions): readonly ApiRoute[] {
       description:
         'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.',
       ...CHANGE_QUARANTINE,
-      input: z.object({ body: chosenBody }),
+      input: { body: chosenBody },
       answer: z.object({ results: z.array(replaySchema), next_cursor: next }),
       async work({ body }, { operator, scope, signal: giveUp }) {
         const part = await choosePart(db, scope, body);
@@ -143,7 +143,7 @@ function quarantineRoutes(options: QuarantineOptions): readonly ApiRoute[] {
       description:
         'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.',
       ...CHANGE_QUARANTINE,
-      input: z.object({ body: chosenBody }),
+      input: { body: chosenBody },
       answer: z.object({ discarded: z.number().int(), next_cursor: next }),
       async work({ body }, { operator, scope }) {
         const part = await choosePart(db, scope, body);

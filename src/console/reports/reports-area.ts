@@ -18,7 +18,7 @@ import { HttpError } from '../../lib/errors.ts';
 import { EXPORT, hasAccess, READ_OPERATOR_LOG, VIEW, VIEW_WHOLE } from '../access/access.ts';
 import { isoTime, moment, timeZone, queryOf, readQuery, text } from '../api/parameters.ts';
 import { whole, wholeSchema } from '../api/paging.ts';
-import { jsonRoute, NOTHING, streamRoute } from '../api/route.ts';
+import { jsonRoute, streamRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { withValidRange } from '../events/conditions.ts';
 import { zoneOf } from '../html/time-zone.ts';
@@ -40,7 +40,6 @@ const shape = {
 };
 
 const query = withValidRange(shape);
-const input = z.object({ query });
 const pageQuery = withValidRange({ ...shape, name: z.enum(REPORT_NAMES).default('administration') });
 
 const Answer = z.object({
@@ -99,7 +98,7 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
       ...(report.isOfOperators === true ? READ_OPERATOR_LOG : VIEW),
       summary: `report: ${report.title.toLowerCase()}`,
       description: report.answers,
-      input,
+      input: { query },
       answer: Answer,
       async work({ query: values }, visitor) {
         const { rows, statement, range } = await answer(report, values, visitor);
@@ -116,7 +115,7 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
       ...(report.isOfOperators === true && { data: 'whole' }),
       summary: `report as a file: ${report.title.toLowerCase()}`,
       description: `At most ${MOST_FILE_ROWS} rows. The operator log records each file.`,
-      input,
+      input: { query },
       mediaTypes: { 'text/csv': 'the headings of the report and its rows' },
       async work({ query: values }, visitor, response) {
         const { since, until } = rangeOf(values);
@@ -135,7 +134,6 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
     // Addresses of receivers may be in an error.
     ...VIEW_WHOLE,
     summary: 'list the scheduled reports, and how far they are',
-    input: NOTHING,
     answer: wholeSchema(scheduleSchema),
     async work() {
       const described = await describeSchedules(db, schedules());

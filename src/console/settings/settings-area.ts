@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Db } from '../../store/server/database.ts';
 import { recordAction } from '../../store/access/operator-log.ts';
 import { hasAccess } from '../access/access.ts';
-import { jsonRoute, NOTHING } from '../api/route.ts';
+import { jsonRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { html, type Content } from '../html/html.ts';
 import { factsOf, type Fact } from '../browser/shared/facts.js';
@@ -26,7 +26,6 @@ export function settingsArea({ db, settings, reload }: SettingsOptions): Area {
         route: 'GET /settings',
         summary: 'get the settings of this process, without secrets',
         ...READ,
-        input: NOTHING,
         answer: z.record(z.string(), z.unknown()),
         work: async () => settings(),
       }),
@@ -36,7 +35,6 @@ export function settingsArea({ db, settings, reload }: SettingsOptions): Area {
         description:
           'The same as the signal SIGHUP. If a setting is wrong, the answer is 400 and nothing changes.',
         ...RELOAD,
-        input: NOTHING,
         answer: z.object({
           changed: z
             .array(z.string())

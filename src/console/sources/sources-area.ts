@@ -4,7 +4,7 @@ import { CLOUD_TYPES } from '../../events/domain.ts';
 import type { Operator } from '../../store/access/operator-log.ts';
 import { CHANGE_SOURCES } from '../access/access.ts';
 import { whole, wholeSchema } from '../api/paging.ts';
-import { jsonRoute, NOTHING, type ApiRoute } from '../api/route.ts';
+import { jsonRoute, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import type { Made, SourceChanges } from '../../sources/change-sources.ts';
 import type { Db } from '../../store/server/database.ts';
@@ -20,7 +20,6 @@ export function sourcesArea(db: Db, changes: SourceChanges): Area {
         route: 'GET /sources',
         summary: 'list the sources of the settings and of the database',
         ...READ,
-        input: NOTHING,
         answer: wholeSchema(sourceSchema),
         work: async (_asked, { scope }) => whole(await changes.list(scope)),
       }),
@@ -28,7 +27,7 @@ export function sourcesArea(db: Db, changes: SourceChanges): Area {
         route: 'POST /sources',
         summary: 'add a source, whose deliveries are accepted within a second',
         ...CHANGE_SOURCES,
-        input: z.object({
+        input: {
           body: z.strictObject({
             name: text.max(63),
             secret,
@@ -40,7 +39,7 @@ export function sourcesArea(db: Db, changes: SourceChanges): Area {
             deliveries_per_second: limit.meta({ description: 'limit in each ingest process' }),
             bytes_per_second: limit.meta({ description: 'limit in each ingest process, of bodies as sent' }),
           }),
-        }),
+        },
         answer: made,
         async work({ body }, { operator }) {
           const { name, api_url: apiUrl = '', username } = body;
@@ -58,7 +57,7 @@ export function sourcesArea(db: Db, changes: SourceChanges): Area {
         route: 'POST /sources/{name}/rotate',
         summary: 'add a new secret to a source, in front of the old ones',
         ...CHANGE_SOURCES,
-        input: z.object({
+        input: {
           path: onePath,
           body: z.strictObject({
             secret,
@@ -69,7 +68,7 @@ export function sourcesArea(db: Db, changes: SourceChanges): Area {
               .optional()
               .describe('how long the old secrets are accepted; default: until they are dropped'),
           }),
-        }),
+        },
         answer: made,
         async work({ path: { name }, body }, { operator }) {
           const { keep_hours: hours } = body;
@@ -118,7 +117,7 @@ const plainRoute = (
     route: `POST /sources/{name}/${verb}`,
     summary,
     ...CHANGE_SOURCES,
-    input: z.object({ path: onePath }),
+    input: { path: onePath },
     answer: z.object({ name: z.string() }),
     async work({ path: { name } }, { operator }) {
       await change(operator, name);

@@ -5,7 +5,7 @@ import type { Db } from '../../store/server/database.ts';
 import { recordAction } from '../../store/access/operator-log.ts';
 import { isInScope, type Scope } from '../../store/server/scope.ts';
 import { hasAccess, VIEW } from '../access/access.ts';
-import { jsonRoute, NOTHING, orBadGateway } from '../api/route.ts';
+import { jsonRoute, orBadGateway } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 
@@ -38,7 +38,6 @@ export function subscriptionsArea(options: SubscriptionsOptions): Area {
         route: 'GET /subscriptions',
         summary: 'list the sources with managed subscriptions',
         ...VIEW,
-        input: NOTHING,
         answer: z.object({
           items: z.array(z.object({ source: z.string() })),
           next_cursor: z.null(),
@@ -110,7 +109,7 @@ export function subscriptionsArea(options: SubscriptionsOptions): Area {
   };
 }
 
-const oneSource = z.object({ path: z.object({ source: text.max(200) }) });
+const oneSource = { path: z.object({ source: text.max(200) }) };
 
 type Shown = Pick<SubscriptionsOptions, 'sources' | 'missing'>;
 

@@ -3,7 +3,7 @@ import type { Db } from '../../store/server/database.ts';
 import { listProcesses } from '../../store/server/processes.ts';
 import { measureStorage } from '../../store/server/storage-size.ts';
 import { whole, wholeSchema } from '../api/paging.ts';
-import { toAnswer, jsonRoute, NOTHING } from '../api/route.ts';
+import { toAnswer, jsonRoute } from '../api/route.ts';
 import { VIEW_WHOLE } from '../access/access.ts';
 import type { Area } from '../area.ts';
 import { loadParts, partOf } from '../page-parts.ts';
@@ -50,7 +50,6 @@ export function systemArea(options: SystemOptions): Area {
         description:
           'Also answers while parts are unavailable: they are null, and `problems` has the reasons.',
         ...VIEW_WHOLE,
-        input: NOTHING,
         answer: systemSchema,
         work: () => readSystem(options),
       }),
@@ -58,7 +57,6 @@ export function systemArea(options: SystemOptions): Area {
         route: 'GET /processes',
         summary: 'list the processes of the last day, running ones first',
         ...VIEW_WHOLE,
-        input: NOTHING,
         answer: wholeSchema(processSchema),
         work: async () => whole((await listProcesses(options.db)).map(processLine)),
       }),

@@ -46,7 +46,6 @@ const area: Area = {
       data: 'by source',
       summary: 'a change',
       needs: 'view',
-      input: z.object({}),
       answer: z.object({}),
       work: async () => {
         changes += 1;

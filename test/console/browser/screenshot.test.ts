@@ -131,7 +131,7 @@ describe.skipIf(!hasChromium())('the pictures of README.md (need Chromium)', () 
   }
 
   test('the overview of the last day', async () => {
-    const bytes = await show('console', '/?range=day', async (page) => {
+    const bytes = await show('console', '/?since=24h', async (page) => {
       await page.locator('#arrivals-chart canvas').waitFor();
       await page.getByText('Nothing needs attention.').waitFor();
     });

@@ -211,8 +211,8 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   'get /api/v1/settings': { whole: [{ path: '/api/v1/settings' }] },
 
   '/': {
-    all: [`/?range=day&${RANGE}`],
-    one: ({ source }) => [{ path: `/?range=day&${RANGE}&source=${source}` }],
+    all: [`/?${RANGE}`],
+    one: ({ source }) => [{ path: `/?${RANGE}&source=${source}` }],
   },
   '/events': {
     all: [`/events?${RANGE}`],

@@ -5,7 +5,7 @@ import { request } from '../shared/api.js';
 import { Chart } from './chart.js';
 import { openRange, openRangeBefore } from './range-address.js';
 
-// The chart of received events. Its range is in the address of the page. It follows the refreshes of the overview.
+// The chart of received events. It follows the refreshes of the overview.
 
 /**
  * @typedef {{ since: string, until: string, bucket_seconds: number,
@@ -17,8 +17,8 @@ const HEIGHT = 260;
 const place = document.querySelector('#arrivals-chart');
 if (place instanceof HTMLElement) render(html`<${ArrivalsChart} ...${place.dataset} />`, place);
 
-/** @param {{ ranges?: string, range?: string, label?: string }} props the length of each range in seconds, and the default one */
-function ArrivalsChart({ ranges = '{}', range = '', label = '' }) {
+/** @param {{ range?: string, label?: string }} props the range as a query of the API */
+function ArrivalsChart({ range = '', label = '' }) {
   const [arrivals, setArrivals] = useState(/** @type {Arrivals | Error | undefined} */ (undefined));
   const bars = useMemo(
     () => (arrivals === undefined || arrivals instanceof Error ? [] : barsOf(arrivals)),
@@ -26,7 +26,7 @@ function ArrivalsChart({ ranges = '{}', range = '', label = '' }) {
   );
   useEffect(() => {
     const load = () => {
-      request(`/arrivals?${askedRange(JSON.parse(ranges), range)}`).then(setArrivals, (error) =>
+      request(`/arrivals${range}`).then(setArrivals, (error) =>
         // While the service is unavailable, the page reports it and the chart stays.
         setArrivals((known) => known ?? error),
       );
@@ -51,20 +51,6 @@ function ArrivalsChart({ ranges = '{}', range = '', label = '' }) {
       onBack=${openRangeBefore}
     />
   `;
-}
-
-/**
- * The range in the address of the page, as a query of the API.
- *
- * @param {Readonly<Record<string, number>>} ranges
- * @param {string} usual
- */
-function askedRange(ranges, usual) {
-  const page = new URLSearchParams(location.search);
-  const until = page.get('until') ?? new Date().toISOString();
-  const seconds = ranges[page.get('range') ?? usual] ?? 0;
-  const since = page.get('since') ?? new Date(Date.parse(until) - seconds * 1000).toISOString();
-  return new URLSearchParams({ since, until, source: page.get('source') ?? '' });
 }
 
 /** @param {Arrivals} arrivals */

@@ -36,8 +36,7 @@ async function refresh() {
 const FOCUSABLE = 'a, button, summary, [tabindex]';
 
 /**
- * Replaces a part that has changed. What a person opened stays open, the focus keeps its place, and a part in which a
- * value is being chosen waits.
+ * Replaces a part that has changed. What a person opened stays open, and the focus keeps its place.
  *
  * @param {Element} part
  * @param {Element} like
@@ -46,7 +45,7 @@ function replace(part, like) {
   const opened = [...part.querySelectorAll('details')].map(({ open }) => open);
   for (const [index, details] of like.querySelectorAll('details').entries())
     details.open = opened[index] ?? details.open;
-  if (part.isEqualNode(like) || part.querySelector('select:focus') !== null) return;
+  if (part.isEqualNode(like)) return;
   const focused = [...part.querySelectorAll(FOCUSABLE)].findIndex((one) => one === document.activeElement);
   part.replaceWith(like);
   const next = like.querySelectorAll(FOCUSABLE)[focused];
@@ -56,8 +55,7 @@ function replace(part, like) {
 /** The range that the page was opened with stays, even if another one would be the default by now. */
 function addressOfPage() {
   const address = new URL(location.href);
-  const { range } = chart?.dataset ?? {};
-  if (range !== undefined && !address.searchParams.has('range')) address.searchParams.set('range', range);
+  address.search = chart?.dataset['range'] ?? address.search;
   return address;
 }
 
