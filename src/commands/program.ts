@@ -40,11 +40,7 @@ Documentation: README.md and the directory docs/.`;
  * Runs the command that these words name, with the settings of this environment; `reread` reads it again for a reload.
  * Rejects with what the command throws.
  */
-export async function runProgram(
-  env: Environment,
-  words: readonly string[],
-  reread: () => Environment,
-): Promise<void> {
+export async function runProgram(env: Environment, words: readonly string[], reread: () => Environment) {
   const program = defineProgram(env, reread);
   await program.parseAsync(wordsToParse(program, words), { from: 'user' });
 }

@@ -85,10 +85,7 @@ type GivenCloud = Readonly<
   Partial<Record<'api_url' | 'api_token' | 'username' | 'password', string | undefined>>
 >;
 
-function environmentCloud(
-  environment: EnvironmentSettings | undefined,
-  problems: string[],
-): CloudAccess | undefined {
+function environmentCloud(environment: EnvironmentSettings | undefined, problems: string[]) {
   const given = {
     api_url: environment?.CLOUD_API_URL,
     api_token: environment?.CLOUD_API_TOKEN,

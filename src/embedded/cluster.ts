@@ -81,11 +81,7 @@ export async function refuseUnusable({ home }: Cluster, forRestore: boolean): Pr
 }
 
 /** Creates the data directory unless it exists. An interrupted attempt is started over. */
-export async function createDataDirectory(
-  cluster: Cluster,
-  ownerPassword: string,
-  signal?: AbortSignal,
-): Promise<void> {
+export async function createDataDirectory(cluster: Cluster, ownerPassword: string, signal?: AbortSignal) {
   if (existsSync(path.join(cluster.directory, 'PG_VERSION'))) return;
   const unfinished = `${cluster.directory}.new`;
   const passwordFile = path.join(cluster.home, 'initial-password');

@@ -149,10 +149,7 @@ const INSTANCE_LOCK = 0x78697169;
 const LOCK_DATABASE = 'postgres';
 
 /** Keeps all roles but this one out of the database of the lock. Needs its owner's connection; may be repeated. */
-async function reserveLockDatabase(
-  client: Pick<Client, 'query' | 'escapeIdentifier'>,
-  role: string,
-): Promise<void> {
+async function reserveLockDatabase(client: Pick<Client, 'query' | 'escapeIdentifier'>, role: string) {
   await client.query(`revoke connect, temporary on database ${LOCK_DATABASE} from public`);
   await client.query(`grant connect on database ${LOCK_DATABASE} to ${client.escapeIdentifier(role)}`);
 }

@@ -304,11 +304,7 @@ export function actionOfEvent(kind: RecordKind, outcome: Outcome, { columns }: S
 }
 
 /** How far a request about personal data has come, if the record says so. */
-function progressOf(
-  kind: RecordKind,
-  outcome: Outcome,
-  { status }: StoredEvent['columns'],
-): string | undefined {
+function progressOf(kind: RecordKind, outcome: Outcome, { status }: StoredEvent['columns']) {
   if (kind !== 'gdprDeletion' && kind !== 'gdprDownload') return undefined;
   if (outcome !== 'unknown') return outcome === 'success' ? 'completed' : 'failed';
   return IN_PROGRESS.has(wordsOf(status).join(' ')) ? 'in progress' : undefined;

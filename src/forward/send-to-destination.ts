@@ -67,12 +67,7 @@ export async function* resendRejected(
   }
 }
 
-async function resendOne(
-  db: Db,
-  destination: Destination,
-  sender: Sender,
-  rejected: Rejected,
-): Promise<string | undefined> {
+async function resendOne(db: Db, destination: Destination, sender: Sender, rejected: Rejected) {
   const { message_type: messageType, occurred_at: occurredAt, event_id: eventId } = rejected;
   const event = await findEvent(db, ALL_SOURCES, eventId, occurredAt, messageType);
   if (event === undefined) return 'the event is no longer stored: its retention period is over';
@@ -81,11 +76,7 @@ async function resendOne(
   return reason;
 }
 
-async function sendOne(
-  sender: Sender,
-  { format }: Destination,
-  event: StoredEvent,
-): Promise<string | undefined> {
+async function sendOne(sender: Sender, { format }: Destination, event: StoredEvent) {
   const { rejected } = await sendBisecting(sender, [{ event, text: format(event) }]);
   return rejected[0]?.reason;
 }

@@ -93,11 +93,7 @@ export const kindOf = (error: unknown) =>
   error instanceof ConversionError ? 'conversion defect' : classifyFailure(error);
 
 /** Waits, unless `giveUp` fires: then it throws a ShutdownDuringOutageError with this cause. */
-export async function pause(
-  { giveUp }: Pick<TransactionContext, 'giveUp'>,
-  ms: number,
-  cause: unknown,
-): Promise<void> {
+export async function pause({ giveUp }: Pick<TransactionContext, 'giveUp'>, ms: number, cause: unknown) {
   try {
     await sleep(ms, undefined, { signal: giveUp });
   } catch {

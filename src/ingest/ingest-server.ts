@@ -52,12 +52,7 @@ export function createIngestServer(options: IngestServerOptions): HttpListener {
   const app = createApp();
   if (trustedProxies !== undefined) app.set('trust proxy', trustedProxies);
 
-  async function answerDelivery(
-    request: Request,
-    response: Response,
-    source: string,
-    name: string,
-  ): Promise<void> {
+  async function answerDelivery(request: Request, response: Response, source: string, name: string) {
     const sentType = readMessageType(name, storesOthers);
     if (sentType === undefined) {
       throw new HttpError(

@@ -164,11 +164,7 @@ async function normalizeSmall(
   });
 }
 
-async function decodeSmall(
-  sent: Buffer,
-  encoding: string | undefined,
-  limit: number,
-): Promise<Buffer | undefined> {
+async function decodeSmall(sent: Buffer, encoding: string | undefined, limit: number) {
   try {
     return await chooseDecoder(encoding)(sent, Math.min(limit, SMALL_BYTES));
   } catch (error) {

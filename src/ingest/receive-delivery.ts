@@ -103,11 +103,7 @@ export async function receiveDelivery(
   };
 }
 
-async function enqueueOrRefuse(
-  delivery: QueuedDelivery,
-  rows: number,
-  { queue, observer }: ReceiveOptions,
-): Promise<Durability> {
+async function enqueueOrRefuse(delivery: QueuedDelivery, rows: number, { queue, observer }: ReceiveOptions) {
   try {
     return await observer.enqueue(delivery, () => queue.enqueue(delivery, rows));
   } catch (error) {

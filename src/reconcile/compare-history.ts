@@ -80,10 +80,7 @@ type OnCompared = (
  * however often and in whatever order webhooks and comparisons come: a webhook that arrives after its record was fetched
  * supersedes the fetched event. All of the range is in memory at once. Resolves with all quarters of the range.
  */
-export async function compareHistory(
-  context: HistoryContext,
-  query: HistoryQuery,
-): Promise<readonly ComparedQuarter[]> {
+export async function compareHistory(context: HistoryContext, query: HistoryQuery) {
   const at = new Date(context.clock.now());
   // Partners of records at the ends of the range may lie outside of it.
   const wide = widen(query, context.toleranceMs);

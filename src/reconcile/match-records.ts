@@ -81,11 +81,7 @@ function groupsOf(candidates: readonly Candidate[], taken: ReadonlySet<string | 
 }
 
 /** Begins with the pairs of earlier comparisons. */
-function keepPairs(
-  known: ReadonlyMap<string, string>,
-  rows: readonly Group[],
-  records: readonly Group[],
-): void {
+function keepPairs(known: ReadonlyMap<string, string>, rows: readonly Group[], records: readonly Group[]) {
   const rowOf = new Map(rows.flatMap((row) => row.ids.map((id) => [id, row])));
   for (const record of records) {
     for (const id of record.ids) {

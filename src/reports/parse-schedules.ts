@@ -22,10 +22,7 @@ const scheduleSchema = z.strictObject({
 export type ReportSchedule = z.output<typeof scheduleSchema>;
 
 /** The scheduled reports of the settings. Throws a SettingsError that lists everything wrong with any of them. */
-export function parseSchedules(
-  settings: ForwardingSettings,
-  destinations: readonly Destination[],
-): readonly ReportSchedule[] {
+export function parseSchedules(settings: ForwardingSettings, destinations: readonly Destination[]) {
   const { data: schedules = [], error } = z.array(scheduleSchema).safeParse(settings.reports ?? []);
   const problems = (error?.issues ?? []).map(
     ({ path, message }) =>

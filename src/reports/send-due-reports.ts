@@ -120,11 +120,7 @@ async function makeDocument(
   };
 }
 
-async function send(
-  { destinations }: Sending['config'],
-  name: string,
-  document: ReportDocument,
-): Promise<void> {
+async function send({ destinations }: Sending['config'], name: string, document: ReportDocument) {
   const found = findDestination(destinations, name);
   await withSender(found, async (sender) => {
     if (sender.sendReport === undefined)

@@ -41,11 +41,7 @@ export async function readLogKeys(file: string): Promise<LogKeys> {
  * keeps the public keys that the file has. `signedWith` is the public key of the latest checkpoint: without a file that
  * names it, another key is not made, because its signatures would count as those of a stranger.
  */
-export async function keepLogKey(
-  file: string,
-  installation: string,
-  signedWith: string | undefined,
-): Promise<LogKey> {
+export async function keepLogKey(file: string, installation: string, signedWith: string | undefined) {
   const { signing, verifiers } = await readLogKeys(file);
   if (signing !== undefined) return signing;
   if (signedWith !== undefined && verifiers.length === 0) {

@@ -211,11 +211,7 @@ function createHasher(db: Db) {
 }
 
 /** Seals the next events. Returns whether there were some. */
-async function sealEvents(
-  trx: Trx,
-  state: SealState,
-  hasher: ReturnType<typeof createHasher>,
-): Promise<boolean> {
+async function sealEvents(trx: Trx, state: SealState, hasher: ReturnType<typeof createHasher>) {
   const [first, ...others] = nextSteps(state);
   if (first === undefined) return false;
   const { positions, salts, hashes: hashing } = hasher([first, ...others]);

@@ -44,12 +44,7 @@ export async function startWithDatabase(
 }
 
 /** False if the database is away: whatever was started is closed then. */
-async function tryToStart(
-  start: Start,
-  logger: Logger,
-  started: AsyncDisposableStack,
-  signal: AbortSignal,
-): Promise<boolean> {
+async function tryToStart(start: Start, logger: Logger, started: AsyncDisposableStack, signal: AbortSignal) {
   await using attempt = new AsyncDisposableStack();
   try {
     await start(attempt, signal);

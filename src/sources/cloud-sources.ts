@@ -81,10 +81,7 @@ export function repeatOnClouds<T extends { readonly config: SourceConfig; readon
 export const hasCloud = (source: SourceConfig): source is CloudSource => source.cloud !== undefined;
 
 /** The chosen source, or all that have an API. Throws a UsageError if it has none, or no source has. */
-export function sourcesWithApi(
-  sources: readonly SourceConfig[],
-  wanted: string | undefined,
-): readonly CloudSource[] {
+export function sourcesWithApi(sources: readonly SourceConfig[], wanted: string | undefined) {
   const withApi = sources.filter(hasCloud);
   if (withApi.length === 0) {
     throw new UsageError(

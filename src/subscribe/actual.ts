@@ -49,10 +49,7 @@ export async function readActual(
 }
 
 /** The desired subscriptions that this cloud offers. Older versions have no alert subscriptions. */
-export function offeredOf(
-  desired: readonly DesiredSubscription[],
-  { hasAlerts }: Actual,
-): readonly DesiredSubscription[] {
+export function offeredOf(desired: readonly DesiredSubscription[], { hasAlerts }: Actual) {
   return desired.filter(({ messageType }) => hasAlerts || !isAlert(messageType));
 }
 

@@ -114,11 +114,7 @@ function reasonOf(change: Change, outcomes: readonly Outcome[]): string | undefi
   )?.error?.message;
 }
 
-function unfinishedOf(
-  remaining: readonly Change[],
-  from: Actual['from'],
-  outcomes: readonly Outcome[],
-): Unfinished[] {
+function unfinishedOf(remaining: readonly Change[], from: Actual['from'], outcomes: readonly Outcome[]) {
   // Our records only repeat the cloud's answers. The cloud's list may show changes that it failed to confirm.
   if (from === 'records') {
     return outcomes.flatMap(({ change, error }) =>
@@ -130,11 +126,7 @@ function unfinishedOf(
 }
 
 /** Makes one change. Returns an error that concerns this change only; throws an error that would stop the others too. */
-async function tryChange(
-  change: Change,
-  context: ApplyContext,
-  signal: AbortSignal | undefined,
-): Promise<Error | undefined> {
+async function tryChange(change: Change, context: ApplyContext, signal: AbortSignal | undefined) {
   if (change.action === 'create') return await ownError(() => create(change.desired, context, signal));
   const { actual } = change;
   const { id } = actual;

@@ -18,11 +18,7 @@ const RULE_COLUMNS: Columns<Awaited<ReturnType<typeof describeRules>>[number]> =
 };
 
 /** `alerts rules`: prints built-in and configured rules, as a table or as JSON lines. */
-export async function printRules(
-  db: Db,
-  ofSettings: readonly ConfiguredRule[],
-  asJson: boolean,
-): Promise<void> {
+export async function printRules(db: Db, ofSettings: readonly ConfiguredRule[], asJson: boolean) {
   const configured = await withSearchRules(db, ofSettings);
   await printRows(await describeRules(db, configured), RULE_COLUMNS, asJson);
   if (configured.length === 0) note('no rule is on; docs/alerts.md shows how to switch rules on');

@@ -100,9 +100,7 @@ export function defineDestinations(program: Command, settings: Settings): void {
     );
   }
 
-  async function withDestinations(
-    work: (db: Db, configured: readonly Destination[]) => Promise<void>,
-  ): Promise<void> {
+  async function withDestinations(work: (db: Db, configured: readonly Destination[]) => Promise<void>) {
     await runOnStore(settings, ({ db }, { destinations }) => work(db, destinations));
   }
 

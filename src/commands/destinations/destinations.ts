@@ -41,11 +41,7 @@ const COLUMNS: Columns<DescribedDestination> = {
 };
 
 /** `destinations list`: prints configured and removed destinations, as a table or as JSON lines. */
-export async function printDestinations(
-  db: Db,
-  configured: readonly Destination[],
-  asJson: boolean,
-): Promise<void> {
+export async function printDestinations(db: Db, configured: readonly Destination[], asJson: boolean) {
   const rows = await describeDestinations(db, ALL_SOURCES, configured);
   await printRows(rows, COLUMNS, asJson);
   if (rows.length === 0) note('no destinations are configured; see docs/forwarding.md');

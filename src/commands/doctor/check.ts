@@ -60,10 +60,7 @@ export function runChecks(checks: readonly Check[]): Running[] {
   return [...running].map(([name, finding]) => ({ name, finding }));
 }
 
-async function runAfter(
-  check: Check,
-  needed: readonly (readonly [string, Promise<Finding> | undefined])[],
-): Promise<Finding> {
+async function runAfter(check: Check, needed: readonly (readonly [string, Promise<Finding> | undefined])[]) {
   for (const [name, promise] of needed) {
     const finding = await promise;
     if (finding === undefined) throw new Error(`${check.name} stands before ${name}, which it needs`);

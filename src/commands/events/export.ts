@@ -26,12 +26,7 @@ const MOST_COUNTED = 10_000_000;
 const PIECES_WAITING = 4;
 
 /** `events export`: writes all matching events, or those until the signal fires. The operator log records the export. */
-export async function exportEvents(
-  db: Db,
-  filter: EventFilter,
-  to: ExportTo,
-  signal: AbortSignal,
-): Promise<void> {
+export async function exportEvents(db: Db, filter: EventFilter, to: ExportTo, signal: AbortSignal) {
   const action = { action: 'events.export', details: { ...to, filter } } as const;
   const work = () => writeEvents(db, filter, to, signal);
   const { events, isWhole } = await recordCommand(db, action, work, (exported) => ({ ...exported }));

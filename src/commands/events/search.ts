@@ -45,12 +45,7 @@ export async function printSearch(
 }
 
 /** `events tail`: prints events as they are stored, until the signal fires. */
-export async function followEvents(
-  db: Db,
-  filter: EventFilter,
-  asJson: boolean,
-  signal: AbortSignal,
-): Promise<void> {
+export async function followEvents(db: Db, filter: EventFilter, asJson: boolean, signal: AbortSignal) {
   const log = openLog(db);
   let position = (await log.range()).next;
   while (!signal.aborted) {

@@ -154,11 +154,7 @@ async function copyAll(
   }
 }
 
-async function report(
-  moved: readonly MovedTable[],
-  rows: number,
-  { from, databaseUrl, json }: Move,
-): Promise<void> {
+async function report(moved: readonly MovedTable[], rows: number, { from, databaseUrl, json }: Move) {
   await printRows(
     moved,
     {

@@ -65,12 +65,7 @@ async function* pagesOf(db: Db, { ids, filter }: Chosen): AsyncGenerator<string[
 const PREVIEW = 20;
 
 /** `quarantine discard`: deletes the content of the chosen items, or shows which items it would discard. */
-export async function discardChosen(
-  db: Db,
-  chosen: Chosen,
-  confirmed: boolean,
-  signal: AbortSignal,
-): Promise<void> {
+export async function discardChosen(db: Db, chosen: Chosen, confirmed: boolean, signal: AbortSignal) {
   checkChosen(chosen);
   if (chosen.ids.length > 0) await reportResolved(db, chosen.ids);
   if (!confirmed) {

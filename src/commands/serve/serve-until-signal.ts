@@ -93,11 +93,7 @@ async function drain(service: Service, seconds: number, logger: Logger): Promise
 }
 
 /** Ends the process, and before that the embedded database, which is a daemon of its own. */
-async function leaveAtOnce(
-  reason: string,
-  embedded: Promise<EmbeddedPostgres> | undefined,
-  logger: Logger,
-): Promise<void> {
+async function leaveAtOnce(reason: string, embedded: Promise<EmbeddedPostgres> | undefined, logger: Logger) {
   logger.error(reason);
   setTimeout(() => process.exit(1), IMMEDIATE_TIMEOUT_MS);
   try {

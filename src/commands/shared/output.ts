@@ -23,10 +23,7 @@ export function printJsonLine(value: unknown): void {
 }
 
 /** Prints rows as a table, aligned also where text has wide characters or emoji. */
-export async function printTable(
-  columns: readonly string[],
-  rows: readonly (readonly (string | null)[])[],
-): Promise<void> {
+export async function printTable(columns: readonly string[], rows: readonly (readonly (string | null)[])[]) {
   const isPlain = rows.every((row) => row.every((cell) => cell === null || !SPECIAL_WIDTH.test(cell)));
   // The library takes 0.1 s to load, a sixth of what a small command takes, and few tables need it.
   const widthOf = isPlain ? undefined : (await import('string-width')).default;

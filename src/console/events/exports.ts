@@ -143,12 +143,7 @@ function throwStopped(error: unknown, { rows, bytes }: ExportProgress, signal: A
 }
 
 /** The count is only shown: the export works without it. */
-async function countExpected(
-  db: Db,
-  scope: Scope,
-  filter: EventFilter,
-  progress: ExportProgress,
-): Promise<void> {
+async function countExpected(db: Db, scope: Scope, filter: EventFilter, progress: ExportProgress) {
   const count = await countEventsUpTo(db, scope, filter, MAX_EXPECTED + 1).catch(() => undefined);
   progress.expectedRows = count !== undefined && count > MAX_EXPECTED ? undefined : count;
 }

@@ -117,11 +117,7 @@ function alertFacts(alert: AlertRecord): Record<string, Fact> {
   };
 }
 
-function derive(
-  kind: RecordKind,
-  recorded: Readonly<Record<string, Fact>>,
-  derived: Record<string, Fact>,
-): void {
+function derive(kind: RecordKind, recorded: Readonly<Record<string, Fact>>, derived: Record<string, Fact>) {
   const actor = one(recorded['actor_name']);
   const user = one(recorded['user_name']) ?? actor;
   const username = one(recorded['username']);

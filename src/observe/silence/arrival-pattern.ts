@@ -32,10 +32,7 @@ const BURST_MARGIN = 1.3;
  * become alike. The longest gaps, measured this way, are modelled as an exponential tail (peaks over threshold). Its mean
  * is 1 for Poisson arrivals, and the size of a burst for bursts.
  */
-export function learnPattern(
-  hours: readonly HistoryHour[],
-  lastReceivedAt: number,
-): ArrivalPattern | undefined {
+export function learnPattern(hours: readonly HistoryHour[], lastReceivedAt: number) {
   const recent = hours.filter(({ start }) => start >= lastReceivedAt - HISTORY_MS);
   const since = Math.min(...recent.map(({ start }) => start)) + HOUR_MS;
   if (!(lastReceivedAt - since >= MIN_HISTORY_MS)) return undefined;

@@ -170,10 +170,7 @@ function* groupsOf(deliveries: readonly QueuedDelivery[]): Generator<readonly Qu
   }
 }
 
-async function addWhenThereIsRoom(
-  group: readonly QueuedDelivery[],
-  { queue, onQueueState }: DrainOptions,
-): Promise<void> {
+async function addWhenThereIsRoom(group: readonly QueuedDelivery[], { queue, onQueueState }: DrainOptions) {
   for (let held = 0; held < LONGEST_HOLD_MS; held += HOLD_STEP_MS) {
     if ((await queue.countJobs()) < MAX_JOBS_AHEAD) break;
     await sleep(HOLD_STEP_MS);

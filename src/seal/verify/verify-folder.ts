@@ -252,10 +252,7 @@ async function checkTiles({ manifest, tile, report }: Folder, sizes: readonly nu
 }
 
 /** Finds files that are no part of the proof: who gets the folder may take them for a part of it. */
-async function findUnknownFiles(
-  { directory, manifest, report }: Folder,
-  sizes: readonly number[],
-): Promise<void> {
+async function findUnknownFiles({ directory, manifest, report }: Folder, sizes: readonly number[]) {
   const { size, leaves, files } = manifest;
   const known = new Set([
     MANIFEST,

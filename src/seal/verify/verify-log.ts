@@ -102,11 +102,7 @@ export async function verifyLog(
   };
 }
 
-async function doubtsOf(
-  db: Db,
-  { checkpoints, signedSize }: TreeResult,
-  { trust }: VerifyOptions,
-): Promise<readonly string[]> {
+async function doubtsOf(db: Db, { checkpoints, signedSize }: TreeResult, { trust }: VerifyOptions) {
   const doubts: string[] = [];
   if (checkpoints > 0 && trust.keys.length === 0) {
     doubts.push(

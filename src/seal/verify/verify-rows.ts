@@ -72,11 +72,7 @@ export const readGoneReasons = async (db: Db): Promise<GoneReasons> => ({
  * The erasure that deleted a row; undefined if none did. Who only claims an erasure has not deleted the salt, with which
  * a guess of the row could be confirmed.
  */
-export function erasureOf(
-  leaf: number,
-  salt: Buffer,
-  erased: readonly ErasedLeaves[],
-): ErasedLeaves | undefined {
+export function erasureOf(leaf: number, salt: Buffer, erased: readonly ErasedLeaves[]) {
   if (!salt.every((byte) => byte === 0)) return undefined;
   return erased.find(({ from, to }) => from <= leaf && leaf < to);
 }

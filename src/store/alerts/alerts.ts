@@ -47,17 +47,14 @@ export async function whileEvaluating<T>(
 }
 
 /** What a rule remembers of a group, as JSON; undefined: nothing any more. */
-export interface RuleState {
+interface RuleState {
   readonly rule: string;
   readonly group: string;
   readonly state: unknown;
 }
 
 /** Reads what the rules remember with the settings of these fingerprints. */
-export async function readRuleStates(
-  db: Db,
-  rules: Readonly<Record<string, string>>,
-): Promise<readonly RuleState[]> {
+export async function readRuleStates(db: Db, rules: Readonly<Record<string, string>>) {
   return db
     .selectFrom('rule_states')
     .select(['rule', 'grouped_by as group', 'state'])
@@ -151,11 +148,7 @@ export interface AlertFilter {
 }
 
 /** Reads raised alerts, newest first. */
-export function listAlerts(
-  db: Db,
-  scope: Scope,
-  { rule, source, since, until, limit }: AlertFilter,
-): Promise<readonly StoredAlert[]> {
+export function listAlerts(db: Db, scope: Scope, { rule, source, since, until, limit }: AlertFilter) {
   let query = selectAlerts(db).where(inScope(scope)).orderBy('id', 'desc').limit(limit);
   if (rule !== undefined) query = query.where('rule', '=', rule);
   if (source !== undefined) query = query.where('source', '=', source);

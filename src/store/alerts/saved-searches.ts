@@ -151,12 +151,7 @@ export async function deleteSavedSearch(db: Db, scope: Scope, id: string, editor
 }
 
 /** Switches the alerts of a search that a reader may see on or off. */
-export async function setSearchAlerts(
-  db: Db,
-  scope: Scope,
-  id: string,
-  raisesAlerts: boolean,
-): Promise<StoredSearch | undefined> {
+export async function setSearchAlerts(db: Db, scope: Scope, id: string, raisesAlerts: boolean) {
   return db
     .updateTable('saved_searches')
     .set({ raises_alerts: raisesAlerts })

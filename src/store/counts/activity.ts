@@ -24,12 +24,7 @@ export interface AdministratorActivity {
  * Counts the matching audit events by administrator, the most active first. Spellings of a
  * name that are the same person count together, as in a search. Undefined if counting takes longer than two seconds.
  */
-export function countAdministrators(
-  db: Db,
-  scope: Scope,
-  filter: RangeFilter,
-  limit: number,
-): Promise<readonly AdministratorActivity[] | undefined> {
+export function countAdministrators(db: Db, scope: Scope, filter: RangeFilter, limit: number) {
   const read: ReadEvents = (events) => sql`
     select min(user_name) as user, (count(*) filter (where code = 10001))::float8 as logins,
       (count(*) filter (where code = 40001))::float8 as created,
@@ -48,11 +43,7 @@ export interface LoginCount {
 }
 
 /** Counts the matching log events by SSID and user, the most frequent first. Undefined after two seconds. */
-export function countLogins(
-  db: Db,
-  scope: Scope,
-  filter: RangeFilter,
-): Promise<readonly LoginCount[] | undefined> {
+export function countLogins(db: Db, scope: Scope, filter: RangeFilter) {
   const read: ReadEvents = (events) => sql`
     select min(left(ssid, 64)) as ssid, min(username) as user, count(*)::float8 as count
     from ${events} group by lower(left(ssid, 64)), fold_name(username) order by 3 desc`;
@@ -60,15 +51,11 @@ export function countLogins(
 }
 
 /** Counts the matching events that are alerts of rules, by rule. Undefined after two seconds. */
-export function countRuleAlerts(
-  db: Db,
-  scope: Scope,
-  filter: RangeFilter,
-): Promise<readonly { readonly rule: string; readonly count: number }[] | undefined> {
+export function countRuleAlerts(db: Db, scope: Scope, filter: RangeFilter) {
   const read: ReadEvents = (events) => sql`
     select payload ->> 'rule' as rule, count(*)::float8 as count
     from ${events} where payload ? 'rule' group by 1 order by 2 desc, 1`;
-  return readFamily(db, scope, filter, 'other', read);
+  return readFamily<{ rule: string; count: number }>(db, scope, filter, 'other', read);
 }
 
 type ReadEvents = (events: RawBuilder<unknown>) => RawBuilder<unknown>;

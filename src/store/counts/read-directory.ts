@@ -50,11 +50,7 @@ export const directorySince = (now: Date): Date =>
  * Lists people or devices. One of several sources in the scope is one entry. Each kind and source has an index in both
  * orders, so that a page costs the same however many there are.
  */
-export async function listDirectory(
-  db: Db,
-  scope: Scope,
-  query: DirectoryQuery,
-): Promise<readonly DirectoryEntry[]> {
+export async function listDirectory(db: Db, scope: Scope, query: DirectoryQuery) {
   const { kinds, order, limit } = query;
   const sources =
     scope === ALL_SOURCES
@@ -121,12 +117,7 @@ function matches(
 }
 
 /** One person or device of the directory, by its key; undefined if no event of the scope names it. */
-export async function readDirectoryEntry(
-  db: Db,
-  scope: Scope,
-  kind: SeenKind,
-  key: string,
-): Promise<Pick<DirectoryEntry, 'name' | 'lastSeen'> | undefined> {
+export async function readDirectoryEntry(db: Db, scope: Scope, kind: SeenKind, key: string) {
   return db
     .selectFrom('seen')
     .select(['name', 'last_seen as lastSeen'])

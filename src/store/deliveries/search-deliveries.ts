@@ -89,21 +89,12 @@ function selectPage(db: Db, scope: Scope, filter: DeliveryFilter, { limit, after
     .execute();
 }
 
-export interface DeliverySums {
-  readonly deliveries: number;
-  readonly events: number;
-  readonly duplicates: number;
-  readonly quarantined: number;
-}
+export type DeliverySums = NonNullable<Awaited<ReturnType<typeof sumDeliveries>>>;
 
 const SUM_TIMEOUT_MS = 1_500;
 
 /** The sums over the matching deliveries. Undefined when the query takes longer than 1.5 seconds. */
-export async function sumDeliveries(
-  db: Db,
-  scope: Scope,
-  filter: DeliveryFilter,
-): Promise<DeliverySums | undefined> {
+export async function sumDeliveries(db: Db, scope: Scope, filter: DeliveryFilter) {
   return withinTime(db, SUM_TIMEOUT_MS, (trx) =>
     selectMatching(trx, scope, filter)
       .select([

@@ -36,11 +36,7 @@ export interface Holder {
  * Takes or renews the leases of destinations, for so many seconds of the database's clock. One is left out while another
  * process has it: one process forwards to a destination, however many run.
  */
-export async function takeLeases(
-  db: Db,
-  holders: readonly Holder[],
-  seconds: number,
-): Promise<ReadonlyMap<string, Lease>> {
+export async function takeLeases(db: Db, holders: readonly Holder[], seconds: number) {
   const names = holders.map(({ name }) => name);
   const rows = await allRows<Lease & { readonly name: string }>(db)`
     update destinations set lease_holder = taking.holder, lease_until = now() + make_interval(secs => ${seconds})
@@ -107,10 +103,7 @@ export async function checkpoint(
   });
 }
 
-async function advance(
-  db: Db,
-  progress: readonly LeasedProgress[],
-): Promise<ReadonlyMap<string, Checkpoint>> {
+async function advance(db: Db, progress: readonly LeasedProgress[]) {
   const names = progress.map(({ name }) => name);
   const rows = await allRows<Checkpoint & { readonly name: string }>(db)`
     update destinations set
@@ -230,10 +223,7 @@ export async function readCursors(db: Db): Promise<readonly Cursor[]> {
 }
 
 /** The destinations whose cursor has not passed all events of a table or partition; all, while one is not in the log. */
-export async function destinationsBehind(
-  db: Db,
-  table: string,
-): Promise<Pick<DestinationStatus, 'name' | 'state'>[]> {
+export async function destinationsBehind(db: Db, table: string) {
   return allRows<Pick<DestinationStatus, 'name' | 'state'>>(db)`
     with events_of as (
       select min(occurred_at) as earliest, max(occurred_at) as latest from ${sql.id(table)}
@@ -265,19 +255,7 @@ export const isDestinationOf = (scope: Scope, configured: ConfiguredDestination 
  * forwards the events of all sources, so a reader of some sources gets null for what depends on the others: backlog,
  * counts, times and errors.
  */
-export interface DescribedDestination {
-  readonly name: string;
-  readonly type: string | null;
-  readonly format: string | null;
-  readonly state: DestinationStatus['state'] | 'not configured' | 'not started';
-  readonly behind: number | null;
-  readonly behind_since: Date | null;
-  readonly sent: string | null;
-  readonly last_sent_at: Date | null;
-  readonly rejected: number | null;
-  readonly last_error: string | null;
-  readonly last_error_at: Date | null;
-}
+export type DescribedDestination = ReturnType<typeof describe>;
 
 /** The configured destinations and the removed ones that still have state, by name. */
 export async function describeDestinations(
@@ -316,11 +294,7 @@ async function listStates(db: Db, scope: Scope): Promise<KnownStatus[]> {
     .execute();
 }
 
-function describe(
-  name: string,
-  configured: readonly ConfiguredDestination[],
-  status: KnownStatus | undefined,
-): DescribedDestination {
+function describe(name: string, configured: readonly ConfiguredDestination[], status?: KnownStatus) {
   const destination = configured.find((one) => one.name === name);
   return {
     name,
@@ -334,5 +308,5 @@ function describe(
     rejected: status?.rejected_count ?? null,
     last_error: status?.last_error ?? null,
     last_error_at: status?.last_error_at ?? null,
-  };
+  } as const;
 }

@@ -31,12 +31,7 @@ export async function insertRejected(db: Db, destination: string, event: Rejecte
 export type Rejected = Selectable<Tables['rejected_events']>;
 
 /** The rejected events of a destination that were not sent again, oldest first. */
-export async function listRejected(
-  db: Db,
-  scope: Scope,
-  destination: string,
-  limit: number,
-): Promise<Rejected[]> {
+export async function listRejected(db: Db, scope: Scope, destination: string, limit: number) {
   return openOf(db, scope, destination)
     .selectAll()
     .orderBy('rejected_at')
@@ -82,12 +77,7 @@ export async function countRejected(db: Db, scope: Scope, destination: string): 
 }
 
 /** Those of these events that a destination rejected, sent again or not. */
-export async function findRejected(
-  db: Db,
-  scope: Scope,
-  destination: string,
-  eventIds: readonly string[],
-): Promise<Rejected[]> {
+export async function findRejected(db: Db, scope: Scope, destination: string, eventIds: readonly string[]) {
   return db
     .selectFrom('rejected_events')
     .selectAll()

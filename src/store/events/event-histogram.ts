@@ -140,11 +140,7 @@ function drawSamples(range: RangeFilter, starts: readonly number[], bucketSecond
 }
 
 /** Counts the events in the samples and scales the counts up to the bars. */
-async function sample(
-  db: Db,
-  queries: readonly FamilyQuery[],
-  samples: readonly Sample[],
-): Promise<readonly Count[]> {
+async function sample(db: Db, queries: readonly FamilyQuery[], samples: readonly Sample[]) {
   const inSample = [sql`occurred_at >= sampled.since`, sql`occurred_at < sampled.until`];
   return allRows<Count>(db)`
     select start, message_type as "messageType", count(*)::float8 * ${SAMPLED_PART}::int as count

@@ -31,11 +31,7 @@ export const countUnreadTimes = (db: Db) =>
     sql`occurred_at > now() - interval '1 hour' and occurred_at = received_at`,
   );
 
-async function countWhere(
-  db: Db,
-  families: readonly Family[],
-  condition: RawBuilder<unknown>,
-): Promise<readonly WrongTimes[]> {
+async function countWhere(db: Db, families: readonly Family[], condition: RawBuilder<unknown>) {
   const parts = families.map(
     (family) => sql`(select source, message_type from ${sql.table(TABLE_OF[family])}
       where ${condition} limit ${MOST_COUNTED})`,

@@ -156,11 +156,7 @@ const DERIVED: readonly Column<DerivedColumns>[] = [
 ];
 
 /** Finds stored events of one message type whose columns are not what their payloads say, with the names of these columns. */
-export async function findUnderived(
-  db: Db,
-  messageType: MessageType,
-  rows: readonly DerivedColumns[],
-): Promise<readonly { readonly eventId: string; readonly columns: readonly string[] }[]> {
+export async function findUnderived(db: Db, messageType: MessageType, rows: readonly DerivedColumns[]) {
   const typed = FIELDS[messageType].flatMap((field, index): readonly Column<DerivedColumns>[] =>
     // No record contains it.
     field === SENT_TYPE

@@ -81,11 +81,7 @@ const ENTRIES_OF_EACH = 100;
  * Names of access points by MAC address: the latest NAS-Identifier in RADIUS (RFC 2865, section 5.32), which is the host
  * name unless somebody set another. An access point without one is left out. Empty after 1.5 seconds.
  */
-export async function accessPointNames(
-  db: Db,
-  scope: Scope,
-  apMacs: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
+export async function accessPointNames(db: Db, scope: Scope, apMacs: readonly string[]) {
   const names = await allRowsWithin<{ mac: string; name: string }>(db, TIMEOUT_MS)`
       select asked.mac::text as mac, named.name
       from (select distinct unnest(${apMacs}::macaddr[])) as asked (mac),

@@ -84,12 +84,7 @@ export interface AccessPointActivity {
 }
 
 /** Counts the clients of an access point from a time on, and lists its SSIDs. Undefined after 1.5 seconds. */
-export async function summarizeAccessPoint(
-  db: Db,
-  scope: Scope,
-  mac: string,
-  since: Date,
-): Promise<AccessPointActivity | undefined> {
+export async function summarizeAccessPoint(db: Db, scope: Scope, mac: string, since: Date) {
   const condition = allOf([inScope(scope), sql`ap_mac = ${mac}::macaddr`, ...timeConditions({ since })]);
   const rows = await allRowsWithin<AccessPointActivity>(db, TIMEOUT_MS)`
       with heard as materialized (

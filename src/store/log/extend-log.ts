@@ -158,11 +158,7 @@ async function findDue(
 }
 
 /** The transaction that stored the event with which a step is full; undefined if all events are fewer. */
-async function endOfStep(
-  trx: Trx,
-  isNew: RawBuilder<unknown>,
-  stepEvents: number,
-): Promise<string | undefined> {
+async function endOfStep(trx: Trx, isNew: RawBuilder<unknown>, stepEvents: number) {
   const ends = FAMILIES.map(
     (family) => sql`(select xid from ${sql.table(TABLE_OF[family])} where ${isNew}
       order by xid, id limit 1 offset ${stepEvents})`,
@@ -210,12 +206,7 @@ export async function adoptServer(db: Db): Promise<void> {
 const ATTEMPT_MS = 100;
 
 /** Adds events at the end of the log, in the order of their arrival. */
-async function append(
-  trx: Trx,
-  { next }: State,
-  isTaken: RawBuilder<unknown>,
-  changes: RawBuilder<unknown>,
-): Promise<number> {
+async function append(trx: Trx, { next }: State, isTaken: RawBuilder<unknown>, changes: RawBuilder<unknown>) {
   const taken = FAMILIES.map(
     (family) => sql`select ${COLUMNS} from ${sql.table(TABLE_OF[family])} where ${isTaken}`,
   );

@@ -101,11 +101,7 @@ async function drop(
 }
 
 /** Another process may delete the same: an item counts where its content was still there. */
-async function deleteContent(
-  db: Db,
-  source: string,
-  victims: RawBuilder<unknown>,
-): Promise<{ items: number; bytes: number }> {
+async function deleteContent(db: Db, source: string, victims: RawBuilder<unknown>) {
   const sums = { items: 0, bytes: 0 };
   for (;;) {
     const { items, bytes } = await onlyRow<{ items: number; bytes: number }>(db)`

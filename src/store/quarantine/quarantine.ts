@@ -82,11 +82,7 @@ export type LockedQuarantined = Selectable<
 >;
 
 /** Reads the items with these ids, and keeps others from resolving them until the transaction ends. */
-export async function lockQuarantined(
-  trx: Trx,
-  scope: Scope,
-  ids: readonly string[],
-): Promise<LockedQuarantined[]> {
+export async function lockQuarantined(trx: Trx, scope: Scope, ids: readonly string[]) {
   return (
     trx
       .selectFrom('quarantine')
@@ -158,11 +154,7 @@ export interface ReplayTally {
 }
 
 /** The counts of these deliveries, by id. */
-export async function findReplayTallies(
-  db: Db,
-  scope: Scope,
-  deliveryIds: readonly string[],
-): Promise<ReadonlyMap<string, ReplayTally>> {
+export async function findReplayTallies(db: Db, scope: Scope, deliveryIds: readonly string[]) {
   const rows = await db
     .selectFrom('deliveries')
     .select((row) => [

@@ -123,12 +123,7 @@ export async function findQuarantined(db: Db, scope: Scope, ids: readonly string
 }
 
 /** The items of a delivery, resolved or not, up to a limit. */
-export async function quarantinedOf(
-  db: Db,
-  scope: Scope,
-  deliveryId: string,
-  limit: number,
-): Promise<Quarantined[]> {
+export async function quarantinedOf(db: Db, scope: Scope, deliveryId: string, limit: number) {
   return selectItems(db)
     .where('delivery_id', '=', deliveryId)
     .where(inScope(scope))

@@ -86,11 +86,7 @@ export interface DayCoverage {
 }
 
 /** The quarters in a range, since the first arrival of each source and message type, by day. */
-export async function readCoverageByDay(
-  db: Db,
-  scope: Scope,
-  filter: CoverageFilter,
-): Promise<DayCoverage[]> {
+export async function readCoverageByDay(db: Db, scope: Scope, filter: CoverageFilter) {
   const count = (state: CoverageState) => sql`count(*) filter (where state = ${state})::int`;
   return allRows<DayCoverage>(db)`
     select to_char(quarter at time zone 'UTC', 'YYYY-MM-DD') as day, source, message_type,

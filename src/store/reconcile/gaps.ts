@@ -157,12 +157,7 @@ export async function hasLateEvents(db: Db, partition: string): Promise<boolean>
  * Records that retention drops a partition of events, with the size and the root of the latest checkpoint, and whether it has
  * events that came late, as those of an import do (`hasLateEvents`).
  */
-export async function recordDropped(
-  trx: Trx,
-  table: PartitionedTable,
-  partition: string,
-  hasLate = false,
-): Promise<void> {
+export async function recordDropped(trx: Trx, table: PartitionedTable, partition: string, hasLate = false) {
   const month = monthOf(partition);
   const types = MESSAGE_TYPES.filter((type) => tableOf(type) === table.name);
   await run(trx)`

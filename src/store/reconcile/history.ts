@@ -209,12 +209,7 @@ export async function readComparedUntil(
   return row?.compared_until;
 }
 
-export async function saveComparedUntil(
-  db: Db,
-  source: string,
-  messageType: MessageType,
-  until: Date,
-): Promise<void> {
+export async function saveComparedUntil(db: Db, source: string, messageType: MessageType, until: Date) {
   await db
     .insertInto('history_progress')
     .values({ source, message_type: messageType, compared_until: until })

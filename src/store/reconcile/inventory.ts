@@ -67,10 +67,7 @@ export async function saveInventory<Table extends InventoryTable>(
 }
 
 /** Deletes versions by the id of the row. */
-export async function deleteVersions(
-  db: Db,
-  ids: Readonly<Record<InventoryTable, readonly string[]>>,
-): Promise<void> {
+export async function deleteVersions(db: Db, ids: Readonly<Record<InventoryTable, readonly string[]>>) {
   for (const [table, some] of Object.entries(ids)) {
     await run(db)`delete from ${sql.table(table)} where id = any(${arrayLiteral(some)}::bigint[])`;
   }
@@ -92,11 +89,7 @@ export interface Unnamed {
  * The names that the inventory of a source had at a time, in the order of what is asked, in one query. Undefined where it had
  * none, or the source is not in the scope.
  */
-export async function namesAsOf(
-  db: Db,
-  scope: Scope,
-  asked: readonly Unnamed[],
-): Promise<readonly (EventNames | undefined)[]> {
+export async function namesAsOf(db: Db, scope: Scope, asked: readonly Unnamed[]) {
   const names: (EventNames | undefined)[] = asked.map(() => undefined);
   if (asked.length === 0) return names;
   const numbered = JSON.stringify(asked.map((one, number) => ({ ...one, number })));
@@ -112,11 +105,7 @@ export async function namesAsOf(
 }
 
 /** Events with the names that the inventory had at their time. */
-export async function withNames<Event extends StoredEvent>(
-  db: Db,
-  scope: Scope,
-  events: readonly Event[],
-): Promise<readonly Event[]> {
+export async function withNames<Event extends StoredEvent>(db: Db, scope: Scope, events: readonly Event[]) {
   const names = await namesAsOf(db, scope, events.map(unnamedIn));
   return events.map((event, index) => ({ ...event, names: names[index] }));
 }

@@ -104,13 +104,7 @@ export async function recordSent(
 }
 
 /** Notes that a report could not be sent, and for how many seconds to wait. */
-export async function recordNotSent(
-  db: Db,
-  name: string,
-  since: Date,
-  error: string,
-  seconds: number,
-): Promise<void> {
+export async function recordNotSent(db: Db, name: string, since: Date, error: string, seconds: number) {
   await updateNext(db, name, since)
     .set({
       leased_until: null,

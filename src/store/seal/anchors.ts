@@ -83,11 +83,7 @@ export async function addTimestamp(db: Db, { size, madeAt, note, token }: Stored
 }
 
 /** Reads the time-stamps of trees larger than a size, up to another. */
-export async function timestampsBetween(
-  db: Db,
-  above: number,
-  upTo: number,
-): Promise<readonly StoredTimestamp[]> {
+export async function timestampsBetween(db: Db, above: number, upTo: number) {
   return db
     .selectFrom('log_timestamps')
     .select((eb) => [eb.cast<number>('size', 'float8').as('size'), 'made_at as madeAt', 'note', 'token'])

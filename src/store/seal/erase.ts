@@ -90,12 +90,7 @@ export async function suggestErasures(db: Db): Promise<readonly SuggestedErasure
 }
 
 /** Finds the events of a client that a source has sent, by the column of its address. */
-export async function findClientEvents(
-  db: Db,
-  mac: string,
-  source: string,
-  before: Date,
-): Promise<readonly ErasableEvent[]> {
+export async function findClientEvents(db: Db, mac: string, source: string, before: Date) {
   const found: ErasableEvent[] = [];
   for (const family of OF_CLIENTS) {
     found.push(

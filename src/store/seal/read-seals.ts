@@ -54,10 +54,7 @@ export async function readRunsBetween(db: Db, from: number, to: number): Promise
 }
 
 /** Reads the leaf of the event at a position, and the version of its sealed form; undefined while it is not sealed. */
-export async function leafOf(
-  db: Db,
-  position: number,
-): Promise<{ readonly leaf: number; readonly version: number } | undefined> {
+export async function leafOf(db: Db, position: number) {
   return firstRow<{ leaf: number; version: number }>(db)`
     select (first_leaf + ${position}::bigint - first_position)::float8 as leaf, version from log_seals
     where first_position <= ${position}::bigint and first_position + leaves > ${position}::bigint`;
@@ -164,11 +161,7 @@ export async function countWaiting(db: Db, scope: Scope, filter: RowFilter): Pro
 }
 
 /** Finds events that are not in the log, and that the sequencer does not take: this program has not stored them. */
-export async function findStrayEvents(
-  db: Db,
-  scope: Scope,
-  filter: RowFilter,
-): Promise<readonly StrayEvent[]> {
+export async function findStrayEvents(db: Db, scope: Scope, filter: RowFilter) {
   const found: StrayEvent[] = [];
   for (const family of FAMILIES) {
     const rows = await allRows<StrayEvent>(db)`
@@ -207,11 +200,7 @@ export interface MiscountedDelivery {
  * say may have been changed to anything, which is found by itself. Fewer rows than counted are no difference where retention
  * has dropped events of the type that the delivery may have brought: of its time, or late ones of any time.
  */
-export async function findMiscounted(
-  db: Db,
-  scope: Scope,
-  filter: RowFilter,
-): Promise<readonly MiscountedDelivery[]> {
+export async function findMiscounted(db: Db, scope: Scope, filter: RowFilter) {
   const events = FAMILIES.map(
     (family) => sql`select delivery_id, received_at, source from ${sql.table(TABLE_OF[family])}`,
   );

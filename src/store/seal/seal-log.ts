@@ -138,11 +138,7 @@ export async function checkpointBefore(db: Db, leaf: number): Promise<StoredChec
 }
 
 /** Reads the first `limit` checkpoints of trees larger than a size. */
-export async function checkpointsAfter(
-  db: Db,
-  size: number,
-  limit: number,
-): Promise<readonly StoredCheckpoint[]> {
+export async function checkpointsAfter(db: Db, size: number, limit: number) {
   return selectCheckpoints(db)
     .where('size', '>', String(size))
     .orderBy('log_checkpoints.size')

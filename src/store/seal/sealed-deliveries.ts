@@ -121,11 +121,7 @@ export interface StrayDelivery {
 }
 
 /** Finds deliveries that are in no tile, and that no roll-up will count: this program has not stored them. */
-export async function findStrayDeliveries(
-  db: Db,
-  scope: Scope,
-  { since, until }: RowFilter,
-): Promise<readonly StrayDelivery[]> {
+export async function findStrayDeliveries(db: Db, scope: Scope, { since, until }: RowFilter) {
   return allRows<StrayDelivery>(db)`
     select delivery_id as "deliveryId", received_at as "receivedAt", source from deliveries
     where not coalesce(${IS_NOT_COUNTED}, false)

@@ -202,11 +202,7 @@ export async function* sealedEvents(trx: Trx, range: SealedEvents): AsyncGenerat
 export const NOTHING = () => sql`''::text`;
 
 /** Reads few consecutive events of the log, in their sealed form or another one. Call `planByKeys` before. */
-export async function readSealedEvents(
-  trx: Trx,
-  range: SealedEvents,
-  form?: typeof sealedForm,
-): Promise<readonly SealedEvent[]> {
+export async function readSealedEvents(trx: Trx, range: SealedEvents, form?: typeof sealedForm) {
   const rows = await sealedRows(trx, range, form);
   return allRows<SealedEvent>(trx)`
     select position::float8, event_id as "eventId", occurred_at as "occurredAt", source,

@@ -100,11 +100,7 @@ export async function takeStatements(trx: Trx, limit: number): Promise<readonly 
 }
 
 /** Stores sealed statements, whose leaves follow one another. */
-export async function addStatements(
-  trx: Trx,
-  firstLeaf: number,
-  statements: readonly Statement[],
-): Promise<void> {
+export async function addStatements(trx: Trx, firstLeaf: number, statements: readonly Statement[]) {
   await run(trx)`
     insert into log_statements (leaf, kind, key, record)
     select ${firstLeaf}::bigint + number - 1, kind, key, record
@@ -139,10 +135,7 @@ export interface StatedDifference {
  * Finds rows that differ from their last statements, without those whose new state is not sealed yet. Call
  * `planByKeys` before.
  */
-export async function findStatedDifferences(
-  trx: Trx,
-  kind: StatementKind,
-): Promise<readonly StatedDifference[]> {
+export async function findStatedDifferences(trx: Trx, kind: StatementKind) {
   const { table, key } = TABLES[kind];
   return allRows<StatedDifference>(trx)`
     select key, leaf::float8, found.record is null as "isGone"
@@ -162,10 +155,7 @@ export async function findStatedDifferences(
  * Finds statements that say what this program never does: another value of a column that keeps its value, or content that was
  * replaced by other content than none.
  */
-export async function findForbiddenChanges(
-  db: Db,
-  kind: StatementKind,
-): Promise<readonly StatedDifference[]> {
+export async function findForbiddenChanges(db: Db, kind: StatementKind) {
   const { lasting, once, changing } = TABLES[kind];
   // Before the columns, a state has its kind and version.
   const firstOnce = lasting.length + 2;

@@ -75,10 +75,7 @@ export async function countEntries(db: Db, { from, to }: Positions): Promise<rea
 }
 
 /** Keeps what was found, in place of what was found before. */
-export async function keepVerification(
-  db: Db,
-  { chunk, leaves, altered, missing, events }: Verification,
-): Promise<void> {
+export async function keepVerification(db: Db, { chunk, leaves, altered, missing, events }: Verification) {
   await db.transaction().execute(async (trx) => {
     const found = { verified_at: sql<Date>`clock_timestamp()`, leaves, altered, missing };
     await trx
@@ -143,11 +140,7 @@ export interface SealedRange extends Positions {
  * Compares ranges of positions with the seal. `named`: chunks whose differences the caller knows row by row. The cost grows
  * with the number of runs of leaves, not of events.
  */
-export async function readSealedRanges(
-  db: Db,
-  ranges: readonly Positions[],
-  named: readonly number[],
-): Promise<readonly SealedRange[]> {
+export async function readSealedRanges(db: Db, ranges: readonly Positions[], named: readonly number[]) {
   return allRows<SealedRange>(db)`
     with ranges as (
       select * from unnest(${ranges.map(({ from }) => from)}::bigint[], ${ranges.map(({ to }) => to)}::bigint[])

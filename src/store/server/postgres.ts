@@ -157,10 +157,7 @@ function applySettings(client: Client, settings: TransactionSettings): void {
  * Gives a connection the settings of `SESSION` once, for all of its transactions, unless a pooler stands in between: that
  * gives each client an own process id, which is not that of the server's process (`isPooled`). Whether it did.
  */
-async function setWithoutPooler(
-  client: Client,
-  run: (text: string) => Promise<QueryResult>,
-): Promise<boolean> {
+async function setWithoutPooler(client: Client, run: (text: string) => Promise<QueryResult>) {
   const { rowCount } = await run(
     `select set_config(key, value, false) from json_each_text(${escapeLiteral(JSON.stringify(SESSION))})
      where pg_backend_pid() = ${Number(Reflect.get(client, 'processID'))}`,

@@ -43,11 +43,7 @@ export type ReportedProcess = Omit<Selectable<Tables['processes']>, 'figures'> &
 const A_DAY_AGO = sql<Date>`now() - interval '1 day'`;
 
 /** Records that a process is alive, and its figures. Deletes processes that have not reported for a day. */
-export async function reportProcess(
-  db: Db,
-  process: ProcessIdentity,
-  figures: ProcessFigures,
-): Promise<void> {
+export async function reportProcess(db: Db, process: ProcessIdentity, figures: ProcessFigures) {
   const { processId, role, host, pid, version, startedAt } = process;
   const seen = { seen_at: sql<Date>`now()`, figures: JSON.stringify(figures) };
   await db

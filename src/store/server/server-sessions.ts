@@ -42,11 +42,7 @@ export function describeWork(session: Session): string {
 }
 
 /** The sessions that hold a lock on one of these tables and have done so for longer than this, longest first. */
-export async function findHolders(
-  db: Db,
-  tables: RawBuilder<unknown>,
-  seconds: number,
-): Promise<readonly Session[]> {
+export async function findHolders(db: Db, tables: RawBuilder<unknown>, seconds: number) {
   return allRows<Session>(db)`
     select ${SESSION_COLUMNS} from pg_stat_activity as activity
     where activity.pid <> pg_backend_pid()

@@ -48,11 +48,7 @@ export interface SourceUpdate {
 }
 
 /** Changes a source from what it is now, one change at a time. Throws a NotFoundError if there is none, or it is disabled. */
-export async function changeSource(
-  db: Db,
-  name: string,
-  change: (source: SourceRow) => SourceUpdate,
-): Promise<void> {
+export async function changeSource(db: Db, name: string, change: (source: SourceRow) => SourceUpdate) {
   await db.transaction().execute(async (trx) => {
     const source = await trx
       .selectFrom('sources')

@@ -58,10 +58,7 @@ interface ReaderUpkeep {
 }
 
 /** Ends sessions of readers that take too long, and repairs their logins, now and every half a minute. */
-export function startReaderLimits(
-  { db, readerUrl, logger }: ReaderUpkeep,
-  started: AsyncDisposableStack,
-): void {
+export function startReaderLimits({ db, readerUrl, logger }: ReaderUpkeep, started: AsyncDisposableStack) {
   const work = async () => {
     for (const ended of await limitReaders(db)) {
       logger.warn(ended, `a session of ${ended.role} was ended, because its transaction took too long`);

@@ -124,12 +124,7 @@ async function build(connection: Db, index: LargeIndex): Promise<void> {
   }
 }
 
-async function buildConcurrently(
-  connection: Db,
-  table: string,
-  name: string,
-  definition: string,
-): Promise<void> {
+async function buildConcurrently(connection: Db, table: string, name: string, definition: string) {
   const rows = await allRows<{ valid: boolean }>(connection)`
     select indisvalid as valid from pg_index where indexrelid = to_regclass(${name})`;
   if (rows[0]?.valid === true) return;
