@@ -55,11 +55,7 @@ export function readBody({ method, path, status, headers, text }: Answer): unkno
  * The error for a body of no documented form, in one line: the call, the shape of the body (without its values, which may
  * be secrets), and the expectation. The ZodError is not its cause: logs would print all its lines.
  */
-export function unexpectedBody(
-  { method, path, status }: Answer,
-  body: unknown,
-  expected: string,
-): CloudApiError {
+export function unexpectedBody({ method, path, status }: Answer, body: unknown, expected: string) {
   const message = `${method} ${path} answered ${status} with an unexpected body: received ${shapeOf(body)}; expected ${expected}.`;
   return new CloudApiError(message, { method, path, status });
 }

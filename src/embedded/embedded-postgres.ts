@@ -81,11 +81,7 @@ export async function startEmbeddedPostgres(dataDir: string, signal?: AbortSigna
   };
 }
 
-async function startOnFreePort(
-  cluster: Cluster,
-  kept: Credentials,
-  signal?: AbortSignal,
-): Promise<Credentials> {
+async function startOnFreePort(cluster: Cluster, kept: Credentials, signal?: AbortSignal) {
   // Else a restart in this process would not get its port again: getPort does not give out a port twice within seconds.
   clearLockedPorts();
   const credentials = { ...kept, port: await getPort({ host: '127.0.0.1', port: kept.port }) };

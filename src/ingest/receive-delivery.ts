@@ -124,11 +124,7 @@ function unauthorized(): HttpError {
   return new HttpError(401, 'UNAUTHORIZED', message);
 }
 
-async function wrongSecret(
-  failedSecrets: FailedSecrets,
-  remoteAddress: string,
-  knowsSources: boolean,
-): Promise<HttpError> {
+async function wrongSecret(failedSecrets: FailedSecrets, remoteAddress: string, knowsSources: boolean) {
   // If counting fails, a wrong secret must still be answered as one.
   const retryAfter = await failedSecrets.count(remoteAddress).catch(() => undefined);
   if (retryAfter !== undefined) {

@@ -41,9 +41,9 @@ export interface ServiceFacts {
 }
 
 /** The status of one question, and everything that needs attention, the worst first. */
-export interface Answer {
+interface Answer {
   readonly status: Status;
-  readonly needs: readonly Status[];
+  readonly needs: Status[];
 }
 
 /** Answers the four questions. A question has the status of its worst problem. */

@@ -207,10 +207,7 @@ interface QueueNeeds {
 }
 
 /** Opens the queue of a process that accepts deliveries, with its spool. */
-function openQueue(
-  { config, location, db, observation, logger }: QueueNeeds,
-  opened: AsyncDisposableStack,
-): FairQueue {
+function openQueue({ config, location, db, observation, logger }: QueueNeeds, opened: AsyncDisposableStack) {
   const { dataDir, databaseUrl, durability, spool, strict } = config;
   const findStored =
     durability === 'strict' && db !== undefined

@@ -59,10 +59,7 @@ export async function checkSeal(
 }
 
 /** Checks that each log that this installation is a witness of has signed one tree. */
-export async function checkWitnessed(
-  access: DatabaseAccess,
-  config: Pick<Config, 'anchors'>,
-): Promise<Finding> {
+export async function checkWitnessed(access: DatabaseAccess, config: Pick<Config, 'anchors'>) {
   const logs = witnessedKeys(config).map(({ publicText }) => publicText);
   const forks = await readForks(access.opened().db, logs);
   if (forks.length === 0) return ok(countOf(logs.length, 'other installation'));

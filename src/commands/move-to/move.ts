@@ -128,11 +128,7 @@ async function drainQueue({ databaseUrl, db }: CommandStore, { from, logger, sig
   }
 }
 
-async function copyAll(
-  source: CommandStore,
-  target: Db,
-  { to, databaseUrl, signal }: Move,
-): Promise<readonly MovedTable[]> {
+async function copyAll(source: CommandStore, target: Db, { to, databaseUrl, signal }: Move) {
   // Around each month, partitions are created; none is dropped.
   for (const month of await readMonths(source.db)) {
     await maintainPartitions(target, month, {});

@@ -10,12 +10,7 @@ import { recordCommand } from '../shared/record.ts';
 const LOGGED_CHARACTERS = 10_000;
 
 /** Runs a statement with read-only permissions. The operator log records it, and the number of rows that it returned. */
-export function recordedQuery(
-  db: Db,
-  readerUrl: string,
-  statement: string,
-  subject?: string,
-): Promise<QueryResult> {
+export function recordedQuery(db: Db, readerUrl: string, statement: string, subject?: string) {
   const details = { statement: statement.slice(0, LOGGED_CHARACTERS) };
   const action = { action: 'sql.query', subject, details } as const;
   const work = () => readOnlyQuery(readerUrl, statement);

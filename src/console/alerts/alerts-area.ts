@@ -113,8 +113,8 @@ async function renderAlerts(
   request: Request,
   visitor: Visitor,
 ): Promise<Page> {
-  const written = queryOf(request);
-  const { values, problems, right } = readQuery(query, written);
+  const asked = readQuery(query, queryOf(request));
+  const { values, right } = asked;
   const { limit: most } = values;
   const [rules, alerts] = await Promise.all([
     describeRules(db, visitor.scope, configured),
@@ -132,9 +132,9 @@ async function renderAlerts(
           >destinations</a
         >.
       </p>
-      ${filterForm('/alerts', 'Alerts', written, problems, [
-        selectOf(written, 'rule', 'Rule', [['', 'all rules'], ...titles]),
-        fieldOf(written, 'source', 'Source', 'default'),
+      ${filterForm('/alerts', 'Alerts', asked, [
+        selectOf(asked, 'rule', 'Rule', [['', 'all rules'], ...titles]),
+        fieldOf(asked, 'source', 'Source', 'default'),
       ])}
       ${
         alerts.length === 0

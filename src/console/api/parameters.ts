@@ -77,7 +77,13 @@ export function textOf(written: Written, name: string): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 
-export const NO_PROBLEMS: Problems = new Map();
+/** What a form shows: what was entered, or is usual, and what is wrong with it. */
+export interface Entered {
+  readonly written: Written;
+  readonly problems: Problems;
+}
+
+export const NOTHING_ENTERED: Entered = { written: {}, problems: new Map() };
 
 export const only = (written: Written, names: readonly string[]): Written =>
   Object.fromEntries(Object.entries(written).filter(([name]) => names.includes(name)));
@@ -90,14 +96,14 @@ export function readQuery<Schema extends z.ZodType>(
   schema: Schema,
   written: Written,
   complete = (right: Written) => right,
-): { readonly values: z.output<Schema>; readonly problems: Problems; readonly right: Written } {
+): Entered & { readonly values: z.output<Schema>; readonly right: Written } {
   const issues = schema.safeParse(written).error?.issues ?? [];
   const problems = new Map(
     issues.map(({ path, message }): [string, string] => [String(path[0]), message]).toReversed(),
   );
   const right = complete(Object.fromEntries(Object.entries(written).filter(([name]) => !problems.has(name))));
   const { data, error } = schema.safeParse(right);
-  if (error === undefined) return { values: data, problems, right };
+  if (error === undefined) return { values: data, written: { ...right, ...written }, problems, right };
   const told = [...problems].map(([name, problem]) => `${name} ${problem}`).join('; ');
   throw new HttpError(400, 'BAD_REQUEST', told, { cause: error });
 }

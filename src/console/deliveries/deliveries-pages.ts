@@ -4,7 +4,7 @@ import type { Delivery, DeliverySums, RecordedLoss } from '../../store/deliverie
 import type { Scope } from '../../store/server/scope.ts';
 import { countOf, formatBytes, formatCount, formatElapsed } from '../../lib/text/units.ts';
 import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
-import { queryOf, readQuery, type Problems, type Written } from '../api/parameters.ts';
+import { queryOf, readQuery, type Entered } from '../api/parameters.ts';
 import { DELIVERED_TYPES } from '../events/conditions.ts';
 import { eventTimeline } from '../events/event-timeline.ts';
 import { fieldOf, selectOf, typeSelect } from '../html/form.ts';
@@ -17,22 +17,21 @@ import { quarantineTable } from '../quarantine/quarantine-pages.ts';
 import { deliveryQuery, MOST_OF_EACH, readDeliveries, type DescribedDelivery } from './read-deliveries.ts';
 
 export async function renderDeliveries(db: Db, scope: Scope, request: Request): Promise<Page> {
-  const written = queryOf(request);
-  const { values, problems, right } = readQuery(deliveryQuery, written);
+  const asked = readQuery(deliveryQuery, queryOf(request));
+  const { values, right } = asked;
   const page = await readDeliveries(db, scope, values);
   return {
     title: 'Deliveries',
     content: html`
-      ${filterForm('/deliveries', 'Deliveries', written, problems, conditionFields(written, problems))}
-      ${sumsOf(page.sums)} ${listOf(page, Object.keys(right).length > 0)}
-      ${pagerOf('/deliveries', right, page.next_cursor)}
+      ${filterForm('/deliveries', 'Deliveries', asked, conditionFields(asked))} ${sumsOf(page.sums)}
+      ${listOf(page, Object.keys(right).length > 0)} ${pagerOf('/deliveries', right, page.next_cursor)}
     `,
   };
 }
 
-const conditionFields = (written: Written, problems: Problems): Content => html`
-  ${fieldOf(written, 'source', 'Source')} ${typeSelect(DELIVERED_TYPES, written, problems)}
-  ${selectOf(written, 'with', 'Has', [
+const conditionFields = (entered: Entered): Content => html`
+  ${fieldOf(entered, 'source', 'Source')} ${typeSelect(entered, DELIVERED_TYPES)}
+  ${selectOf(entered, 'with', 'Has', [
     ['', 'any result'],
     ['quarantined', 'quarantined records'],
     ['duplicates', 'duplicates'],

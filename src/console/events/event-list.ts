@@ -81,11 +81,7 @@ export const columnChoice = (chosen: readonly ColumnName[]): VNode => html`
 `;
 
 /** Events in lines of one height, each with a link to its page; on a phone as cards of two lines. */
-export function eventList(
-  events: readonly StoredEvent[],
-  written: Written,
-  columns: readonly ColumnName[],
-): VNode {
+export function eventList(events: readonly StoredEvent[], written: Written, columns: readonly ColumnName[]) {
   const isOldest = written['order'] === 'oldest';
   const turned = { ...written, order: isOldest ? undefined : 'oldest', cursor: undefined };
   return html`

@@ -7,7 +7,7 @@ import {
   type SearchTerm,
 } from '../../events/search-query.ts';
 import { searchAddress, type Query } from '../addresses.ts';
-import { textOf, type Problems, type Written } from '../api/parameters.ts';
+import { textOf, type Entered, type Problems, type Written } from '../api/parameters.ts';
 import { rangePicker } from '../html/range-picker.ts';
 import { SearchLine, type Chip } from '../browser/events/search-line.js';
 import { html } from '../html/html.ts';
@@ -37,11 +37,11 @@ export function splitLine(written: Written) {
  * the line to be mended. `facets` is where the values of the search are counted.
  */
 export function searchLine(
-  written: Written,
-  problems: Problems,
+  entered: Entered,
   wrong: ReturnType<typeof splitLine>['wrong'],
   facets: string,
 ): VNode {
+  const { written, problems } = entered;
   const terms = termsOf(written);
   const further = FURTHER.flatMap((name) =>
     [written[name] ?? []].flat().map((value) => furtherChip(written, problems, name, value)),
@@ -56,7 +56,7 @@ export function searchLine(
   return html`
     <form class="search" method="get" action="/events" role="search" aria-label="Events">
       <div class="line" data-search-line=${JSON.stringify(line)}><${SearchLine} ...${line} /></div>
-      ${rangePicker('/events', written, problems)}
+      ${rangePicker('/events', entered)}
       ${written['live'] === 'on' && html`<input type="hidden" name="live" value="on" />`}
       <button>Search</button>
       ${

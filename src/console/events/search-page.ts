@@ -38,12 +38,9 @@ const search = withValidRange({ ...conditionShape, cursor, order: eventOrder });
 
 /** The search for events: its form, the histogram, and one page of events. */
 export async function renderSearch(db: Db, visitor: Visitor, request: Request): Promise<Page> {
-  const { right: asked, wrong } = splitLine(joinSearchLine(queryOf(request)));
-  const {
-    values,
-    problems,
-    right: written,
-  } = readQuery(search, asked, (query) => withBeginning(query, USUAL_DAYS));
+  const { right: rightLine, wrong } = splitLine(joinSearchLine(queryOf(request)));
+  const asked = readQuery(search, rightLine, (query) => withBeginning(query, USUAL_DAYS));
+  const { values, problems, right: written } = asked;
   const { cursor: after, order, ...conditions } = values;
   const isNewest = followsNow(values);
   const isLive = isNewest && written['live'] === 'on';
@@ -73,7 +70,7 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
       'events/export.js',
     ],
     content: [
-      searchLine({ ...written, ...asked }, problems, wrong, facets),
+      searchLine(asked, wrong, facets),
       problems.has('cursor') &&
         html`<p class="note bad">That page of the list does not exist. This is the first one.</p>`,
       html`

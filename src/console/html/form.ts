@@ -1,14 +1,13 @@
 import type { VNode } from 'preact';
-import { NO_PROBLEMS, textOf, type Problems, type Written } from '../api/parameters.ts';
+import { textOf, type Entered } from '../api/parameters.ts';
 import { html, type Content } from './html.ts';
 
 /** A labelled text field with the entered value, valid or not, and its problem below. `name` is the query parameter. */
 export function fieldOf(
-  written: Written,
+  { written, problems }: Entered,
   name: string,
   label: string,
   placeholder?: string,
-  problems: Problems = NO_PROBLEMS,
 ): VNode {
   const problem = problems.get(name);
   return labelled(
@@ -40,11 +39,10 @@ const labelled = (name: string, label: string, problem: string | undefined, cont
 
 /** A labelled choice of values with their labels; the first one if none was chosen. */
 export function selectOf(
-  written: Written,
+  { written, problems }: Entered,
   name: string,
   label: string,
   options: readonly (readonly [value: string, text: string])[],
-  problems: Problems = NO_PROBLEMS,
 ): VNode {
   const chosen = textOf(written, name);
   return labelled(
@@ -59,11 +57,5 @@ export function selectOf(
   );
 }
 
-export const typeSelect = (types: readonly string[], written: Written, problems?: Problems): VNode =>
-  selectOf(
-    written,
-    'type',
-    'Type',
-    [['', 'all types'], ...types.map((type) => [type, type] as const)],
-    problems,
-  );
+export const typeSelect = (entered: Entered, types: readonly string[]): VNode =>
+  selectOf(entered, 'type', 'Type', [['', 'all types'], ...types.map((type) => [type, type] as const)]);

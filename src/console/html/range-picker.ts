@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import { monthRange } from '../../lib/text/parse-time.ts';
 import { addressOf } from '../addresses.ts';
-import { NO_PROBLEMS, textOf, type Problems, type Written } from '../api/parameters.ts';
+import { textOf, type Entered, type Written } from '../api/parameters.ts';
 import { localText, zoneWord } from '../browser/shared/local-time.js';
 import { fieldOf } from './form.ts';
 import { html, type Content } from './html.ts';
@@ -22,7 +22,7 @@ const MONTHS = 12;
  * The present range of a page, which opens the choice of another: relative, a month, or two times. Links choose the first
  * two; the times are fields of the form around it. A relative range stays relative in the address.
  */
-export const rangePicker = (path: string, written: Written, problems: Problems = NO_PROBLEMS): VNode =>
+export const rangePicker = (path: string, { written, problems }: Entered): VNode =>
   inZone((zone) => {
     const isChosen = (since: string, until?: string) =>
       written['since'] === since && written['until'] === until;
@@ -37,7 +37,8 @@ export const rangePicker = (path: string, written: Written, problems: Problems =
     `;
     const field = (name: string, label: string, placeholder: string) => {
       const text = writtenIn(zone, textOf(written, name) ?? '');
-      return fieldOf({ [name]: text }, name, `${label} (${zoneWord(zone)})`, placeholder, problems);
+      const entered = { written: { [name]: text }, problems };
+      return fieldOf(entered, name, `${label} (${zoneWord(zone)})`, placeholder);
     };
     const months = monthsBefore(new Date(), zone);
     const month = months.find(({ since, until }) => isChosen(since, until));

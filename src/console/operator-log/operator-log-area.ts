@@ -3,7 +3,7 @@ import type { Db } from '../../store/server/database.ts';
 import type { LoggedAction } from '../../store/access/operator-log.ts';
 import { formatElapsed } from '../../lib/text/units.ts';
 import { pageSchema, type PageOf } from '../api/paging.ts';
-import { only, queryOf, readQuery, type Written } from '../api/parameters.ts';
+import { only, queryOf, readQuery, type Entered, type Written } from '../api/parameters.ts';
 import { jsonRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { fieldOf, selectOf } from '../html/form.ts';
@@ -35,8 +35,8 @@ export function operatorLogArea({ db }: { readonly db: Db }): Area {
         entry: { label: 'Operator log', group: 'Administer', icon: 'operator log' },
         ...READ_OPERATOR_LOG,
         render: async (request, visitor) => {
-          const read = readQuery(askedPage, queryOf(request));
-          return operatorLogPage(await readActions(db, read.values), queryOf(request), read, visitor);
+          const asked = readQuery(askedPage, queryOf(request));
+          return operatorLogPage(await readActions(db, asked.values), asked, asked.right, visitor);
         },
       },
     ],
@@ -47,8 +47,8 @@ const WAYS = { console: 'console', api: 'API', command: 'command line', system: 
 
 function operatorLogPage(
   { items, next_cursor: next }: PageOf<LoggedAction>,
-  written: Written,
-  { problems, right }: Pick<ReturnType<typeof readQuery>, 'problems' | 'right'>,
+  entered: Entered,
+  right: Written,
   visitor: Visitor,
 ): Page {
   return {
@@ -58,9 +58,9 @@ function operatorLogPage(
         Changes, exports, SQL statements, views of timelines and logins, by console, API or command line, and
         what the service did by itself: starts and retention. Entries are never changed.
       </p>
-      ${filterForm('/operator-log', 'Operator log', written, problems, [
-        fieldOf(written, 'operator', 'Operator', 'ada', problems),
-        selectOf(written, 'action', 'Action', ACTIONS, problems),
+      ${filterForm('/operator-log', 'Operator log', entered, [
+        fieldOf(entered, 'operator', 'Operator', 'ada'),
+        selectOf(entered, 'action', 'Action', ACTIONS),
       ])}
       ${hasAccess(visitor, EXPORTING) && items.length > 0 && exportLinks('/api/v1/operator-log/export', only(right, ['operator', 'action', 'since', 'until']))}
       ${items.length === 0 ? emptyNote(right) : tableOf('Operator actions, newest first', COLUMNS, items)}

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Db } from '../../store/server/database.ts';
 import { listActions, type LoggedAction, recordAction } from '../../store/access/operator-log.ts';
 import { bom, isoTime, moment, timeZone, limit, text } from '../api/parameters.ts';
-import { cursorParameter, pageOf, type PageOf } from '../api/paging.ts';
+import { cursorParameter, pageOf } from '../api/paging.ts';
 import { keysOf } from '../../lib/keys-of.ts';
 import { OPERATOR_ACTIONS } from '../../store/server/schema/access-tables.ts';
 import { BOM, csvLine, guardFormula } from '../../lib/text/csv.ts';
@@ -46,10 +46,7 @@ export const askedPage = askedEntries.extend({
   cursor: cursorParameter((text) => (/^\d{1,18}$/.test(text) ? text : undefined)),
 });
 
-export async function readActions(
-  db: Db,
-  { limit, cursor, ...conditions }: z.output<typeof askedPage>,
-): Promise<PageOf<LoggedAction>> {
+export async function readActions(db: Db, { limit, cursor, ...conditions }: z.output<typeof askedPage>) {
   const found = await listActions(db, { ...conditions, limit: limit + 1, before: cursor });
   return pageOf(found, limit, ({ id }) => id);
 }

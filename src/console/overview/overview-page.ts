@@ -50,10 +50,9 @@ export async function renderOverview(
   const form = filterForm(
     '/',
     'Overview',
-    { ...written, ...queryOf(request) },
-    asked.problems,
+    asked,
     overview.sources.length > 1 &&
-      selectOf(written, 'source', 'Source', [
+      selectOf(asked, 'source', 'Source', [
         ['', 'all'],
         ...overview.sources.map((one) => [one, one] as const),
       ]),

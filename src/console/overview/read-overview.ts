@@ -1,4 +1,4 @@
-import { answerQuestions, type Answer, type CheckLine } from '../../observe/service-status.ts';
+import { answerQuestions, type CheckLine } from '../../observe/service-status.ts';
 import type { SealFacts } from '../../observe/status.ts';
 import type { Db } from '../../store/server/database.ts';
 import { describeDestinations, type ConfiguredDestination } from '../../store/destinations/destinations.ts';
@@ -67,12 +67,7 @@ export async function readOverview(options: OverviewOptions, scope: Scope): Prom
   });
   return {
     at: now,
-    answers: {
-      arriving: describeAnswer(answers.arriving),
-      stored: describeAnswer(answers.stored),
-      forwarded: describeAnswer(answers.forwarded),
-      proven: describeAnswer(answers.proven),
-    },
+    answers,
     checks: [...checks],
     has_arrived: sums && sums.length > 0,
     sources: [...new Set(sums?.map(({ source }) => source))],
@@ -95,8 +90,6 @@ async function readSealOf(db: Db, scope: Scope): Promise<SealFacts> {
   };
   return { checkpoint, unsignedSince: undefined, verified, anchors: [] };
 }
-
-const describeAnswer = ({ status, needs }: Answer) => ({ status, needs: [...needs] });
 
 export const describeConservation = (sums: readonly ArrivalSum[]): Conservation => ({
   adds_up: sums.every(({ addsUp }) => addsUp),

@@ -27,7 +27,8 @@ export async function renderDirectory(
   name: DirectoryName,
 ): Promise<Page> {
   const written = only(queryOf(request), ['q', 'kind', 'order', 'cursor']);
-  const { values, problems, right } = readQuery(directoryQuery(name), written);
+  const asked = readQuery(directoryQuery(name), written);
+  const { values, right } = asked;
   const label = name === 'people' ? 'Name' : 'MAC address or host name';
   const kinds = KINDS_IN[name].map((kind) => [kind, `${kind}s`] as const);
   return {
@@ -35,8 +36,8 @@ export async function renderDirectory(
     modules: ['pages/directory.js'],
     content: html`
       <form class="filters" action=${`/${name}`} role="search" aria-label=${TITLES[name]} data-filters>
-        ${fieldOf(written, 'q', label, 'starts with', problems)}
-        ${selectOf(written, 'kind', 'Kind', [['', 'all'], ...kinds], problems)}
+        ${fieldOf(asked, 'q', label, 'starts with')}
+        ${selectOf(asked, 'kind', 'Kind', [['', 'all'], ...kinds])}
         <input type="hidden" name="order" value=${textOf(written, 'order') ?? ''} />
         <button>Search</button>
       </form>

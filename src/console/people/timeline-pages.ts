@@ -17,7 +17,7 @@ import { formatCount } from '../../lib/text/units.ts';
 import type { Visitor } from '../access/access.ts';
 import { addressOf, clientAddress, searchAddress, userAddress, type Query } from '../addresses.ts';
 import type { PageOf } from '../api/paging.ts';
-import { queryOf, readQuery, textOf, withBeginning, type Problems, type Written } from '../api/parameters.ts';
+import { queryOf, readQuery, textOf, withBeginning, type Entered, type Written } from '../api/parameters.ts';
 import { readEvents } from '../events/conditions.ts';
 import { eventTimeline } from '../events/event-timeline.ts';
 import { typeSelect } from '../html/form.ts';
@@ -56,7 +56,8 @@ const CLIENT_DOES = MESSAGE_TYPES.filter((type) => type !== 'GDPR_LOG_ALL');
 
 /** The page of a person: what the person did, what happened to the person, sessions and devices. */
 export async function renderUser(db: Db, { operator, scope }: Visitor, request: Request): Promise<Page> {
-  const { values, problems, right: written } = readQuery(userQuery, queryOf(request), inUsualRange);
+  const asked = readQuery(userQuery, queryOf(request), inUsualRange);
+  const { values, right: written } = asked;
   const { name: user, type, since, until } = values;
   const range = wholeRange(values);
   // Further pages belong to the same look.
@@ -87,7 +88,7 @@ export async function renderUser(db: Db, { operator, scope }: Visitor, request: 
     .toSorted((a, b) => (a.occurredAt > b.occurredAt ? -1 : 1))
     .slice(0, EVENTS_PER_PAGE);
   const content = html`
-    ${timelineForm(USER, { ...written, ...queryOf(request) }, problems)}
+    ${timelineForm(USER, asked)}
     <div class="panels">${panels}</div>
     ${sessionBars(sessions.items, range, ({ clientMac }) => clientMac ?? 'unknown client')}
     ${eventsOf('Activity', USER.path, written, did, printSearch([named, exactTerm('type', ...(type ?? USER_DOES))]))}
@@ -101,7 +102,8 @@ export async function renderUser(db: Db, { operator, scope }: Visitor, request: 
 
 /** The page of a client: sessions, roaming, positions, what it did, and what happened to it. */
 export async function renderClient(db: Db, { operator, scope }: Visitor, request: Request): Promise<Page> {
-  const { values, problems, right: written } = readQuery(clientQuery, queryOf(request), inUsualRange);
+  const asked = readQuery(clientQuery, queryOf(request), inUsualRange);
+  const { values, right: written } = asked;
   const { mac, type, since, until } = values;
   const range = wholeRange(values);
   if (values.cursor === undefined)
@@ -132,7 +134,7 @@ export async function renderClient(db: Db, { operator, scope }: Visitor, request
     })),
   ].filter(({ apMac }) => apMac !== null);
   const content = html`
-    ${timelineForm(CLIENT, { ...written, ...queryOf(request) }, problems)}
+    ${timelineForm(CLIENT, asked)}
     <div class="panels four">${panels}</div>
     ${sessionBars(sessions.items, range, ({ ssid, user }) => [user, ssid].filter(Boolean).join(' on ') || 'session')}
     ${roamingBars(sightings, range, new Map([...places.names, ...names]))}
@@ -187,10 +189,10 @@ const rangeOf = (written: Written) => ({
   until: textOf(written, 'until'),
 });
 
-const timelineForm = ({ path, parameter }: Subject, written: Written, problems: Problems): VNode => html`
+const timelineForm = ({ path, parameter }: Subject, entered: Entered): VNode => html`
   <form class="filters" method="get" action=${path} aria-label="Range and types">
-    <input type="hidden" name=${parameter} value=${written[parameter]} />
-    ${rangePicker(path, written, problems)} ${typeSelect(MESSAGE_TYPES, written, problems)}
+    <input type="hidden" name=${parameter} value=${entered.written[parameter]} />
+    ${rangePicker(path, entered)} ${typeSelect(entered, MESSAGE_TYPES)}
     <button>Show</button>
   </form>
 `;

@@ -7,7 +7,7 @@ import { type Quarantined } from '../../store/quarantine/search-quarantine.ts';
 import { countOf, formatBytes, formatCount } from '../../lib/text/units.ts';
 import { type Visitor, CHANGE_QUARANTINE, hasAccess } from '../access/access.ts';
 import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
-import { only, queryOf, readQuery, type Problems, type Written } from '../api/parameters.ts';
+import { only, queryOf, readQuery, type Entered, type Written } from '../api/parameters.ts';
 import { DELIVERED_TYPES } from '../events/conditions.ts';
 import { fieldOf, selectOf, typeSelect } from '../html/form.ts';
 import { filterForm } from '../html/filter-form.ts';
@@ -23,8 +23,8 @@ import {
 } from './read-quarantine.ts';
 
 export async function renderQuarantine(db: Db, visitor: Visitor, request: Request): Promise<Page> {
-  const written = queryOf(request);
-  const { values: query, problems, right } = readQuery(quarantineQuery, written);
+  const asked = readQuery(quarantineQuery, queryOf(request));
+  const { values: query, written, right } = asked;
   const page = await readQuarantine(db, visitor.scope, query);
   return {
     title: 'Quarantine',
@@ -34,7 +34,7 @@ export async function renderQuarantine(db: Db, visitor: Visitor, request: Reques
         Authenticated deliveries and records that could not be parsed or stored, with their original bytes.
         Replay processes them again as new deliveries. Discard deletes their content permanently.
       </p>
-      ${filterForm('/quarantine', 'Quarantine', written, problems, conditionFields(written, problems))}
+      ${filterForm('/quarantine', 'Quarantine', asked, conditionFields(asked))}
       ${page.items.length === 0 ? emptyState(query.state) : chooser(page, query.state, written, hasAccess(visitor, CHANGE_QUARANTINE))}
       ${pagerOf('/quarantine', right, page.next_cursor)}
     `,
@@ -43,10 +43,9 @@ export async function renderQuarantine(db: Db, visitor: Visitor, request: Reques
 
 const STATE_OPTIONS = QUARANTINE_STATES.map((state) => [state, state] as const);
 
-const conditionFields = (written: Written, problems: Problems): Content => html`
-  ${selectOf(written, 'state', 'State', STATE_OPTIONS, problems)}
-  ${typeSelect(DELIVERED_TYPES, written, problems)} ${fieldOf(written, 'source', 'Source')}
-  ${fieldOf(written, 'reason', 'Reason', 'any part')}
+const conditionFields = (entered: Entered): Content => html`
+  ${selectOf(entered, 'state', 'State', STATE_OPTIONS)} ${typeSelect(entered, DELIVERED_TYPES)}
+  ${fieldOf(entered, 'source', 'Source')} ${fieldOf(entered, 'reason', 'Reason', 'any part')}
 `;
 
 function emptyState(state: string): Content {
@@ -229,9 +228,6 @@ const COLUMNS: readonly Column<Quarantined>[] = [
 ];
 
 /** Quarantined items as a table; `first` are columns before the others. */
-export function quarantineTable(
-  items: readonly Quarantined[],
-  first: readonly Column<Quarantined>[] = [],
-): VNode {
+export function quarantineTable(items: readonly Quarantined[], first: readonly Column<Quarantined>[] = []) {
   return tableOf('Quarantined items, newest first', [...first, ...COLUMNS], items);
 }

@@ -157,8 +157,8 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
         entry: { label: 'Reports', group: 'Investigate', icon: 'reports' },
         ...VIEW,
         async render(request, visitor) {
-          const written = queryOf(request);
-          const { values, problems } = readQuery(pageQuery, written);
+          const entered = readQuery(pageQuery, queryOf(request));
+          const { values } = entered;
           const shown = REPORTS.filter(
             ({ isOfOperators }) => isOfOperators !== true || hasAccess(visitor, READ_OPERATOR_LOG),
           );
@@ -169,8 +169,7 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
             ...answered,
             report,
             all: shown,
-            written,
-            problems,
+            entered,
             mostRows: MOST_ROWS,
             mayExport: hasAccess(visitor, EXPORT),
             schedules: hasAccess(visitor, VIEW_WHOLE) ? await describeSchedules(db, schedules()) : [],

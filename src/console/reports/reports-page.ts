@@ -6,7 +6,7 @@ import { badge, timeOf } from '../html/elements.ts';
 import { fieldOf } from '../html/form.ts';
 import { rangePicker } from '../html/range-picker.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
-import type { Problems, Written } from '../api/parameters.ts';
+import type { Entered } from '../api/parameters.ts';
 import type { ReportSchedule } from '../../reports/parse-schedules.ts';
 import { readSchedules } from '../../store/reports/report-schedules.ts';
 import type { Db } from '../../store/server/database.ts';
@@ -14,8 +14,7 @@ import type { Db } from '../../store/server/database.ts';
 export interface ShownReport {
   readonly report: Report;
   readonly all: readonly Report[];
-  readonly written: Written;
-  readonly problems: Problems;
+  readonly entered: Entered;
   readonly range: ReportRange;
   readonly rows: readonly ReportRow[];
   readonly statement: string;
@@ -26,7 +25,8 @@ export interface ShownReport {
 
 /** The page of a report: which one and for when, its table, and the statement behind it. */
 export function reportPage(shown: ShownReport): Page {
-  const { report, all, written, problems, range, rows, statement, mostRows, mayExport, schedules } = shown;
+  const { report, all, entered, range, rows, statement, mostRows, mayExport, schedules } = shown;
+  const { written, problems } = entered;
   const { month: _month, ...given } = written;
   const hasRange = given['since'] !== undefined && !problems.has('since');
   const whole = { since: range.since.toISOString(), until: range.until.toISOString() };
@@ -53,8 +53,8 @@ export function reportPage(shown: ShownReport): Page {
       </nav>
       <form class="filters" action="/reports" aria-label="Report">
         <input type="hidden" name="name" value=${report.name} />
-        ${rangePicker('/reports', asked, problems)}
-        ${report.isOfPerson && fieldOf(written, 'user', 'Person', 'dina', problems)}
+        ${rangePicker('/reports', { written: asked, problems })}
+        ${report.isOfPerson && fieldOf(entered, 'user', 'Person', 'dina')}
         <button>Show</button>
         ${['month', 'tz'].map((name) => problems.has(name) && html`<p class="problem">${name} ${problems.get(name)}.</p>`)}
       </form>

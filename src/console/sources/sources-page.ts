@@ -8,7 +8,7 @@ import type { Db } from '../../store/server/database.ts';
 import { formatCount } from '../../lib/text/units.ts';
 import { CHANGE_SOURCES, hasAccess, type Visitor } from '../access/access.ts';
 import { addressOf, searchAddress } from '../addresses.ts';
-import { only, queryOf, readQuery, text, type Written } from '../api/parameters.ts';
+import { NOTHING_ENTERED, only, queryOf, readQuery, text, type Written } from '../api/parameters.ts';
 import { factsOf } from '../browser/shared/facts.js';
 import { tableOf, type Column } from '../browser/shared/table.js';
 import { agoOf, badge, timeOf } from '../html/elements.ts';
@@ -41,7 +41,8 @@ export async function renderSources(
   visitor: Visitor,
 ): Promise<Page> {
   const written = only(queryOf(request), ['q', 'order']);
-  const { values } = readQuery(query, written);
+  const asked = readQuery(query, written);
+  const { values } = asked;
   const { scope } = visitor;
   const { read, problems } = loadParts();
   const [sources, arrivals, open] = await Promise.all([
@@ -68,7 +69,7 @@ export async function renderSources(
         second. Sources of the settings are changed there.
       </p>
       <form class="filters" action="/sources" role="search" aria-label="Sources" data-filters>
-        ${fieldOf(written, 'q', 'Part of the name')}
+        ${fieldOf(asked, 'q', 'Part of the name')}
         <input type="hidden" name="order" value=${values.order} />
         <button>Search</button>
       </form>
@@ -205,11 +206,11 @@ const ADD = html`
   <section class="panel">
     <h2>Add a source</h2>
     <form class="filters" data-action="/sources" data-secret="">
-      ${fieldOf({}, 'name', 'Name', 'customer-a')}
-      ${fieldOf({}, 'api_url', 'API of its cloud (optional)', 'https://…')}
-      ${fieldOf({}, 'api_token', 'API token (optional)', '')}
-      ${fieldOf({}, 'deliveries_per_second', 'Deliveries/s (optional)', '')}
-      ${fieldOf({}, 'bytes_per_second', 'Bytes/s (optional)', '')}
+      ${fieldOf(NOTHING_ENTERED, 'name', 'Name', 'customer-a')}
+      ${fieldOf(NOTHING_ENTERED, 'api_url', 'API of its cloud (optional)', 'https://…')}
+      ${fieldOf(NOTHING_ENTERED, 'api_token', 'API token (optional)', '')}
+      ${fieldOf(NOTHING_ENTERED, 'deliveries_per_second', 'Deliveries/s (optional)', '')}
+      ${fieldOf(NOTHING_ENTERED, 'bytes_per_second', 'Bytes/s (optional)', '')}
       <div class="row"><button>Add</button></div>
     </form>
     <p class="dim">Its webhook secret is generated and shown once.</p>

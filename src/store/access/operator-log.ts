@@ -139,10 +139,7 @@ interface ActionFilter {
 }
 
 /** The recorded actions that match, newest first. */
-export async function listActions(
-  db: Db,
-  { limit, before, operator, action, since, until }: ActionFilter,
-): Promise<LoggedAction[]> {
+export async function listActions(db: Db, { limit, before, operator, action, since, until }: ActionFilter) {
   let query = db.selectFrom('operator_log').selectAll().orderBy('id', 'desc').limit(limit);
   if (before !== undefined) query = query.where('id', '<', before);
   if (operator !== undefined) query = query.where('operator', '=', operator);

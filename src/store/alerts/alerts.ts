@@ -39,10 +39,7 @@ export async function readRuleProgress(db: Db): Promise<RuleProgress> {
 }
 
 /** Runs work as the only process that evaluates rules. Undefined, with nothing done, while another one does. */
-export async function whileEvaluating<T>(
-  db: Db,
-  work: (trx: Trx, progress: RuleProgress) => Promise<T>,
-): Promise<T | undefined> {
+export async function whileEvaluating<T>(db: Db, work: (trx: Trx, progress: RuleProgress) => Promise<T>) {
   return whileAlone(db, sql`rule_progress`, async (trx) => work(trx, await readRuleProgress(trx)));
 }
 

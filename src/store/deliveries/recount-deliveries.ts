@@ -76,11 +76,7 @@ export async function recountDue(db: Db, signal: AbortSignal): Promise<readonly 
 }
 
 /** Counts a partition again and keeps the result. Undefined if it does not exist any more. */
-export async function keepRecount(
-  db: Db,
-  partition: string,
-  signal?: AbortSignal,
-): Promise<readonly Difference[] | undefined> {
+export async function keepRecount(db: Db, partition: string, signal?: AbortSignal) {
   const counted = await count(db, partition, signal);
   if (counted === undefined) return undefined;
   await db.transaction().execute(async (trx) => {

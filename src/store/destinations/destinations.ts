@@ -88,10 +88,7 @@ export type Checkpoint = Pick<Lease, 'state' | 'rejectedInRow'>;
  * destination is left out, with nothing written of it, if the lease was lost, somebody moved the cursor, or a standby took
  * over that has an earlier one.
  */
-export async function checkpoint(
-  db: Db,
-  progress: readonly LeasedProgress[],
-): Promise<ReadonlyMap<string, Checkpoint>> {
+export async function checkpoint(db: Db, progress: readonly LeasedProgress[]) {
   if (progress.every(({ rejected }) => rejected.length === 0)) return advance(db, progress);
   return db.transaction().execute(async (trx) => {
     const saved = await advance(trx, progress);

@@ -52,12 +52,7 @@ export async function createMonths(
  * everybody waits for, unless a constraint says that none belongs to the month. It is checked, and rows move, beside readers
  * and writers; new rows of this month wait for it. Nothing else waits for longer than a change of the catalogue takes.
  */
-async function moveMonth(
-  db: Db,
-  table: PartitionedTable,
-  month: Date,
-  change: Change,
-): Promise<readonly BlockedChange[]> {
+async function moveMonth(db: Db, table: PartitionedTable, month: Date, change: Change) {
   const work = async () => {
     const blocked = await makeChange(db, change, async (trx) => {
       await lockAtOnce(trx, [defaultOf(table)]);

@@ -172,11 +172,7 @@ export async function recordDropped(trx: Trx, table: PartitionedTable, partition
 const MOST_GAPS = 500;
 
 /** The gaps that overlap a range, newest first, at most 500. Those that concern all sources are in every scope. */
-export async function listGaps(
-  db: Db,
-  scope: Scope,
-  { since, until, source, messageTypes }: CoverageFilter,
-): Promise<MissingPeriod[]> {
+export async function listGaps(db: Db, scope: Scope, { since, until, source, messageTypes }: CoverageFilter) {
   let query = db
     .selectFrom('gaps')
     .select(COLUMNS)

@@ -173,12 +173,7 @@ export function reportOf(name: ReportName): Report {
 const Rows = z.array(z.record(z.string(), z.union([z.string(), z.number(), z.bigint(), z.null()])));
 
 /** Answers a report, with at most `limit` rows. */
-export async function readReport(
-  db: Db,
-  report: Report,
-  range: ReportRange,
-  limit: number,
-): Promise<readonly ReportRow[]> {
+export async function readReport(db: Db, report: Report, range: ReportRange, limit: number) {
   const rows = await allRows(db)`
     select * from (${sql.raw(report.statement(range))}) as report limit ${limit}`;
   return Rows.parse(rows).map((row) =>

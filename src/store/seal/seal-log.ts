@@ -33,10 +33,7 @@ export async function readSealState(db: Db): Promise<SealState> {
 }
 
 /** Runs work as the only process that seals. Undefined, with nothing done, while another one does. */
-export async function whileSealing<T>(
-  db: Db,
-  work: (trx: Trx, state: SealState) => Promise<T>,
-): Promise<T | undefined> {
+export async function whileSealing<T>(db: Db, work: (trx: Trx, state: SealState) => Promise<T>) {
   return whileAlone(db, sql`log_seal_state`, async (trx) => work(trx, await readSealState(trx)));
 }
 

@@ -31,11 +31,7 @@ export async function createLock(db: Db, name: string): Promise<void> {
  * Runs work while rows are locked, as SQL after `from`. Undefined, with nothing done, while another transaction has locked all of
  * them.
  */
-export async function whileAlone<T>(
-  db: Db,
-  rows: RawBuilder<unknown>,
-  work: (trx: Trx) => Promise<T>,
-): Promise<T | undefined> {
+export async function whileAlone<T>(db: Db, rows: RawBuilder<unknown>, work: (trx: Trx) => Promise<T>) {
   return db.transaction().execute(async (trx) => {
     const locked = await allRows(trx)`select from ${rows} for update skip locked`;
     return locked.length === 0 ? undefined : work(trx);
