@@ -66,7 +66,7 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
       'events/search.js',
       'events/facets.js',
       'events/event-drawer.js',
-      'charts/histogram.js',
+      'charts/range-chart.js',
       'events/export.js',
     ],
     content: [
@@ -153,12 +153,15 @@ function newerPlace(values: Conditions, newest: StoredEvent | undefined): VNode 
   return html`<div class="newer" role="status" data-newer=${address}></div>`;
 }
 
-/** browser/charts/histogram.js draws into this section. */
+/** browser/charts/range-chart.js draws into this section. */
 const histogramFigure = (exactly: Query) => html`
   <section
     class="histogram"
     aria-label="Events over time"
     data-histogram=${addressOf('/events/histogram', exactly)}
+    data-label="Events over time, by family of message types"
+    data-height="110"
+    data-fit="bars"
   ></section>
 `;
 

@@ -23,7 +23,8 @@ export function arrivalsPanel(
       </div>
       <div
         id="arrivals-chart"
-        data-range=${addressOf('', range)}
+        data-histogram=${addressOf('/arrivals', range)}
+        data-height="260"
         data-label="Events received, by time and family of message types; the table below has the numbers"
       ></div>
       <noscript><p class="dim">The chart needs JavaScript. The table has the same numbers.</p></noscript>

@@ -63,7 +63,7 @@ export async function renderOverview(
   const isFirst = scope === 'all' && overview.has_arrived === false;
   return {
     title: 'Overview',
-    modules: ['pages/overview.js', 'charts/arrivals-chart.js'],
+    modules: ['pages/overview.js', 'charts/range-chart.js'],
     content: html`
       ${freshnessOf(overview.at)} ${livePart('service', answersPanel(overview), 'panels four')}
       ${livePart('start', isFirst && firstDeliveryNote(firstDelivery))}

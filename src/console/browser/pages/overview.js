@@ -55,7 +55,8 @@ function replace(part, like) {
 /** The range that the page was opened with stays, even if another one would be the default by now. */
 function addressOfPage() {
   const address = new URL(location.href);
-  address.search = chart?.dataset['range'] ?? address.search;
+  const shown = chart?.dataset['histogram'];
+  if (shown !== undefined) address.search = new URL(shown, address).search;
   return address;
 }
 
