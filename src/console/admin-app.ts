@@ -145,10 +145,11 @@ function serveApi(
   const json = express.json({ limit: '1mb' });
   // `/events/stream` must match before `/events/{event_id}`, in whichever order the areas are.
   const parameters = ({ route }: ApiRoute) => route.split('{').length;
-  for (const one of routes.toSorted((a, b) => parameters(a) - parameters(b))) {
-    const { method, path } = placeOf(one);
-    app[method](
-      `/api/v1${path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
+  const sorted = routes.toSorted((a, b) => parameters(a) - parameters(b));
+  const addressed = (one: ApiRoute) => `/api/v1${placeOf(one).path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
+  for (const one of sorted) {
+    app[placeOf(one).method](
+      addressed(one),
       requireAccess(one),
       recordQuestion(db, one),
       json,
@@ -158,6 +159,13 @@ function serveApi(
         return one.serve(request, response, { ...visitorOf(request), signal: AbortSignal.any(ends) });
       },
     );
+  }
+  for (const [address, known] of Map.groupBy(sorted, addressed)) {
+    const methods = known.map(({ route }) => route.split(' ', 1)[0]).join(', ');
+    app.all(address, ({ path }, response) => {
+      response.set('Allow', methods);
+      throw new HttpError(405, 'METHOD_NOT_ALLOWED', `${path} accepts ${methods} only`);
+    });
   }
 }
 

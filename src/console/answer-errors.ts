@@ -101,7 +101,8 @@ function explain(status: number, message: string, errorId: string): Content {
   `;
 }
 
-function asHttpError(error: unknown): HttpError {
+/** An error as it is answered: details of unexpected ones stay in the log. */
+export function asHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error;
   if (error instanceof NotFoundError || error instanceof ConflictError) {
     const status = error instanceof NotFoundError ? 404 : 409;

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { maskConfig } from '../config/config.ts';
 import type { ConsoleOptions } from '../console/admin-app.ts';
+import { assistantArea } from '../console/assistant/assistant-area.ts';
 import { alertsArea } from '../console/alerts/alerts-area.ts';
 import { certificateArea } from '../console/certificate/certificate-area.ts';
 import { reportsArea } from '../console/reports/reports-area.ts';
@@ -49,27 +50,24 @@ export function createConsole(
   const signingKey = async () => (await readLogKeys(logKeyFileOf(config))).signing;
   const verifying = new VerifyJob(db, databaseUrl, trust);
   opened.defer(closeLogged(logger, 'verification', () => verifying.stop()));
-  return {
-    db,
-    openId: config.openId,
-    areas: [
-      overviewArea(overviewOptions(config, db, destinations, parts)),
-      eventsArea({ db, trust, isFiltered: filteredBy(destinations) }),
-      peopleArea({ db }),
-      reportsArea({ db, schedules: () => config.schedules }),
-      liveArea({ db }),
-      deliveriesArea({ db }),
-      coverageArea({ db }),
-      integrityArea(db, verifying),
-      certificateArea({ db, verifying, signingKey }),
-      alertsArea({ db, rules: () => config.rules }),
-      quarantineArea({ db, maxBodyBytes: config.maxBodyBytes, logger }),
-      destinationsArea({ db, configured: destinations }),
-      subscriptionsArea(subscriptionsOf({ db, sources, allNames: live.names, publicUrl, logger, opened })),
-      sourcesArea(db, changingSources(db, live)),
-      settingsArea({ db, settings: () => maskConfig(config), reload: live.reload }),
-      operatorLogArea({ db }),
-      systemArea({ db, queue: parts.queue, freeDisk: () => freeBytes(config.dataDir) }),
-    ],
-  };
+  const areas = [
+    overviewArea(overviewOptions(config, db, destinations, parts)),
+    eventsArea({ db, trust, isFiltered: filteredBy(destinations) }),
+    peopleArea({ db }),
+    reportsArea({ db, schedules: () => config.schedules }),
+    liveArea({ db }),
+    deliveriesArea({ db }),
+    coverageArea({ db }),
+    integrityArea(db, verifying),
+    certificateArea({ db, verifying, signingKey }),
+    alertsArea({ db, rules: () => config.rules }),
+    quarantineArea({ db, maxBodyBytes: config.maxBodyBytes, logger }),
+    destinationsArea({ db, configured: destinations }),
+    subscriptionsArea(subscriptionsOf({ db, sources, allNames: live.names, publicUrl, logger, opened })),
+    sourcesArea(db, changingSources(db, live)),
+    settingsArea({ db, settings: () => maskConfig(config), reload: live.reload }),
+    operatorLogArea({ db }),
+    systemArea({ db, queue: parts.queue, freeDisk: () => freeBytes(config.dataDir) }),
+  ];
+  return { db, openId: config.openId, areas: [...areas, assistantArea({ db, areas, logger })] };
 }

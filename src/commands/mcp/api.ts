@@ -1,9 +1,7 @@
 import { z } from 'zod';
-import { addressOf, type Query } from '../../console/addresses.ts';
+import { addressOf } from '../../console/addresses.ts';
 import { ASSISTANT_HEADER } from '../../console/api/record-question.ts';
-
-/** Asks a route of the API by its path below `/api/v1`, and resolves with the JSON of its answer. */
-export type Api = (path: string, query?: Query) => Promise<unknown>;
+import type { Api } from '../../console/assistant/tools.ts';
 
 const PATIENCE_MS = 60_000;
 
@@ -18,7 +16,10 @@ export function createApi(origin: string, token: string | undefined): Api {
     [ASSISTANT_HEADER]: 'true',
     ...(token !== undefined && { authorization: `Bearer ${token}` }),
   };
-  return async (path, query) => {
+  return async (route, query, parts = {}) => {
+    const path = route
+      .replace('GET ', '')
+      .replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(parts[name] ?? ''));
     const url = `${origin}${addressOf(`/api/v1${path}`, query)}`;
     let response: Response;
     let body: unknown;

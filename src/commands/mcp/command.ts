@@ -4,7 +4,7 @@ import { isPrivate } from '../../lib/loopback.ts';
 import { defineCommand } from '../shared/options.ts';
 
 export function defineMcp(program: Command, env: Environment): void {
-  defineCommand(program, 'mcp', 'answer the questions of an assistant about stored events (MCP over stdio)', [
+  defineCommand(program, 'mcp', 'let an assistant query stored events (MCP over stdio)', [
     'xiq-sink mcp',
     'xiq-sink mcp --url https://xiq-sink.example:8081 --token env:XIQ_SINK_TOKEN',
   ])

@@ -90,22 +90,23 @@ export function requireVisitor(
   };
 }
 
-/**
- * Admits visitors with access under this rule: the one place where access is enforced. It runs before the body is read.
- * Answers HttpError 403 to others.
- */
+/** Admits visitors with access under this rule, before the body is read. */
 export function requireAccess(rule: Rule): RequestHandler {
   return (request, _response, next) => {
-    const visitor = visitorOf(request);
-    if (!visitor.permissions.has(rule.needs)) {
-      const message = `the role ${visitor.role} does not have the permission ${rule.needs}`;
-      throw new HttpError(403, 'FORBIDDEN', message);
-    }
-    if (!hasAccess(visitor, rule)) {
-      throw new HttpError(403, 'ALL_SOURCES_REQUIRED', 'this requires access to all sources');
-    }
+    assertAccess(visitorOf(request), rule);
     next();
   };
+}
+
+/** The one place where access is enforced. Throws HttpError 403 if the visitor has none under this rule. */
+export function assertAccess(visitor: Visitor, rule: Rule): void {
+  if (!visitor.permissions.has(rule.needs)) {
+    const message = `the role ${visitor.role} does not have the permission ${rule.needs}`;
+    throw new HttpError(403, 'FORBIDDEN', message);
+  }
+  if (!hasAccess(visitor, rule)) {
+    throw new HttpError(403, 'ALL_SOURCES_REQUIRED', 'this requires access to all sources');
+  }
 }
 
 /** The visitor of this request; undefined without access. */

@@ -28,9 +28,16 @@ interface Described<A extends Input> extends Rule {
   readonly input?: A;
 }
 
-/** The schema of a JSON answer, or the media types of a streamed answer with a description of each. */
+/** The parts of a request that a route reads. */
+export type Asked = Pick<Request, 'params' | 'url' | 'body'>;
+
+/** The schema of a JSON answer and how to get one, or the media types of a streamed answer with a description of each. */
 type Answers =
-  | { readonly kind: 'json'; readonly schema: z.ZodType }
+  | {
+      readonly kind: 'json';
+      readonly schema: z.ZodType;
+      readonly ask: (asked: Asked, context: RouteContext) => Promise<unknown>;
+    }
   | { readonly kind: 'stream'; readonly mediaTypes: Readonly<Record<string, string>> };
 
 /** A route of the API, for the server and for the OpenAPI document. */
@@ -56,12 +63,12 @@ export function jsonRoute<A extends Input, Answer extends z.ZodType>(
   },
 ): ApiRoute {
   const { answer, work, ...described } = route;
+  const ask = async (asked: Asked, context: RouteContext) =>
+    answer.parse(await work(readStrictly(route.input, asked), context));
   return {
     ...described,
-    answers: { kind: 'json', schema: answer },
-    async serve(request, response, context) {
-      response.json(answer.parse(await work(readStrictly(route.input, request), context)));
-    },
+    answers: { kind: 'json', schema: answer, ask },
+    serve: async (request, response, context) => void response.json(await ask(request, context)),
   };
 }
 
@@ -84,8 +91,7 @@ export function streamRoute<A extends Input>(
  * Reads path, query and body. Query parameters that the schema does not name are ignored, as pages do. Throws
  * HttpError 400 that names every invalid part.
  */
-export function parseInput<A extends Input>(input: A | undefined, request: Request): ValuesOf<A>;
-export function parseInput(input: Input = {}, request: Request): ValuesOf<Input> {
+export function parseInput<A extends RouteInput>(input: A, request: Asked): z.output<A> {
   const body: unknown = request.body ?? {};
   const { data, error } = z.object(input).safeParse({ path: request.params, query: queryOf(request), body });
   if (error !== undefined) throw new HttpError(400, 'BAD_REQUEST', describeIssues(error), { cause: error });
@@ -93,8 +99,8 @@ export function parseInput(input: Input = {}, request: Request): ValuesOf<Input>
 }
 
 /** The same for a program: a query parameter that the schema does not name is an error, for it is a mistake. */
-function readStrictly<A extends Input>(input: A | undefined, request: Request): ValuesOf<A> {
-  const known = Object.keys(input?.query?.shape ?? {});
+function readStrictly<A extends RouteInput>(input: A, request: Asked): z.output<A> {
+  const known = Object.keys(input.shape.query?.shape ?? {});
   const { searchParams } = new URL(request.url, 'http://localhost');
   const unknown = [...new Set(searchParams.keys())].filter((name) => !known.includes(name));
   if (unknown.length > 0) {

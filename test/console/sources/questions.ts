@@ -48,6 +48,10 @@ const chosen = (path: string, known: Known): readonly Question[] => [
   change(path, { matching: {}, cursor: cursorsOf(known).open }),
 ];
 
+/** A question of an assistant. */
+const call = (name: string, args: object): Question =>
+  change('/api/v1/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } });
+
 const destination = `/api/v1/destinations/${DESTINATION}`;
 
 /** By route of the OpenAPI document, and by page. A route or page that is not here fails the test. */
@@ -129,6 +133,15 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   'get /api/v1/coverage/quarters': {
     all: [`/api/v1/coverage/quarters?${COVERED}`],
     one: ({ source }) => [{ path: `/api/v1/coverage/quarters?${COVERED}&source=${source}` }],
+  },
+  'post /api/v1/mcp': {
+    one: ({ source, user, mac, eventId, at }) => [
+      call('search_events', { source }),
+      call('get_timeline', { kind: 'user', name: user, since: at, until: UNTIL }),
+      call('get_timeline', { kind: 'client', name: mac, since: at, until: UNTIL }),
+      call('prove_event', { event_id: eventId, at }),
+    ],
+    after: ({ source }) => [call('get_coverage', { source })],
   },
   'get /api/v1/integrity': { whole: [{ path: '/api/v1/integrity?month=2026-01' }] },
   'get /api/v1/integrity/verification': { whole: [{ path: '/api/v1/integrity/verification' }] },

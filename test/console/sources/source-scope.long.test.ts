@@ -77,7 +77,7 @@ async function ask({ path, body }: Question, scope: Scope): Promise<{ status: nu
     headers: {
       Authorization: `Bearer ${tokens.get(scope)}`,
       'Content-Type': 'application/json',
-      Accept: path.startsWith('/api/') ? 'application/json' : 'text/html',
+      Accept: path.startsWith('/api/') ? 'application/json, text/event-stream' : 'text/html',
     },
   });
   return { status: response.status, text: await response.text() };
@@ -115,6 +115,7 @@ const normalized = (text: string) =>
   text
     .replaceAll(/"error_id":"[^"]*"/g, '"error_id":""')
     .replaceAll(/"at":"[^"]*"/g, '"at":""')
+    .replaceAll(/data-[0-9a-f-]{36}/g, 'data-')
     .replaceAll(/As of <time datetime=\\?"[^"]*">[\d:]+<\/time> UTC/g, 'As of now')
     .replaceAll(/>[^<>]* ago</g, '>ago<');
 

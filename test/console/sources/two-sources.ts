@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import type { Area } from '../../../src/console/area.ts';
+import { assistantArea } from '../../../src/console/assistant/assistant-area.ts';
 import { alertsArea } from '../../../src/console/alerts/alerts-area.ts';
 import { reportsArea } from '../../../src/console/reports/reports-area.ts';
 import { coverageArea } from '../../../src/console/coverage/coverage-area.ts';
@@ -191,7 +192,7 @@ export function areasOf(db: Db, directory: string, sources: readonly Names[]): A
     state: 'unusually quiet',
     why: mark,
   });
-  return [
+  const areas = [
     overviewForTests(db, {
       silences: async () => sources.map(silence),
       readiness: async () => ({
@@ -219,6 +220,7 @@ export function areasOf(db: Db, directory: string, sources: readonly Names[]): A
     sourcesForTests(db, { SECRETS_KEY, WEBHOOK_SECRET: `${WHOLE}-0123456789` }),
     settingsForTests(db, { sources: [WHOLE, ...sources.map(({ source }) => source)] }),
   ];
+  return [...areas, assistantArea({ db, areas, logger })];
 }
 
 const subscriptionsOf = ({ source, mark }: Names): SourceSubscriptions => ({
