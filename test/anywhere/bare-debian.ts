@@ -6,10 +6,14 @@ import type { Ground } from './place.ts';
 import { run, type Shell } from './shell.ts';
 
 /**
- * Installs the smallest Debian of this machine's release and mirror, with this machine's Node.js and npm in it and nothing
- * else. Its shell works in `directory`, which has the same path inside and outside.
+ * Installs the smallest Debian of this machine's release and mirror, with nothing else in it, or with this machine's
+ * Node.js and npm. Its shell works in the directory `inside`, which has the same path inside and outside.
  */
-export async function createBareDebian({ directory, shell }: Ground, inside: string): Promise<Shell> {
+export async function createBareDebian(
+  { directory, shell }: Ground,
+  inside: string,
+  programs: 'Node.js and npm' | 'nothing else',
+): Promise<Shell> {
   const root = path.join(directory, 'debian');
   const release = await debianRelease();
   const mirror = await debianMirror(shell, release);
@@ -18,7 +22,7 @@ export async function createBareDebian({ directory, shell }: Ground, inside: str
     `debootstrap --variant=minbase ${release} ${quoteForShell(root)} ${quoteForShell(mirror)}`,
     600,
   );
-  await copyNode(root);
+  if (programs === 'Node.js and npm') await copyNode(root);
   await copyNetworkFiles(root, shell.env);
   await mkdir(path.join(root, inside), { recursive: true });
   const { HOME: _, ...env } = shell.env;

@@ -12,6 +12,9 @@ const REPOSITORY = path.resolve(import.meta.dirname, '../..');
 
 const needsRoot = () => (isRoot ? undefined : 'needs root');
 
+const needsDebootstrap = () =>
+  needsRoot() ?? (findProgram('debootstrap') === undefined ? 'needs debootstrap' : undefined);
+
 /** Every place of the table, in its order. */
 export const PLACES: readonly Place[] = [
   {
@@ -72,13 +75,29 @@ export const PLACES: readonly Place[] = [
     name: 'bare-debian',
     title: 'a bare Debian with Node.js and npm alone',
     tests: 'subset',
-    obstacle: () =>
-      needsRoot() ?? (findProgram('debootstrap') === undefined ? 'needs debootstrap' : undefined),
+    obstacle: needsDebootstrap,
     async open(ground) {
       const directory = await clone(ground);
-      const shell = await createBareDebian(ground, directory);
+      const shell = await createBareDebian(ground, directory, 'Node.js and npm');
       await copyNpmCache(ground, path.join(ground.directory, 'debian', shell.env['HOME'] ?? ''));
       return { ...siteIn(shell), curlShell: { ...ground.shell, directory } };
+    },
+  },
+  {
+    name: 'no-npm',
+    title: 'a bare Debian without Node.js and npm: a folder that was installed elsewhere',
+    obstacle: needsDebootstrap,
+    async open(ground) {
+      const installed = path.join(ground.directory, 'installed');
+      const copy = path.join(ground.directory, 'copied');
+      const checkout = await clone(ground);
+      await mkdir(installed);
+      const install = `${installTarball(checkout)} && cp -a . ${quoteForShell(copy)}`;
+      await run({ ...ground.shell, directory: installed }, install, 600);
+      await run(ground.shell, `rm -r ${quoteForShell(installed)}`, 60);
+      const shell = await createBareDebian(ground, copy, 'nothing else');
+      const start = 'node_modules/.bin/xiq-sink serve';
+      return { ...siteIn(shell), curlShell: ground.shell, install: 'true', start };
     },
   },
   {
@@ -121,8 +140,8 @@ export const PLACES: readonly Place[] = [
       const checkout = await clone(ground);
       const directory = path.join(ground.directory, 'folder');
       await mkdir(directory);
-      const install = `npm pack ${quoteForShell(checkout)} && npm install ./xiq-sink-*.tgz`;
-      return { ...siteIn({ ...ground.shell, directory }), install, start: 'npx xiq-sink serve' };
+      const shell = { ...ground.shell, directory };
+      return { ...siteIn(shell), install: installTarball(checkout), start: 'npx xiq-sink serve' };
     },
   },
   {
@@ -152,6 +171,10 @@ function nodePlace(version: number, install = 'npm install'): Place {
 async function openCheckout(ground: Ground): Promise<Site> {
   return siteIn({ ...ground.shell, directory: await clone(ground) });
 }
+
+/** Makes the tarball of a release, and installs it in the present folder. */
+const installTarball = (checkout: string) =>
+  `npm pack ${quoteForShell(checkout)} && npm install ./xiq-sink-*.tgz`;
 
 /** What the README says, where this shell is. */
 const siteIn = (shell: Shell): Site => ({

@@ -3,10 +3,11 @@ import { formatTable } from '../../src/commands/shared/output.ts';
 /** What a place came to. */
 export interface Row {
   readonly title: string;
+  readonly installSeconds?: number;
   /** From the start to the first good answer of `/readyz`; of the slowest of several services. */
   readonly readySeconds?: number;
-  /** Whether the printed lines stored an event and showed it. */
-  readonly isFirstEventStored?: boolean;
+  /** From the start until the printed lines have stored an event and shown it, in each of several services. */
+  readonly firstEventSeconds?: number;
   /** Undefined where `npm test` does not belong to the place, or was not reached. */
   readonly tests?: {
     readonly extent: 'subset' | 'whole';
@@ -22,11 +23,12 @@ export interface Row {
 /** All rows, one a line. */
 export function formatRows(rows: readonly Row[]): string {
   return formatTable(
-    ['place', 'ready (s)', 'first event', 'npm test', 'verdict'],
+    ['place', 'install (s)', 'ready (s)', 'event (s)', 'npm test', 'verdict'],
     rows.map((row) => [
       row.title,
+      (row.installSeconds?.toFixed(0) ?? '').padStart('install (s)'.length),
       (row.readySeconds?.toFixed(1) ?? '').padStart('ready (s)'.length),
-      row.isFirstEventStored === true ? 'stored' : '',
+      (row.firstEventSeconds?.toFixed(1) ?? '').padStart('event (s)'.length),
       describeTests(row),
       describeVerdict(row),
     ]),

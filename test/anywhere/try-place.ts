@@ -50,7 +50,9 @@ export async function tryPlace(place: Place, conditions: Conditions, progress: R
     progress.phase('checkout');
     const { site, directory } = await openPlace(place, conditions, stack);
     progress.phase('install');
+    const began = performance.now();
     await run(site.shell, site.install, 600);
+    findings.installSeconds = secondsSince(began);
     await attempt(() => tryServices(site, directory, findings, progress));
     if (tests === undefined) return;
     progress.phase('npm test');
@@ -90,11 +92,12 @@ async function tryServices(
   progress: RowProgress,
 ): Promise<void> {
   progress.phase('start');
+  const began = performance.now();
   const started = await Promise.all(site.services.map((settings) => startService(site, settings)));
   findings.readySeconds = Math.max(...started.map(({ readySeconds }) => readySeconds));
   progress.phase('first event');
   for (const service of started) await storeFirstEvent(site, service);
-  findings.isFirstEventStored = true;
+  findings.firstEventSeconds = secondsSince(began);
   progress.phase('stop');
   for (const code of await Promise.all(started.map(({ terminal }) => terminal.pressCtrlC()))) {
     if (code === null || !GOOD_ENDS.has(code)) throw new Error(`${site.start} ended with ${code} on Ctrl-C`);
@@ -130,6 +133,8 @@ async function runTests(site: Site, extent: 'subset' | 'whole', findings: Findin
     await run(site.shell, extent === 'whole' ? 'npm test' : `npm test -- ${SUBSET}`, 1_800);
     hasPassed = true;
   } finally {
-    findings.tests = { extent, hasPassed, seconds: (performance.now() - began) / 1_000 };
+    findings.tests = { extent, hasPassed, seconds: secondsSince(began) };
   }
 }
+
+const secondsSince = (began: number) => (performance.now() - began) / 1_000;
