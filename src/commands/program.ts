@@ -52,11 +52,11 @@ export async function runProgram(env: Environment, words: readonly string[], rer
 export function defineProgram(env: Environment, reread: () => Environment = () => env): Command {
   const settings = settingsOf(() => env);
   const program = new Command('xiq-sink')
-    .description(
-      'Receives the webhooks of the network management cloud service and stores every event in Postgres.',
-    )
+    .description('Receives the webhooks of ExtremeCloud IQ and stores every event in Postgres.')
     .version(packageJson.version, '-V, --version', 'show the version')
     .helpOption('-h, --help', 'show help for a command')
+    // The longest commands leave less room for their descriptions than commander wraps by default.
+    .configureHelp({ minWidthToWrap: 24 })
     .showSuggestionAfterError()
     .configureOutput({
       outputError: (text, write) => write(revealHidden(text.replace(/^error: /, 'xiq-sink: '))),
@@ -116,7 +116,7 @@ export function defineProgram(env: Environment, reread: () => Environment = () =
 
 /** Gives a command and all below it the command to read on with after an error, which `words` begin. */
 function completeHelp(command: CommandUnknownOpts, words: string): void {
-  command.showHelpAfterError(`Read on with: ${words} --help`);
+  command.showHelpAfterError(`For help: ${words} --help`);
   if (command.commands.length > 0) command.helpCommand('help [command]', 'show help for a command');
   for (const one of command.commands) completeHelp(one, `${words} ${one.name()}`);
 }

@@ -71,7 +71,7 @@ export async function startForwardings(
   await applyInTurn();
   if (running.size === 0) logger.debug('no destinations are configured: nothing is forwarded');
   started.defer(follow('forwarding', applyInTurn));
-  const failure = 'destinations were not changed as the settings say';
+  const failure = 'destinations were not updated to the new settings';
   repeatInBackground(
     { part: 'changes of destinations', failure, pauseMs: RETRY_INTERVAL_MS, work: applyInTurn },
     logger,

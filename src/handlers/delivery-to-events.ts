@@ -103,7 +103,7 @@ function toEvent(
   numberTwin: (firstId: string) => number,
 ): Omit<EventRow, 'place'> {
   if (origin === 'backfill' && read(OCCURRED_AT[FAMILY_OF[messageType]]) === null)
-    throw new TypeError('the log record has no time: nothing says when it happened');
+    throw new TypeError('the log record has no time');
   const name = sentType ?? messageType;
   const firstId = eventId(source, name, payload, 0);
   const ordinal = numberTwin(firstId);

@@ -56,8 +56,7 @@ const SUSPECT_AFTER = 2;
 /** What a suspect was storing, noted in the job, and how often a worker had died with it by then. */
 const Attempt = z.object({ deliveryId: z.string(), deaths: z.int() });
 
-const FATAL =
-  'the process that stored it ended or stood still three times, the last time with this delivery alone';
+const FATAL = 'the process that stored it ended or hung three times, the last time with only this delivery';
 
 interface DeliveryWorkerOptions {
   readonly lane?: Lane;

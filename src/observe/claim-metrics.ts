@@ -25,7 +25,7 @@ export function registerClaimMetrics(registry: Registry, db: Db, config: Setting
   const backup = cached(() => lastBackupAt(db), CACHE);
   gauge(
     'verify_findings',
-    'Sealed rows that are not what was sealed: altered or missing',
+    'Sealed rows that differ from the seal: altered or missing',
     async () => {
       const verified = (await seal())?.verified;
       return (
@@ -49,7 +49,7 @@ export function registerClaimMetrics(registry: Registry, db: Db, config: Setting
     },
   );
   const unbalanced =
-    'Sources and message types of which not every accepted record is stored or in quarantine';
+    'Sources and message types with accepted records that are neither stored nor in quarantine';
   gauge('conservation_unbalanced', unbalanced, async () => (await sums())?.unbalanced.length);
   gauge(
     'default_partition_rows',

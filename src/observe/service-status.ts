@@ -144,8 +144,8 @@ function sumProblems({ sums, sealPage }: ServiceFacts): Status[] {
         altered > 0 && `${countOf(altered, 'event')} changed since they were stored`,
       ].filter((difference) => difference !== false);
       const isChanged = missing + altered > 0;
-      const what = differences.length === 0 ? 'rows are not what was stored' : differences.join(', ');
-      const remedy = isChanged ? 'Verify, to see which.' : 'Look for them in quarantine, then run doctor.';
+      const what = differences.length === 0 ? 'rows differ from the seal' : differences.join(', ');
+      const remedy = isChanged ? 'Verify, to see which.' : 'Check quarantine, then run doctor.';
       const page = isChanged ? sealPage : '/quarantine';
       return statusAs('bad', 'does not add up', `${source} ${messageType}: ${what}`, page, { remedy });
     });

@@ -68,7 +68,7 @@ export function statusOfDestination(facts: DestinationFacts, now: Date): Status<
       if (error !== null) return of('warn', 'failing', 'Forwarding retries by itself. Send a test.', errorAt);
       if (rejected !== null && rejected > 0) {
         const what = `${told}, ${countOf(rejected, 'rejected event')}`;
-        return { ...of('warn', 'events rejected', 'Look at the reasons, then resend the events.'), what };
+        return { ...of('warn', 'events rejected', 'Check the reasons, then resend the events.'), what };
       }
       return of('good', state);
   }

@@ -50,7 +50,7 @@ function contradictionsOf(
   // One with wrong options is reported as such.
   if (destination !== undefined && !REPORT_TYPES.some((type) => type === destination.type)) {
     problems.push(
-      `destination: ${name} is of the type ${destination.type}, which carries events alone; a report needs ${REPORT_TYPES.join(', ')}`,
+      `destination: ${name} is of the type ${destination.type}, which cannot receive reports; use ${REPORT_TYPES.join(', ')}`,
     );
   }
   const { isOfPerson = false, isOfOperators = false } = reportOf(report);

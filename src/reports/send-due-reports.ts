@@ -124,7 +124,7 @@ async function send({ destinations }: Sending['config'], name: string, document:
   const found = findDestination(destinations, name);
   await withSender(found, async (sender) => {
     if (sender.sendReport === undefined)
-      throw new TypeError(`destinations of type ${found.type} carry no reports`);
+      throw new TypeError(`destinations of type ${found.type} cannot receive reports`);
     await sender.sendReport(document);
   });
 }
@@ -134,7 +134,7 @@ const INTERVAL_MS = 15_000;
 /** Sends the scheduled reports of the settings in force. Any number of processes may: each report is sent by one of them. */
 export function startReporting(sending: Omit<Sending, 'now'>, started: AsyncDisposableStack): void {
   const work = () => sendDueReports({ ...sending, now: new Date() });
-  const failure = 'scheduled reports were not looked at';
+  const failure = 'scheduled reports were not checked';
   repeatInBackground(
     { part: 'scheduled reports', failure, pauseMs: INTERVAL_MS, work },
     sending.logger,

@@ -68,7 +68,7 @@ export async function exportProof(
   const [first, last] = [leaves[0], leaves.at(-1)];
   if (first === undefined || last === undefined) {
     throw new UsageError(
-      'No event of that time is in a checkpoint. One is signed within a minute while serve runs.',
+      'No event of that range is in a checkpoint yet. While serve runs, it signs one each minute.',
     );
   }
   await makeEmptyDirectory(directory);
@@ -95,7 +95,7 @@ export async function exportProof(
   if (findings.count > 0 && !withFindings) {
     for (const entry of await readdir(directory)) await rm(path.join(directory, entry), { recursive: true });
     throw new UsageError(
-      `Nothing was exported, because not all of it is what was sealed: ${countOf(findings.count, 'finding')}, the first: ${findings.first}. Run verify to see all. --with-findings exports it as it is.`,
+      `Nothing was exported, because some of it differs from the seal: ${countOf(findings.count, 'finding')}, the first: ${findings.first}. Run verify to see all. --with-findings exports it anyway.`,
     );
   }
   return {

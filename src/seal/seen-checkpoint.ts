@@ -25,12 +25,12 @@ export async function compareWithSeen(db: Db, trust: Trust): Promise<string | un
   if (size >= seen.size && (await rootAt(nodesIn(db), seen.size)).equals(seen.root)) return undefined;
   const until = `that were sealed until ${seen.time?.toISOString() ?? 'an unknown time'}`;
   if (!(await isAsSigned(db, trust))) {
-    return `The log was made anew: it does not have the ${countOf(seen.size, 'leaf', 'leaves')} ${until}, and no key of this machine has signed what it has instead. The database was changed.`;
+    return `The log was rebuilt: it lacks the ${countOf(seen.size, 'leaf', 'leaves')} ${until}, and no key of this machine has signed its content. The database was changed.`;
   }
   if (size < seen.size) {
-    return `The database is older than what this machine has seen: its log has ${formatCount(size)} of ${countOf(seen.size, 'leaf', 'leaves')} ${until}. What was stored in between is missing.`;
+    return `The database is older than what this machine has seen: its log has ${formatCount(size)} of ${countOf(seen.size, 'leaf', 'leaves')} ${until}. Everything stored in between is missing.`;
   }
-  return `The database was older than what this machine had seen, and went on: its log does not have the ${countOf(seen.size, 'leaf', 'leaves')} ${until}. What was stored before that time is missing in part.`;
+  return `The database was older than what this machine had seen, and was used further: its log lacks the ${countOf(seen.size, 'leaf', 'leaves')} ${until}. Some of what was stored before that time is missing.`;
 }
 
 /** Whether the tree is the one of its latest checkpoint, and a key that counts has signed that. */

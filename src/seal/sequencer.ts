@@ -58,7 +58,7 @@ export function createSequencer(db: Db, logger: Logger, pollMs = BUSY_POLL_MS) {
       const { added, isMore, isNewServer } = extension;
       if (isNewServer) {
         const message =
-          'the database is on another server than before: the log continues with what it did not have yet';
+          'the database is on another server than before: the log continues with the rows that it lacks';
         logger.warn({ added }, message);
       }
       if (!isMore) checkedTo = lastId;

@@ -90,7 +90,7 @@ function createEventAnchor(db: Db, logger: Logger, config: Pick<Config, 'erasure
 /** How often an outdated database is reported again. */
 const REPEAT_MS = 60 * 60 * 1000;
 
-const WHAT_TO_DO = 'See "An older database" in docs/backup.md. Storing and forwarding go on meanwhile.';
+const WHAT_TO_DO = 'See "An older database" in docs/backup.md. Storing and forwarding continue.';
 
 /** Keeps checkpoints outside of the database, where the settings say. A failure stops nothing else. */
 function startAnchoring({ db, config, logger }: Proving, started: AsyncDisposableStack): void {
@@ -127,7 +127,7 @@ function startVerifying({ db, logger }: Proving, started: AsyncDisposableStack):
   const compare = async () => {
     const differences = await compareSchema(db);
     if (differences.length > 0) {
-      logger.error({ differences }, 'the schema is not as this program made it: run verify');
+      logger.error({ differences }, 'the schema was changed: run verify');
     }
     const rows: unknown[] = [];
     await compareStated(db, ({ state, subject, key }) => rows.push({ state, subject, key }));
@@ -145,7 +145,7 @@ function startVerifying({ db, logger }: Proving, started: AsyncDisposableStack):
     if (altered + missing > 0) {
       const error = new Error('run verify to see which');
       const fields = { altered, missing };
-      failures.report(undefined, error, 'stored rows are not what was sealed', { fields, level: 'error' });
+      failures.report(undefined, error, 'stored rows differ from the seal', { fields, level: 'error' });
     }
     return 'done';
   };

@@ -141,7 +141,7 @@ export function createLiveSettings({ given, reread, complete, logger }: LiveOpti
       logger[level](reloaded, 'settings reloaded');
       return reloaded;
     } catch (error) {
-      logger.error(`settings not reloaded, those before stay in force: ${describeError(error)}`);
+      logger.error(`settings not reloaded, the previous ones stay in force: ${describeError(error)}`);
       throw error;
     }
   }

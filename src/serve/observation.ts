@@ -184,7 +184,8 @@ function observeParts(
     registerClaimMetrics(registry, db, config);
     const logs = witnessedKeys(config).map(({ publicText }) => publicText);
     const forks = cached(() => readForks(db, logs), DESTINATIONS_CACHE);
-    const help = 'Logs of WITNESSES that have signed two trees of which none contains the other';
+    const help =
+      'Logs of WITNESSES that have forked: neither of two trees that they signed contains the other';
     gauge('witnessed_forks', help, async () => (await forks())?.length ?? []);
   }
   const forwardObserver: ForwardObserver = {

@@ -56,7 +56,7 @@ describe('erase', () => {
     const clients = listed.trim().split('\n').length;
     await waitFor(() => program.output().split('the events of a client were erased').length - 1 === clients);
     await program.end('SIGTERM');
-    expect((await run('--suggest')).stdout).toContain('There are no events');
+    expect((await run('--suggest')).stdout).toContain('No events of clients');
   });
 
   it('lists what it found, erases it, and records nothing of it', async () => {

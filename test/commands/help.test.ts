@@ -103,7 +103,7 @@ describe('xiq-sink', () => {
   it('begins errors with its name, and ends them with the command to read on with', async () => {
     const { stderr } = await endOfCommand({}, 'quarantine', 'list', '--sate', 'open');
     expect(stderr).toMatch(
-      /^xiq-sink: unknown option '--sate'\n[^]*\nRead on with: \S*xiq-sink quarantine list --help\n$/,
+      /^xiq-sink: unknown option '--sate'\n[^]*\nFor help: \S*xiq-sink quarantine list --help\n$/,
     );
   });
 

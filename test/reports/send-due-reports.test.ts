@@ -266,7 +266,7 @@ describe('the settings of scheduled reports', () => {
   it.each([
     [
       { ...monthly, destination: 'out' },
-      'logins-monthly: destination: out is of the type stdout, which carries events alone',
+      'logins-monthly: destination: out is of the type stdout, which cannot receive reports',
     ],
     [{ ...monthly, destination: 'nowhere' }, 'logins-monthly: destination: there is no destination nowhere'],
     [{ ...monthly, report: 'access' }, 'logins-monthly: user: is required for the report access'],

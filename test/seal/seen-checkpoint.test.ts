@@ -54,5 +54,5 @@ it('a log that is as it was seen, or has grown, is right; one that lacks leaves 
       trx,
     ),
   );
-  expect(await compareWithSeen(test.service, await trust())).toContain('The log was made anew');
+  expect(await compareWithSeen(test.service, await trust())).toContain('The log was rebuilt');
 });

@@ -90,7 +90,7 @@ describe('history that was made anew', () => {
     const sealer = ownSealer();
     while ((await sealer.seal()) === 'more');
     await expect(sealer.checkpoint()).rejects.toThrow('a key that LOG_KEY_FILE does not have');
-    expect(await compareWithSeen(test.service, await trust())).toContain('The log was made anew');
+    expect(await compareWithSeen(test.service, await trust())).toContain('The log was rebuilt');
   });
 
   it('without a signature: the sealer does not sign it with the real key', async () => {
@@ -102,7 +102,7 @@ describe('history that was made anew', () => {
     ]);
     await expect(ownSealer().checkpoint()).rejects.toThrow('which this machine has seen: run verify');
     expect(await latestCheckpoint(test.service)).toBeUndefined();
-    expect(await keepSeen(test.service, seenFileOf(log.directory), await trust())).toContain('was made anew');
+    expect(await keepSeen(test.service, seenFileOf(log.directory), await trust())).toContain('was rebuilt');
   });
 
   it('and signed with the real key: what this machine has seen tells, nothing else can', async () => {

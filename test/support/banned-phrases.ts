@@ -81,6 +81,10 @@ const BANNED_PHRASES: readonly BannedPhrase[] = (
     [/\bis (?:with|where) the cloud\b/, 'in the cloud'],
     [/\bthe cloud holds\b/, 'in the cloud'],
     [/\bwritten down here\b/, 'local records'],
+    [/\b(?:was|were)(?: not|n't| never)? tried\b/, 'tested'],
+    [/\b(?:made|begins?|counts?) anew\b/, 'rebuilt, or restart'],
+    [/\b(?:replicas|backups|events|those|quarters|rows) of before\b/i, 'from before'],
+    [/\bwebhooks? (?:brought|brings?)\b/, 'delivered'],
   ] as const
 ).map(([{ source }, instead]) => ({ phrase: new RegExp(source, 'i'), instead }));
 

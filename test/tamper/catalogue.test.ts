@@ -449,7 +449,7 @@ describe('verify finds nothing wrong, and what it cannot know is said elsewhere'
     table.push('all made anew with the own key | verify | the witness has signed 0 leaves');
     table.push('all made anew with the own key | verify --against (the witness) | ALTERED anchor');
     table.push(
-      'all made anew with the own key | doctor of the witness | two trees of which none contains the other',
+      'all made anew with the own key | doctor of the witness | neither of two trees that it signed contains the other',
     );
   });
 
@@ -469,7 +469,7 @@ describe('verify finds nothing wrong, and what it cannot know is said elsewhere'
     expect((await log.verify({ trust })).findings).toEqual([]);
     const { findings } = await log.verify({ trust, isFull: true });
     expect(findings).toMatchObject([{ state: 'ALTERED', subject: 'event' }]);
-    expect(findings[0]?.detail).toContain('something else than user_name');
+    expect(findings[0]?.detail).toContain('contradicts user_name');
     table.push(`a trigger that rewrote and is gone | verify --full | ALTERED event: ${findings[0]?.detail}`);
   });
 

@@ -16,7 +16,7 @@ export function defineAccess(program: Command, settings: Settings): void {
     .argument('<name>', 'name of the person or the program; recorded in the operator log')
     .addOption(new Option('--role <role>', 'role of the account').choices(ACCOUNT_ROLES))
     .addOption(
-      new Option('--sql', 'add a login of the database instead, which may only read, all sources').conflicts([
+      new Option('--sql', 'add a read-only database login for all sources instead of an account').conflicts([
         'role',
         'source',
         'totp',

@@ -44,7 +44,7 @@ export async function makeCertificate(
   if (file === undefined) print(text.trimEnd());
   else await writeFile(file, text);
   if (!asJson && key === undefined) note('It is not signed: the key of the log is not on this machine.');
-  if (file !== undefined) note(`${file} written. A browser prints it, or makes a PDF of it.`);
+  if (file !== undefined) note(`${file} written. Open it in a browser to print it, or to save it as a PDF.`);
   for (const doubt of summary.doubts) note(doubt);
   return isProven(summary);
 }
@@ -55,7 +55,7 @@ export async function verifyCertificate(file: string, keys: readonly string[]): 
   try {
     const { name, publicKey } = readSignedDocument(text, keys);
     print(`${file}: ${name}, as it was signed with ${publicKey}`);
-    if (keys.length === 0) note('Compare the key with the one that you know, or give that with --key.');
+    if (keys.length === 0) note('Compare the key with the one that you trust, or pass that with --key.');
     return true;
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;

@@ -11,11 +11,11 @@ export function defineCertificate(program: Command, settings: Settings): void {
   ])
     .requiredOption('--month <month>', 'the month, in UTC: 2026-03', month)
     .addOption(sourceOption())
-    .option('--out <file>', 'write to this file, not to the standard output')
+    .option('--out <file>', 'write to this file instead of standard output')
     .option('--json', 'print a JSON object instead of HTML')
     .addHelpText(
       'after',
-      '\nCompares the rows of the month with their seal first. Exits with 1 if one is altered, missing or inserted.\nDocumentation: docs/integrity.md.',
+      '\nFirst compares the rows of the month with their seal.\nExits with 1 if one is altered, missing or inserted.\nDocumentation: docs/integrity.md.',
     )
     .action(async ({ month: range, source, out, json }) => {
       const { makeCertificate } = await import('./certificate.ts');
@@ -36,15 +36,18 @@ export function defineCertificate(program: Command, settings: Settings): void {
 }
 
 export function defineVerifyCertificate(program: Command): void {
-  defineCommand(program, 'verify-certificate', 'check that a certificate is as it was signed', [
+  defineCommand(program, 'verify-certificate', 'check the signature of a certificate', [
     'xiq-sink verify-certificate march.html',
     'xiq-sink verify-certificate march.html --key xiq-sink/5f0c2a52-0b43-4a51-9d10-4d2a6b0f7a0e+848d8927+ARx...',
   ])
     .argument('<file>', 'a certificate in HTML')
-    .option('--key <public-key...>', 'public keys that count; without them, compare the one that is printed')
+    .option(
+      '--key <public-key...>',
+      'accept only these public keys; without this option, compare the printed key yourself',
+    )
     .addHelpText(
       'after',
-      '\nNeeds no database and no settings. Exits with 1 if the file was changed or is not signed.',
+      '\nNeeds no database and no settings.\nExits with 1 if the file was changed or is not signed.',
     )
     .action(async (file, { key = [] }) => {
       const { verifyCertificate } = await import('./certificate.ts');

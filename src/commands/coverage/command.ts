@@ -23,7 +23,7 @@ export function defineCoverage(program: Command, settings: Settings): void {
     .option('--json', 'print one JSON object per line')
     .addHelpText(
       'after',
-      '\nExits with 1 if a quarter of an hour in the range is pending, not comparable or unrecoverable.',
+      '\nExits with 1 if a quarter of an hour in the range is pending, not comparable or\nunrecoverable.',
     )
     .action(async ({ types, json, ...options }) => {
       const { since = new Date(), until = new Date(), source } = withRange(options);

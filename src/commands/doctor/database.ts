@@ -87,7 +87,7 @@ export async function checkRoles(access: DatabaseAccess, config: Config): Promis
     !hasOwner && `${service} owns the tables, and could remove the guards of what is stored`,
     hasOwner &&
       canBecomeOwner &&
-      `whoever has the password of ${service} can become ${OWNER} and rewrite what is stored: set MIGRATION_DATABASE_URL for migrations alone`,
+      `whoever has the password of ${service} can become ${OWNER} and rewrite what is stored: set MIGRATION_DATABASE_URL for migrations`,
     ...changed.map(({ login, changes }) => `${login} was changed: ${changes.join(', ')}`),
     readerRights.length > 0 && `xiq_reader has ${readerRights.join(', ')}`,
     config.databaseUrl !== undefined &&
@@ -204,7 +204,7 @@ export async function checkEventTimes(access: DatabaseAccess): Promise<Finding> 
     ? ok('none in the future; all of the last hour were readable')
     : warn(
         `without a readable time in the last hour: ${list(unread)}`,
-        'they have the time of their receipt, so a record that is delivered again is stored again; the page of an event shows what was sent',
+        'they have the time of their receipt, so a redelivered record is stored again; the page of an event shows what was sent',
       );
 }
 

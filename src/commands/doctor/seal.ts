@@ -15,7 +15,7 @@ import { readForks } from '../../store/seal/witnessed-logs.ts';
 /** Checks that triggers, functions, rules and settings of roles are as this program made them. */
 export async function checkSchema(access: DatabaseAccess): Promise<Finding> {
   const [first, ...others] = await compareSchema(access.opened().db);
-  if (first === undefined) return ok('triggers, functions and settings are as this program made them');
+  if (first === undefined) return ok('triggers, functions and settings are unchanged');
   const more = others.length === 0 ? '' : `, and ${countOf(others.length, 'other difference')}`;
   return fail(
     `${first.name}: ${first.detail}${more}`,
@@ -44,7 +44,7 @@ export async function checkSeal(
   await compareStated(db, ({ state, subject, key }) => others.push(`${state} ${subject} ${key}`));
   if (others.length > 0) {
     return fail(
-      `${countOf(others.length, 'row')} of the operator log, quarantine and the like differ from what was sealed, the first: ${others[0]}`,
+      `${countOf(others.length, 'row')} of the operator log, quarantine and similar tables differ from the seal, the first: ${others[0]}`,
       remedyOf('altered'),
     );
   }
@@ -64,7 +64,7 @@ export async function checkWitnessed(access: DatabaseAccess, config: Pick<Config
   const forks = await readForks(access.opened().db, logs);
   if (forks.length === 0) return ok(countOf(logs.length, 'other installation'));
   return fail(
-    `${forks.join(', ')} has signed two trees of which none contains the other`,
+    `${forks.join(', ')} has forked: neither of two trees that it signed contains the other`,
     `ask who runs it: ${commandName()} sql "select fork from witnessed_logs" has both checkpoints`,
   );
 }

@@ -5,7 +5,7 @@ import { defineCommand, eventId, macAddress, sourceOption, wholeNumber } from '.
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 export function defineErase(program: Command, settings: Settings): void {
-  defineCommand(program, 'erase', 'delete all events of a person permanently, as the law may require', [
+  defineCommand(program, 'erase', 'delete all events of a person permanently, where the law requires it', [
     'xiq-sink erase --user jane@example.com --client-mac 0011.2233.4455 --dry-run',
     'xiq-sink erase --user jane@example.com --reason "request 17 of the data protection officer"',
     'xiq-sink erase --event 0b8e4f8e-6d0a-8a3f-9c4e-2f6d1f0a7b11 --reason "court order 3" --yes',
@@ -15,19 +15,16 @@ export function defineErase(program: Command, settings: Settings): void {
     .option('--phone <number>', 'phone number, in any notation', listOf(phoneNumber))
     .option('--event <id>', 'id of an event', listOf(eventId))
     .addOption(sourceOption())
-    .option('--all-sources', 'what any source has sent: to be asked for if there are several')
-    .option('--reason <text>', 'why; it is recorded and sealed, and must not name the person', filled)
+    .option('--all-sources', 'erase events of all sources (required if several are found)')
+    .option('--reason <text>', 'reason to record and seal; must not name the person', filled)
     .option('--dry-run', 'only list what would be erased')
-    .option('--yes', 'erase without a question')
+    .option('--yes', 'erase without asking')
     .option(
       '--backups-kept <days>',
-      'for how many days backups are kept: prints when the last backup copy expires',
+      'days that backups are kept; prints when the last copy expires',
       wholeNumber,
     )
-    .option(
-      '--suggest',
-      'instead: list the clients whose data the cloud has deleted, and of whom there are events',
-    )
+    .option('--suggest', 'only list clients deleted in the cloud whose events are still stored')
     .addHelpText('after', '\nDocumentation: docs/erasure.md.')
     .action(async ({ user = [], clientMac = [], phone = [], event = [], ...options }) => {
       const { erase, suggest } = await import('./erase.ts');

@@ -74,7 +74,7 @@ export async function suggest(db: Db): Promise<void> {
       `${mac}  ${countOf(events, 'event')} of the source ${source}, which says at ${deletedAt.toISOString()} that the cloud deleted it: xiq-sink erase --client-mac ${mac} --source ${source}`,
     );
   }
-  if (suggested.length === 0) print('There are no events of clients whose data the cloud has deleted.');
+  if (suggested.length === 0) print('No events of clients that were deleted in the cloud are stored.');
 }
 
 function printFound({ events, quarantine, operations, searches, inventory, possible }: FoundPerson): void {
@@ -111,11 +111,11 @@ async function printDestinations(db: Db, events: readonly ErasableEvent[]): Prom
   if (events.length === 0) return;
   const earliest = Math.min(...events.map(({ receivedAt }) => receivedAt.getTime()));
   const names = await destinationsPast(db, await positionSince(db, new Date(earliest)));
-  if (names.length > 0) print(`Some were sent, or may have been, to: ${names.join(', ')}.`);
+  if (names.length > 0) print(`Some may have been sent to: ${names.join(', ')}.`);
 }
 
 async function confirm(): Promise<void> {
-  if (!process.stdin.isTTY) throw new UsageError('Add --yes to erase without a question.');
+  if (!process.stdin.isTTY) throw new UsageError('Add --yes to erase without asking.');
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await terminal.question('Erase all of this permanently? Type "erase": ');
   terminal.close();
@@ -123,9 +123,9 @@ async function confirm(): Promise<void> {
 }
 
 function describeBackups(erasedAt: Date, keptDays: number | undefined): string {
-  const of = 'Backups, archived WAL and replicas of before';
+  const of = 'Backups, archived WAL and replicas from before';
   if (keptDays === undefined) {
-    return `${of} ${erasedAt.toISOString()} still contain it. With --backups-kept DAYS, this says until when.`;
+    return `${of} ${erasedAt.toISOString()} still contain it. Use --backups-kept DAYS to print until when.`;
   }
   const until = new Date(erasedAt.getTime() + keptDays * DAY_MS);
   return `${of} ${erasedAt.toISOString()} contain it. If each is deleted after ${countOf(keptDays, 'day')}, none does from ${until.toISOString().slice(0, 10)} on.`;

@@ -10,11 +10,11 @@ export function defineExportProof(program: Command, settings: Settings): void {
     .argument('<directory>', 'new or empty directory to write to')
     .option('--since <time>', `start of the range, by the time of arrival: ${TIME_FORMS}`, time)
     .option('--until <time>', 'end of the range, exclusive (default: now)', time)
-    .option('--with-findings', 'also export what is not as it was sealed')
+    .option('--with-findings', 'also export rows that differ from the seal')
     .addOption(zoneOption())
     .addHelpText(
       'after',
-      '\nWrites rows, salts, tiles, checkpoints and time-stamps. To verify them without a database: xiq-sink verify DIRECTORY',
+      '\nWrites rows, salts, tiles, checkpoints and time-stamps.\nTo verify them without a database: xiq-sink verify DIRECTORY',
     )
     .action(async (directory, options) => {
       const range = withRange(options);

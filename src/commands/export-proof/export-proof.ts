@@ -19,7 +19,7 @@ export async function exportRange(
   const { signing: key, verifiers: keys } = await readLogKeys(file);
   if (key === undefined) {
     throw new UsageError(
-      `The key of the log signs what is exported, and ${file} does not have it. Run this on a machine that stores, or set LOG_KEY_FILE.`,
+      `${file} has no key of the log to sign the export with. Run this on a machine that stores events, or set LOG_KEY_FILE.`,
     );
   }
   const options = { key, trust: { keys }, withFindings, since, until };
@@ -34,6 +34,5 @@ export async function exportRange(
   note(
     `${directory}: ${countOf(rows, 'row')}, ${formatCount(absent)} absent, ${countOf(checkpoints, 'checkpoint')}, ${countOf(timestamps, 'time-stamp')}`,
   );
-  if (findings > 0)
-    note(`NOT ALL IS AS IT WAS SEALED: verify ${directory} has ${countOf(findings, 'finding')}.`);
+  if (findings > 0) note(`DIFFERS FROM THE SEAL: verify ${directory} has ${countOf(findings, 'finding')}.`);
 }

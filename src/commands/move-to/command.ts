@@ -15,7 +15,7 @@ export function defineMoveTo(program: Command, env: Environment): void {
       'BOOTSTRAP_DATABASE_URL=... READER_DATABASE_URL=... xiq-sink move-to postgresql://xiq_sink@db.example/xiq',
     ],
   )
-    .argument('<database-url>', 'an empty database, named as DATABASE_URL will name it')
+    .argument('<database-url>', 'URL of an empty database, as you will set it in DATABASE_URL')
     .option('--json', 'print one object per table')
     .action(async (databaseUrl, { json = false }) => {
       if (env['DATABASE_URL'])

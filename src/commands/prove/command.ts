@@ -3,7 +3,7 @@ import { defineCommand, eventId } from '../shared/options.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 export function defineProve(program: Command, settings: Settings): void {
-  defineCommand(program, 'prove', 'write the proof that an event is in the sealed log', [
+  defineCommand(program, 'prove', 'write a proof of one event that third parties can check', [
     'xiq-sink prove 0b8e4f8e-6d0a-8a3f-9c4e-2f6d1f0a7b11',
     'xiq-sink prove 0b8e4f8e-6d0a-8a3f-9c4e-2f6d1f0a7b11 --output -',
   ])
@@ -11,7 +11,7 @@ export function defineProve(program: Command, settings: Settings): void {
     .option('--output <file>', 'file to write; - for standard output (default: EVENT_ID.tlog-proof)')
     .addHelpText(
       'after',
-      '\nThe file has the format of C2SP tlog-proof, and contains the event. Any tool for that format can check it. EVENT_ID.cose beside it is a COSE receipt (RFC 9942) of the same.',
+      '\nThe file is a C2SP tlog-proof and contains the event. Any tool for that format\ncan check it. With the private key, the command also writes EVENT_ID.cose, a\nCOSE receipt (RFC 9942).',
     )
     .action(async (id, { output = `${id}.tlog-proof` }) => {
       const { prove } = await import('./prove.ts');

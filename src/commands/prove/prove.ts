@@ -42,5 +42,5 @@ export async function prove(db: Db, config: Config, eventId: string, output: str
   if (signing === undefined) return note('No COSE receipt was written: this machine has no key that signs.');
   const receipt = `${output.replace(/\.tlog-proof$/, '')}.cose`;
   await writeFile(receipt, writeReceipt(proof, signing), { mode: 0o600 });
-  note(`${receipt}: a COSE receipt of the same`);
+  note(`${receipt}: a COSE receipt of the same event`);
 }

@@ -84,8 +84,8 @@ export function defineQuarantine(program: Command, settings: Settings): void {
       .addOption(typeOption())
       .option('--source <name>', 'exact source name')
       .option('--reason <text>', 'text that the reason contains')
-      .option('--since <time>', `start of the range of reception: ${TIME_FORMS}`, time)
-      .option('--until <time>', 'end of the range of reception, exclusive', time)
+      .option('--since <time>', `start of the range of arrival: ${TIME_FORMS}`, time)
+      .option('--until <time>', 'end of the range of arrival, exclusive', time)
       .addOption(zoneOption());
   }
 }

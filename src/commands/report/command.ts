@@ -6,17 +6,12 @@ import { defineCommand, sourceOption, time, TIME_FORMS, withRange, zoneOption } 
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 export function defineReport(program: Command, settings: Settings): void {
-  defineCommand(
-    program,
-    'report',
-    'answer a question of auditors: who administered what, who logged in when',
-    [
-      'xiq-sink report',
-      'xiq-sink report logins --month 2026-03 --tz Europe/Berlin',
-      'xiq-sink report access --user ann@example.com --since 7d --csv > ann.csv',
-      'xiq-sink report keys --since 2026-01-01 --sql',
-    ],
-  )
+  defineCommand(program, 'report', 'print a report for auditors: who administered what, who logged in when', [
+    'xiq-sink report',
+    'xiq-sink report logins --month 2026-03 --tz Europe/Berlin',
+    'xiq-sink report access --user ann@example.com --since 7d --csv > ann.csv',
+    'xiq-sink report keys --since 2026-01-01 --sql',
+  ])
     .addArgument(
       new Argument('[name]', 'the report; without it, the reports are listed').choices(REPORT_NAMES),
     )

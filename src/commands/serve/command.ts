@@ -12,11 +12,7 @@ export function defineServe(program: Command, env: Environment, settings: Settin
     'PORT=9000 xiq-sink serve',
     'xiq-sink serve --role forward',
   ])
-    .addOption(
-      new Option('--role <role>', 'part of the work that this process does')
-        .choices(ROLES)
-        .default('all' as const),
-    )
+    .addOption(new Option('--role <role>', 'role of this process').choices(ROLES).default('all' as const))
     .action(async ({ role }) => {
       // What follows loads for 2 s, and this is what a first start stumbles over most.
       const { DEFAULT_DATA_DIR, openDataDirectory } = await import('../../lib/files/data-directory.ts');

@@ -39,16 +39,11 @@ export function defineSources(program: Command, settings: Settings): void {
       await runOnStore(settings, ({ db }, config) => printSources(db, config, json === true));
     });
 
-  defineCommand(
-    sources,
-    'rotate',
-    'add a new secret to a source, which keeps the old ones for a time; or drop the old ones',
-    [
-      'xiq-sink sources rotate customer-a --keep 24',
-      'xiq-sink sources rotate customer-a --drop-old',
-      'xiq-sink sources rotate --reencrypt',
-    ],
-  )
+  defineCommand(sources, 'rotate', 'add a secret, keeping the old ones for a while; or drop the old ones', [
+    'xiq-sink sources rotate customer-a --keep 24',
+    'xiq-sink sources rotate customer-a --drop-old',
+    'xiq-sink sources rotate --reencrypt',
+  ])
     .argument('[name]', 'name of a source in the database')
     .option('--secret <place>', `new secret: ${SECRET_FORMS} (default: generated)`)
     .option('--keep <hours>', 'hours to accept the old secrets (default: until dropped)', hours)

@@ -5,7 +5,7 @@ import { FAILED } from '../shared/process.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 export function defineVerify(program: Command, settings: Settings): void {
-  defineCommand(program, 'verify', 'check that stored events are what was received', [
+  defineCommand(program, 'verify', 'check that stored events have not been changed', [
     'xiq-sink verify',
     'xiq-sink verify --since 7d --against /mnt/usb/checkpoint.txt',
     'xiq-sink verify --full --against https://audit.example.com/checkpoint --json',
@@ -23,12 +23,12 @@ export function defineVerify(program: Command, settings: Settings): void {
     .option('--full', 'compute the hashes in this program, not in the database')
     .option(
       '--accept <reason>',
-      'go on from a database that lacks what this machine has seen, such as an older backup; recorded in the operator log',
+      'continue from a database that lacks events that this machine has seen, such as an older backup; the reason is recorded in the operator log',
     )
     .option('--json', 'print one JSON object per finding, then one with the counts')
     .addHelpText(
       'after',
-      '\nExits with 1 if a row, a count, or the tree was altered, if something is missing or was inserted, or if something is not proven.',
+      '\nExits with 1 if anything is ALTERED, MISSING, INSERTED or NOT PROVEN.\nDocumentation: docs/integrity.md.',
     )
     .action(async (directory, { json, full, accept, against = [], ...options }) => {
       const range = withRange(options);

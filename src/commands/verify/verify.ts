@@ -88,7 +88,7 @@ function printFolder(summary: FolderSummary, findings: number, anchors: number):
   print(
     `The tree has ${countOf(size, 'leaf', 'leaves')} and agrees with ${countOf(checkpoints, 'checkpoint')}, ${countOf(timestamps, 'time-stamp')} and ${summary.anchors} of ${countOf(anchors, 'anchor')}.`,
   );
-  for (const key of publicKeys) print(`Compare the key with the one that you know: ${revealOnLine(key)}`);
+  for (const key of publicKeys) print(`Compare the key with the one that you trust: ${revealOnLine(key)}`);
 }
 
 async function readAnchors(place: string): Promise<readonly Checkpoint[]> {

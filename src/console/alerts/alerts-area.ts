@@ -122,7 +122,8 @@ async function renderAlerts(
   ]);
   const mayAlert = hasAccess(visitor, ALERTING);
   const titles = rules.map(({ name, title }) => [name, title] as const);
-  const shown = alerts.length === most ? `The newest ${most} are shown.` : countOf(alerts.length, 'alert');
+  const shown =
+    alerts.length === most ? `Only the newest ${most} are shown.` : countOf(alerts.length, 'alert');
   return {
     title: 'Alerts',
     content: html`

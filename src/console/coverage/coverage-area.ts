@@ -163,11 +163,11 @@ async function renderCoverage(db: Db, scope: Scope, shown: Shown): Promise<Page>
 }
 
 const MARKS: Readonly<Record<CoverageState, readonly [kind: string, sign: string, meaning: string]>> = {
-  whole: ['good', '✓', 'the history of the cloud has nothing that is missing here'],
-  healed: ['good', '+', 'missing events were fetched from the history'],
-  'push only': ['plain', '·', 'the cloud has no history of this type'],
-  'not comparable': ['bad', '?', 'what the history lists proves nothing'],
-  unrecoverable: ['bad', '×', 'not proven, and the history no longer reaches back'],
+  whole: ['good', '✓', 'the logs of the cloud have no event that is missing here'],
+  healed: ['good', '+', 'missing events were fetched from the logs of the cloud'],
+  'push only': ['plain', '·', 'the cloud has no log of this type'],
+  'not comparable': ['bad', '?', 'the logs of the cloud prove nothing'],
+  unrecoverable: ['bad', '×', 'not proven, and the logs of the cloud no longer reach back'],
   pending: ['warn', '…', 'not proven yet'],
 };
 

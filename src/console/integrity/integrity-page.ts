@@ -198,9 +198,7 @@ function verifiedPanel({ verified, checkpoint, not_sealed_yet: waiting }: Integr
       ['Missing', formatCount(verified.missing)],
       ['Not sealed yet', countOf(waiting, 'event')],
     ],
-    html`<p class="dim">
-      The service compares 8,192 rows with their leaves every 5 s, and then begins again.
-    </p>`,
+    html`<p class="dim">The service compares 8,192 rows with their leaves every 5 s, again and again.</p>`,
   );
 }
 

@@ -116,7 +116,7 @@ export function silencesPanel({ at, sources }: Overview, silences: readonly Sile
     ${
       unusual.length === 0
         ? html`<p>
-            ${silences.length === 0 ? 'No message type has been received yet.' : 'No silence is unusual.'}
+            ${silences.length === 0 ? 'No message type has been received yet.' : 'All message types arrive as usual.'}
           </p>`
         : html`<ul class="plain silences">
             ${unusual.map(line)}

@@ -127,7 +127,7 @@ async function checkManifest(
       state: 'MISSING',
       subject: 'file',
       key: MANIFEST_NOTE,
-      detail: 'nothing vouches for the manifest',
+      detail: 'nothing confirms the manifest',
     });
   } else if (!verifiers.some(signs)) {
     alter(MANIFEST_NOTE, `no key of the log has signed this ${MANIFEST}`);

@@ -151,7 +151,7 @@ async function verifyOthers(
     } else if (monthOf(receivedAt, droppedDeliveries) === undefined) {
       report({
         state: 'MISSING',
-        detail: `the tables have ${found} of its events, and not itself`,
+        detail: `the tables have ${found} of its events, but not the delivery itself`,
         ...delivery,
       });
     }

@@ -135,7 +135,7 @@ async function explainRewritten(trx: Trx, events: readonly SealedEvent[]): Promi
   return events.flatMap(({ eventId, position, source, messageType }) => {
     const columns = eventId === null ? undefined : rewritten.get(eventId);
     if (eventId === null || columns === undefined) return [];
-    const detail = `its payload says something else than ${columns.join(', ')}: it was sealed like that`;
+    const detail = `its payload contradicts ${columns.join(', ')}; it was sealed like that`;
     return [{ state: 'ALTERED', subject: 'event', detail, eventId, position, source, messageType }];
   });
 }

@@ -101,7 +101,7 @@ export async function compareStated(db: Db, report: (finding: VerifyFinding) => 
       report({ subject: kind, key, ...describeStated(found) });
     }
     for (const { key, leaf } of await findForbiddenChanges(db, kind)) {
-      const detail = 'it was changed in a way that this program does not allow, and sealed after that';
+      const detail = 'it was changed in a way that this program does not allow, and then sealed';
       report({ state: 'ALTERED', subject: kind, key, detail, leaves: [leaf ?? 0, (leaf ?? 0) + 1] });
     }
   }

@@ -147,7 +147,12 @@ export function startQuarantineLimits(
     return deleted.length > 0 ? 'done' : 'idle';
   };
   repeatInBackground(
-    { part: 'limits of quarantine', failure: 'quarantine was not limited', pauseMs: INTERVAL_MS, work },
+    {
+      part: 'limits of quarantine',
+      failure: 'limits of quarantine were not enforced',
+      pauseMs: INTERVAL_MS,
+      work,
+    },
     logger,
     started,
   );

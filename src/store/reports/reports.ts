@@ -114,7 +114,7 @@ where code is distinct from 10001 and code is distinct from 10002 group by categ
   {
     name: 'changes',
     title: 'Changes by device',
-    answers: 'Which devices audit records name, how often, and how many people were at them.',
+    answers: 'Which devices audit records name, how often, and with how many different people.',
     statement: (range) => `
 select min(device) as "Device", count(distinct event_id) as "Records", count(distinct fold_name(user_name)) as "People", ${time('max(local)')} as "Last"
 from ${rowsOf('audit_log', range)}, unnest(host_names) as device

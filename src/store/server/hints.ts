@@ -40,7 +40,8 @@ export function listenForHints(databaseUrl: string, logger: Logger, started: Asy
       await client.end().catch(() => undefined);
     }
   }
-  const onError = (error: unknown) => logger.debug(`hints are not heard: ${describeError(error)}`);
+  const onError = (error: unknown) =>
+    logger.debug(`no notifications of other processes: ${describeError(error)}`);
   const listening = repeat({ pauseMs: REOPEN_MS, work, stopping, onError });
   started.defer(closeLogged(logger, 'hints', () => listening.stop()));
 }

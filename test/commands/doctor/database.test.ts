@@ -136,7 +136,7 @@ test('a log of others that has forked is a failure while the settings name it', 
   await keepFork(database.service, publicText, 'both');
   expect(await check()).toMatchObject({
     status: 'fail',
-    message: `${publicText} has signed two trees of which none contains the other`,
+    message: `${publicText} has forked: neither of two trees that it signed contains the other`,
   });
   expect(await check({ ...config, witnesses: [] })).toMatchObject({ status: 'ok' });
 });

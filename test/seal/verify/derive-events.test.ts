@@ -100,6 +100,6 @@ it('rows of earlier programs, which read fewer notations, are no rewritten ones;
   await insert('0000bbfffe37');
   await log.seal();
   const { findings } = await log.verify({ isFull: true });
-  const rewritten = findings.filter(({ detail }) => detail.includes('its payload says something else'));
-  expect(rewritten).toMatchObject([{ detail: expect.stringMatching(/than client_mac:/) as unknown }]);
+  const rewritten = findings.filter(({ detail }) => detail.includes('its payload contradicts'));
+  expect(rewritten).toMatchObject([{ detail: expect.stringMatching(/contradicts client_mac;/) as unknown }]);
 });

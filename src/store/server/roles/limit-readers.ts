@@ -64,9 +64,9 @@ export function startReaderLimits({ db, readerUrl, logger }: ReaderUpkeep, start
       logger.warn(ended, `a session of ${ended.role} was ended, because its transaction took too long`);
     }
     for (const changed of await repairReaders(db, readerUrl)) {
-      logger.warn(changed, `the login ${changed.login} was changed, and is as it was again`);
+      logger.warn(changed, `the login ${changed.login} was changed, and has been reset`);
     }
   };
-  const failure = 'readers were not limited';
+  const failure = 'limits of readers were not enforced';
   repeatInBackground({ part: 'limits of readers', failure, pauseMs: INTERVAL_MS, work }, logger, started);
 }

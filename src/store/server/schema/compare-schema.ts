@@ -124,7 +124,7 @@ async function findParsed(db: Db): Promise<readonly SchemaDifference[]> {
         union all
         select 'function', proname, pronamespace, pg_get_function_sqlbody(oid) from pg_proc where prosqlbody is not null
       )
-      select format('%s %s', kind, present.name) as name, 'it does something else than this program made it for' as detail
+      select format('%s %s', kind, present.name) as name, 'its definition was changed' as detail
       from relations as made join relations as present using (kind)
       where made.schema = pg_my_temp_schema() and present.schema = 'public'::regnamespace
         and made.name = 'made_anew_' || present.name and replace(made.text, 'made_anew_', '') <> present.text
@@ -165,7 +165,7 @@ function* differencesOf(
 ): Generator<SchemaDifference> {
   const difference = (detail: string) => ({ name: `function ${name}`, detail });
   if (made !== undefined && meaningOf(made.body) !== meaningOf(body))
-    yield difference('it does something else than this program made it for');
+    yield difference('its definition was changed');
   if (isDefiner && made?.isDefiner !== true)
     yield difference('it lends the rights of its owner to who calls it');
   if (made === undefined) return;
@@ -221,8 +221,8 @@ async function findTriggers(db: Db, { triggers, required }: Created): Promise<re
     if (trigger === null) continue;
     const name = `trigger ${trigger} on ${table}`;
     if (triggers.get(trigger)?.has(calls ?? '') !== true) {
-      differences.push({ name, detail: `this program has not made it; it calls ${calls}` });
-    } else if (isOff(one)) differences.push({ name, detail: 'it is switched off' });
+      differences.push({ name, detail: `this program did not create it; it calls ${calls}` });
+    } else if (isOff(one)) differences.push({ name, detail: 'it is disabled' });
     added(ofTable, table, trigger);
   }
   for (const [table, root] of new Map(found.map((one) => [one.table, one.root]))) {

@@ -37,7 +37,7 @@ const CASES: readonly (readonly [
     'alter table quarantine disable trigger refuse_change',
     'alter table quarantine enable always trigger refuse_change',
     'trigger refuse_change on quarantine',
-    'it is switched off',
+    'it is disabled',
   ],
   [
     'a guard of a partition that is gone',
@@ -113,7 +113,7 @@ describe('what others read', () => {
     else await run(`${view} select * from (${text.replace(/;$/, '')}) as one where true`);
     const found = await compareSchema(test.service);
     await run(view + text);
-    expect(found).toEqual([{ name, detail: 'it does something else than this program made it for' }]);
+    expect(found).toEqual([{ name, detail: 'its definition was changed' }]);
     expect(await compareSchema(test.service)).toEqual([]);
   });
 
