@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { formatTable, printTable } from '../../src/commands/shared/output.ts';
+import { formatTable, printTable, wrapBeside } from '../../src/commands/shared/output.ts';
 import { printedBy } from '../support/printed.ts';
 import { anyCharacter } from '../support/any-character.ts';
 
@@ -99,6 +99,37 @@ describe('a table on a terminal', () => {
       'second thing',
       'third         3',
     ]);
+  });
+
+  it('puts values that all rows share above a table that cannot fit', () => {
+    process.stdout.columns = 40;
+    const rows = ['1', '2'].map((third) => ['a'.repeat(15), 'b'.repeat(20), third]);
+    const text = format(['first', 'second thing', 'third'], rows, true);
+    expect(stripVTControlCharacters(text).split('\n')).toEqual([
+      `first         ${'a'.repeat(15)}`,
+      `second thing  ${'b'.repeat(20)}`,
+      '',
+      'third',
+      '1',
+      '2',
+    ]);
+  });
+
+  it('cuts no time, which has a space as prose has', () => {
+    process.stdout.columns = 50;
+    const time = '2026-11-27 15:00:55.962+00';
+    const text = format(['at', 'reason'], [[time, 'the receiver does not know this index']], true);
+    expect(stripVTControlCharacters(text).split('\n')[1]).toBe(`${time}  the receiver does not…`);
+  });
+
+  it('wraps prose beside an indentation, and leaves it whole in a pipe', () => {
+    process.stdout.columns = 30;
+    process.stdout.isTTY = true;
+    expect(wrapBeside('    ', 'the receiver does not know this index')).toBe(
+      'the receiver does not know\n    this index',
+    );
+    process.stdout.isTTY = false;
+    expect(wrapBeside('    ', 'a '.repeat(40))).toBe('a '.repeat(40));
   });
 
   it('is never wider than the terminal, unless a single value is', () => {

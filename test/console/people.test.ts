@@ -159,7 +159,7 @@ describe('the pages of people and devices', () => {
     ]);
     const parts = async (path: string, heading: string) => {
       const page = await admin.page(`${path}&${range}`);
-      const [did = '', affected = ''] = page.slice(page.indexOf(heading)).split('Was affected by</h2>');
+      const [did = '', affected = ''] = page.slice(page.indexOf(heading)).split('Affected by</h2>');
       return { page, did, affected };
     };
     const client = await parts(`/devices/client?mac=${ERASED}`, 'Activity</h2>');

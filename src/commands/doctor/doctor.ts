@@ -13,7 +13,7 @@ import { createDatabaseAccess } from './database.ts';
 import { liveChecks, type Examination } from './cloud.ts';
 import { styleText } from 'node:util';
 import { escapeHiddenInJson, revealOnLine } from '../../lib/text/hidden-characters.ts';
-import { print } from '../shared/output.ts';
+import { print, wrapBeside } from '../shared/output.ts';
 import type { Finding, Status } from './check.ts';
 
 /** Closing may hang if a check did. */
@@ -107,8 +107,10 @@ async function printReport(checks: readonly Running[], asJson: boolean, secrets:
   for (const { name, finding } of checks) {
     const found = await finding;
     counts[found.status] += 1;
-    const lines = asJson ? [toJson(name, found)] : toLines(name.padEnd(width), found);
-    for (const line of lines) print(secrets.hide(line));
+    // Before a secret may be wrapped.
+    const hide = (text: string) => secrets.hide(text);
+    const lines = asJson ? [hide(toJson(name, found))] : toLines(hide(name).padEnd(width), found, hide);
+    for (const line of lines) print(line);
   }
   if (!asJson) print(`\n${summary(counts)}`);
   return counts;
@@ -118,15 +120,20 @@ function toJson(check: string, { status, message, remedy }: Finding): string {
   return escapeHiddenInJson(JSON.stringify({ check, status, message, remedy: remedy ?? null }));
 }
 
-function toLines(name: string, { status, message, remedy }: Finding): string[] {
+function toLines(
+  name: string,
+  { status, message, remedy }: Finding,
+  hide: (text: string) => string,
+): string[] {
   const label = styleText(COLOUR[status], status.padEnd(STATUS_WIDTH));
-  const text = status === 'skipped' ? styleText('dim', revealOnLine(message)) : revealOnLine(message);
   const indent = ' '.repeat(STATUS_WIDTH + name.length + 4);
+  const wrapped = wrapBeside(indent, hide(revealOnLine(message)));
+  const text = status === 'skipped' ? styleText('dim', wrapped) : wrapped;
   return [
     `${label}  ${name}  ${text}`,
     ...(remedy === undefined || status === 'ok'
       ? []
-      : [`${indent}${styleText('dim', `-> ${revealOnLine(remedy)}`)}`]),
+      : [`${indent}${styleText('dim', wrapBeside(indent, hide(`-> ${revealOnLine(remedy)}`)))}`]),
   ];
 }
 

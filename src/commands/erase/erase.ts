@@ -83,15 +83,18 @@ function printFound({ events, quarantine, operations, searches, inventory, possi
     const group = `${table}  ${occurredAt.slice(0, 'YYYY-MM'.length)}`;
     counts.set(group, (counts.get(group) ?? 0) + 1);
   }
-  for (const [group, count] of counts) print(`${group}  ${countOf(count, 'event')}`);
-  if (quarantine.length > 0) print(`quarantine  ${countOf(quarantine.length, 'item')}`);
-  if (operations.length > 0) print(`operator_log  ${countOf(operations.length, 'entry', 'entries')}`);
-  if (searches.length > 0) print(`saved_searches  ${countOf(searches.length, 'search', 'searches')}`);
-  for (const [table, { length }] of Object.entries(inventory)) {
-    if (length > 0) print(`${table}  ${countOf(length, 'version')}`);
-  }
-  const all = [events, quarantine, operations, searches, ...Object.values(inventory)];
-  if (all.every(({ length }) => length === 0)) print('nothing was found');
+  const lines = [
+    ...[...counts].map(([group, count]) => [group, count, countOf(count, 'event')] as const),
+    ['quarantine', quarantine.length, countOf(quarantine.length, 'item')] as const,
+    ['operator_log', operations.length, countOf(operations.length, 'entry', 'entries')] as const,
+    ['saved_searches', searches.length, countOf(searches.length, 'search', 'searches')] as const,
+    ...Object.entries(inventory).map(
+      ([table, { length }]) => [table, length, countOf(length, 'version')] as const,
+    ),
+  ].filter(([, count]) => count > 0);
+  const width = Math.max(...lines.map(([name]) => name.length));
+  for (const [name, , text] of lines) print(`${name.padEnd(width)}  ${text}`);
+  if (lines.length === 0) print('nothing was found');
   printPossible(possible);
 }
 

@@ -5,7 +5,7 @@ import { recordEnded } from '../../store/access/operator-log.ts';
 import { describeReader } from '../../store/server/read-only-query.ts';
 import { reportOf, REPORTS } from '../../store/reports/reports.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
-import { print, printTable } from '../shared/output.ts';
+import { print, wrapBeside } from '../shared/output.ts';
 import { commandOperator } from '../shared/process.ts';
 import { printResult, recordedQuery } from '../sql/print-result.ts';
 import { DAY_MS } from '../../lib/clock.ts';
@@ -21,11 +21,12 @@ interface Asked {
 
 const USUAL_DAYS = 30;
 
-export const listReports = () =>
-  printTable(
-    ['name', 'answers'],
-    REPORTS.map(({ name, answers }) => [name, answers]),
-  );
+export function listReports(): void {
+  const width = Math.max(...REPORTS.map(({ name }) => name.length)) + 2;
+  for (const { name, answers } of REPORTS) {
+    print(`${name.padEnd(width)}${wrapBeside(' '.repeat(width), answers)}`);
+  }
+}
 
 /** Prints a report, or its SQL statement. The operator log has each report that was read. */
 export async function runReport(

@@ -1,4 +1,5 @@
 import { styleText } from 'node:util';
+import { Help } from 'commander';
 import { escapeHiddenInJson, revealHidden, revealOnLine } from '../../lib/text/hidden-characters.ts';
 
 /** A cell wider than this is cut with an ellipsis on a terminal; a pipe gets it whole. */
@@ -50,12 +51,23 @@ const SPECIAL_WIDTH = /[^\0-\u02FF]/;
 /** A column of prose, such as a reason or a list of names, stays as wide as this on a narrow terminal. */
 const MIN_PROSE_WIDTH = 20;
 
+/** Words, which can be cut; a time has a space, too. */
+const isWords = (text: string) => text.includes(' ') && /\p{L}/u.test(text);
+
+/** Breaks prose into lines that fit into the terminal beside an indentation. A pipe gets it whole. */
+export function wrapBeside(indent: string, text: string): string {
+  const { isTTY, columns } = process.stdout;
+  if (!isTTY) return text;
+  const helper = Object.assign(new Help(), { minWidthToWrap: MIN_PROSE_WIDTH });
+  return helper.boxWrap(text, columns - indent.length).replaceAll('\n', `\n${indent}`);
+}
+
 type WidthOf = (text: string) => number;
 
 /**
  * Formats rows as aligned columns. On a terminal headings are bold, long cells are cut, and prose is cut further until the
- * table fits; where it can't, each row is a block with a line for each cell. A pipe gets plain text, whole. `widthOf`
- * measures a text in columns of a terminal.
+ * table fits; where it can't, values that all rows share stand above it, and if that is not enough, each row is a block with
+ * a line for each cell. A pipe gets plain text, whole. `widthOf` measures a text in columns of a terminal.
  */
 export function formatTable(
   columns: readonly string[],
@@ -71,13 +83,13 @@ export function formatTable(
   if (!isTTY) return align([headings, ...cells], widths, widthOf).join('\n');
   const limits = widths.map((width) => Math.min(width, MAX_CELL_WIDTH));
   const isProse = headings.map((_name, at) =>
-    cells.some((row) => widthOf(row[at] ?? '') > MIN_PROSE_WIDTH && row[at]?.includes(' ')),
+    cells.some((row) => widthOf(row[at] ?? '') > MIN_PROSE_WIDTH && isWords(row[at] ?? '')),
   );
   const room = terminalWidth ? terminalWidth - 2 * (columns.length - 1) : Infinity;
   for (let excess = sum(limits) - room; excess > 0; excess -= 1) {
     const prose = limits.map((limit, at) => (isProse[at] === true ? limit : 0));
     const widest = prose.indexOf(Math.max(...prose));
-    if ((prose[widest] ?? 0) <= MIN_PROSE_WIDTH) return formatBlocks(headings, cells, widthOf);
+    if ((prose[widest] ?? 0) <= MIN_PROSE_WIDTH) return formatNarrow(headings, cells, widthOf);
     limits[widest] = (limits[widest] ?? 0) - 1;
   }
   const shown = cells.map((row) => row.map((cell, at) => cut(cell, limits[at] ?? Infinity, widthOf)));
@@ -94,6 +106,23 @@ const align = (rows: readonly (readonly string[])[], widths: readonly number[], 
       .join('  ')
       .trimEnd(),
   );
+
+/** First the values that all rows share, each once; then the other columns as a table, or as blocks. */
+function formatNarrow(
+  headings: readonly string[],
+  rows: readonly (readonly string[])[],
+  widthOf: WidthOf,
+): string {
+  const [first = [], ...others] = rows;
+  const isShared = headings.map(
+    (_name, at) => others.length > 0 && others.every((row) => row[at] === first[at]),
+  );
+  if (isShared.every((shared) => shared) || !isShared.includes(true))
+    return formatBlocks(headings, rows, widthOf);
+  const shared = <Cell>(cells: readonly Cell[]) => cells.filter((_cell, at) => isShared[at]);
+  const rest = <Cell>(cells: readonly Cell[]) => cells.filter((_cell, at) => isShared[at] !== true);
+  return `${formatBlocks(shared(headings), [shared(first)], widthOf)}\n\n${formatTable(rest(headings), rows.map(rest), widthOf)}`;
+}
 
 function formatBlocks(headings: readonly string[], rows: readonly (readonly string[])[], widthOf: WidthOf) {
   const width = Math.max(...headings.map(widthOf));

@@ -1,4 +1,5 @@
 import { text } from 'node:stream/consumers';
+import { CLOUD_TYPES } from '../../events/domain.ts';
 import { UsageError } from '../../lib/errors.ts';
 import {
   addSource,
@@ -99,7 +100,8 @@ const COLUMNS: Columns<SourceLine> = {
   secrets: ({ secrets }) => String(secrets),
   'old secrets until': ({ old_secrets_until: until }) => until,
   api: ({ api_url: url }) => url,
-  'message types': ({ message_types: types }) => types?.join(', ') ?? 'default',
+  'message types': ({ message_types: types }) =>
+    types === null ? 'default' : types.length === CLOUD_TYPES.length ? 'all' : types.join(', '),
   limits: limitsOf,
 };
 

@@ -71,13 +71,13 @@ function coverageOf({ coverage, sealedQuarters, healedEvents, gaps }: Certificat
   const of = (count: number) => `${formatCount(count)} of ${countOf(all, 'quarter')}`;
   return html`
     <p>
-      By quarters of an hour, since each source and message type first arrived, as the service compared them
-      with the history of the cloud. What it proved is sealed.
+      In 15-minute windows since the first arrival of each source and message type, as compared with the logs
+      of the cloud. Proven windows are sealed.
     </p>
     ${factsOf([
-      ['Complete', `${of(whole)} agree with the history of the cloud`],
+      ['Complete', `${of(whole)} agree with the logs of the cloud`],
       ['Healed', `${of(healed)}: ${countOf(healedEvents, 'event')} were missing and were fetched`],
-      ['Not provable', `${of(pushOnly)}: the cloud has no history of these types`],
+      ['Not provable', `${of(pushOnly)}: the cloud has no logs of these types`],
       ['Not comparable', `${of(notComparable)}: what the cloud listed proves nothing`],
       ['Unrecoverable', `${of(unrecoverable)}: the history does not reach back to them`],
       ['Pending', of(pending)],
@@ -108,7 +108,8 @@ function coverageOf({ coverage, sealedQuarters, healedEvents, gaps }: Certificat
 function integrityOf({ verification, verified, month, source }: Certificate): Content {
   const ofMonth =
     verification === undefined
-      ? html`The rows of this month were not compared for this page. <b>Prove</b> on it does so, and${' '}
+      ? html`The rows of this month were not compared for this page. To compare them, use
+          <b>Prove</b> or${' '}
           <code>xiq-sink certificate --month ${month}${source && ` --source ${source}`}</code>.`
       : verificationOf(verification);
   return factsOf([['This month', ofMonth], verified !== undefined && ['All time', verifiedOf(verified)]]);

@@ -131,8 +131,8 @@ function runOf(run: DescribedRun): Content {
     .join(', ');
   return html`
     <p class="dim">
-      Started by ${operator} at ${timeOf(run.started_at)} ${zoneName()}${range !== '' && ` (${range})`} in
-      this process, which forgets it when it ends. The operator log keeps the result.
+      Started by ${operator} at ${timeOf(run.started_at)} ${zoneName()}${range !== '' && ` (${range})`}. The
+      operator log keeps the result.
     </p>
     ${state === 'running' && progressOf(run)}
     ${error !== null && html`<p class="note bad">It failed: ${error}</p>`}
@@ -145,7 +145,7 @@ function runOf(run: DescribedRun): Content {
               ? badge('bad', 'differs')
               : result.doubts.length > 0
                 ? badge('bad', 'not proven')
-                : badge('good', 'as it was stored')
+                : badge('good', 'unchanged')
           }
           ${' '}${resultOf(result)} ${result.doubts.join(' ')}
         </p>

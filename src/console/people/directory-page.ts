@@ -131,9 +131,7 @@ function countOf(entry: Entry, count: number, since: Date, actions: readonly str
 
 function nothing(name: DirectoryName, q: string | undefined): Content {
   if (q === undefined) {
-    return html`<p class="empty">
-      No event has named any ${name} yet. They appear here some seconds after their first event.
-    </p>`;
+    return html`<p class="empty">No ${name} yet. They appear here a few seconds after their first event.</p>`;
   }
   return html`
     <p class="empty">

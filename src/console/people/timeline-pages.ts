@@ -222,12 +222,12 @@ export function eventsOf(
 /** What others did to a person or client, newest first, and links to all of it. */
 function affectedOf(events: readonly StoredEvent[], written: Written, searches: readonly string[]): Content {
   return html`
-    <h2>Was affected by</h2>
+    <h2>Affected by</h2>
     ${
       events.length === 0
         ? html`<p class="dim">No event in this range.</p>`
         : html`
-            ${eventTimeline('Was affected by, newest first', events)}
+            ${eventTimeline('Affected by, newest first', events)}
             <p>
               Search${' '}
               ${searches.map((q, index) => html`${index > 0 && ' or '}<a href=${searchAddress({ ...rangeOf(written), q })}><code>${q}</code></a>`)}.
