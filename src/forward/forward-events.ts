@@ -7,7 +7,7 @@ import { systemClock } from '../lib/clock.ts';
 import { describeError } from '../lib/errors.ts';
 import { failuresIn } from '../lib/failure-log.ts';
 import type { Holder, Lease, Progress } from '../store/destinations/destinations.ts';
-import type { LogSlice } from '../store/events/read-events.ts';
+import type { DatedSlice } from '../store/events/shared-events.ts';
 import { typesOfTerms } from '../events/search-query.ts';
 import { createBatcher, type Batching } from './batch-events.ts';
 import { LEASE_RENEWAL_MS, type ForwardingSource } from './forwarding-source.ts';
@@ -189,10 +189,10 @@ async function forwardFrom(
   };
 
   let { position: start, rejectedInRow } = lease;
-  let next: Promise<LogSlice> = read(start);
+  let next: Promise<DatedSlice> = read(start);
   let isFirst = true;
   while (!signal.aborted) {
-    const { events, end, isFull } = await next;
+    const { events, end, isFull, timeline } = await next;
     const isWaiting = !isFirst && !isFull && limits.seconds > 0;
     isFirst = false;
     if (end === undefined || isWaiting) {
@@ -204,7 +204,7 @@ async function forwardFrom(
       const batch = { start, position, messages };
       const { progress, refusal } = settleBatch(batch, await sendBisecting(sender, messages), rejectedInRow);
       const { sent, rejected } = progress;
-      const saved = await source.save({ ...holder, generation, start, ...progress });
+      const saved = await source.save({ ...holder, generation, timeline, start, ...progress });
       if (messages.length > 0) observer?.sent(name, sent, rejected.length);
       if (saved === undefined) return true;
       logRejected(logger, name, rejected);

@@ -1,5 +1,6 @@
+import { readRange } from '../../src/store/log/read-log.ts';
 import type { Db } from '../../src/store/server/database.ts';
-import { takeLeases, type Holder } from '../../src/store/destinations/destinations.ts';
+import { takeLeases, type Holder, type LeasedProgress } from '../../src/store/destinations/destinations.ts';
 
 /** The holder of the tests' leases. */
 export const holderOf = (name: string): Holder => ({
@@ -11,8 +12,9 @@ export const holderOf = (name: string): Holder => ({
 export async function takeLease(
   db: Db,
   name: string,
-): Promise<Holder & { readonly generation: string; readonly start: number }> {
+): Promise<Holder & Pick<LeasedProgress, 'generation' | 'start' | 'timeline'>> {
   const lease = (await takeLeases(db, [holderOf(name)], 30)).get(name);
   if (lease === undefined) throw new Error(`somebody else has the lease of ${name}`);
-  return { ...holderOf(name), generation: lease.generation, start: lease.position };
+  const { timeline } = await readRange(db);
+  return { ...holderOf(name), generation: lease.generation, start: lease.position, timeline };
 }

@@ -4,6 +4,7 @@ import type { Db } from '../server/database.ts';
 import { insertRejected, isOfScope, type RejectedEvent } from './rejected-events.ts';
 import { ALL_SOURCES, type Scope } from '../server/scope.ts';
 import { type Tables, type DestinationState } from '../server/schema/tables.ts';
+import { TIMELINE } from '../log/read-log.ts';
 import { allRows } from '../server/statement.ts';
 
 /** The state that forwarding starts from. */
@@ -78,6 +79,8 @@ export interface LeasedProgress extends Progress, Holder {
   readonly generation: string;
   /** Where the cursor was when this was read. */
   readonly start: number;
+  /** The timeline of the server from which this was read. */
+  readonly timeline: string | null;
 }
 
 /** The state of a destination after a checkpoint. Somebody may have paused or resumed it meanwhile. */
@@ -86,7 +89,7 @@ export type Checkpoint = Pick<Lease, 'state' | 'rejectedInRow'>;
 /**
  * Moves the cursors of destinations past the events that were sent and records the rejected ones: all of it or nothing. A
  * destination is left out, with nothing written of it, if the lease was lost, somebody moved the cursor, or a standby took
- * over that has an earlier one.
+ * over: it may have an earlier one, and other events at these positions.
  */
 export async function checkpoint(db: Db, progress: readonly LeasedProgress[]) {
   if (progress.every(({ rejected }) => rejected.length === 0)) return advance(db, progress);
@@ -112,10 +115,12 @@ async function advance(db: Db, progress: readonly LeasedProgress[]) {
     from ${lockedInOrder(names)}, unnest(
       ${names}::text[], ${progress.map(({ holder }) => holder)}::uuid[], ${progress.map(({ generation }) => generation)}::bigint[],
       ${progress.map(({ start }) => start)}::bigint[], ${progress.map(({ position }) => position)}::bigint[], ${progress.map(({ sent }) => sent)}::bigint[],
-      ${progress.map(({ rejectedInRow }) => rejectedInRow)}::int[], ${progress.map(errorOf)}::text[]
-    ) as made (name, holder, generation, start, position, sent, rejected_in_row, error)
+      ${progress.map(({ rejectedInRow }) => rejectedInRow)}::int[], ${progress.map(errorOf)}::text[],
+      ${progress.map(({ timeline }) => timeline)}::text[]
+    ) as made (name, holder, generation, start, position, sent, rejected_in_row, error, timeline)
     where destinations.name = locked.name and destinations.name = made.name
       and lease_holder = made.holder and destinations.generation = made.generation and cursor_position = made.start
+      and made.timeline = ${TIMELINE}
     returning destinations.name, state, destinations.rejected_in_row as "rejectedInRow"`;
   return new Map(rows.map(({ name, ...saved }) => [name, saved]));
 }

@@ -1,12 +1,15 @@
 import type { MessageType } from '../../events/domain.ts';
 import type { StoredRow } from './event-rows.ts';
 import { readRows, toLoggedEvent, type LogSlice } from './read-events.ts';
-import type { Log, LogEntry } from '../log/read-log.ts';
+import type { Log, LogEntry, LogRange } from '../log/read-log.ts';
 import { openOrganizationNames, type OrganizationNames } from '../reconcile/organization-names.ts';
 import { ALL_SOURCES } from '../server/scope.ts';
 import type { LoggedEvent } from '../../events/stored-event.ts';
 
 export type SharedEvents = ReturnType<typeof openSharedEvents>;
+
+/** A slice, and a timeline of the server on or after which it was read (`TIMELINE`). */
+export type DatedSlice = LogSlice & Pick<LogRange, 'timeline'>;
 
 /** As many as two slices of a reader. */
 const KEPT_EVENTS = 2_000;
@@ -91,11 +94,12 @@ export function openSharedEvents(log: Log) {
       };
     },
     /** The next `limit` events from a position on; of these, the ones of the message types. */
-    async read(position: number, limit: number, messageTypes: ReadonlySet<MessageType>): Promise<LogSlice> {
+    async read(position: number, limit: number, messageTypes: ReadonlySet<MessageType>): Promise<DatedSlice> {
       dropExcess();
+      const { timeline } = await log.range();
       const entries = await log.read(position, limit);
       const last = entries.at(-1);
-      if (last === undefined) return { events: [], end: undefined, isFull: false };
+      if (last === undefined) return { events: [], end: undefined, isFull: false, timeline };
       const wanted = entries.filter(({ messageType }) => messageTypes.has(messageType));
       const missing = wanted.filter(({ position: at, eventId }) => kept.get(at)?.eventId !== eventId);
       if (missing.length > 0) load(missing);
@@ -106,8 +110,10 @@ export function openSharedEvents(log: Log) {
       const nameOf = await organizations();
       const fitting = found.findIndex(({ isLeftOut }) => isLeftOut === true);
       const end = wanted[fitting]?.position;
-      if (end !== undefined) return { events: eventsOf(found.slice(0, fitting), nameOf), end, isFull: true };
-      return { events: eventsOf(found, nameOf), end: last.position + 1, isFull: entries.length === limit };
+      if (end !== undefined)
+        return { events: eventsOf(found.slice(0, fitting), nameOf), end, isFull: true, timeline };
+      const isFull = entries.length === limit;
+      return { events: eventsOf(found, nameOf), end: last.position + 1, isFull, timeline };
     },
   };
 }

@@ -18,7 +18,7 @@ export interface LogEntry {
 }
 
 /** The positions that the log has: from the first one up to, and without, the next one. */
-type LogRange = Awaited<ReturnType<typeof readRange>>;
+export type LogRange = Awaited<ReturnType<typeof readRange>>;
 
 /** A reader of the log, which several can share: it reads each tile once, and keeps the latest. */
 export interface Log {
@@ -137,15 +137,18 @@ async function readKinds(db: Db): Promise<Kinds> {
   return new Map(rows.map(({ kind, ...about }) => [kind, about]));
 }
 
-/** Reads which positions the log has, and on which timeline of the server (null: on a standby). */
+/** Rises when a standby takes over; null on a standby. */
+export const TIMELINE = sql<string | null>`case when not pg_is_in_recovery()
+  then left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) end`;
+
+/** Reads which positions the log has, and on which timeline of the server. */
 export async function readRange(db: Db) {
   return db
     .selectFrom('log_state')
     .select((eb) => [
       eb.cast<number>('first_position', 'float8').as('first'),
       eb.cast<number>('next_position', 'float8').as('next'),
-      sql<string | null>`case when not pg_is_in_recovery()
-        then left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) end`.as('timeline'),
+      TIMELINE.as('timeline'),
     ])
     .executeTakeFirstOrThrow();
 }

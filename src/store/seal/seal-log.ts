@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Db, Trx } from '../server/database.ts';
+import { TIMELINE } from '../log/read-log.ts';
 import { whileAlone } from '../server/locks.ts';
 import type { Positions } from './sealed-rows.ts';
 import { onlyRow, run } from '../server/statement.ts';
@@ -13,6 +14,8 @@ export interface SealState {
   readonly sealed: Positions;
   /** The events in the log. */
   readonly logged: Positions;
+  /** Of the server: see `TIMELINE`. */
+  readonly timeline: string | null;
   /** There are rows that changed and whose new state is not sealed. */
   readonly queued: boolean;
   /** There are deliveries, or quarters of an hour, that are not sealed. */
@@ -25,7 +28,7 @@ export async function readSealState(db: Db): Promise<SealState> {
   return onlyRow<SealState>(db)`
     select size::float8, coalesce((select max(size) from log_checkpoints), 0)::float8 as signed,
       json_build_object('from', seal.first_position, 'to', seal.next_position) as sealed,
-      json_build_object('from', log.first_position, 'to', log.next_position) as logged,
+      json_build_object('from', log.first_position, 'to', log.next_position) as logged, ${TIMELINE} as timeline,
       exists (select from log_queue where kind <> 'quarter') as queued,
       exists (select from log_delivery_queue) as "deliveriesQueued",
       exists (select from log_queue where kind = 'quarter') as "quartersQueued"

@@ -49,6 +49,7 @@ const save = async (progress: Partial<LeasedProgress> = {}) => {
   const cursor = (await readCursors(test.service)).find(({ name }) => name === 'siem');
   const given = {
     start: cursor?.position ?? 0,
+    timeline: (await readRange(test.service)).timeline,
     name: 'siem',
     holder: OURS,
     generation: '0',
@@ -106,6 +107,8 @@ describe('a checkpoint', () => {
     ['the lease is of another process', { holder: THEIRS }],
     ['somebody has moved the cursor', { generation: '1' }],
     ['a standby took over that has an earlier cursor', { start: 8 }],
+    ['a standby took over that may have other events there', { timeline: '00000002' }],
+    ['it was read from a standby', { timeline: null }],
   ])('writes nothing when %s', async (_why, progress) => {
     expect(await save({ ...rejected('bad'), ...progress })).toBeUndefined();
     expect(await siem()).toMatchObject({ cursor_position: '5', rejected_count: 0, last_error: null });
