@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { activity } from '../lib/activity.ts';
 import type { Db, Trx } from '../store/server/database.ts';
 import {
@@ -174,18 +175,19 @@ function nextSteps({ sealed, logged }: SealState): readonly Positions[] {
 /** Events whose rows are being hashed. */
 interface HashedStep {
   readonly positions: Positions;
+  readonly timeline: string | null;
   readonly salts: Buffer;
   readonly hashes: Promise<Buffer>;
 }
 
 /**
  * Creates the function that hashes the rows of the first of these steps, and begins with the others. Rows stay as they are
- * until they are sealed: an erasure waits for that.
+ * until they are sealed: an erasure waits for that. A standby that takes over may have others at these positions.
  */
 function createHasher(db: Db) {
   let begun: readonly HashedStep[] = [];
 
-  function hash(positions: Positions): HashedStep {
+  function hash(positions: Positions, timeline: string | null): HashedStep {
     const salts = randomBytes((positions.to - positions.from) * SALT_BYTES);
     const hashes = db.transaction().execute(async (trx) => {
       await planByKeys(trx);
@@ -195,17 +197,20 @@ function createHasher(db: Db) {
     hashes.catch(() => {
       begun = begun.filter((one) => one.hashes !== hashes);
     });
-    return { positions, salts, hashes };
+    return { positions, timeline, salts, hashes };
   }
 
-  const hashed = (positions: Positions) =>
-    begun.find((one) => one.positions.from === positions.from && one.positions.to === positions.to) ??
-    hash(positions);
+  const hashed = (positions: Positions, timeline: string | null) =>
+    begun.find((one) => isDeepStrictEqual([one.positions, one.timeline], [positions, timeline])) ??
+    hash(positions, timeline);
 
-  return ([first, ...others]: readonly [Positions, ...Positions[]]): HashedStep => {
-    const next = hashed(first);
+  return ([first, ...others]: readonly [Positions, ...Positions[]], timeline: string | null): HashedStep => {
+    const next = hashed(first, timeline);
     // A short step will be longer when its turn comes.
-    begun = [next, ...others.filter(({ from, to }) => to - from === STEP).map(hashed)];
+    begun = [
+      next,
+      ...others.filter(({ from, to }) => to - from === STEP).map((one) => hashed(one, timeline)),
+    ];
     return next;
   };
 }
@@ -214,7 +219,7 @@ function createHasher(db: Db) {
 async function sealEvents(trx: Trx, state: SealState, hasher: ReturnType<typeof createHasher>) {
   const [first, ...others] = nextSteps(state);
   if (first === undefined) return false;
-  const { positions, salts, hashes: hashing } = hasher([first, ...others]);
+  const { positions, salts, hashes: hashing } = hasher([first, ...others], state.timeline);
   const hashes = await hashing;
   const count = positions.to - positions.from;
   if (hashes.length !== count * HASH_BYTES) {
