@@ -190,7 +190,9 @@ export class DeliveryWorker {
       if (deliveryId === fatal) {
         await this.#add(job, [setAsideWhole(delivery, FATAL)]);
       } else {
-        await job.updateProgress({ deliveryId, deaths });
+        await job.updateProgress({ deliveryId, deaths }).catch((cause: unknown) => {
+          throw new OutageError("can't note in the queue which delivery is stored next", { cause });
+        });
         await this.#add(job, [delivery]);
       }
     }
