@@ -39,6 +39,11 @@ export class Clockwork {
     return due;
   }
 
+  /** How much is due to happen to somebody. */
+  countOf(owner: Owner): number {
+    return this.#heap.filter((due) => due.owner === owner && !due.isCancelled).length;
+  }
+
   /** Runs until `isOver`, or until nothing is due any more. Rejects with what one of the things throws. */
   run(isOver: () => boolean): Promise<void> {
     return new Promise((resolve, reject) => {

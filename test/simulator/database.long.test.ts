@@ -1,77 +1,18 @@
 import * as fc from 'fast-check';
-import { Kysely, PostgresDialect, sql } from 'kysely';
+import { sql } from 'kysely';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { BatchStore } from '../../src/handlers/store-batch.ts';
-import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
 import { openDatabase, type Db } from '../../src/store/server/database.ts';
-import type { Tables } from '../../src/store/server/schema/tables.ts';
-import { queuedDelivery } from '../support/deliveries.ts';
 import { useDatabase } from '../support/use-database.ts';
-import { REFUSED_MARK, SimulatedDatabase } from './database.ts';
+import { SimulatedDatabase } from './database.ts';
+import { deliveriesOf, jobs, openModel, refuseMarked } from './model-histories.ts';
 
 const real = useDatabase();
 const silent = pino({ level: 'silent' });
 
-const NOW = Date.now();
-
-/** The tables of the model, through the pool that Kysely expects. */
-function openModel(database: SimulatedDatabase): Db {
-  const connect = async () => {
-    const session = database.connect(() => undefined);
-    return {
-      query: (text: string, values: readonly unknown[]) => database.execute(session, text, values),
-      release: () => database.disconnect(session),
-    };
-  };
-  const pool = { connect, end: async () => undefined, options: {} };
-  return new Kysely<Tables>({ dialect: new PostgresDialect(Object.assign({ pool: undefined }, { pool })) });
-}
-
-/** Jobs, of which some are stored again, with deliveries whose records repeat, are refused, or are none. */
-const jobs = fc.array(
-  fc.array(
-    fc.record({
-      id: fc.integer({ min: 1, max: 6 }),
-      records: fc.array(fc.constantFrom(1, 2, 3, 4, 'refused', 'no object'), { maxLength: 4 }),
-    }),
-    { minLength: 1, maxLength: 3 },
-  ),
-  { minLength: 1, maxLength: 6 },
-);
-
-type Jobs = typeof jobs extends fc.Arbitrary<infer T> ? T : never;
-
-/** Each history has ids and records of its own: the tables of the server keep those of the others. */
-function deliveriesOf(drawn: Jobs[number], history: number): QueuedDelivery[] {
-  return drawn.map(({ id, records }) =>
-    queuedDelivery(
-      'AUDIT_LOG_ALL',
-      records.map((kind) =>
-        kind === 'no object'
-          ? `${history}`
-          : {
-              timeStamp: NOW,
-              id: `${history}.${kind}`,
-              description: kind === 'refused' ? REFUSED_MARK : 'x',
-            },
-      ),
-      { deliveryId: idOf(history, id), receivedAt: NOW + id },
-    ),
-  );
-}
-
-const idOf = (history: number, id: number) =>
-  `0000000${id}-0000-7000-8000-${history.toString(16).padStart(12, '0')}`;
-
 it('stores the same as Postgres, whatever is stored again or refused', async () => {
-  await sql`create function refuse_mark() returns trigger language plpgsql as $$ begin
-      if new.payload::text like ${sql.lit(`%${REFUSED_MARK}%`)} then raise exception 'refused'; end if; return new; end $$`.execute(
-    real.db,
-  );
-  await sql`create trigger refuse_mark before insert on audit_events for each row execute function refuse_mark()`.execute(
-    real.db,
-  );
+  await refuseMarked(real.db);
   const server = openDatabase(real.databaseUrl, () => undefined);
   let history = 0;
   await fc.assert(

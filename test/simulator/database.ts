@@ -1,6 +1,7 @@
 import { DatabaseError } from 'pg';
 import { CopyData } from '../../src/store/server/postgres-copy.ts';
 import { EVENT_TABLES, LogStatements } from './log-statements.ts';
+import { SealStatements } from './seal-statements.ts';
 import { parseArray, readCopy, readInsert, type Row } from './statements.ts';
 
 /** The tables, each with its rows by primary key. */
@@ -80,10 +81,13 @@ export class SimulatedDatabase {
   /** Statements that the model does not know. */
   readonly unknown: string[] = [];
   readonly sessions = new Set<Session>();
+  /** Deliveries that a failover has lost. */
+  readonly lostDeliveries = new Set<string>();
   readonly #locks = new Map<string, Transaction>();
   readonly #now: () => number;
   readonly #storing = new Set<Transaction>();
   readonly #log: LogStatements;
+  readonly #seal: SealStatements;
   #unlogged: Row[] = [];
   #nextXid = 1;
   #lastId = 0;
@@ -96,6 +100,7 @@ export class SimulatedDatabase {
   constructor(now: () => number, destinations: readonly string[] = []) {
     this.#now = now;
     this.#log = new LogStatements(this, destinations);
+    this.#seal = new SealStatements(this);
   }
 
   /** Milliseconds of the server's clock, which is right. */
@@ -104,6 +109,9 @@ export class SimulatedDatabase {
   }
   get log(): LogStatements {
     return this.#log;
+  }
+  get seal(): SealStatements {
+    return this.#seal;
   }
   get lastId(): number {
     return this.#lastId;
@@ -147,7 +155,10 @@ export class SimulatedDatabase {
     const has = this.#now() - lagMs;
     let lost = 0;
     for (let last = this.#commits.at(-1); last !== undefined && last.at > has; last = this.#commits.at(-1)) {
-      for (const write of last.undo) this.#apply(write);
+      for (const write of last.undo) {
+        this.#apply(write);
+        if (write.table === 'deliveries') this.lostDeliveries.add(write.key);
+      }
       lost += last.undo.length;
       this.#loggedId = last.loggedId;
       this.#walBytes = last.walBytes;
@@ -157,7 +168,7 @@ export class SimulatedDatabase {
     this.#lastId = this.#loggedId;
     if (lost > 0) {
       this.#unlogged = EVENT_TABLES.flatMap((table) => [...this.rowsOf(table).values()]);
-      this.#log.onLoss();
+      this.#log.onLoss(has);
     }
     return lost;
   }
@@ -235,6 +246,11 @@ export class SimulatedDatabase {
       }
       return DONE;
     }
+    const sealed = this.#seal.run(own, text, values);
+    if (sealed !== undefined) {
+      const command = text.includes('update ') ? 'UPDATE' : 'SELECT';
+      return { command, rowCount: sealed.length, rows: sealed };
+    }
     if (text.startsWith('insert into ')) {
       const { table, rows } = readInsert(text, values);
       const inserted = await this.#insert(own, table, rows, 'skip');
@@ -250,7 +266,7 @@ export class SimulatedDatabase {
       return { ...DONE, rows: found.map((event_id) => ({ event_id })) };
     }
     if (text.includes('from "refused_records"')) return DONE;
-    if (text.includes('pg_walfile_name') && !text.includes('log_state')) {
+    if (text.includes('as file,')) {
       const file = this.#timeline.toString(16).padStart(8, '0').padEnd(24, '0');
       return { ...DONE, rows: [{ file, bytes: String(this.#walBytes), replicated: null }] };
     }

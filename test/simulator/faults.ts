@@ -73,6 +73,22 @@ const RULES = {
       if (slot !== undefined) world.terminate(slot, fault.forMs);
     },
   },
+  upgrade: {
+    forMs: [1_000, 2 * MINUTE],
+    amount: [1, 10_000],
+    begin(world, { forMs, target, amount }) {
+      const { slots, clockwork } = world;
+      for (const [at, slot] of [...slots.slice(target % slots.length), ...slots]
+        .slice(0, slots.length)
+        .entries()) {
+        clockwork.after((forMs * at) / slots.length, () => {
+          slot.isUpgraded = true;
+          world.terminate(slot, amount);
+        });
+      }
+      return undefined;
+    },
+  },
   SIGSTOP: {
     forMs: [100, 40_000],
     begin(world, fault) {
@@ -152,7 +168,7 @@ const RULES = {
     begin: (world) => failOver(world, 0),
   },
   'failover that loses commits': {
-    forMs: [500, 20_000],
+    forMs: [10, 20_000],
     amount: [1_000, 20_000],
     isPossible: ({ isStrict, keepMs }) => isStrict && keepMs >= 30_000,
     // docs/durability.md: without room, the oldest kept deliveries are removed early.
@@ -180,6 +196,17 @@ const RULES = {
       receivers.outage = amount;
       return () => {
         receivers.outage = 0;
+      };
+    },
+  },
+  'destinations are slow': {
+    forMs: [1_000, MINUTE],
+    amount: [2, 30],
+    isPossible: ({ forwards }) => forwards,
+    begin({ receivers }, { amount }) {
+      receivers.slowness = amount;
+      return () => {
+        receivers.slowness = 1;
       };
     },
   },

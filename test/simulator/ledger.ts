@@ -8,6 +8,8 @@ export class Ledger {
   readonly begun = new Map<string, number>();
   /** The body of each delivery that was acknowledged, by delivery id. */
   readonly acknowledged = new Map<string, number>();
+  /** Lost with a failover before which, or before it was noticed, a spool had no room to keep them. */
+  readonly excused = new Set<string>();
   readonly answers = { accepted: 0, kept: 0, refused: 0, unanswered: 0 };
 
   noteBegun({ deliveryId, records, unreadable }: QueuedDelivery): void {

@@ -41,9 +41,13 @@ export class LogStatements {
   readonly #database: LogDatabase;
   /** Who forwarded when a cursor went back: its batch may be of before, until it tries to save it. */
   readonly #stale = new Set<string>();
+  readonly #kinds = new Map<
+    string,
+    { readonly kind: number; readonly source: string; readonly messageType: string }
+  >();
   readonly failures: string[] = [];
-  /** Called with a destination whose cursor went back, and where it is. */
-  onRewind: (name: string, position: number) => void = () => undefined;
+  /** Called with a destination whose cursor went back, where it is, and since when nothing counts, if commits were lost. */
+  onRewind: (name: string, position: number, lostSince?: number) => void = () => undefined;
 
   constructor(database: LogDatabase, destinations: readonly string[]) {
     this.#database = database;
@@ -73,14 +77,15 @@ export class LogStatements {
   isStale = (owner: string, name: string) => this.#stale.has(`${owner} ${name}`);
 
   /** A server took over that does not have the last commits. */
-  onLoss(): void {
-    for (const name of this.#database.rowsOf('destinations').keys()) this.#goBack(name, this.cursorOf(name));
+  onLoss(since: number): void {
+    for (const name of this.#database.rowsOf('destinations').keys())
+      this.#goBack(name, this.cursorOf(name), since);
   }
 
-  #goBack(name: string, position: number): void {
+  #goBack(name: string, position: number, lostSince?: number): void {
     for (const { owner } of this.#database.sessions) this.#stale.add(`${owner} ${name}`);
     for (const owner of this.owners) this.#stale.add(`${owner} ${name}`);
-    this.onRewind(name, position);
+    this.onRewind(name, position, lostSince);
   }
 
   /** Whoever has a lease, or had one. */
@@ -103,7 +108,7 @@ export class LogStatements {
     if (text.includes('from "log_state"'))
       return [{ first: 0, next: this.next, timeline: this.#database.timeline }];
     if (text.includes('from "log_tiles"')) return this.#readTiles(Number(values[0]), Number(values[1]));
-    if (text.includes('from "log_kinds"')) return [...KINDS.values()];
+    if (text.includes('from "log_kinds"')) return [...this.#kinds.values()];
     if (text.includes('from "organizations"')) return [];
     if (text.includes('as entry (position, logged_at, logged_id)')) return this.#readEvents(text, values);
     if (/^select .*from "destinations"$/.test(text)) return this.#readCursors();
@@ -199,11 +204,18 @@ export class LogStatements {
     return [
       {
         first: Number(first['position']),
-        kinds: rows.map(kindOf),
+        kinds: rows.map((row) => this.#kindOf(row)),
         occurredAt: rows.map((row) => row['occurred_at']),
         eventIds: rows.map((row) => row['event_id']),
       },
     ];
+  }
+
+  #kindOf({ source = '', message_type: messageType = '' }: Row): number {
+    const key = `${source} ${messageType}`;
+    const known = this.#kinds.get(key) ?? { kind: this.#kinds.size + 1, source, messageType };
+    this.#kinds.set(key, known);
+    return known.kind;
   }
 
   #readEvents(text: string, values: readonly unknown[]): readonly object[] {
@@ -280,6 +292,7 @@ export class LogStatements {
     const lists = [...columns.matchAll(/\$(\d+)/g)].map(([, at]) => listOf(values[Number(at) - 1]));
     const [names = [], holders = [], generations = [], starts = [], positions = [], sent = [], inRow = []] =
       lists;
+    const [, timelines = []] = lists.slice(7);
     await this.#lockAll(own, names);
     return names.flatMap((name, at) => {
       this.#stale.delete(`${owner} ${name}`);
@@ -289,7 +302,8 @@ export class LogStatements {
         row === undefined ||
         !isTrue('lease_holder = made.holder', row['lease_holder'] === holders[at]) ||
         !isTrue('generation = made.generation', numberOf(row, 'generation') === Number(generations[at])) ||
-        !isTrue('cursor_position = made.start', this.cursorOf(name) === Number(starts[at]))
+        !isTrue('cursor_position = made.start', this.cursorOf(name) === Number(starts[at])) ||
+        !isTrue('made.timeline = ', this.#database.timeline === timelines[at])
       )
         return [];
       if (Number(positions[at]) < this.cursorOf(name))
@@ -297,7 +311,8 @@ export class LogStatements {
       const rejected = Number(inRow[at]) + (Number(sent[at]) > 0 ? 0 : numberOf(row, 'rejected_in_row'));
       const saved = { ...row, cursor_position: positions[at], rejected_in_row: String(rejected) };
       this.#database.put(own, 'destinations', name, saved);
-      return [{ name, state: row['state'], rejectedInRow: rejected }];
+      // The position is for those who watch.
+      return [{ name, state: row['state'], rejectedInRow: rejected, position: Number(positions[at]) }];
     });
   }
 
@@ -342,15 +357,3 @@ const orderOf = (row: Row) =>
   [row['received_at'], row['delivery_id'], row['place']?.padStart(6, '0'), row['id']?.padStart(12, '0')].join(
     ' ',
   );
-
-const KINDS = new Map<
-  string,
-  { readonly kind: number; readonly source: string; readonly messageType: string }
->();
-
-function kindOf({ source = '', message_type: messageType = '' }: Row): number {
-  const key = `${source} ${messageType}`;
-  const known = KINDS.get(key) ?? { kind: KINDS.size + 1, source, messageType };
-  KINDS.set(key, known);
-  return known.kind;
-}

@@ -1,8 +1,12 @@
+import { parseCheckpoints } from '../../src/seal/checkpoint.ts';
+import { createFrontier, hashAt, nodesOfTiles, rootAt, TILE_WIDTH } from '../../src/seal/merkle-tree.ts';
+import { saltAt } from '../../src/seal/stored-tree.ts';
 import { numberOf } from './deliveries.ts';
 import type { SimulatedDatabase } from './database.ts';
 import type { Ledger } from './ledger.ts';
 import { EVENT_TABLES } from './log-statements.ts';
 import { DESTINATIONS, type Receivers } from './receivers.ts';
+import type { SimulatedProcess } from './simulated-process.ts';
 import type { Row } from './statements.ts';
 
 /** What is stored at the end, compared with what was sent and promised. Yields what is wrong. */
@@ -14,6 +18,21 @@ export function* judge(ledger: Ledger, database: SimulatedDatabase): Generator<s
   yield* nothingOfNobody(ledger, deliveries, events, quarantine);
   yield* countsAddUp(deliveries, countBy(events), countBy(quarantine));
   yield* nothingLost(ledger, deliveries, events, quarantine);
+}
+
+/** What a process may have open while nothing happens. */
+const OPEN = { files: 2, connections: 12, timers: 40 };
+
+/** Whatever has happened, a process holds no more than another. Yields what is wrong. */
+export function* judgeProcess(process: SimulatedProcess): Generator<string> {
+  const { name, openFiles, connections, surroundings } = process;
+  const open = {
+    files: openFiles,
+    connections: connections.size,
+    timers: surroundings.clockwork.countOf(process),
+  };
+  for (const kind of ['files', 'connections', 'timers'] as const)
+    if (open[kind] > OPEN[kind]) yield `${name} has ${open[kind]} ${kind} while nothing happens`;
 }
 
 /** The positions of all events, and what destinations have of them. Yields what is wrong. */
@@ -33,6 +52,33 @@ export function* judgeLog(database: SimulatedDatabase, { settled, refused }: Rec
         yield `${name} refused event ${id}, which is not set aside`;
     }
   }
+}
+
+/** The leaves and the checkpoints of the seal, compared with the rows. Yields what is wrong. */
+export async function* judgeSeal(database: SimulatedDatabase): AsyncGenerator<string> {
+  const { seal, log } = database;
+  const { size } = seal;
+  if (size !== log.next) yield `${size} of ${log.next} events are sealed`;
+  const placed = database
+    .rowsOf('log_seals')
+    .values()
+    .reduce((sum, row) => sum + Number(row['leaves']), 0);
+  if (placed !== size) yield `the tree has ${size} leaves, and the list of them ${placed}`;
+  const nodes = nodesOfTiles(async (level, number) => seal.readTile('log_hashes', `${level} ${number}`));
+  const frontier = createFrontier(() => undefined);
+  for (let leaf = 0; leaf < size; leaf += 1) {
+    const tile = String(Math.floor(leaf / TILE_WIDTH));
+    const salt = saltAt(seal.readTile('log_salts', tile), leaf % TILE_WIDTH);
+    const hash = seal.leafHash(leaf, salt) ?? Buffer.alloc(0);
+    if (!hashAt(seal.readTile('log_hashes', `0 ${tile}`), leaf % TILE_WIDTH).equals(hash))
+      yield `the row of event ${leaf} is not what was sealed`;
+    frontier.append(hash);
+    const { note } = database.rowsOf('log_checkpoints').get(String(leaf + 1)) ?? {};
+    const [signed] = note === undefined ? [] : parseCheckpoints(note);
+    if (signed?.root.equals(frontier.root()) === false)
+      yield `the checkpoint of ${leaf + 1} events is of others`;
+  }
+  if (!(await rootAt(nodes, size)).equals(frontier.root())) yield 'the tree is not that of its leaves';
 }
 
 function* nothingOfNobody(
@@ -68,7 +114,7 @@ function* countsAddUp(
 }
 
 function* nothingLost(
-  { bodies, acknowledged }: Ledger,
+  { bodies, acknowledged, excused }: Ledger,
   deliveries: ReadonlyMap<string, Row>,
   events: readonly Row[],
   quarantine: readonly Row[],
@@ -78,6 +124,7 @@ function* nothingLost(
   for (const [payload, times] of stored) if (times > 1) yield `stored ${times} times: ${payload}`;
   const contents = Map.groupBy(quarantine, (row) => row['delivery_id'] ?? '');
   for (const [id, number] of acknowledged) {
+    if (excused.has(id)) continue;
     const body = bodies.get(number);
     if (!deliveries.has(id)) yield `delivery ${id} of body ${number} was acknowledged and is not stored`;
     const kept = (contents.get(id) ?? []).map(({ content = '' }) =>

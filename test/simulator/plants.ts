@@ -138,6 +138,12 @@ export const PLANTS: readonly Plant[] = [
     instead: '',
   },
   {
+    name: 'failover-overwritten',
+    file: 'store/destinations/destinations.ts',
+    text: 'and made.timeline = ${TIMELINE}',
+    instead: '',
+  },
+  {
     name: 'lease-not-compared',
     file: 'store/destinations/destinations.ts',
     text: 'and (lease_holder is null or lease_holder = taking.holder or lease_until < now())',

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { Command } from '@commander-js/extra-typings';
+import { describeCoverage, type Coverage } from './coverage.ts';
 import { describeFault } from './faults.ts';
 import { PLANTS } from './plants.ts';
 import { shrink } from './shrink.ts';
@@ -31,6 +32,7 @@ await new Command('npm run simulate --')
   .option('--threads <number>', 'runs at a time', whole, 1)
   .option('--plant <name>', 'put this fault into the program')
   .option('--planted', 'put each known fault into the program in turn, and say how long it takes to find it')
+  .option('--coverage', 'print how much of the simulated code was executed')
   .option('--log', 'print what happens in the first run')
   .action(async ({ seed = Math.floor(Math.random() * 2 ** 31), planted = false, ...options }) => {
     write(`seed ${seed}`);
@@ -45,10 +47,13 @@ interface Search {
   readonly threads: number;
   readonly plant?: string | undefined;
   readonly log?: boolean | undefined;
+  readonly coverage?: boolean | undefined;
 }
 
 /** Simulates until all deliveries are sent, time is up, or a run fails. */
-async function search(seed: number, { deliveries, seconds = Infinity, threads, plant, log }: Search) {
+async function search(seed: number, options: Search) {
+  const { deliveries, seconds = Infinity, threads, plant, log } = options;
+  const coverage: Coverage | undefined = options.coverage === true ? new Map() : undefined;
   const began = performance.now();
   const outcomes: Outcome[] = [];
   let failed: Outcome | undefined;
@@ -56,7 +61,7 @@ async function search(seed: number, { deliveries, seconds = Infinity, threads, p
   const isOver = () =>
     failed !== undefined || next * OF_A_RUN >= deliveries || performance.now() - began > seconds * 1_000;
   const work = async () => {
-    const thread = new SimulatingThread(plant, log);
+    const thread = new SimulatingThread({ plant, isLogged: log, coverage });
     while (!isOver()) {
       const run = next;
       next += 1;
@@ -71,6 +76,7 @@ async function search(seed: number, { deliveries, seconds = Infinity, threads, p
   };
   await Promise.all(Array.from({ length: threads }, work));
   write(describe(outcomes, (performance.now() - began) / 1_000));
+  if (coverage !== undefined) write(describeCoverage(coverage));
   if (failed !== undefined) await explain(failed, plant);
   return failed === undefined;
 }
@@ -79,7 +85,7 @@ async function search(seed: number, { deliveries, seconds = Infinity, threads, p
 async function explain({ history, failures }: Outcome, plant: string | undefined): Promise<void> {
   write(`\nFAILED: npm run simulate -- --seed ${history.seed} --deliveries ${history.deliveries}`);
   for (const failure of failures.slice(0, MOST_SHOWN)) write(`  ${failure}`);
-  const thread = new SimulatingThread(plant);
+  const thread = new SimulatingThread({ plant });
   const run = (next: History) => thread.simulate(next);
   const shortest = await shrink(history, run, performance.now() + SHRINK_MS);
   await thread.end();
@@ -87,7 +93,7 @@ async function explain({ history, failures }: Outcome, plant: string | undefined
     `\nthe shortest history found: ${shortest.deliveries} deliveries, and ${shortest.faults.length} faults`,
   );
   for (const fault of shortest.faults) write(`  ${describeFault(fault)}`);
-  const logged = new SimulatingThread(plant, true);
+  const logged = new SimulatingThread({ plant, isLogged: true });
   const { lines, failures: last } = await logged.simulate(shortest);
   await logged.end();
   for (const line of [...lines, ...last.slice(0, MOST_SHOWN)]) write(line);
@@ -102,7 +108,7 @@ async function findPlanted(seed: number): Promise<boolean> {
     let found: Outcome | undefined;
     let run = 0;
     const work = async () => {
-      const thread = new SimulatingThread(name);
+      const thread = new SimulatingThread({ plant: name });
       for (; found === undefined && seconds() < PLANT_FOUND_WITHIN_S; run += 1) {
         const outcome = await thread.simulate(drawHistory(seed + run, OF_A_PLANTED_RUN));
         if (outcome.failures.length > 0) found ??= outcome;

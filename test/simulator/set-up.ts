@@ -27,11 +27,13 @@ const MIB = 1024 * 1024;
 
 export function drawSetup(seed: number): Setup {
   const random = createRandom(seed, 'set-up');
-  const isStrict = random.chance(0.6);
+  const forwards = random.chance(0.5);
+  // Only then may commits be lost, from which most is to be feared.
+  const isStrict = random.chance(forwards ? 0.8 : 0.5);
   return {
     sources: random.pick<Setup['sources']>([['a'], ['a', 'b'], ['a', 'b', 'c']]),
     isStrict,
-    keepMs: isStrict ? random.pick([0, 30_000, 60_000]) : 0,
+    keepMs: isStrict ? random.pick([0, 30_000, 60_000, 60_000]) : 0,
     spoolBytes: random.pick([MIB, 16 * MIB, 1024 * MIB]),
     maxBytesInFlight: random.pick([MIB, 64 * MIB]),
     sharesDirectory: random.chance(0.75),
@@ -39,6 +41,6 @@ export function drawSetup(seed: number): Setup {
     together: random.pick([0.5, 0.9, 0.99]),
     repeated: random.pick([0, 0.02, 0.3]),
     damaged: random.pick([0, 0.02, 0.3]),
-    forwards: random.chance(0.4),
+    forwards,
   };
 }

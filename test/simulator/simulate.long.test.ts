@@ -11,9 +11,15 @@ it('does the same for the same seed, and finds nothing wrong', async () => {
   expect(await thread.simulate(history)).toEqual(first);
 });
 
-it('finds a planted fault', async () => {
-  const thread = new SimulatingThread('answered-before-durable');
+it('finds nothing wrong where an operator moved a cursor back just before a failover', async () => {
+  const thread = new SimulatingThread();
   onTestFinished(() => thread.end());
-  const { failures } = await thread.simulate(drawHistory(7, 150));
+  expect((await thread.simulate(drawHistory(15_735_019, 2_000))).failures).toEqual([]);
+});
+
+it('finds a planted fault', async () => {
+  const thread = new SimulatingThread({ plant: 'answered-before-durable' });
+  onTestFinished(() => thread.end());
+  const { failures } = await thread.simulate(drawHistory(3, 200));
   expect(failures.join('\n')).toContain('is nowhere');
 });

@@ -1,5 +1,5 @@
 import { drawFaults, scheduleFaults, type Fault } from './faults.ts';
-import { judge, judgeLog } from './oracle.ts';
+import { judge, judgeLog, judgeProcess, judgeSeal } from './oracle.ts';
 import { Senders } from './senders.ts';
 import { drawSetup } from './set-up.ts';
 import { World } from './world.ts';
@@ -73,6 +73,8 @@ export async function simulate(history: History, write?: (line: string) => void)
       : [
           ...judge(world.ledger, world.database),
           ...(world.setup.forwards ? judgeLog(world.database, world.receivers) : []),
+          ...world.slots.flatMap(({ process: each }) => (each === undefined ? [] : [...judgeProcess(each)])),
+          ...(await Array.fromAsync(judgeSeal(world.database))),
         ];
   for (const slot of world.slots) slot.process?.end();
   const trace = (world.clockwork.trace >>> 0).toString(16).padStart(8, '0');

@@ -46,9 +46,8 @@ export interface Service {
   readonly stop: () => Promise<void>;
 }
 
-/** One life of a process: the modules of the product that were loaded for it reach the world through this alone. */
+/** One life of a process: the modules of the product that run for it reach the world through this alone. */
 export class SimulatedProcess implements Owner {
-  readonly key: string;
   readonly name: string;
   readonly machine: Machine;
   readonly surroundings: Surroundings;
@@ -58,21 +57,19 @@ export class SimulatedProcess implements Owner {
   readonly bornAt: number;
   /** Its connections to the database. */
   readonly connections = new Set<Session>();
-  /** Set by the module that is loaded for it. */
+  openFiles = 0;
+  /** Set by the modules that run for it. */
   begin: ((start: Start) => Service) | undefined;
   isAlive = true;
   stillUntil = 0;
 
-  /** `name` is the same in each run of a seed, `key` is not: modules are loaded anew for it. */
-  constructor(key: string, name: string, seed: number, machine: Machine, surroundings: Surroundings) {
-    this.key = key;
+  constructor(name: string, seed: number, machine: Machine, surroundings: Surroundings) {
     this.name = name;
     this.machine = machine;
     this.surroundings = surroundings;
     this.random = createRandom(seed, name);
     this.nextRandom = mulberry32(this.random.int(0, 2 ** 31));
     this.bornAt = surroundings.clockwork.now;
-    ALIVE.set(key, this);
   }
 
   /** Epoch milliseconds, as this machine's clock shows them. */
@@ -101,16 +98,20 @@ export class SimulatedProcess implements Owner {
   /** Ends at once: nothing happens to it any more. */
   end(): void {
     this.isAlive = false;
-    ALIVE.delete(this.key);
   }
 }
 
-const ALIVE = new Map<string, SimulatedProcess>();
+let starting: SimulatedProcess | undefined;
 
-/** The process that a module was loaded for, by its address. */
-export function processOf(moduleUrl: string): SimulatedProcess {
-  const key = new URL(moduleUrl).searchParams.get('life') ?? '';
-  const found = ALIVE.get(key);
-  if (found === undefined) throw new Error(`no process lives as ${key}`);
-  return found;
+/** Runs the modules of a process. */
+export function runFor(process: SimulatedProcess, modules: () => void): void {
+  starting = process;
+  modules();
+  starting = undefined;
+}
+
+/** The process that modules run for, while they do. */
+export function startingProcess(): SimulatedProcess {
+  if (starting === undefined) throw new Error('modules of a life run without a process');
+  return starting;
 }

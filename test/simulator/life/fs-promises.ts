@@ -2,9 +2,9 @@
 import path from 'node:path';
 import type { Inode } from '../disk.ts';
 import { fail } from '../disk.ts';
-import { processOf } from '../simulated-process.ts';
+import { startingProcess } from '../simulated-process.ts';
 
-const self = processOf(import.meta.url);
+const self = startingProcess();
 const { disk } = self.machine;
 
 /** Milliseconds that a call takes that changes something, and that a sync takes. */
@@ -27,6 +27,7 @@ class FileHandle {
 
   constructor(inode: Inode) {
     this.#inode = inode;
+    self.openFiles += 1;
   }
   appendFile = (bytes: Buffer) => call(() => disk.append(this.#inode, bytes, self.readClock()));
   datasync = () => call(() => disk.sync(this.#inode, self.random), SYNC_MS);
@@ -36,7 +37,10 @@ class FileHandle {
       this.#inode.content = this.#inode.content.subarray(0, size);
     });
   stat = () => call(() => statOf(this.#inode));
-  close = () => call(() => undefined);
+  close = () =>
+    call(() => {
+      self.openFiles -= 1;
+    });
 }
 
 export const open = (file: string, flags = 'r') =>

@@ -1,9 +1,9 @@
 /** The globals of one life of a process that have to do with time and chance. */
 import { webcrypto } from 'node:crypto';
 import type { Due } from '../clockwork.ts';
-import { processOf } from '../simulated-process.ts';
+import { startingProcess } from '../simulated-process.ts';
 
-const self = processOf(import.meta.url);
+const self = startingProcess();
 
 class Timer {
   readonly #due: Due | undefined;

@@ -10,9 +10,9 @@ import { UNOBSERVED } from '../../../src/queue/delivery-observer.ts';
 import { FairQueue } from '../../../src/queue/fair-queue.ts';
 import { locateDeliveries } from '../../../src/store/deliveries/deliveries.ts';
 import { openLimited } from '../../../src/store/server/database.ts';
-import { processOf, type Service, type Start } from '../simulated-process.ts';
+import { startingProcess, type Service, type Start } from '../simulated-process.ts';
 
-processOf(import.meta.url).begin = startIngest;
+startingProcess().begin = startIngest;
 
 /** Accepts deliveries from now on. */
 function startIngest({ setup, dataDir, onEnqueue, logger }: Start): Required<Service> {

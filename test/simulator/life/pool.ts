@@ -1,9 +1,9 @@
 /** The pool of connections to Postgres of one life of a process. */
 import { connectionLost, sqlError, type Session, type StatementResult } from '../database.ts';
-import { processOf } from '../simulated-process.ts';
+import { startingProcess } from '../simulated-process.ts';
 
-const self = processOf(import.meta.url);
-const { database, troubles } = self.surroundings;
+const self = startingProcess();
+const { database, receivers, troubles } = self.surroundings;
 
 /** One way to the server, in milliseconds. */
 const WAY_MS = 0.2;
@@ -18,6 +18,10 @@ const refused = () =>
 class Client {
   readonly #session: Session;
   readonly #asked = new Set<(error: Error) => void>();
+  /** How often cursors had gone back when the server ran the last statement. */
+  #goings = 0;
+  #written: readonly object[] = [];
+  #isInTransaction = false;
   isBroken = false;
 
   constructor() {
@@ -39,12 +43,30 @@ class Client {
     const way = WAY_MS * troubles.slowness('database', self.nextRandom());
     self
       .ask(way, () => this.#execute(text, values), way)
+      .then((result) => {
+        this.#learn(text, result);
+        return result;
+      })
       .then(resolve, (error: Error) => {
         if (this.#session.isOver) this.isBroken = true;
         reject(error);
       })
       .finally(settled);
     return promise;
+  }
+
+  /** The process learns where the cursors are that it has written, once that is committed. */
+  #learn(text: string, { command, rows }: StatementResult): void {
+    if (text === 'begin') this.#isInTransaction = true;
+    if (text.includes('update destinations set')) this.#written = rows;
+    if (this.#isInTransaction && text !== 'commit' && text !== 'rollback') return;
+    this.#isInTransaction = false;
+    for (const row of this.#written) {
+      const isKnown = text !== 'rollback' && command !== 'ROLLBACK' && this.#goings === receivers.goings;
+      if (isKnown && 'name' in row && 'position' in row)
+        receivers.confirm(self.name, String(row.name), Number(row.position));
+    }
+    this.#written = [];
   }
 
   async #execute(text: string, values: readonly unknown[]): Promise<StatementResult> {
@@ -55,6 +77,7 @@ class Client {
       database.failStatement(this.#session, text, sqlError(trouble.code, trouble.kind));
     }
     const result = await database.execute(this.#session, text, values);
+    this.#goings = receivers.goings;
     if (trouble === 'broken after') {
       database.disconnect(this.#session, connectionLost());
       throw connectionLost();
@@ -65,6 +88,7 @@ class Client {
 
   #break(error: Error): void {
     this.isBroken = true;
+    self.connections.delete(this.#session);
     // The server hears of it as late as the client, or when its own limit is over.
     if (!this.#session.isOver) database.disconnect(this.#session);
     for (const reject of this.#asked) reject(error);

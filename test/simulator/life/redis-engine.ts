@@ -3,9 +3,9 @@ import { DelayedError } from 'bullmq';
 import { toError } from '../../../src/lib/errors.ts';
 import type { DeliveryBatch } from '../../../src/queue/delivery-batch.ts';
 import type { Job } from '../queue.ts';
-import { processOf } from '../simulated-process.ts';
+import { startingProcess } from '../simulated-process.ts';
 
-const self = processOf(import.meta.url);
+const self = startingProcess();
 const { queues, troubles } = self.surroundings;
 
 const WAY_MS = 0.15;
@@ -165,7 +165,7 @@ class Worker {
     try {
       while (!this.#isClosing && this.#inHand.size < this.#options.concurrency) {
         this.#tokens += 1;
-        const token = `${self.key} ${this.#tokens}`;
+        const token = `${self.name} ${this.#tokens}`;
         const job = await command(() => this.#queue.claim(token, this.#options.lockDuration), false);
         if (job === undefined) {
           this.#wait();

@@ -1,7 +1,7 @@
 /** `node:timers/promises` of one life of a process. */
-import { processOf } from '../simulated-process.ts';
+import { startingProcess } from '../simulated-process.ts';
 
-const self = processOf(import.meta.url);
+const self = startingProcess();
 
 export function setTimeout<T>(
   ms = 1,

@@ -6,20 +6,29 @@ import type { Destination } from '../../../src/forward/parse-destinations.ts';
 import { BatchRefusedError, type Message, type Refusal } from '../../../src/forward/sender.ts';
 import { startForwardings } from '../../../src/forward/start-forwardings.ts';
 import { OutageError } from '../../../src/lib/errors.ts';
+import { repeatInBackground } from '../../../src/lib/repeat.ts';
+import { createSealer } from '../../../src/seal/sealer.ts';
 import { startSequencing } from '../../../src/seal/sequencer.ts';
+import { parseVerifier } from '../../../src/seal/signed-note.ts';
 import { startStoring } from '../../../src/handlers/start-storing.ts';
 import { UNOBSERVED } from '../../../src/queue/delivery-observer.ts';
 import { openLimited, openPartDatabase } from '../../../src/store/server/database.ts';
 import { DESTINATIONS } from '../receivers.ts';
-import { processOf, type Service, type Start } from '../simulated-process.ts';
+import { SEAL_KEY } from '../seal-statements.ts';
+import { startingProcess, type Service, type Start } from '../simulated-process.ts';
 
-const self = processOf(import.meta.url);
+const self = startingProcess();
 self.begin = startWorker;
 const { receivers } = self.surroundings;
 
 /** Of the forwarder: batches are small, so that a backlog is several. */
 const BATCH_EVENTS = 20;
 const RETRY_MS = 1_000;
+
+/** Of `startProving`. */
+const SEAL_MS = 2_000;
+
+const TRUST = { keys: [parseVerifier(SEAL_KEY.publicText)], seen: undefined, witnesses: [] };
 
 /** One way to a destination, in milliseconds, at least. */
 const WAY_MS = 100;
@@ -43,10 +52,17 @@ function startWorker({ setup, logger }: Start): Service {
   return { stop: () => following.then(() => started.disposeAsync()) };
 }
 
-/** Extends the log, and forwards from it. */
+/** Extends the log, seals it, and forwards from it. */
 async function startFollowing(logger: Logger, started: AsyncDisposableStack): Promise<void> {
   const parts = { databaseUrl: 'postgres://simulated', logger };
   startSequencing(openPartDatabase('the log', 'log', parts, started), logger, started);
+  const sealer = createSealer(
+    openPartDatabase('the seal', 'sealing', parts, started),
+    SEAL_KEY,
+    async () => TRUST,
+  );
+  const sealing = { part: 'sealer', failure: 'the log was not sealed', pauseMs: SEAL_MS };
+  repeatInBackground({ ...sealing, work: () => sealer.seal() }, logger, started);
   const db = openPartDatabase('the forwarder', 'forwarding', parts, started);
   const destinations = DESTINATIONS.map(destinationOf);
   const observer = { sent: () => undefined, failed: () => undefined };
@@ -72,7 +88,7 @@ const destinationOf = (name: string): Destination => ({
 });
 
 async function send(name: string, batch: readonly Message[]): Promise<readonly Refusal[]> {
-  const way = WAY_MS * (1 + 20 * self.nextRandom() ** 8);
+  const way = WAY_MS * receivers.slowness * (1 + 20 * self.nextRandom() ** 8);
   const received = batch.map(({ event: { position = 0, eventId } }) => ({ position, eventId }));
   const reception = await self.ask(way, () => receivers.receive(name, self.name, received));
   if (reception === 'out of order') throw new OutageError('connection reset');
