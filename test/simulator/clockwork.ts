@@ -30,6 +30,8 @@ export class Clockwork {
   #heap: Due[] = [];
   #order = 0;
   #turnsAtOnce = 0;
+  /** How much has happened. */
+  turns = 0;
 
   after(ms: number, run: Due['run'], owner?: Owner): Due {
     const at = this.now + Math.max(0, ms);
@@ -86,6 +88,7 @@ export class Clockwork {
       this.#turnsAtOnce = due.at > this.now ? 0 : this.#turnsAtOnce + 1;
       if (this.#turnsAtOnce > MAX_TURNS_AT_ONCE) throw new Error('time stands still: something never ends');
       this.now = Math.max(this.now, due.at);
+      this.turns += 1;
       this.#mix(due.order);
       return due;
     }

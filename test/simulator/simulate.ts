@@ -29,6 +29,9 @@ export interface Outcome {
 /** Once senders and faults are over, everything must be stored within this time. */
 const QUIET_WITHIN_MS = 15 * 60_000;
 
+/** What is repeated without a pause until then does not end, either. */
+const QUIET_WITHIN_TURNS = 2_000_000;
+
 const LOOK_MS = 500;
 
 export function drawHistory(seed: number, deliveries: number): History {
@@ -46,17 +49,19 @@ export async function simulate(history: History, write?: (line: string) => void)
   const senders = new Senders(world, deliveries);
   const faultsUntil = scheduleFaults(world, faults);
   let busyUntil = 0;
+  let busyTurns = 0;
   let isProbed = false;
   let isOver = false;
   const look = () => {
-    const { now } = world.clockwork;
-    if (!senders.areDone || now < faultsUntil) busyUntil = now;
+    const { now, turns } = world.clockwork;
+    if (!senders.areDone || now < faultsUntil) [busyUntil, busyTurns] = [now, turns];
     else if (isProbed) isOver = world.isQuiet();
     else if (world.isQuiet()) {
       isProbed = true;
       senders.probe();
     }
-    if (now - busyUntil > QUIET_WITHIN_MS) world.fail(`no end: ${world.describeRest()}`);
+    if (now - busyUntil > QUIET_WITHIN_MS || turns - busyTurns > QUIET_WITHIN_TURNS)
+      world.fail(`no end: ${world.describeRest()}`);
     for (const what of [...world.receivers.failures, ...world.database.log.failures]) world.fail(what);
     isOver ||= world.failures.length > 0;
     world.clockwork.after(LOOK_MS, look);
