@@ -5,11 +5,12 @@ import { z } from 'zod';
 import { OutageError, toError } from '../lib/errors.ts';
 import { repeat, type Repetition } from '../lib/repeat.ts';
 import { createBatchLog, logOutages, type BatchLog } from '../queue/batch-logging.ts';
-import type { ReadDelivery } from '../queue/delivery-batch.ts';
+import { deliverySize, type QueuedDelivery, type ReadDelivery } from '../queue/delivery-batch.ts';
 import { UNOBSERVED, type DeliveryObserver } from '../queue/delivery-observer.ts';
 import { engineAt } from '../queue/batch-queue.ts';
-import type { FailedJobs, OnError, QueueLocation, WorkerConnection } from '../queue/engine.ts';
+import type { Jobs, OnError, QueueLocation, WorkerConnection } from '../queue/engine.ts';
 import { queueNamesOf, type Lane } from '../queue/lanes.ts';
+import type { NearWorker } from '../queue/near-worker.ts';
 import { readBatch } from '../queue/read-batch.ts';
 import { setAsideWhole } from './delivery-to-events.ts';
 import type { StoredBatch } from './delivery-tally.ts';
@@ -21,6 +22,12 @@ import type { BatchStore } from './store-batch.ts';
  * the bulk lane, because each is large, and because a source waits for the jobs that others have begun.
  */
 const CONCURRENCY = { ordinary: 16, bulk: 2 };
+
+/**
+ * What is in the hands of a process, in characters: 30,000 deliveries of one record, which are stored in 4 s at full load.
+ * More could become due before.
+ */
+const MAX_IN_HAND = 16 * 1024 * 1024;
 
 const WORKER_OPTIONS = {
   // The batch of a killed worker goes to another within 15 s. A running worker renews its lock every 5 s.
@@ -58,6 +65,9 @@ const Attempt = z.object({ deliveryId: z.string(), deaths: z.int() });
 
 const FATAL = 'the process that stored it ended or hung three times, the last time with only this delivery';
 
+/** How the log names a batch. One that is stored from memory is at its first attempt. */
+type JobOfBatch = Pick<Job<unknown>, 'id' | 'attemptsStarted'>;
+
 interface DeliveryWorkerOptions {
   readonly lane?: Lane;
   readonly observer?: DeliveryObserver;
@@ -66,7 +76,7 @@ interface DeliveryWorkerOptions {
 }
 
 /** Processes the batches of a lane, by default of the ordinary one, from its creation until it is closed. */
-export class DeliveryWorker {
+export class DeliveryWorker implements NearWorker {
   /**
    * Resolves once it is connected. On Redis it waits for as long as that takes; on Postgres it rejects if the first
    * connection fails, and then the worker never works.
@@ -79,9 +89,12 @@ export class DeliveryWorker {
   readonly #logger: Logger;
   readonly #onError: OnError;
   readonly #logBatch: BatchLog;
-  readonly #connections: readonly WorkerConnection[];
+  readonly #connections: ReadonlyMap<string, WorkerConnection>;
   readonly #sweeps: readonly Repetition[];
-  readonly #inHand = new Set<Promise<void>>();
+  readonly #processing = new Set<Promise<void>>();
+  readonly #taken = new Set<Promise<void>>();
+  #takenSize = 0;
+  #isClosing = false;
 
   constructor(
     location: QueueLocation,
@@ -99,21 +112,26 @@ export class DeliveryWorker {
     const { telemetry } = observer;
     const options = { ...WORKER_OPTIONS, concurrency: CONCURRENCY[lane], ...(telemetry && { telemetry }) };
     const engine = engineAt(location);
-    this.#connections = queueNamesOf(lane, location).map((name) =>
-      engine.connectWorker(name, (job, token) => this.#process(job, token), options, this.#onError),
+    this.#connections = new Map(
+      queueNamesOf(lane, location).map((name) => [
+        name,
+        engine.connectWorker(name, (job, token) => this.#process(job, token), options, this.#onError),
+      ]),
     );
-    for (const { bullmq } of this.#connections) bullmq.on('error', this.#onError);
-    this.#sweeps = this.#connections.map(({ bullmq }) =>
-      startFailedJobSweep(bullmq.getBackend(), logger, this.#onError),
-    );
-    this.ready = Promise.all(this.#connections.map(({ bullmq }) => bullmq.waitUntilReady()));
+    const queues = [...this.#connections.values()].map(({ bullmq }) => bullmq);
+    for (const queue of queues) queue.on('error', this.#onError);
+    this.#sweeps = queues.map((queue) => startFailedJobSweep(queue.getBackend(), logger, this.#onError));
+    this.ready = Promise.all(queues.map((queue) => queue.waitUntilReady()));
     this.ready.catch(() => undefined);
   }
 
   /** Fetches no further job, finishes the current jobs or returns them to the queue, disconnects. */
   async close(): Promise<void> {
+    this.#isClosing = true;
     for (const sweep of this.#sweeps) void sweep.stop();
-    const closing = this.#connections.map(async (connection) => {
+    const closing = [...this.#connections.values()].map(async (connection) => {
+      if (connection.isConnected())
+        await Promise.race([Promise.all(this.#taken), sleep(CLOSE_MS, undefined, { ref: false })]);
       // Without a connection BullMQ would wait for one: jobs in progress go to another worker instead.
       const closed = connection.bullmq.close(!connection.isConnected());
       await Promise.race([closed, this.#idleFor(CLOSE_MS)]);
@@ -124,17 +142,51 @@ export class DeliveryWorker {
 
   /** Resolves so many milliseconds after the last job was finished or given back. */
   async #idleFor(ms: number): Promise<void> {
-    while (this.#inHand.size > 0) await Promise.allSettled(this.#inHand);
+    while (this.#processing.size > 0) await Promise.allSettled(this.#processing);
     await sleep(ms, undefined, { ref: false });
+  }
+
+  get inHand(): number {
+    return this.#taken.size;
+  }
+
+  isFree(): boolean {
+    return !this.#isClosing && this.#takenSize < MAX_IN_HAND;
+  }
+
+  take(name: string, jobId: string, deliveries: readonly QueuedDelivery[]): void {
+    const size = deliveries.reduce((sum, delivery) => sum + deliverySize(delivery), 0);
+    this.#takenSize += size;
+    const taken = this.#storeTaken(name, jobId, deliveries).finally(() => {
+      this.#takenSize -= size;
+      this.#taken.delete(taken);
+    });
+    this.#taken.add(taken);
+  }
+
+  /** Stores a batch from memory and removes its job. If either fails, the job becomes due, and changes nothing that is stored. */
+  async #storeTaken(name: string, id: string, deliveries: readonly QueuedDelivery[]): Promise<void> {
+    try {
+      await this.#company.runBeside(() => this.#add({ id, attemptsStarted: 1 }, deliveries));
+    } catch (error) {
+      if (error instanceof OutageError) return;
+      this.#logger.error({ err: error, job: id }, "can't store a batch; it will be retried");
+      return;
+    }
+    try {
+      await this.#connections.get(name)?.bullmq.getBackend().remove(id, false);
+    } catch (error) {
+      this.#onError(toError(error));
+    }
   }
 
   async #process(job: Job<unknown>, token?: string): Promise<void> {
     const processing = this.#processJob(job, token);
-    this.#inHand.add(processing);
+    this.#processing.add(processing);
     try {
       await processing;
     } finally {
-      this.#inHand.delete(processing);
+      this.#processing.delete(processing);
     }
   }
 
@@ -173,7 +225,7 @@ export class DeliveryWorker {
     }
   }
 
-  async #add(job: Job<unknown>, deliveries: readonly ReadDelivery[]): Promise<void> {
+  async #add(job: JobOfBatch, deliveries: readonly ReadDelivery[]): Promise<void> {
     const began = performance.now();
     const stored = await this.#observer.store(this.#lane, deliveries, () => this.#store.add({ deliveries }));
     this.#logStored(job, deliveries, stored, performance.now() - began);
@@ -199,7 +251,7 @@ export class DeliveryWorker {
   }
 
   #logStored(
-    { id, attemptsStarted }: Job<unknown>,
+    { id, attemptsStarted }: JobOfBatch,
     deliveries: readonly ReadDelivery[],
     { events, duplicates, quarantined, ...stored }: StoredBatch,
     ms: number,
@@ -218,7 +270,7 @@ export class DeliveryWorker {
  * Moves the jobs that BullMQ has given up back to waiting, now and every minute: no rule here fails a job, and all of
  * them contain acknowledged deliveries.
  */
-const startFailedJobSweep = (jobs: FailedJobs, logger: Logger, onError: OnError): Repetition =>
+const startFailedJobSweep = (jobs: Jobs, logger: Logger, onError: OnError): Repetition =>
   repeat({
     pauseMs: SWEEP_INTERVAL_MS,
     async work() {

@@ -5,7 +5,8 @@ import { DeliveryWorker } from './delivery-worker.ts';
 import { Company } from './run-alone.ts';
 import type { DeliveryObserver } from '../queue/delivery-observer.ts';
 import type { QueueLocation } from '../queue/engine.ts';
-import { LANES, type Lane } from '../queue/lanes.ts';
+import type { Lane } from '../queue/lanes.ts';
+import type { NearWorker } from '../queue/near-worker.ts';
 import { checkDatabase, openPartDatabase, type Db } from '../store/server/database.ts';
 import { claimQueue } from '../queue/claim-queue.ts';
 import { closeLogged } from '../lib/close-logged.ts';
@@ -32,12 +33,17 @@ export interface StoringOptions {
  */
 const TRANSACTIONS = { ordinary: 3, bulk: 1 };
 
-/** Starts to store what the queue has. The tables must be up to date. */
-export async function startStoring(options: StoringOptions, started: AsyncDisposableStack): Promise<void> {
+/** Starts to store what the queue has. The tables must be up to date. Resolves with the worker of the ordinary lane. */
+export async function startStoring(
+  options: StoringOptions,
+  started: AsyncDisposableStack,
+): Promise<NearWorker> {
   await claimQueue(options);
   const company = new Company();
-  const workers = LANES.map((lane) => startWorker(lane, company, options, started));
-  if (options.queueLocation.kind === 'postgres') await Promise.all(workers.map(({ ready }) => ready));
+  const ordinary = startWorker('ordinary', company, options, started);
+  const bulk = startWorker('bulk', company, options, started);
+  if (options.queueLocation.kind === 'postgres') await Promise.all([ordinary.ready, bulk.ready]);
+  return ordinary;
 }
 
 /** Each lane has its own transactions, on connections of its own: none waits for those of the other. */

@@ -69,7 +69,7 @@ export function registerQueueMetrics(registry: Registry, queue: Pick<FairQueue, 
   const { gauge } = metersOf(registry);
   gauge(
     'queue_jobs',
-    'Jobs in the queue: waiting, active, delayed (waiting to be retried), failed; absent while the queue is unavailable',
+    'Jobs: waiting, active, delayed (to be retried, or being stored by another process), failed; absent while the queue is down',
     async () => {
       const jobs = await measure();
       return jobs === undefined ? [] : JOB_STATES.map((state) => [{ state }, jobs[state]] as const);

@@ -71,13 +71,14 @@ export class BatchQueue {
 
   /**
    * Resolves with the id of its job once the batch is durable in the queue of this name, by default that of the first
-   * delivery's source. A batch that is already waiting in the queue is not added again.
+   * delivery's source. A batch that is already waiting in the queue is not added again. Workers get it after `delay`
+   * milliseconds.
    */
-  async add(deliveries: readonly QueuedDelivery[], name?: string): Promise<string> {
+  async add(deliveries: readonly QueuedDelivery[], name?: string, delay = 0): Promise<string> {
     const data = toBatch(deliveries);
     const jobId = jobIdOf(deliveries);
     const { source = '' } = deliveries[0] ?? {};
-    const options = { ...JOB_OPTIONS, jobId, priority: this.#rankOf(source) };
+    const options = { ...JOB_OPTIONS, jobId, priority: this.#rankOf(source), delay };
     const connection = this.#connections.get(name ?? this.nameOf(source));
     await connection?.request(
       ({ bullmq }) => bullmq.add('batch', data, options),
@@ -190,7 +191,10 @@ async function inspectOne(name: string, location: QueueLocation) {
   try {
     await Promise.race([bullmq.waitUntilReady(), failed]);
     const [measure, weaknesses] = await Promise.all([measureJobs(producer), producer.weaknesses()]);
-    return { ...measure, weaknesses };
+    // Those that no worker has had are in the hands of a process, and due later than a retry (near-worker.ts).
+    const next = measure.delayed === 0 ? [] : await bullmq.getJobs(['delayed'], 0, 9, true);
+    const isRetried = next.some((job) => job !== undefined && job.attemptsStarted > 0);
+    return { ...measure, delayed: isRetried ? measure.delayed : 0, weaknesses };
   } catch (error) {
     throw new OutageError('the queue does not answer', { cause: error });
   } finally {

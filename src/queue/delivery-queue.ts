@@ -14,7 +14,8 @@
  * - Spooled: durable in a file of this process on the disk (`spool/spool.ts`). If the process ends, the next one takes the
  *   file over.
  *   - The drain (`spool/drain.ts`) adds it to the queue when that works: queued.
- * - Queued: durable in Redis or Postgres, as far as the server's settings promise. A worker stores it.
+ * - Queued: durable in Redis or Postgres, as far as the server's settings promise. A worker stores it: that of this process
+ *   from memory, if there is one and it is free (`near-worker.ts`), else any that fetches the job.
  *   - In strict mode its file stays until its rows are committed, and on a replica. If there are no rows after a while, the
  *     drain queues it again.
  *
@@ -37,6 +38,7 @@ import { deliverySize, encodeBatch, GROUP_BOUNDS, type QueuedDelivery } from './
 import { UNOBSERVED, type DeliveryObserver } from './delivery-observer.ts';
 import type { QueueLocation } from './engine.ts';
 import type { Lane } from './lanes.ts';
+import { IN_HAND_MS, type NearWorker } from './near-worker.ts';
 import { startDrain } from './spool/drain.ts';
 import type { FindStored } from './spool/kept-segments.ts';
 import {
@@ -85,6 +87,7 @@ export class DeliveryQueue {
   readonly #spool: Spool;
   readonly #drain: { stop(): Promise<void> };
   readonly #groups = new Map<string, GroupCommit<QueuedDelivery, Durability>>();
+  #near: NearWorker | undefined;
   #works = true;
   #hasWorked = false;
   #failure: string | undefined;
@@ -116,6 +119,11 @@ export class DeliveryQueue {
     return this.#groupOf(delivery.source).add(delivery, size);
   }
 
+  /** From now on the worker stores what this lane has queued, as long as it is free. */
+  handTo(worker: NearWorker): void {
+    this.#near = worker;
+  }
+
   /** Resolves with where deliveries currently go. Throws OutageError if neither queue nor spool would accept one. */
   async check(): Promise<Durability> {
     if (this.#works && !this.#isStrict) return 'queued';
@@ -123,8 +131,11 @@ export class DeliveryQueue {
     return this.#works ? 'queued' : 'spooled';
   }
 
-  measure(): Promise<QueueMeasure> {
-    return this.#queue.measure();
+  /** What is in the hands of the worker of this process counts as active. */
+  async measure(): Promise<QueueMeasure> {
+    const { active, delayed, ...measure } = await this.#queue.measure();
+    const inHand = Math.min(delayed, this.#near?.inHand ?? 0);
+    return { ...measure, active: active + inHand, delayed: delayed - inHand };
   }
 
   /** The last known state of the queue, and the contents of the spool. It sends no request. */
@@ -177,8 +188,11 @@ export class DeliveryQueue {
   /** Resolves with the id of the job; undefined if the queue does not work. After one failure it is not tried again here. */
   async #tryQueue(name: string, deliveries: readonly QueuedDelivery[]): Promise<string | undefined> {
     if (!this.#works) return undefined;
+    const near = this.#near?.isFree() === true ? this.#near : undefined;
     try {
-      return await this.#queue.add(deliveries, name);
+      const job = await this.#queue.add(deliveries, name, near && IN_HAND_MS);
+      near?.take(name, job, deliveries);
+      return job;
     } catch (error) {
       if (!(error instanceof OutageError)) throw error;
       this.#works = false;

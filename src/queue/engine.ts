@@ -33,6 +33,12 @@ interface Producer {
   add(name: string, data: DeliveryBatch, options: JobsOptions): Promise<unknown>;
   getJobCountByTypes(...types: JobType[]): Promise<number>;
   getJobCounts(...types: JobType[]): Promise<Readonly<Record<string, number>>>;
+  getJobs(
+    types: JobType[],
+    start: number,
+    end: number,
+    asc: boolean,
+  ): Promise<readonly ({ readonly attemptsStarted: number } | undefined)[]>;
 }
 
 export interface ConnectedProducer extends Connected<Producer> {
@@ -48,13 +54,15 @@ export interface ConnectedProducer extends Connected<Producer> {
   weaknesses(): Promise<string[]>;
 }
 
-export type WorkerConnection = Connected<{ getBackend(): FailedJobs; waitUntilReady(): Promise<unknown> }>;
+export type WorkerConnection = Connected<{ getBackend(): Jobs; waitUntilReady(): Promise<unknown> }>;
 
-/** The part of BullMQ's backend that puts failed jobs back, the same in both engines. */
-export interface FailedJobs {
+/** The part of BullMQ's backend that puts failed jobs back and removes jobs, the same in both engines. */
+export interface Jobs {
   getCounts(types: ['failed']): Promise<number[]>;
   /** Moves some of them back to waiting; resolves with a number other than 0 while there may be more. */
   retryFinishedJobs(state: 'failed'): Promise<number>;
+  /** Resolves with 0 if the job is gone, or a worker has it. */
+  remove(jobId: string, removeChildren: boolean): Promise<number>;
 }
 
 /** One engine behind BullMQ. Neither call waits for the server, which may start later. */

@@ -3,6 +3,7 @@ import { OutageError } from '../lib/errors.ts';
 import { sumMeasures, type QueueMeasure } from './batch-queue.ts';
 import { deliverySize, type QueuedDelivery } from './delivery-batch.ts';
 import { DeliveryQueue, type DeliveryQueueOptions, type QueueState } from './delivery-queue.ts';
+import type { NearWorker } from './near-worker.ts';
 import { SpoolBudget } from './spool/ownership.ts';
 import type { SpoolRoom } from './spool/spool.ts';
 
@@ -58,6 +59,14 @@ export class FairQueue {
       if (isOver || !(error instanceof OutageError)) throw error;
       return this.#ordinary.enqueue(delivery, size);
     }
+  }
+
+  /**
+   * From now on the worker stores what the ordinary lane has queued, as long as it is free. In the bulk lane the sources take
+   * turns, which only the queue can see to.
+   */
+  handTo(worker: NearWorker): void {
+    this.#ordinary.handTo(worker);
   }
 
   /** Resolves with where deliveries currently go. Throws OutageError if neither queue nor spool would accept one. */

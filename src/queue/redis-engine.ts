@@ -66,6 +66,7 @@ export function createRedisEngine({
           },
           getJobCountByTypes: (...types) => bullmq.getJobCountByTypes(...types),
           getJobCounts: (...types) => bullmq.getJobCounts(...types),
+          getJobs: (...range) => bullmq.getJobs(...range),
           on: (event, listener) =>
             bullmq.on(event, (error) => {
               // `waitUntilReady` says which right is missing.
@@ -106,6 +107,7 @@ export function createRedisEngine({
           getBackend: () => ({
             getCounts: async (types) => (await starting).getBackend().getCounts(types),
             retryFinishedJobs: async (state) => (await starting).getBackend().retryFinishedJobs(state),
+            remove: async (...job) => (await starting).getBackend().remove(...job),
           }),
           waitUntilReady: async () => (await starting).waitUntilReady(),
           // Each worker has this listener already.

@@ -7,6 +7,7 @@ import { startStoring, type StoringOptions } from '../handlers/start-storing.ts'
 import { startInventory } from '../inventory/refresh.ts';
 import { startSilenceWatch } from '../observe/silence/silence-watch.ts';
 import { startHistorySweep } from '../reconcile/start-history-sweep.ts';
+import type { FairQueue } from '../queue/fair-queue.ts';
 import { startReporting } from '../reports/send-due-reports.ts';
 import { startProving } from '../seal/start-proving.ts';
 import { startSequencing } from '../seal/sequencer.ts';
@@ -30,6 +31,8 @@ import { lastEnded, recordEnded } from '../store/access/operator-log.ts';
 interface RoleParts extends DatabaseUrls, Omit<StoringOptions, 'config' | 'observation'> {
   readonly live: LiveSettings;
   readonly observation: Observation;
+  /** The queue of a process that accepts deliveries, too. */
+  readonly queue: FairQueue | undefined;
 }
 
 /** The parts of a role that need the database. They bring its tables up to date first, or check them. */
@@ -48,7 +51,8 @@ export function startRoleParts(role: Role, parts: RoleParts): Start {
     if (storesIn(role)) {
       await steps.run('start of the worker', async () => {
         await startUpkeep(parts, started);
-        await startStoring({ ...parts, config }, started);
+        const worker = await startStoring({ ...parts, config }, started);
+        parts.queue?.handTo(worker);
       });
       startOnClouds(parts, started);
       const sealing = openPartDatabase('the seal', 'sealing', parts, started);

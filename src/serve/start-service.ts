@@ -177,7 +177,7 @@ async function startParts(
   const metrics = () => observation.metrics.render();
   const adminPort = await startAdminListener(config, { metrics, console, draining }, logger, opened);
   if (role !== 'ingest' && database !== undefined) {
-    const start = startRoleParts(role, { live, ...database, queueLocation, observation, logger });
+    const start = startRoleParts(role, { live, ...database, queueLocation, queue, observation, logger });
     await runStep('Preparing the tables', () => startWithDatabase(start, logger, signal, working));
   }
   if (storesIn(role) && database !== undefined) {

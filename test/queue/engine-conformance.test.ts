@@ -1,4 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { Queue, UnrecoverableError, Worker, createPostgresBackend, isPgPool, withBackend } from 'bullmq';
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
@@ -9,6 +12,7 @@ import { DeliveryWorker } from '../../src/handlers/delivery-worker.ts';
 import { OutageError } from '../../src/lib/errors.ts';
 import { BatchQueue, inspectQueue } from '../../src/queue/batch-queue.ts';
 import type { ReadDelivery } from '../../src/queue/delivery-batch.ts';
+import { DeliveryQueue } from '../../src/queue/delivery-queue.ts';
 import type { QueueLocation } from '../../src/queue/engine.ts';
 import { InstallationMemory } from '../../src/queue/installation.ts';
 import { QUEUE_NAME } from '../../src/queue/lanes.ts';
@@ -153,6 +157,30 @@ async function openQueue({ onTestFinished }: TestContext, location: QueueLocatio
   return queue;
 }
 
+/** The ordinary lane, once it is connected. */
+async function openLane({ onTestFinished }: TestContext, location: QueueLocation): Promise<DeliveryQueue> {
+  const directory = await mkdtemp(path.join(tmpdir(), 'xiq-sink-lane-'));
+  const queue = new DeliveryQueue({
+    location,
+    lane: 'ordinary',
+    rankOf: () => 0,
+    spool: { directory, maxBytes: 64 * 1024 * 1024, minFreeBytes: 0 },
+    findStored: undefined,
+    logger: silent,
+  });
+  onTestFinished(async () => {
+    await queue.close();
+    await rm(directory, { recursive: true });
+  });
+  await waitFor(() =>
+    queue.measure().then(
+      () => queue.state().works,
+      () => false,
+    ),
+  );
+  return queue;
+}
+
 const newDelivery = () => queuedDelivery('AUDIT_LOG_ALL', [{ id: 1 }]);
 
 /** Adds a batch of one delivery, and resolves with the id of the delivery. */
@@ -188,6 +216,7 @@ function startWorker(
   const close = () => (closing ??= worker.close());
   onTestFinished(close);
   return {
+    worker,
     stored,
     storedIds: () => stored.map(({ deliveryId }) => deliveryId),
     close,
@@ -398,6 +427,66 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     const [part] = stored[1]?.unreadable ?? [];
     expect(part?.reason).toContain('three times');
     expect(Buffer.from(part?.content ?? '', 'base64').toString()).toBe(deliveries[1]?.records);
+  },
+
+  'what a process accepts, its own worker stores from memory, and then removes the job': async (
+    bench,
+    context,
+  ) => {
+    const gate = createGate();
+    const { worker, stored, close } = startWorker(context, bench.location, gate.storeBatch);
+    const queue = await openLane(context, bench.location);
+    queue.handTo(worker);
+    const delivery = newDelivery();
+    expect(await queue.enqueue(delivery)).toBe('queued');
+    expect(gate.calls()).toBe(1);
+    expect(await bench.queue.getJobCounts('wait', 'active', 'delayed')).toEqual({
+      wait: 0,
+      active: 0,
+      delayed: 1,
+    });
+    // Nobody looking at it takes it for the job of a failed attempt.
+    expect(await queue.measure()).toMatchObject({ active: 1, delayed: 0 });
+    expect(await inspectQueue(bench.location)).toMatchObject({ delayed: 0 });
+    const closing = close();
+    expect(worker.isFree()).toBe(false);
+    gate.open();
+    await closing;
+    expect(stored).toEqual([delivery]);
+    expect(await isEmpty(bench)).toBe(true);
+  },
+
+  'a batch that the process could not store from memory is stored when its job is due': async (
+    bench,
+    context,
+  ) => {
+    const queue = await openQueue(context, bench.location);
+    const failures = [new OutageError('the database is away'), new Error('something unforeseen')];
+    const { worker, storedIds } = startWorker(context, bench.location, async () => {
+      const failure = failures.shift();
+      if (failure !== undefined) throw failure;
+    });
+    const deliveries = [newDelivery(), newDelivery()];
+    for (const delivery of deliveries) {
+      worker.take(QUEUE_NAME, await queue.add([delivery], QUEUE_NAME, 300), [delivery]);
+    }
+    await waitFor(() => isEmpty(bench));
+    expect(storedIds().toSorted()).toEqual(deliveries.map(({ deliveryId }) => deliveryId).toSorted());
+  },
+
+  'a worker with as much in hand as it may have leaves the rest to the queue': async (bench, context) => {
+    const gate = createGate();
+    const { worker, stored } = startWorker(context, bench.location, gate.storeBatch);
+    const queue = await openLane(context, bench.location);
+    queue.handTo(worker);
+    const large = queuedDelivery('AUDIT_LOG_ALL', [{ description: 'x'.repeat(16 * 1024 * 1024) }]);
+    worker.take(QUEUE_NAME, 'its job', [large]);
+    expect(worker.isFree()).toBe(false);
+    await queue.enqueue(newDelivery());
+    await waitFor(() => stored.length === 1);
+    gate.open();
+    await waitFor(() => worker.isFree());
+    expect([stored.length, worker.inHand]).toEqual([2, 0]);
   },
 
   'a job that BullMQ has given up comes back': async (bench, context) => {
