@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayedError, type Job } from 'bullmq';
+import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { OutageError, toError } from '../lib/errors.ts';
@@ -129,9 +130,8 @@ export class DeliveryWorker implements NearWorker {
   async close(): Promise<void> {
     this.#isClosing = true;
     for (const sweep of this.#sweeps) void sweep.stop();
+    await Promise.all(this.#taken);
     const closing = [...this.#connections.values()].map(async (connection) => {
-      if (connection.isConnected())
-        await Promise.race([Promise.all(this.#taken), sleep(CLOSE_MS, undefined, { ref: false })]);
       // Without a connection BullMQ would wait for one: jobs in progress go to another worker instead.
       const closed = connection.bullmq.close(!connection.isConnected());
       await Promise.race([closed, this.#idleFor(CLOSE_MS)]);
@@ -173,11 +173,11 @@ export class DeliveryWorker implements NearWorker {
       this.#logger.error({ err: error, job: id }, "can't store a batch; it will be retried");
       return;
     }
-    try {
-      await this.#connections.get(name)?.bullmq.getBackend().remove(id, false);
-    } catch (error) {
-      this.#onError(toError(error));
-    }
+    const jobs = this.#connections.get(name)?.bullmq.getBackend();
+    const message = `job ${id} of a stored batch was not removed within ${CLOSE_MS} ms`;
+    await pTimeout(Promise.resolve(jobs?.remove(id, false)), { milliseconds: CLOSE_MS, message }).catch(
+      this.#onError,
+    );
   }
 
   async #process(job: Job<unknown>, token?: string): Promise<void> {
