@@ -8,59 +8,68 @@ import { startOtlpReceiver } from '../support/otlp-receiver.ts';
 import { postDelivery, SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-async function start(usesRedis: boolean, endpoint: string): Promise<Program> {
+async function settingsFor(usesRedis: boolean, endpoint: string): Promise<Record<string, string>> {
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
-  const directory = await temporaryDirectory();
-  onTestFinished(() => rm(directory, { recursive: true, force: true }));
-  const program = await startProgram({
+  return {
     DATABASE_URL: database.databaseUrl,
-    DATA_DIR: directory,
     WEBHOOK_SECRET: SECRET,
     OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
     ...(usesRedis ? { REDIS_URL: await emptyRedis() } : {}),
-  });
+  };
+}
+
+async function start(settings: Record<string, string>, role = 'all'): Promise<Program> {
+  const directory = await temporaryDirectory();
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
+  const program = await startProgram({ ...settings, DATA_DIR: directory }, '--role', role);
   onTestFinished(async () => void (await program.end('SIGKILL')));
   return program;
 }
 
 const Receipt = z.looseObject({ delivery_id: z.string(), durability: z.string() });
 
-async function deliver(program: Program): Promise<z.infer<typeof Receipt>> {
+async function deliver(program: Program | undefined): Promise<z.infer<typeof Receipt>> {
+  if (program === undefined) throw new TypeError('no program accepts deliveries');
   const response = await postDelivery(program, 'AUDIT_LOG_ALL', '[{"id":1}]');
   expect(response.status).toBe(200);
   return Receipt.parse(await response.json());
 }
 
 describe.each(BACKENDS)('traces, $backend', ({ available, usesRedis }) => {
-  it.skipIf(!available)('follow one delivery from its receipt through the queue to its rows', async () => {
+  it.skipIf(!available).each([
+    ['of one process', ['all'], ['commit batch', 'store batch']],
+    [
+      'through the queue to another process',
+      ['ingest', 'worker'],
+      ['commit batch', 'add deliveries.batch', 'process deliveries', 'store batch'],
+    ],
+  ])('follow one delivery from its receipt to its rows, %s', async (_where, roles, after) => {
     const receiver = await startOtlpReceiver();
     onTestFinished(() => receiver.close());
-    const program = await start(usesRedis, receiver.endpoint);
+    const settings = await settingsFor(usesRedis, receiver.endpoint);
+    const programs: Program[] = [];
+    for (const role of roles) programs.push(await start(settings, role));
     // The first delivery of a process goes to the spool if the queue's first answer takes too long.
     const deliveryId = await waitFor(async () => {
-      const receipt = await deliver(program);
+      const receipt = await deliver(programs[0]);
       return receipt.durability === 'queued' ? receipt.delivery_id : undefined;
     });
-    const spansOfTrace = () => {
+    const names = ['receive AUDIT_LOG_ALL', ...after];
+    const findTrace = () => {
       const receipt = receiver.spans.find(
         ({ name, attributes }) =>
           name === 'receive AUDIT_LOG_ALL' && attributes['xiq_sink.delivery_id'] === deliveryId,
       );
       return receiver.spans.filter(({ traceId }) => traceId === receipt?.traceId);
     };
-    // The span that ends last: a job is done a little after its rows are stored.
-    await waitFor(() => spansOfTrace().some(({ name }) => name === 'process deliveries'));
-    await program.end('SIGTERM');
+    await waitFor(() => {
+      const found = new Set(findTrace().map(({ name }) => name));
+      return names.every((name) => found.has(name));
+    });
+    await Promise.all(programs.map((program) => program.end('SIGTERM')));
 
-    const names = [
-      'receive AUDIT_LOG_ALL',
-      'commit batch',
-      'add deliveries.batch',
-      'process deliveries',
-      'store batch',
-    ];
-    const spans = spansOfTrace();
+    const spans = findTrace();
     const chain = names.flatMap((name) => spans.filter((span) => span.name === name));
     expect(chain.map(({ name }) => name)).toEqual(names);
     expect(chain.map(({ parentSpanId }) => parentSpanId)).toEqual([
@@ -72,7 +81,7 @@ describe.each(BACKENDS)('traces, $backend', ({ available, usesRedis }) => {
       'xiq_sink.delivery_id': deliveryId,
       'xiq_sink.records': 1,
     });
-    expect(chain[4]?.attributes).toMatchObject({ 'xiq_sink.delivery_id': deliveryId });
+    expect(chain.at(-1)?.attributes).toMatchObject({ 'xiq_sink.delivery_id': deliveryId });
     const roots = spans.filter(({ parentSpanId }) => parentSpanId === '');
     expect(roots.map(({ name }) => name)).toEqual(['receive AUDIT_LOG_ALL']);
   });
@@ -80,7 +89,7 @@ describe.each(BACKENDS)('traces, $backend', ({ available, usesRedis }) => {
   it.skipIf(!available)('link the traces of the deliveries that were written together', async () => {
     const receiver = await startOtlpReceiver();
     onTestFinished(() => receiver.close());
-    const program = await start(usesRedis, receiver.endpoint);
+    const program = await start(await settingsFor(usesRedis, receiver.endpoint));
     await deliver(program);
     await Promise.all(Array.from({ length: 60 }, () => deliver(program)));
     await program.end('SIGTERM');
@@ -98,7 +107,7 @@ describe.each(BACKENDS)('traces, $backend', ({ available, usesRedis }) => {
 });
 
 it('cost nothing but a log line of each thread when nobody takes them', async () => {
-  const program = await start(false, `http://127.0.0.1:${await freePort()}`);
+  const program = await start(await settingsFor(false, `http://127.0.0.1:${await freePort()}`));
   await deliver(program);
   await waitFor(() => program.output().includes("can't export traces"));
   await deliver(program);
