@@ -32,11 +32,11 @@ export class SimulatedQueue {
     this.#now = now;
   }
 
-  /** Adds a job unless one with its id is there. */
+  /** Adds a job unless one with its id is there. With a delay, workers get it so many milliseconds later. */
   add(
     id: string,
     data: DeliveryBatch,
-    { timestamp, priority }: { timestamp: number; priority: number },
+    { timestamp, priority, delay }: { timestamp: number; priority: number; delay: number },
   ): void {
     if (this.jobs.has(id)) return;
     const job: Job = {
@@ -48,14 +48,26 @@ export class SimulatedQueue {
       progress: 0,
       stalledCounter: 0,
       attemptsStarted: 0,
-      state: 'wait',
+      state: delay > 0 ? 'delayed' : 'wait',
       token: undefined,
       lockedUntil: 0,
       isSuspect: false,
-      dueAt: 0,
+      dueAt: this.#now() + delay,
     };
     this.jobs.set(id, job);
-    this.#wait(job);
+    if (delay > 0) this.#delayed.add(job);
+    else this.#wait(job);
+  }
+
+  /** Removes a job unless a worker has it. Returns how many were removed. */
+  remove(id: string): number {
+    const job = this.jobs.get(id);
+    if (job === undefined || (job.state === 'active' && job.lockedUntil > this.#now())) return 0;
+    this.jobs.delete(id);
+    this.#delayed.delete(job);
+    const at = this.#waiting.indexOf(job);
+    if (at !== -1) this.#waiting.splice(at, 1);
+    return 1;
   }
 
   /** Takes the job whose turn it is. */

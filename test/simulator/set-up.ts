@@ -21,6 +21,8 @@ export interface Setup {
   readonly damaged: number;
   /** The log is extended, and forwarded to two destinations. */
   readonly forwards: boolean;
+  /** Ingest processes store from memory what they accept. */
+  readonly storesItself: boolean;
 }
 
 const MIB = 1024 * 1024;
@@ -41,6 +43,7 @@ export function drawSetup(seed: number): Setup {
     together: random.pick([0.5, 0.9, 0.99]),
     repeated: random.pick([0, 0.02, 0.3]),
     damaged: random.pick([0, 0.02, 0.3]),
-    forwards,
+    forwards: random.chance(0.4),
+    storesItself: random.chance(0.4),
   };
 }

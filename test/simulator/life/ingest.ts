@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import path from 'node:path';
 import { Admission } from '../../../src/ingest/admission.ts';
 import { createFailedSecrets } from '../../../src/ingest/failed-secrets.ts';
+import { startStoring } from '../../../src/handlers/start-storing.ts';
 import { receiveDelivery, type Receipt } from '../../../src/ingest/receive-delivery.ts';
 import { SecretVerifier } from '../../../src/ingest/verify-secret.ts';
 import type { QueuedDelivery } from '../../../src/queue/delivery-batch.ts';
@@ -16,8 +17,10 @@ startingProcess().begin = startIngest;
 
 /** Accepts deliveries from now on. */
 function startIngest({ setup, dataDir, onEnqueue, logger }: Start): Required<Service> {
-  const { sources, isStrict, keepMs, spoolBytes, maxBytesInFlight } = setup;
-  const db = isStrict ? openLimited('storing', 'postgres://simulated', () => undefined) : undefined;
+  const { sources, isStrict, keepMs, spoolBytes, maxBytesInFlight, storesItself } = setup;
+  const databaseUrl = 'postgres://simulated';
+  const queueLocation = { kind: 'redis', url: 'redis://simulated' } as const;
+  const db = isStrict || storesItself ? openLimited('storing', databaseUrl, () => undefined) : undefined;
   const observer = {
     ...UNOBSERVED,
     enqueue<T>(delivery: QueuedDelivery, work: () => Promise<T>): Promise<T> {
@@ -26,14 +29,29 @@ function startIngest({ setup, dataDir, onEnqueue, logger }: Start): Required<Ser
     },
   };
   const queue = new FairQueue({
-    location: { kind: 'redis', url: 'redis://simulated' },
+    location: queueLocation,
     countSources: () => sources.length,
     spool: { directory: path.join(dataDir, 'spool'), maxBytes: spoolBytes, minFreeBytes: 1024 * 1024 },
-    findStored: db && ((ids: readonly string[]) => locateDeliveries(db, ids, 0)),
+    findStored: db && isStrict ? (ids: readonly string[]) => locateDeliveries(db, ids, 0) : undefined,
     keepMs,
     observer,
     logger,
   });
+  const storing = new AsyncDisposableStack();
+  const starting =
+    db &&
+    storesItself &&
+    startStoring(
+      {
+        config: { erasureKeyFile: '/none' },
+        databaseUrl,
+        db,
+        queueLocation,
+        observation: { deliveries: UNOBSERVED, addPool: () => undefined },
+        logger,
+      },
+      storing,
+    ).then((worker) => queue.handTo(worker));
   const maxBodyBytes = 1024 * 1024;
   const admission = new Admission({ maxBytesInFlight, maxBodyBytes, logger });
   const options = {
@@ -61,6 +79,8 @@ function startIngest({ setup, dataDir, onEnqueue, logger }: Start): Required<Ser
     },
     async stop(): Promise<void> {
       await queue.close();
+      await starting;
+      await storing.disposeAsync();
       await db?.destroy();
     },
   };

@@ -53,6 +53,7 @@ async function command<T>(work: () => T, isRepeated = true): Promise<T> {
 interface JobOptions {
   readonly jobId: string;
   readonly priority: number;
+  readonly delay: number;
 }
 
 /** Who starts to check who owns the queue finds nobody. */
@@ -65,9 +66,9 @@ export const createRedisEngine = () => ({
     return {
       bullmq: {
         waitUntilReady: () => command(() => undefined),
-        add: (_job: string, data: DeliveryBatch, { jobId, priority }: JobOptions) => {
+        add: (_job: string, data: DeliveryBatch, { jobId, priority, delay }: JobOptions) => {
           const timestamp = self.readClock();
-          return command(() => queue.add(jobId, data, { timestamp, priority }));
+          return command(() => queue.add(jobId, data, { timestamp, priority, delay }));
         },
         async getJobCountByTypes() {
           const { wait, active } = await counts();
@@ -88,7 +89,11 @@ export const createRedisEngine = () => ({
     const worker = new Worker(name, processor, options, onError);
     return {
       bullmq: {
-        getBackend: () => ({ getCounts: async () => [0], retryFinishedJobs: async () => 0 }),
+        getBackend: () => ({
+          getCounts: async () => [0],
+          retryFinishedJobs: async () => 0,
+          remove: (jobId: string) => command(() => queues.get(name).remove(jobId)),
+        }),
         waitUntilReady: async () => undefined,
         on: () => undefined,
         close: (force = false) => worker.close(force),
