@@ -59,13 +59,19 @@ describe('destinations of the file', () => {
   it('say what they want', () => {
     const [destination] = parse({
       destinations: [
-        { name: 'siem', ...FILE, format: 'ocsf', filter: { codes: [10_001] }, batch: { events: 5_000 } },
+        {
+          name: 'siem',
+          ...FILE,
+          format: 'ocsf',
+          filter: { codes: [10_001] },
+          batch: { events: 5_000, bytes: 1_000 },
+        },
       ],
     });
     expect(destination).toMatchObject({
       formatName: 'ocsf',
       filter: { terms: [exactTerm('code', '10001')] },
-      limits: { events: 5_000, bytes: 900_000 },
+      limits: { events: 5_000, bytes: 1_000 },
     });
   });
 
@@ -97,7 +103,8 @@ describe('destinations of the file', () => {
       destinations: [
         { name: 'a', type: 'carrier-pigeon' },
         { name: 'b', ...HEC, token: `${SECRET} with a blank`, format: 'cef', indx: 'main' },
-        { name: 'c', ...FILE, batch: { events: 5_001 }, filter: { familys: ['audit'] } },
+        { name: 'c', ...FILE, batch: { events: 5_001, bytes: 10_000_001 }, filter: { familys: ['audit'] } },
+        { name: 'd', ...FILE, batch: { bytes: 999 } },
         { name: 'c', type: 'syslog', transport: 'tls', host: 'siem.test', tls: { ca: SECRET } },
       ],
       redaction: { members: ['('] },
@@ -110,6 +117,8 @@ describe('destinations of the file', () => {
       'XIQ_SINK_CONFIG: destination b: format: must be one of json, ecs, ocsf for splunk_hec',
       expect.stringMatching(/destination c: filter: Unrecognized key: "familys"/),
       'XIQ_SINK_CONFIG: destination c: batch.events: must be a whole number of events from 1 to 5000',
+      expect.stringMatching(/destination c: batch\.bytes: must be/),
+      expect.stringMatching(/destination d: batch\.bytes: must be/),
       expect.stringMatching(/destination c: tls.ca: must be certificates in PEM form/),
       'two destinations have the name "c"',
     ]);

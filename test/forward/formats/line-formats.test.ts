@@ -1,13 +1,14 @@
 import * as fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { formatCef } from '../../../src/forward/formats/cef.ts';
 import { formatLeef } from '../../../src/forward/formats/leef.ts';
 import { createFormat, FORMAT_NAMES } from '../../../src/forward/formats/formats.ts';
+import { formatText } from '../../../src/forward/formats/text.ts';
 import { cut } from '../../../src/forward/formats/line-formats.ts';
 import { DEFAULT_REDACTION_RULES } from '../../../src/forward/redaction-rules.ts';
 import type { StoredEvent } from '../../../src/events/stored-event.ts';
 import { arriving, readCef, readLeef } from './read-lines.ts';
-import { EVENT_OF_KIND, EVENTS, eventsOfAnyText, sampleEvent } from './stored-events.ts';
+import { EVENTS, eventsOfAnyText, sampleEvent } from './stored-events.ts';
 import { anyCharacter } from '../../support/any-character.ts';
 
 const withColumns = (event: StoredEvent, columns: StoredEvent['columns']): StoredEvent => ({
@@ -15,37 +16,13 @@ const withColumns = (event: StoredEvent, columns: StoredEvent['columns']): Store
   columns: { ...event.columns, ...columns },
 });
 
+const MARKS = ['|', '=', '\\', '^', '\n', '\r', '\t', '\0', ']', '"', "'", ' ', 'k=v', '\\n'];
+const HIDDEN = ['\u2028', '\u0085', '\u001b[31m', '\u202e', '\u200b', '\ufeff', '\u{e0041}', '\ud83d', '😀'];
+
 const hostile = fc.oneof(
   fc.string({ unit: anyCharacter, minLength: 1 }),
   fc
-    .array(
-      fc.constantFrom(
-        '|',
-        '=',
-        '\\',
-        '^',
-        '\n',
-        '\r',
-        '\t',
-        '\0',
-        ']',
-        '"',
-        "'",
-        ' ',
-        'k=v',
-        '\\n',
-        '😀',
-        '\ud83d',
-        '\u2028',
-        '\u0085',
-        '\u001b[31m',
-        '\u202e',
-        '\u200b',
-        '\ufeff',
-        '\u{e0041}',
-      ),
-      { minLength: 1, maxLength: 20 },
-    )
+    .array(fc.constantFrom(...MARKS, ...HIDDEN), { minLength: 1, maxLength: 20 })
     .map((parts) => parts.join('')),
 );
 
@@ -63,29 +40,29 @@ const TEXT_COLUMNS = [
   ['GDPR_LOG_ALL', 'category', 'xiqGdprCategory', 'gdprCategory'],
 ] as const;
 
-describe.each(TEXT_COLUMNS)('%s, %s', (messageType, column, cefKey, leefKey) => {
-  const event = sampleEvent(messageType);
+const written = fc.record({ column: fc.constantFrom(...TEXT_COLUMNS), value: hostile });
 
-  test('any text arrives by CEF', () => {
-    fc.assert(
-      fc.property(hostile, (value) => {
-        const line = formatCef(withColumns(event, { [column]: value }));
-        expect(line).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
-        expect(line.isWellFormed()).toBe(true);
-        expect(readCef(line).values.get(cefKey)).toBe(arriving(value, '\r\n'));
-      }),
-    );
-  });
+test('any text arrives by CEF', () => {
+  fc.assert(
+    fc.property(written, ({ column: [messageType, column, key], value }) => {
+      const line = formatCef(withColumns(sampleEvent(messageType), { [column]: value }));
+      expect(line).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
+      expect(line.isWellFormed()).toBe(true);
+      expect(readCef(line).values.get(key)).toBe(arriving(value, '\r\n'));
+    }),
+    { numRuns: 300 },
+  );
+});
 
-  test('any text arrives by LEEF, but for its delimiter', () => {
-    fc.assert(
-      fc.property(hostile, (value) => {
-        const line = formatLeef(withColumns(event, { [column]: value }));
-        expect(line).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
-        expect(readLeef(line).values.get(leefKey)).toBe(arriving(value, '').replaceAll('^', ''));
-      }),
-    );
-  });
+test('any text arrives by LEEF, but for its delimiter', () => {
+  fc.assert(
+    fc.property(written, ({ column: [messageType, column, , key], value }) => {
+      const line = formatLeef(withColumns(sampleEvent(messageType), { [column]: value }));
+      expect(line).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
+      expect(readLeef(line).values.get(key)).toBe(arriving(value, '').replaceAll('^', ''));
+    }),
+    { numRuns: 300 },
+  );
 });
 
 test('what turns or hides text for a reader is shown as its number, and in JSON parses to the same text', () => {
@@ -118,131 +95,18 @@ test('whatever stands in all columns at once, a line is read as such, every key 
   );
 });
 
-describe('headers', () => {
-  test.each([
-    ['login', '10001', '3'],
-    ['logout', '10002', '2'],
-    ['ppskCreated', '40001', '4'],
-    ['ppskDeleted', '40003', '5'],
-    ['configuration', '50000', '5'],
-    ['audit', '50001', '3'],
-    ['authentication', 'AUTH-ACCEPT', '3'],
-    ['accountingStart', 'ACCT-START', '1'],
-    ['accountingInterim', 'ACCT-INTERIM', '1'],
-    ['accountingStop', 'ACCT-STOP', '1'],
-    ['credential', 'CREDENTIAL', '4'],
-    ['email', 'EMAIL', '1'],
-    ['sms', 'SMS', '1'],
-    ['gdprDeletion', 'GDPR-DELETE', '6'],
-    ['gdprDownload', 'GDPR-DOWNLOAD', '4'],
-    ['gdpr', 'GDPR', '3'],
-    ['location', 'LOCATION', '0'],
-    ['alert', 'ALERT', '9'],
-    ['other', 'OTHER', '1'],
-  ] as const)('%s is %s of severity %s', (kind, id, severity) => {
-    const { header } = readCef(formatCef(EVENT_OF_KIND[kind]));
-    expect(header).toEqual([
-      'CEF:0',
-      'Extreme Networks',
-      'ExtremeCloud IQ',
-      '1',
-      id,
-      expect.any(String),
-      severity,
-    ]);
-    const leef = readLeef(formatLeef(EVENT_OF_KIND[kind]));
-    expect(leef.header).toEqual(['LEEF:2.0', 'Extreme Networks', 'ExtremeCloud IQ', '1', id, '^']);
-    expect(leef.values.get('sev')).toBe(severity === '0' ? '1' : severity);
-  });
-
-  test('a failed authentication is of severity 6', () => {
-    const { header } = readCef(formatCef(sampleEvent('AUTHENTICATION_LOG_ALL')));
-    expect([header[4], header[6]]).toEqual(['AUTH-REJECT', '6']);
-    const unsaid = sampleEvent('AUTHENTICATION_LOG_ALL', { reply: null, rejectReason: null });
-    expect(readLeef(formatLeef(unsaid)).header[4]).toBe('AUTH-OTHER');
-  });
-
-  test('hold any id, cut at 1,023 characters before it is escaped, or 255 in LEEF', () => {
-    const event = withColumns(sampleEvent('AUDIT_LOG_ALL'), { code: `|\\\n${'x'.repeat(2_000)}` });
-    expect(readCef(formatCef(event)).header[4]).toBe(`|\\ ${'x'.repeat(1_020)}`);
-    expect(readLeef(formatLeef(event)).header[4]).toBe(` \\ ${'x'.repeat(252)}`);
-  });
+test('headers hold any id, cut at 1,023 characters before it is escaped, or 255 in LEEF', () => {
+  const event = withColumns(sampleEvent('AUDIT_LOG_ALL'), { code: `|\\\n${'x'.repeat(2_000)}` });
+  expect(readCef(formatCef(event)).header[4]).toBe(`|\\ ${'x'.repeat(1_020)}`);
+  expect(readLeef(formatLeef(event)).header[4]).toBe(` \\ ${'x'.repeat(252)}`);
 });
 
-describe('the keys of CEF', () => {
-  const keys = (event: StoredEvent) => Object.fromEntries(readCef(formatCef(event)).values);
-
-  test('an audit record', () => {
-    expect(keys(EVENT_OF_KIND.configuration)).toMatchObject({
-      act: 'configuration-changed',
-      cat: 'AUDIT_LOG_ALL',
-      rt: String(Date.parse('2026-01-31T08:00:00.123Z')),
-      outcome: 'unknown',
-      suid: '2345678',
-      suser: 'admin@example.com',
-      dhost: 'ap-1',
-      cs1: '0',
-      cs2: 'North',
-      cs3: '1234567',
-      cs4: 'VHM-EXAMPLE',
-      cs5: 'ap-1',
-      cs6: '11',
-      cn1: '3',
-      cn2: '2',
-      msg: 'User admin@example.com logged in',
-    });
-    expect(keys(EVENT_OF_KIND.ppskCreated)).toMatchObject({ duser: 'guest-17' });
+test('every custom key of CEF has its label', () => {
+  const unlabelled = EVENTS.flatMap((event) => {
+    const keys = new Set(readCef(formatCef(event)).values.keys());
+    return [...keys].filter((key) => /^(?:cs|cn|c6a)\d$/.test(key) && !keys.has(`${key}Label`));
   });
-
-  test('every custom key has its label', () => {
-    const found = EVENTS.map((event) => keys(event));
-    const unlabelled = found.flatMap((event) =>
-      Object.keys(event).filter((key) => /^(?:cs|cn|c6a)\d$/.test(key) && !(`${key}Label` in event)),
-    );
-    expect(unlabelled).toEqual([]);
-  });
-
-  test.each([
-    ['2147483647', { in: '2147483647' }],
-    ['2147483648', { cn1: '2147483648', cn1Label: 'Bytes In' }],
-    ['9223372036854775807', { cn1: '9223372036854775807', cn1Label: 'Bytes In' }],
-  ])('%s octets are within the type of their key', (acctInputOctets, expected) => {
-    const found = keys(sampleEvent('ACCOUNTING_LOG_ALL', { acctInputOctets }));
-    expect(found).toMatchObject({ ...expected, out: '1024' });
-    expect('in' in found).toBe('in' in expected);
-  });
-
-  test('a session has its own custom keys', () => {
-    expect(keys(sampleEvent('AUTHENTICATION_LOG_ALL'))).toMatchObject({
-      cs1: 'Guest WiFi',
-      cs1Label: 'SSID',
-      cs2: 'EAP-TLS',
-      cs2Label: 'Authentication Type',
-      cs3: 'Access-Reject',
-      cs3Label: 'Reply',
-    });
-    expect(keys(EVENT_OF_KIND.accountingStop)).toMatchObject({ cs4: '5F00-AB', cs4Label: 'Session ID' });
-  });
-
-  test('LEEF identifies the client of a session, and the host of an audit record', () => {
-    const values = (event: StoredEvent) => Object.fromEntries(readLeef(formatLeef(event)).values);
-    expect(values(EVENT_OF_KIND.accountingStop)).toMatchObject({
-      identSrc: '10.1.2.3',
-      cat: 'ACCOUNTING_LOG_ALL',
-    });
-    expect(values(EVENT_OF_KIND.configuration)).toMatchObject({ identHostName: 'ap-1' });
-    expect(values(EVENT_OF_KIND.location)).not.toHaveProperty('identSrc');
-  });
-
-  test('an IPv6 address is no src', () => {
-    const session = sampleEvent('ACCOUNTING_LOG_ALL', {
-      framedIpAddress: 'fe80::1',
-      nasIpAddress: '2001:db8::2',
-    });
-    expect(keys(session)).toMatchObject({ c6a2: 'fe80::1', c6a1: '2001:db8::2' });
-    expect(keys(session)).not.toHaveProperty('src');
-    expect(keys(EVENT_OF_KIND.location)).toMatchObject({ src: '10.1.2.3', c6a2: 'fe80::a1b:2cff:fe3d:4e5f' });
-  });
+  expect(unlabelled).toEqual([]);
 });
 
 /** The longest values of the CEF dictionary (implementation standard, chapter 2) and of LEEF's predefined attributes. */
@@ -276,6 +140,16 @@ test('no value is longer than its key allows', () => {
     return [...cef, ...leef].map(([key]) => key);
   });
   expect(tooLong).toEqual([]);
+});
+
+test('as text, every event is one line that ends with its source and id, without hidden characters', () => {
+  fc.assert(
+    fc.property(eventsOfAnyText(hostile), (event) => {
+      const line = formatText(event);
+      expect(line).not.toMatch(/[\p{Cc}\u2028\u2029\u202e]/u);
+      expect(line.endsWith(`source ${event.source}, event ${event.eventId})`)).toBe(true);
+    }),
+  );
 });
 
 test('a description of 60 kB arrives whole by LEEF, and its first 1,023 characters by CEF', () => {

@@ -10,9 +10,15 @@ import type { EventRow } from '../../../src/store/events/insert-events.ts';
 import { SAMPLES } from '../../handlers/samples.ts';
 import { queuedDelivery } from '../../support/deliveries.ts';
 
-/** The event that a record becomes, as the forwarder reads it. */
+/** What differs between two deliveries of the same records. */
+const ONE_DELIVERY = {
+  deliveryId: '01890a5d-ac96-774b-bcce-b302099a8057',
+  receivedAt: Date.parse('2026-07-01T08:00:00.000Z'),
+};
+
+/** The event that a record becomes, as the forwarder reads it: the same at every call. */
 export function storedEvent(messageType: MessageType, record: object): StoredEvent {
-  const [row] = deliveryToEvents(queuedDelivery(messageType, [record])).events;
+  const [row] = deliveryToEvents(queuedDelivery(messageType, [record], ONE_DELIVERY)).events;
   if (row === undefined) throw new Error(`a record of ${messageType} gave no event`);
   const payload = parseExactJson(row.payload);
   if (!isJsonObject(payload)) throw new Error(`the payload of ${messageType} is no object`);

@@ -54,7 +54,7 @@ async function recovers({ sender, ...receiver }: Receiver, mend: () => void): Pr
 }
 
 /** So long a sender waits for an answer that does not come. */
-const WAITING = { timeoutSeconds: 1 };
+const WAITING = { timeoutSeconds: 0.6 };
 
 const isOutage =
   (conduct: Conduct) =>

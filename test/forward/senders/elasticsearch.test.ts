@@ -1,14 +1,13 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { OutageError } from '../../../src/lib/errors.ts';
 import {
   createElasticsearchSender,
   elasticsearchOptions,
 } from '../../../src/forward/senders/elasticsearch.ts';
 import { sendBisecting } from '../../../src/forward/send-batch.ts';
-import { BatchRefusedError, EndpointRefusedError } from '../../../src/forward/sender.ts';
+import { BatchRefusedError } from '../../../src/forward/sender.ts';
 import { messages, storedEvent } from './messages.ts';
-import { inTurn, standIn, type Received, type Script } from './stand-in.ts';
+import { standIn, type Received, type Script } from './stand-in.ts';
 
 const options = (url: string, more: object = {}) =>
   elasticsearchOptions.parse({ url, index: 'logs', ...more });
@@ -94,16 +93,6 @@ test('items that stay too busy make the batch wait', async () => {
   await sender.close();
 });
 
-test.each([
-  [404, 'index_not_found_exception'],
-  [403, 'security_exception'],
-])('an item’s %i %s blames no event', async (status, type) => {
-  await using server = await standIn(byItem(() => refused(status, type)));
-  const sender = createElasticsearchSender(options(server.url));
-  await expect(sender.send(messages(1))).rejects.toThrow(EndpointRefusedError);
-  await sender.close();
-});
-
 test('an answer that is too long to read is asked for again in halves', async () => {
   const reason = 'x'.repeat(3_000);
   await using server = await standIn(byItem(() => ({ status: 400, error: { type: 'mapping', reason } })));
@@ -115,36 +104,4 @@ test('an answer that is too long to read is asked for again in halves', async ()
   expect(rejected.map(({ message }) => message)).toEqual(batch);
   expect(server.received.map((request) => idsIn(request).length)).toEqual([500, 500, 250, 250]);
   await sender.close();
-});
-
-test('an answer to one event that is too long is an outage, which no event causes', async () => {
-  await using server = await standIn(inTurn({ raw: 'x'.repeat(2_000_000) }));
-  const sender = createElasticsearchSender(options(server.url));
-  await expect(sender.send(messages(1))).rejects.toThrow(OutageError);
-  await sender.close();
-});
-
-test.each([
-  { raw: 'a proxy’s page' },
-  { json: { errors: false } },
-  { json: { items: [] } },
-  { json: { items: [{ create: { status: 201 } }, { create: { status: 201 } }] } },
-  { json: { items: [{ delete: { status: 200 } }] } },
-])('a good status without an answer for each item is an outage: %j', async (reply) => {
-  await using server = await standIn(inTurn(reply));
-  const sender = createElasticsearchSender(options(server.url));
-  await expect(sender.send(messages(1))).rejects.toThrow(OutageError);
-  await sender.close();
-});
-
-test('wrong options say what they take', () => {
-  const problems = (given: object) => {
-    const parsed = elasticsearchOptions.safeParse(given);
-    return parsed.error?.issues.map(({ path, message }) => [path.join('.'), message]);
-  };
-  expect(problems({ url: 'es', index: 'Logs', username: 'me' })).toEqual([
-    ['url', expect.stringMatching(/an address/)],
-    ['index', 'must be the name of an index or data stream'],
-    ['', 'set either api_key, or username and password, or neither'],
-  ]);
 });

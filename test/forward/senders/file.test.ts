@@ -125,10 +125,3 @@ test('of a batch that does not fit on the disk nothing stays', async () => {
   expect(stdout).toBe('OutageError\n');
   expect((await textOf()).split('\n').map(({ length }) => length)).toEqual([1000, 2000, 0]);
 });
-
-test.each([[{ path: 'events.jsonl' }], [{ keep: 0 }], [{ max_bytes: 1 }], [{ other: 1 }]])(
-  '%j is not taken',
-  (given) => {
-    expect(fileOptions.safeParse({ path: '/var/log/events.jsonl', ...given }).success).toBe(false);
-  },
-);

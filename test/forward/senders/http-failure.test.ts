@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { describe, expect, test } from 'vitest';
-import { OutageError } from '../../../src/lib/errors.ts';
+import { expect, test } from 'vitest';
 import { createSplunkHecSender, splunkHecOptions } from '../../../src/forward/senders/splunk-hec.ts';
-import { BatchRefusedError, EndpointRefusedError, RetryLaterError } from '../../../src/forward/sender.ts';
+import { BatchRefusedError } from '../../../src/forward/sender.ts';
 import { message, messages } from './messages.ts';
 import { inTurn, standIn, type Reply } from './stand-in.ts';
 import { tcpServer } from './tcp-server.ts';
@@ -27,35 +26,6 @@ async function failureAfter(reply: Reply, timeoutSeconds?: number): Promise<unkn
   throw new Error('the sender took the answer for a good one');
 }
 
-describe('an answer means', () => {
-  test.each([
-    [301, EndpointRefusedError],
-    [400, BatchRefusedError],
-    [401, EndpointRefusedError],
-    [403, EndpointRefusedError],
-    [404, EndpointRefusedError],
-    [405, EndpointRefusedError],
-    [408, OutageError],
-    [410, EndpointRefusedError],
-    [413, BatchRefusedError],
-    [422, BatchRefusedError],
-    [429, OutageError],
-    [500, OutageError],
-    [502, OutageError],
-    [503, OutageError],
-  ])('%i: %o', async (status, failure) => {
-    const error = await failureAfter({ status });
-    expect(error).toBeInstanceOf(failure);
-    expect(error).toHaveProperty('message', expect.stringMatching(/^splunk_hec at http:.*answered \d+/));
-  });
-
-  test.each([429, 503])('%i with Retry-After: when to come again', async (status) => {
-    const error = await failureAfter({ status, headers: { 'retry-after': '17' } });
-    expect(error).toBeInstanceOf(RetryLaterError);
-    expect(error).toHaveProperty('afterMs', 17_000);
-  });
-});
-
 test('an answer is quoted, but for secrets and what goes beyond 300 characters', async () => {
   const error = await failureAfter({ status: 401, raw: `no token ${TOKEN} here, ${'long '.repeat(1000)}` });
   expect(error).toHaveProperty('message', expect.stringContaining('no token [hidden] here'));
@@ -63,11 +33,6 @@ test('an answer is quoted, but for secrets and what goes beyond 300 characters',
     'message.length',
     expect.toSatisfy((length: number) => length < 400),
   );
-});
-
-test('of an endless answer no more is read than a limit', async () => {
-  const error = await failureAfter('endless', 300);
-  expect(error).toBeInstanceOf(EndpointRefusedError);
 });
 
 test('an answer that comes before the request is read counts, though the connection breaks', async () => {

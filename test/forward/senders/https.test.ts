@@ -1,9 +1,8 @@
 import type { LookupFunction } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { OutageError } from '../../../src/lib/errors.ts';
 import { createHttpsSender, httpsOptions } from '../../../src/forward/senders/https.ts';
-import { EndpointRefusedError } from '../../../src/forward/sender.ts';
+import { EndpointRefusedError, type Message } from '../../../src/forward/sender.ts';
 import { hasOpenssl, makeCertificate, type TestCertificate } from '../../support/certificates.ts';
 import { messages } from './messages.ts';
 import { inTurn, standIn } from './stand-in.ts';
@@ -45,44 +44,18 @@ describe.skipIf(!hasOpenssl)('https (needs openssl on PATH to make certificates)
     expect(server.received[0]).toMatchObject({ headers: { 'content-type': type }, body: lines.join('') });
   });
 
-  test.each([
-    ['any status from 200 to 299', {}, { status: 206, raw: 'thanks' }, true],
-    ['no body', {}, { status: 204 }, true],
-    ['a page that asks to log in', {}, { raw: '<!DOCTYPE html><html>Log in' }, false],
-    [
-      'a page by its content type',
-      {},
-      { raw: '<?xml version="1.0"?><html/>', headers: { 'content-type': 'application/xhtml+xml' } },
-      false,
-    ],
-    ['a page without a doctype', {}, { raw: '\n<html lang="en">' }, false],
-    ['the expected status', { expect_status: 202 }, { status: 202 }, true],
-    ['another status', { expect_status: 202 }, { status: 200 }, false],
-    ['the expected body', { expect_body: '"ok":true' }, { json: { ok: true } }, true],
-    ['another body', { expect_body: '"ok":true' }, { json: { ok: false } }, false],
-    ['a page that is expected', { expect_body: 'stored' }, { raw: '<html>stored</html>' }, true],
-  ])('an answer with %s accepts the batch, or not', async (_what, given, reply, isAccepted) => {
-    await using server = await standIn(inTurn(reply), certificate);
-    const sender = createHttpsSender(options(server.url, given));
-    const failure: unknown = await sender.send(messages(1)).then(
-      () => undefined,
-      (error: unknown) => error,
-    );
-    await sender.close();
-    expect(failure === undefined).toBe(isAccepted);
-    expect(failure === undefined || failure instanceof OutageError).toBe(true);
-  });
-
   test('it is signed as Standard Webhooks says, and a batch keeps its id when it is sent again', async () => {
     await using server = await standIn(inTurn('cut', {}), certificate);
     // A sender made anew each time: the id survives a restart, too.
-    const send = async (count: number) => {
+    const send = async (batch: readonly Message[]) => {
       const sender = createHttpsSender(options(server.url, { signing_secret: SIGNING_SECRET }));
-      await sender.send(messages(count)).finally(() => void sender.close());
+      await sender.send(batch).finally(() => void sender.close());
     };
-    await expect(send(2)).rejects.toThrow("can't reach");
-    await send(2);
-    await send(3);
+    await expect(send(messages(2))).rejects.toThrow("can't reach");
+    // After a move of the database, the numbers of the rows are others.
+    await send(messages(2).map(({ event, text }) => ({ event: { ...event, id: `1${event.id}` }, text })));
+    await send(messages(3));
+    await send(messages(2).toReversed());
 
     for (const { body, headers } of server.received) {
       const signed = Object.fromEntries(
@@ -90,9 +63,9 @@ describe.skipIf(!hasOpenssl)('https (needs openssl on PATH to make certificates)
       );
       expect(new Webhook(SIGNING_SECRET).verify(body, signed)).toEqual(JSON.parse(body));
     }
-    const [first, second, third] = server.received.map(({ headers }) => headers['webhook-id']);
+    const [first, second, ...others] = server.received.map(({ headers }) => headers['webhook-id']);
     expect(second).toBe(first);
-    expect(third).not.toBe(first);
+    expect(new Set([first, ...others]).size).toBe(3);
   });
 
   describe('in our own network', () => {
@@ -144,20 +117,5 @@ describe.skipIf(!hasOpenssl)('https (needs openssl on PATH to make certificates)
       const sender = createHttpsSender(options('https://siem.test/', { allow_private: false }), mixed);
       await expect(sender.send(messages(1))).rejects.toThrow(EndpointRefusedError);
     });
-  });
-
-  test.each([
-    [{ url: 'http://siem.test/' }, 'url'],
-    [{ url: 'https://user:pass@siem.test/' }, 'url'],
-    [{ headers: { Host: 'other' } }, 'headers'],
-    [{ headers: { bad: 'a\nb' } }, 'headers'],
-    [{ signing_secret: 'whsec_c2hvcnQ=' }, 'signing_secret'],
-    [{ content_type: 'json\r\nx: y' }, 'content_type'],
-    [{ expect_status: 302 }, 'expect_status'],
-    [{ tls: { ca: 'no PEM' } }, 'tls.ca'],
-    [{ tls: { verify: false } }, 'tls'],
-  ])('%j is not taken', (given, where) => {
-    const parsed = httpsOptions.safeParse({ url: 'https://siem.test/', ...given });
-    expect(parsed.error?.issues.map(({ path }) => path.join('.'))).toEqual([where]);
   });
 });

@@ -95,21 +95,3 @@ describe.skipIf(!hasOpenssl)('TLS (needs openssl on PATH to make certificates)',
     },
   );
 });
-
-test.each([
-  ['no broker', { brokers: [] }, 'brokers'],
-  ['an address as a URL', { brokers: ['kafka://a:9092'] }, 'brokers'],
-  ['a topic with a blank', { topic: 'my events' }, 'topic'],
-  ['a password in clear text', { sasl }, 'tls'],
-  ['an unknown mechanism', { tls: {}, sasl: { ...sasl, mechanism: 'gssapi' } }, 'sasl'],
-])('%s is a wrong setting', (_name, given, option) => {
-  const { error } = kafkaOptions.safeParse({ brokers: ['a'], topic: 'events', ...given });
-  expect(error?.issues.map(({ path }) => path[0])).toEqual([option]);
-});
-
-test.each([{ brokers: ['kafka.test', '10.0.0.1:9093', '[::1]:9092'] }, { tls: {}, sasl }])(
-  'options are taken: %j',
-  (given) => {
-    expect(kafkaOptions.safeParse({ brokers: ['a'], topic: 'events', ...given }).success).toBe(true);
-  },
-);

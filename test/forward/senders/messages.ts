@@ -1,5 +1,6 @@
 import type { StoredEvent } from '../../../src/events/stored-event.ts';
 import type { Message } from '../../../src/forward/sender.ts';
+import { syslogMessage } from '../../../src/forward/senders/syslog.ts';
 
 /** A stored event with a number of its own. */
 export function storedEvent(number: number, description = `event ${number}`): StoredEvent {
@@ -33,3 +34,15 @@ export function message(number: number, description?: string): Message {
 
 export const messages = (count: number, from = 0) =>
   Array.from({ length: count }, (_, index) => message(from + index));
+
+/** What the syslog messages of tests have before their text. */
+export const SYSLOG_HEADER = {
+  header: 'rfc5424',
+  facility: 'local0',
+  severity: 'info',
+  hostname: 'sink.test',
+  enterprise_number: 32_473,
+} as const;
+
+export const syslogTexts = (batch: readonly Message[]) =>
+  batch.map((one) => syslogMessage(one, SYSLOG_HEADER));

@@ -84,35 +84,18 @@ describe('an address that is not public', () => {
     );
   });
 
-  it.each([
-    '::',
-    '::1',
-    '::a9fe:a9fe',
-    'fec0::1',
-    'fe80::1%lo',
-    'fd00:ec2::254',
-    'ff02::1',
-    '2001:db8::1',
-    '3fff::1',
-  ])('is refused: %s', (address) => {
-    expect(isRefused(address)).toBe(true);
-  });
+  it.each(':: ::1 ::a9fe:a9fe fec0::1 fe80::1%lo fd00:ec2::254 ff02::1 2001:db8::1 3fff::1'.split(' '))(
+    'is refused: %s',
+    (address) => {
+      expect(isRefused(address)).toBe(true);
+    },
+  );
 });
 
-it.each([
-  '1.1.1.1',
-  '8.8.8.8',
-  '100.63.255.255',
-  '100.128.0.1',
-  '172.32.0.1',
-  '192.0.1.1',
-  '223.255.255.255',
-])('the public address %s is accepted, also mapped', (address) => {
-  expect(isRefused(address)).toBe(false);
-  expect(isRefused(`::ffff:${address}`)).toBe(false);
-});
+const IPV4 = '1.1.1.1 8.8.8.8 100.63.255.255 100.128.0.1 172.32.0.1 192.0.1.1 223.255.255.255'.split(' ');
+const IPV6 = '2606:4700::1111 2a00:1450:4001::200e 2001:4860:4860::8888 2001:200::1'.split(' ');
 
-it.each(['2606:4700::1111', '2a00:1450:4001::200e', '2001:4860:4860::8888', '2001:200::1'])(
+it.each([...IPV4, ...IPV4.map((address) => `::ffff:${address}`), ...IPV6])(
   'the public address %s is accepted',
   (address) => {
     expect(isRefused(address)).toBe(false);

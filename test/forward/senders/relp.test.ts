@@ -1,19 +1,9 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { describeError, OutageError } from '../../../src/lib/errors.ts';
 import { createRelpSender, RELP_WINDOW, relpOptions } from '../../../src/forward/senders/relp.ts';
-import { syslogMessage } from '../../../src/forward/senders/syslog.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { message, messages } from './messages.ts';
+import { message, messages, syslogTexts } from './messages.ts';
 import { ACCEPTED, acceptAll, relpReceiver, rsp } from './relp-stand-in.ts';
-
-const header = {
-  header: 'rfc5424',
-  facility: 'local0',
-  severity: 'info',
-  hostname: 'sink.test',
-  enterprise_number: 32_473,
-} as const;
-const texts = (batch: ReturnType<typeof messages>) => batch.map((one) => syslogMessage(one, header));
 
 function senderTo(port: number, more: object = {}) {
   const sender = createRelpSender(
@@ -35,7 +25,7 @@ test('one session carries all batches: open, a transaction for each event, close
   expect(commands).toEqual([
     [
       { txnr: 1, command: 'open', data: 'relp_version=0\nrelp_software=xiq-sink\ncommands=syslog' },
-      ...texts(batches.flat()).map((data, index) => ({ txnr: index + 2, command: 'syslog', data })),
+      ...syslogTexts(batches.flat()).map((data, index) => ({ txnr: index + 2, command: 'syslog', data })),
       { txnr: 6, command: 'close', data: '' },
     ],
   ]);
@@ -61,7 +51,7 @@ test('a batch is accepted only after the answer to its last event, and so many e
   expect(isSent).toBe(false);
   waiting.at(-1)?.();
   await sent;
-  expect(events(0)).toEqual(texts(batch));
+  expect(events(0)).toEqual(syslogTexts(batch));
 });
 
 describe('after a session that broke within a batch', () => {
@@ -82,10 +72,10 @@ describe('after a session that broke within a batch', () => {
     );
     // The next attempt may have read more events.
     expect(await sender.send(messages(7))).toEqual([]);
-    expect(events(1)).toEqual(texts(messages(4, 3)));
+    expect(events(1)).toEqual(syslogTexts(messages(4, 3)));
     // Sent again on request after that, they are sent.
     await sender.send(messages(2));
-    expect(events(1)).toEqual(texts([...messages(4, 3), ...messages(2)]));
+    expect(events(1)).toEqual(syslogTexts([...messages(4, 3), ...messages(2)]));
   });
 
   test('a batch that begins with another event is sent whole', async () => {
@@ -93,7 +83,7 @@ describe('after a session that broke within a batch', () => {
     const sender = senderTo(port);
     await failureOf(sender.send(messages(5)));
     await sender.send(messages(4, 1));
-    expect(events(1)).toEqual(texts(messages(4, 1)));
+    expect(events(1)).toEqual(syslogTexts(messages(4, 1)));
   });
 
   test('a rejected event is sent again with those without an answer', async () => {
@@ -105,7 +95,7 @@ describe('after a session that broke within a batch', () => {
     const sender = senderTo(port);
     await failureOf(sender.send(messages(3)));
     expect(await sender.send(messages(3))).toEqual([{ index: 0, reason: 'the receiver answered 500 no' }]);
-    expect(events(1)).toEqual(texts([message(0), message(2)]));
+    expect(events(1)).toEqual(syslogTexts([message(0), message(2)]));
   });
 });
 
@@ -116,7 +106,7 @@ test('a session that the receiver closed between batches is opened anew, without
   sockets[0]?.end('0 serverclose 0\n');
   await waitFor(() => sockets[0]?.closed);
   expect(await sender.send(messages(2, 2))).toEqual([]);
-  expect([events(0), events(1)]).toEqual([texts(messages(2)), texts(messages(2, 2))]);
+  expect([events(0), events(1)]).toEqual([syslogTexts(messages(2)), syslogTexts(messages(2, 2))]);
 });
 
 test('a session outlives the time-out while nothing is sent', async () => {
@@ -145,6 +135,7 @@ test.each([
   ],
   ['no offers', rsp(1, '200 OK'), '', /opens a session without relp_version/],
   ['no syslog', rsp(1, '200 OK\nrelp_version=0\ncommands=other'), '', /does not offer the command syslog/],
+  ['no commands', rsp(1, '200 OK\nrelp_version=0'), '', /does not offer the command syslog/],
   ['an answer to nothing', OPENED, rsp(9, '200 OK'), /answered transaction 9, which is not open/],
   ['the same answer twice', OPENED, OPENED, /answered transaction 1, which is not open/],
   ['an answer without a code', OPENED, rsp(2, 'fine'), /answer 2 has no code/],
@@ -160,7 +151,7 @@ test.each([
   expect(failure).toBeInstanceOf(OutageError);
   expect(describeError(failure)).toMatch(problem);
   expect(await sender.send(messages(1))).toEqual([]);
-  expect(events(1)).toEqual(texts(messages(1)));
+  expect(events(1)).toEqual(syslogTexts(messages(1)));
 });
 
 test('answers may arrive byte by byte and in any order', async () => {

@@ -185,25 +185,3 @@ describe.skipIf(!hasOpenssl)('TLS (needs openssl on PATH to make certificates)',
     expect(mails).toEqual([]);
   });
 });
-
-test.each([
-  [{ host: 'mail.test' }, 'starttls'],
-  [{ host: 'mail.test', port: 25 }, 'starttls'],
-  [{ host: 'mail.test', port: 465 }, 'tls'],
-  [{ host: '127.0.0.1', port: 25 }, 'none'],
-  [{ host: 'mail.test', security: 'none' }, 'none'],
-])('%j is connected to with %s', (given, security) => {
-  expect(smtpOptions.parse({ ...ADDRESSES, ...given }).security).toBe(security);
-});
-
-test.each([
-  [{ to: [] }, 'to'],
-  [{ to: ['noc@example.com\r\nBcc: thief@evil.test'] }, 'to.0'],
-  [{ from: 'Sink <sink@example.com>' }, 'from'],
-  [{ security: 'none', auth: { user: 'sink', password: PASSWORD } }, 'security'],
-  [{ tls: { verify: false } }, 'tls'],
-  [{ auth: { user: 'sink' } }, 'auth.password'],
-])('%j is not taken', (given, where) => {
-  const parsed = smtpOptions.safeParse({ host: 'mail.test', ...ADDRESSES, ...given });
-  expect(parsed.error?.issues.map(({ path }) => path.join('.'))).toEqual([where]);
-});

@@ -1,13 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { MESSAGE_TYPES } from '../../../src/events/domain.ts';
-import { OutageError } from '../../../src/lib/errors.ts';
 import {
   createSplunkHecSender,
   SOURCETYPES,
   splunkHecOptions,
 } from '../../../src/forward/senders/splunk-hec.ts';
-import { EndpointRefusedError } from '../../../src/forward/sender.ts';
 import { message, messages } from './messages.ts';
 import { inTurn, standIn, type Script } from './stand-in.ts';
 
@@ -71,29 +69,6 @@ test('a request has at most 1 MB, and none is missing', async () => {
   expect(arrived).toEqual(large.map(({ event }) => event.eventId));
 });
 
-test.each([
-  { raw: '<!doctype html><title>Log in</title>', headers: { 'content-type': 'text/html' } },
-  { raw: '' },
-  { raw: '"code":0' },
-  { json: {} },
-  { json: { text: 'Server is busy', code: 9 } },
-  { json: { text: 'Success', code: '0' } },
-])('an answer with status 200 that is not code 0 in JSON accepts nothing: %j', async (reply) => {
-  for (const acknowledge of [false, true]) {
-    await using server = await standIn(inTurn(reply));
-    const sender = createSplunkHecSender(options(server.url, { acknowledge }));
-    await expect(sender.send(messages(1))).rejects.toThrow(OutageError);
-    await sender.close();
-  }
-});
-
-test('a wrong index is the setting’s fault, not the events’', async () => {
-  await using server = await standIn(inTurn({ status: 400, json: { text: 'Incorrect index', code: 7 } }));
-  const sender = createSplunkHecSender(options(server.url));
-  await expect(sender.send(messages(1))).rejects.toThrow(EndpointRefusedError);
-  await sender.close();
-});
-
 describe('with acknowledgement', () => {
   /** Acknowledges at the nth time of asking. */
   const acknowledgingAt = (nth: number): Script => {
@@ -113,12 +88,5 @@ describe('with acknowledgement', () => {
     expect(server.received).toHaveLength(3);
     const channels = new Set(server.received.map(({ headers }) => headers['x-splunk-request-channel']));
     expect([...channels]).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/)]);
-  });
-
-  test('an answer without an acknowledgement’s number is an outage that says so', async () => {
-    await using server = await standIn(inTurn({ json: { text: 'Success', code: 0 } }));
-    const sender = createSplunkHecSender(options(server.url, { acknowledge: true }));
-    await expect(sender.send(messages(1))).rejects.toThrow('ackId');
-    await sender.close();
   });
 });

@@ -1,13 +1,12 @@
 import { hash } from 'node:crypto';
 import { parquetMetadata, parquetReadObjects } from 'hyparquet';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { OutageError } from '../../../../src/lib/errors.ts';
-import { BatchRefusedError, EndpointRefusedError, type Message } from '../../../../src/forward/sender.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Message } from '../../../../src/forward/sender.ts';
 import { s3Options } from '../../../../src/forward/senders/s3/bucket.ts';
 import { createS3Sender } from '../../../../src/forward/senders/s3/s3.ts';
 import { storedEvent } from '../messages.ts';
 import { startS3 } from '../s3-server.ts';
-import { inTurn, standIn, type Reply } from '../stand-in.ts';
+import { standIn } from '../stand-in.ts';
 
 let server: Awaited<ReturnType<typeof startS3>>;
 beforeAll(async () => {
@@ -129,20 +128,6 @@ test('an event that is sent by itself is beside the others, and in no manifest',
   await sender.close();
 });
 
-test('a server that is killed accepts nothing, and all of the batch when it is back', async () => {
-  const prefix = 'killed/';
-  const sender = senderOf({ prefix, timeout_seconds: 2 });
-  await sender.send([logged(1)]);
-  await server.kill();
-  await expect(sender.send([logged(2), logged(3)])).rejects.toThrow(OutageError);
-  await server.restart();
-  await sender.send([logged(2), logged(3)]);
-  const chain = await server.manifests(prefix);
-  expect(chain.map(({ events }) => events)).toEqual([1, 2]);
-  expect(chain[1]?.previous?.key).toBe(chain[0]?.key);
-  await sender.close();
-});
-
 test('each object has a checksum, without which a bucket with Object Lock refuses it', async () => {
   await using locked = await standIn(({ url }) =>
     url.includes('list-type') ? { raw: '<ListBucketResult/>' } : { headers: { etag: '"x"' } },
@@ -155,47 +140,4 @@ test('each object has a checksum, without which a bucket with Object Lock refuse
     expect.stringMatching(/==$/),
     hash('md5', stored[1]?.body ?? '', 'base64'),
   ]);
-});
-
-describe('an answer of the server', () => {
-  test('that is a page of a proxy is no receipt', async () => {
-    const page = { headers: { 'content-type': 'text/html' }, raw: '<html>Log in</html>' };
-    await using proxy = await standIn(inTurn(page));
-    const sender = senderOf({ endpoint: proxy.url });
-    await expect(sender.send([logged(1)])).rejects.toThrow(/no ETag: .* a proxy in between/);
-    await sender.close();
-  });
-
-  const error = (status: number, code: string): Reply => ({
-    status,
-    raw: `<?xml version="1.0"?><Error><Code>${code}</Code><Message>because</Message></Error>`,
-    headers: { 'content-type': 'application/xml' },
-  });
-
-  test.each([
-    [error(503, 'SlowDown'), OutageError],
-    [error(500, 'InternalError'), OutageError],
-    [error(403, 'InvalidAccessKeyId'), EndpointRefusedError],
-    [error(404, 'NoSuchBucket'), EndpointRefusedError],
-    [error(301, 'PermanentRedirect'), EndpointRefusedError],
-    [error(400, 'EntityTooLarge'), BatchRefusedError],
-  ])('%j', async (reply, kind) => {
-    await using one = await standIn(inTurn(reply));
-    const sender = senderOf({ endpoint: one.url });
-    const failure: unknown = await sender.send([logged(1)]).catch((thrown: unknown) => thrown);
-    expect(failure).toBeInstanceOf(kind);
-    expect(String(failure)).toContain('s3 bucket network-events at');
-    expect(String(failure)).not.toContain('S3RVER');
-    await sender.close();
-  });
-});
-
-test.each([
-  [{ bucket: 'UPPER' }, 'bucket'],
-  [{ prefix: 'no-slash' }, 'prefix'],
-  [{ prefix: '/absolute/' }, 'prefix'],
-  [{ access_key_id: 'id', secret_access_key: undefined }, 'together'],
-])('wrong options are reported: %j', (wrong, word) => {
-  const { error } = s3Options.safeParse({ bucket: 'events', ...wrong });
-  expect(JSON.stringify(error?.issues)).toContain(word);
 });
