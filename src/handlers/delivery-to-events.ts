@@ -214,7 +214,7 @@ const oneAlert: Handler = (record) => {
   return [{ payload: canonicalJson(record), read }];
 };
 
-export const HANDLERS: Readonly<Record<Family, Handler>> = {
+const HANDLERS: Readonly<Record<Family, Handler>> = {
   audit: oneEvent,
   location: splitObservations,
   log: oneEvent,

@@ -43,14 +43,3 @@ it('takes nothing else from the source, which has an id, a time and an owner of 
   const [event] = deliveryToEvents(queuedDelivery('ALERT', [record])).events;
   expect(event).toMatchObject({ ownerId: null, orgId: null, occurredAt: event?.receivedAt });
 });
-
-test.each([
-  [true, 'true'],
-  [false, 'false'],
-  ['TRUE', 'true'],
-  ['no', undefined],
-  [1, undefined],
-  [{}, undefined],
-])('acknowledged: %j is read as %j', (acknowledged, expected) => {
-  expect(columnsOf({ acknowledged })['acknowledged']).toBe(expected);
-});

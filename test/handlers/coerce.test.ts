@@ -1,8 +1,9 @@
+import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseExactJson } from '../../src/events/exact-json.ts';
 import { readField } from '../../src/handlers/coerce.ts';
-import type { FieldKind } from '../../src/events/message-types.ts';
+import { FIELDS, type FieldKind } from '../../src/events/message-types.ts';
 
 /** A value read as a column of a kind. */
 const read = (kind: FieldKind, value: unknown) =>
@@ -45,21 +46,6 @@ describe('readField', () => {
 });
 
 describe('text', () => {
-  it.each([
-    ['"as it is "', 'as it is '],
-    ['""', ''],
-    ['12', '12'],
-    ['1.50', '1.50'],
-    ['9223372036854775807', '9223372036854775807'],
-    ['1e5', '1e5'],
-    ['true', 'true'],
-    ['false', 'false'],
-    ['{}', null],
-    ['["a"]', null],
-  ])('%s is read as %j', (json, expected) => {
-    expect(readJson('text', json)).toBe(expected);
-  });
-
   it('of any length is read, but a key only as long as an index holds', () => {
     expect(read('text', 'x'.repeat(100_000))).toHaveLength(100_000);
     expect(read('key', 'x'.repeat(512))).toHaveLength(512);
@@ -101,23 +87,7 @@ describe('bigint', () => {
         }
       }),
     );
-    expect(readJson('bigint', '1.2345678E7')).toBe('12345678');
   });
-
-  it.each([
-    ['-0', '0'],
-    ['"+7"', '7'],
-    ['"007"', '7'],
-    ['9223372036854775808', null],
-    ['"-9223372036854775809"', null],
-  ])('%s is read as %j', (json, expected) => {
-    expect(readJson('bigint', json)).toBe(expected);
-  });
-
-  it.each('1.5 "1.5E0" 1e-400 1e400 "1e99999999" "" "-" "0x10" "1_000" "٣" "NaN" true [1] {}'.split(' '))(
-    '%s is read as none',
-    (json) => expect(readJson('bigint', json)).toBeNull(),
-  );
 });
 
 describe('double precision', () => {
@@ -129,19 +99,6 @@ describe('double precision', () => {
       }),
     );
   });
-
-  it.each([
-    ['-67', '-67'],
-    ['"-67"', '-67'],
-    ['-67.50', '-67.5'],
-    ['".5"', '0.5'],
-  ])('%s is read as %j', (json, expected) => {
-    expect(readJson('double precision', json)).toBe(expected);
-  });
-
-  it.each('1e400 "Infinity" "NaN" "0x10" "" "e" "1dBm" true [1]'.split(' '))('%s is read as none', (json) =>
-    expect(readJson('double precision', json)).toBeNull(),
-  );
 });
 
 describe('inet', () => {
@@ -153,22 +110,6 @@ describe('inet', () => {
       }),
     );
   });
-
-  it.each([
-    ['fe80::1%eth0', 'fe80::1'],
-    ['::ffff:10.1.2.3', '10.1.2.3'],
-    ['0:0:0:0:0:FFFF:a01:203', '10.1.2.3'],
-    ['2001:db8:ffff::1', '2001:db8:ffff::1'],
-  ])('%j is read as %j', (value, expected) => {
-    expect(read('inet', value)).toBe(expected);
-  });
-
-  it.each(['10.1.2.3/24', '10.1.2', '10.1.2.256', 'host.example', '', 167_837_955])(
-    'reads none in %j',
-    (value) => {
-      expect(read('inet', value)).toBeNull();
-    },
-  );
 });
 
 describe('macaddr', () => {
@@ -205,13 +146,6 @@ describe('macaddr', () => {
       }),
     );
   });
-
-  const NONE = `aabbccddee aabbccddeeff0 aa:bb:cc:dd:ee aa::bb:cc:dd:ee:ff gg:bb:cc:dd:ee:ff n/a
-    ec:f4:bb:ff:fe:37:dd:aa EC-F4-BB-FF-FE-37-DD-AA ecf4.bbff.fe37.ddaa ecf4bbfffe37ddaa a:b:c:d:e 0:f4:b:37:dd:a:1`;
-
-  it.each(NONE.split(/\s+/))('reads none in %j', (value) => {
-    expect(read('macaddr', value)).toBeNull();
-  });
 });
 
 describe('arrays and documents', () => {
@@ -233,24 +167,21 @@ describe('arrays and documents', () => {
       ),
     );
   });
+});
 
-  it.each([
-    ['bigint[]', '[9223372036854775807,"12",3.0]', '{"9223372036854775807","12","3"}'],
-    ['bigint[]', '[]', '{}'],
-    ['bigint[]', '7', '{"7"}'],
-    ['bigint[]', '[null,7,null]', '{"7"}'],
-    ['bigint[]', '[null]', '{}'],
-    ['key[]', '["ap-1",null,"ap-2"]', '{"ap-1","ap-2"}'],
-    ['bigint[]', '[1,"x"]', null],
-    ['bigint[]', '[[1],[2]]', null],
-    ['key[]', '"alone"', '{"alone"}'],
-    ['key[]', '["a",1,true]', '{"a","1","true"}'],
-    ['key[]', '["a",{}]', null],
-    ['jsonb', '{"a":[1.0,null,12345678901234567890]}', '{"a":[1.0,null,12345678901234567890]}'],
-    ['jsonb', '"text"', '"text"'],
-    ['jsonb', 'false', 'false'],
-    ['jsonb', '1.50', '1.50'],
-  ] as const)('%s reads %s as %s', (kind, json, expected) => {
-    expect(readJson(kind, json)).toBe(expected);
-  });
+const VALUES = readFileSync(new URL('recorded/values.txt', import.meta.url), 'utf8')
+  .trimEnd()
+  .split('\n');
+
+const KINDS = new Set(Object.values(FIELDS).flatMap((fields) => fields.map(({ kind }) => kind)));
+
+/** `vitest run -u` records it anew, such as after a value was added. What a kind does not read is left out. */
+it('the columns read from odd values what is recorded', async () => {
+  const lines = [...KINDS].flatMap((kind) =>
+    VALUES.flatMap((json) => {
+      const value = readJson(kind, json);
+      return value === null ? [] : [`${kind}: ${json} is read as ${value}\n`];
+    }),
+  );
+  await expect(lines.join('')).toMatchFileSnapshot('recorded/columns.txt');
 });

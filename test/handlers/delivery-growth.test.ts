@@ -1,4 +1,7 @@
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { canonicalJson } from '../../src/events/exact-json.ts';
+import { EVENT_OVERHEAD, splitObservations } from '../../src/handlers/delivery-to-events.ts';
 import { deliveryToEvents } from '../support/convert.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
 
@@ -64,4 +67,15 @@ describe('a delivery made to fill the memory', () => {
     const { events, setAside } = eventsOf(body);
     expect([events.length, setAside.length]).toEqual([count, 0]);
   });
+});
+
+it('a record is refused exactly when its parts together need more than the room', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 50 }), fc.integer({ min: 0, max: 500 }), (count, length) => {
+      const record = { shared: 'x'.repeat(length), observations: Array(count).fill(0) };
+      const needed = (canonicalJson({ ...record, observations: [] }).length + EVENT_OVERHEAD) * count;
+      expect([...splitObservations(record, needed)]).toHaveLength(count);
+      expect(() => [...splitObservations(record, needed - 1)]).toThrow(`${count} observations that share`);
+    }),
+  );
 });

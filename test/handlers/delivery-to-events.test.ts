@@ -88,36 +88,6 @@ describe('location records', () => {
   const observation = (n: number) =>
     `{"clientMac":"0a1b2c3d4e0${n}","seenEpoch":${TIME_STAMP + n},"rssi":-${n}.50}`;
 
-  it('become one event per observation, each with the members of its record', () => {
-    const { events } = eventsOf(
-      'LOCATION_AP_CENTRIC',
-      `[{"ownerId":"987","apMac":"aabbcc001122","more":1.0,"observations":[${[1, 2, 3].map(observation).join(',')}]}]`,
-    );
-    expect(events.map(({ payload }) => payload)).toEqual(
-      [1, 2, 3].map(
-        (n) =>
-          `{"apMac":"aabbcc001122","more":1.0,"observations":[{"clientMac":"0a1b2c3d4e0${n}","rssi":-${n}.50,"seenEpoch":${TIME_STAMP + n}}],"ownerId":"987"}`,
-      ),
-    );
-    expect(events.map(({ occurredAt }) => Date.parse(occurredAt) - TIME_STAMP)).toEqual([1, 2, 3]);
-    expect(new Set(events.map(({ ownerId }) => ownerId))).toEqual(new Set(['987']));
-    expect(columnsOf(events[2])).toEqual({
-      client_mac: '0a1b2c3d4e03',
-      ap_mac: 'aabbcc001122',
-      rssi: '-3.5',
-    });
-  });
-
-  it("prefer the observation's value, and take the record's where the observation has none", () => {
-    const { events } = eventsOf(
-      'LOCATION_CLIENT_CENTRIC',
-      `[{"clientMac":"0A1B2C3D4E5F","lat":1.5,"seenEpoch":${TIME_STAMP},"deviceObservers":[
-        {"apMac":"AABBCC001122","lat":2.5,"timestamp":${TIME_STAMP + 5}},{"apMac":"AABBCC001123","lat":null}]}]`,
-    );
-    expect(events.map((event) => columnsOf(event)['lat'])).toEqual(['2.5', '1.5']);
-    expect(events.map(({ occurredAt }) => Date.parse(occurredAt) - TIME_STAMP)).toEqual([5, 0]);
-  });
-
   it('have the same events whether their observations come in one record, in several, or in another order', () => {
     const one = eventsOf(
       'LOCATION_AP_CENTRIC',
@@ -162,34 +132,6 @@ describe('identity', () => {
 });
 
 describe('whatever the records hold', () => {
-  it.each(MESSAGE_TYPES)(
-    'an object of an unknown shape is an event of %s with its whole payload',
-    (messageType) => {
-      const { events, setAside } = eventsOf(
-        messageType,
-        '[{},{"anything":[{"x":1.0}],"id":{"nested":true}}]',
-      );
-      expect(setAside).toEqual([]);
-      expect(events.map(({ payload }) => payload)).toEqual([
-        '{}',
-        '{"anything":[{"x":1.0}],"id":{"nested":true}}',
-      ]);
-      expect(events.map(columnsOf)).toEqual([{}, {}]);
-      expect(new Set(events.map(({ occurredAt }) => occurredAt))).toEqual(
-        new Set(['2026-03-01T12:00:00.000Z']),
-      );
-    },
-  );
-
-  it('times and ids that are out of range leave their column empty and the event whole', () => {
-    const { events } = eventsOf(
-      'GDPR_LOG_ALL',
-      '[{"ownerId":99999999999999999999,"orgId":"x","timeStamp":"9999-12-31T23:59:59-12:00","start":0,"end":"0000-00-00","mac":"unknown","id":1e5000}]',
-    );
-    expect(events[0]).toMatchObject({ ownerId: null, orgId: null, occurredAt: '2026-03-01T12:00:00.000Z' });
-    expect(columnsOf(events[0])).toEqual({ record_id: '1e5000' });
-  });
-
   it('each part of the delivery is an event or set aside, for any JSON array, and the same at every run', () => {
     fc.assert(
       fc.property(
@@ -205,6 +147,7 @@ describe('whatever the records hold', () => {
           for (const { values } of events) expect(values).toHaveLength(FIELDS[messageType].length);
         },
       ),
+      { numRuns: 30 },
     );
   });
 
@@ -220,14 +163,5 @@ describe('whatever the records hold', () => {
         { reason: 'the record is not a JSON object', content: Buffer.from('7') },
       ],
     });
-  });
-
-  it('a user is read from every name that the member has in one log or another', () => {
-    const user = (messageType: MessageType) => (member: string) =>
-      columnsOf(eventsOf(messageType, `[{"${member}":"jane"}]`).events[0]);
-    const members = ['username', 'userName', 'user_name'];
-    expect(members.map(user('AUDIT_LOG_ALL'))).toEqual(members.map(() => ({ user_name: 'jane' })));
-    expect(members.map(user('SMS_LOG_ALL'))).toEqual(members.map(() => ({ username: 'jane' })));
-    expect(user('GDPR_LOG_ALL')('admin')).toEqual({ username: 'jane' });
   });
 });

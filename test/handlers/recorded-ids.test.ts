@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { CLOUD_TYPES, type CloudType } from '../../src/events/domain.ts';
+import { FIELDS } from '../../src/events/message-types.ts';
 import { deliveryToEvents } from '../support/convert.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
 import { oddDeliveries } from './odd-deliveries.ts';
@@ -69,4 +70,35 @@ it.each(CLOUD_TYPES)('makes the ids and payloads of %s that it has always made',
     if (made >= count) break;
   }
   expect(digest.digest('hex')).toBe(RECORDED[messageType][COUNTS.indexOf(count)]);
+});
+
+/** Records beside the odd ones: with observations that are none, in another list, or of other values; beyond all ranges. */
+const SPECIAL = `[
+  {}, {"anything":[{"x":1.0}],"id":{"nested":true}}, {"admin":"jane"}, {"apMac":"aabbccddeeff"},
+  {"ownerId":99999999999999999999,"orgId":"x","timeStamp":"9999-12-31T23:59:59-12:00","start":0,"mac":"unknown","id":1e5000},
+  {"observations":[]}, {"observations":null,"device_observers":{}}, {"observations":"many"}, {"observations":{"0":{}}},
+  {"observations":null,"deviceObservers":[{"rssi":1},{"rssi":2}]}, {"observations":[],"device_observers":[{"rssi":1}]},
+  {"apMac":"aabbcc001122","observations":[null,7,"x",[1],{"rssi":-1}]}, {"":[1,2]},
+  {"clientMac":"0A1B2C3D4E5F","lat":1.5,"deviceObservers":[{"apMac":"AABBCC001122","lat":2.5},{"lat":null}]},
+  {"userName":"far","observations":[{"username":"near"},{"userName":null},{},{"user_name":["no text"]}]}
+]`;
+
+/** How many odd events of each message type are recorded. */
+const ODD_ROWS = 25;
+
+/** Each record with its columns: `vitest run -u` records them anew, and shows a change of what is stored. */
+it.each(CLOUD_TYPES)('reads from records of %s the columns that are recorded', async (messageType) => {
+  const rows: string[] = [];
+  for (const records of [SPECIAL, ...oddDeliveries(messageType).take(ODD_ROWS)]) {
+    const delivery = queuedDelivery(messageType, [], { records, receivedAt: Date.UTC(2026, 2, 1) });
+    for (const { payload, occurredAt, ownerId, orgId, values } of deliveryToEvents(delivery).events) {
+      const columns = FIELDS[messageType].flatMap(({ column }, index) => {
+        const value = values[index] ?? null;
+        return value === null ? [] : [[column, value] as const];
+      });
+      const row = { occurredAt, ownerId, orgId, ...Object.fromEntries(columns) };
+      rows.push(`${payload}\n  ${JSON.stringify(row)}\n`);
+    }
+  }
+  await expect(rows.join('')).toMatchFileSnapshot(`recorded/${messageType}.txt`);
 });

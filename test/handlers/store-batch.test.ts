@@ -80,43 +80,6 @@ describe('storing a batch', () => {
     expect(await test.db.selectFrom('quarantine').selectAll().execute()).toHaveLength(1);
   });
 
-  it('collapses a redelivery into the first, and counts it as duplicates', async () => {
-    const records = [auditRecord({ code: 1 }), auditRecord({ code: 2 })];
-    await store(queuedDelivery('AUDIT_LOG_ALL', records));
-    await store(queuedDelivery('AUDIT_LOG_ALL', records));
-    expect(await audits()).toHaveLength(2);
-    expect(await counts()).toEqual([
-      { record_count: 2, expected_count: 2, event_count: 2, duplicate_count: 0, quarantined_count: 0 },
-      { record_count: 2, expected_count: 2, event_count: 0, duplicate_count: 2, quarantined_count: 0 },
-    ]);
-  });
-
-  it('writes one row an observation, and a record without any as a row of its own', async () => {
-    const observations = [1, 2, 3].map((n) => ({
-      clientMac: `00000000000${n}`,
-      seenEpoch: Date.now(),
-      rssi: -40 - n,
-    }));
-    await store(
-      queuedDelivery('LOCATION_AP_CENTRIC', [
-        { ownerId: '77', apMac: 'AA-BB-CC-DD-EE-FF', observations },
-        { ownerId: '77', apMac: 'aabbccddeeff', observations: [] },
-      ]),
-    );
-    const { rows } = await sql`
-      select client_mac::text, ap_mac::text, rssi, owner_id from location_ap_centric order by client_mac nulls last
-    `.execute(test.db);
-    expect(rows).toEqual([
-      { client_mac: '00:00:00:00:00:01', ap_mac: 'aa:bb:cc:dd:ee:ff', rssi: -41, owner_id: '77' },
-      { client_mac: '00:00:00:00:00:02', ap_mac: 'aa:bb:cc:dd:ee:ff', rssi: -42, owner_id: '77' },
-      { client_mac: '00:00:00:00:00:03', ap_mac: 'aa:bb:cc:dd:ee:ff', rssi: -43, owner_id: '77' },
-      { client_mac: null, ap_mac: 'aa:bb:cc:dd:ee:ff', rssi: null, owner_id: '77' },
-    ]);
-    expect(await counts()).toEqual([
-      { record_count: 2, expected_count: 4, event_count: 4, duplicate_count: 0, quarantined_count: 0 },
-    ]);
-  });
-
   it('isolates the one record that Postgres cannot hold, and stores the other 199', async () => {
     await sql`alter table audit_events add constraint poison check (code <> 666)`.execute(test.db);
     try {
