@@ -94,14 +94,6 @@ describe('admission of several sources', () => {
     return reservation;
   };
 
-  it('refuses the source that has more than an equal part, and no other', () => {
-    const { admission } = admissionOfTheTest();
-    for (let n = 0; n < 3; n += 1) from(admission, 'noisy', 40 * KIB);
-    expect(() => from(admission, 'noisy')).toThrow(REFUSED);
-    for (let n = 0; n < 3; n += 1) from(admission, 'quiet', KIB);
-    expect(() => from(admission, 'noisy')).toThrow(REFUSED);
-  });
-
   it('cuts off the body of the largest source that has been idle longest, if another source needs the room', () => {
     const { admission } = admissionOfTheTest();
     const cut: string[] = [];
@@ -122,15 +114,6 @@ describe('admission of several sources', () => {
     quiet.release();
     from(admission, 'quiet', 40 * KIB);
     expect(cut).toEqual(['second']);
-  });
-
-  it('never cuts off a body that is read already, and gives others the mark once more beside it', () => {
-    const { admission } = admissionOfTheTest();
-    const noisy = from(admission, 'noisy', 200 * KIB);
-    noisy.beginReading(() => expect.unreachable());
-    noisy.endReading();
-    expect(() => from(admission, 'quiet', 90 * KIB)).not.toThrow();
-    expect(() => from(admission, 'quiet', 90 * KIB)).toThrow(REFUSED);
   });
 
   it('cuts off no body of a source within its part, even if the others have none to cut off', () => {

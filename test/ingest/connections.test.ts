@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { Agent, createServer, request } from 'node:http';
+import { createServer } from 'node:http';
 import type { ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -34,14 +34,6 @@ async function holding(graceMs: number, server = createServer()) {
 const POST = head('Content-Length: 2') + '{}';
 
 describe('closing', () => {
-  it('takes no further connection', async () => {
-    const { close, port } = await holding(NEVER);
-    await close();
-    const late = connectRaw(port);
-    await late.closed;
-    expect(late.received()).toBe('');
-  });
-
   it('answers what is in hand, and lets its sender know that the connection ends', async () => {
     const { close, inHand, ended, port } = await holding(NEVER);
     const sender = connectRaw(port, POST);
@@ -89,22 +81,6 @@ describe('closing', () => {
     await close();
     await silent.closed;
     expect(silent.received()).toBe('');
-  });
-
-  it('does not wait for a connection that is kept for a later request', async () => {
-    const { close, inHand, port } = await holding(NEVER);
-    const agent = new Agent({ keepAlive: true });
-    onTestFinished(() => agent.destroy());
-    const answered = new Promise((resolve) => {
-      const posted = request({ port, host: '127.0.0.1', agent, method: 'POST' }, (response) => {
-        response.resume().once('end', () => resolve(response.headers.connection));
-      });
-      posted.end('{}');
-    });
-    await waitFor(() => inHand.length === 1);
-    inHand[0]?.end();
-    expect(await answered).toBe('keep-alive');
-    await close();
   });
 
   it('meets a request that crosses the end of a kept connection with an end, not with a reset', async () => {

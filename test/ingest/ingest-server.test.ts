@@ -201,26 +201,6 @@ describe('health', () => {
   });
 });
 
-it('closes by answering the delivery in hand, and waits for nobody else', async () => {
-  const { promise: taken, resolve: release } = Promise.withResolvers<void>();
-  let handedOver = false;
-  const { server, port, post } = await serve({
-    enqueue: async () => {
-      handedOver = true;
-      await taken;
-      return 'queued';
-    },
-  });
-  const silent = connectRaw(port);
-  const answer = post(BODY);
-  await waitFor(() => handedOver);
-  const closing = server.close();
-  release();
-  expect((await answer).status).toBe(200);
-  await closing;
-  await silent.closed;
-});
-
 it('sends the headers that harden an answer, and none that tells what it runs on', async () => {
   const { post, request } = await serve();
   const others = [await post(BODY, {}, `${AUDIT}?x`), await post('x'), await request('/healthz', {})];

@@ -64,16 +64,6 @@ describe('requests in one write', () => {
     expect(paths).toHaveLength(8);
   });
 
-  it('are not limited in number while each is answered before the next', async () => {
-    const { port } = await listen((_request, response) => void response.end());
-    const sender = connectRaw(port);
-    for (let n = 1; n <= 30; n += 1) {
-      sender.socket.write(GET);
-      await waitFor(() => statusesOf(sender.received()).length === n);
-    }
-    expect(sender.socket.destroyed).toBe(false);
-  });
-
   it.each([
     ['a GET', GET],
     ['an expectation that nobody knows', GET.replace('\r\n\r\n', '\r\nExpect: x\r\n\r\n')],

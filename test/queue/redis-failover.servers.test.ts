@@ -1,10 +1,7 @@
-import { Queue } from 'bullmq';
 import { afterAll, describe, expect, it } from 'vitest';
-import { DeliveryBatch } from '../../src/queue/delivery-batch.ts';
 import { startRedis } from '../support/redis.ts';
 import { openLoad } from '../support/redis-load.ts';
-import type { RedisNode } from '../support/redis-nodes.ts';
-import { startSentinels, type TestSentinels } from '../support/redis-sentinel.ts';
+import { startSentinels } from '../support/redis-sentinel.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const cleanUps: (() => Promise<unknown>)[] = [];
@@ -23,52 +20,6 @@ async function sentinels(options?: Parameters<typeof startSentinels>[0]) {
   cleanUps.push(() => started.stop());
   return started;
 }
-
-/** The ids of all deliveries that wait in the queue of this server. */
-async function queuedAt(node: RedisNode): Promise<Set<string>> {
-  const queue = new Queue('deliveries', { connection: { port: node.port } });
-  try {
-    const jobs = await queue.getJobs(['wait']);
-    return new Set(
-      jobs.flatMap(({ data }) => DeliveryBatch.parse(data).deliveries.map(({ deliveryId }) => deliveryId)),
-    );
-  } finally {
-    await queue.close();
-  }
-}
-
-const FAILOVERS = [
-  { name: 'a planned failover', fail: (redis: TestSentinels) => redis.failover() },
-  { name: 'kill -9 of the master', fail: (redis: TestSentinels) => redis.killMaster() },
-];
-
-describe.for(FAILOVERS)('$name behind sentinels', ({ name, fail }) => {
-  it('loses nothing that was acknowledged as queued', async () => {
-    const redis = await sentinels();
-    const load = await open(redis.url);
-    await load.sendDuring<unknown>(() => fail(redis));
-    await load.settle();
-    // Nobody fetches: what the new master does not have is lost.
-    const queued = await queuedAt(await redis.master());
-    const lost = [...load.acknowledged.queued, ...load.acknowledged.spooled].filter((id) => !queued.has(id));
-    process.stdout.write(`${name}, no worker: ${JSON.stringify({ ...load.figures(), lost: lost.length })}\n`);
-    expect(lost).toEqual([]);
-  });
-
-  it('leaves nothing stuck: the spool is drained and workers go on, without a restart', async () => {
-    const redis = await sentinels();
-    const load = await open(redis.url);
-    load.startWorker();
-    load.startWorker();
-    await load.sendDuring<unknown>(() => fail(redis));
-    await load.settle();
-    await waitFor(() => load.missing() === 0);
-    process.stdout.write(`${name}, two workers: ${JSON.stringify(load.figures())}\n`);
-    const before = load.acknowledged.queued.size;
-    await load.send();
-    expect(load.acknowledged.queued.size).toBe(before + 1);
-  });
-});
 
 describe('a master that was made a replica', () => {
   it('is named as the reason for spooling, and used again once it is a master', async () => {

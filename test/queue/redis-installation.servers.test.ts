@@ -94,52 +94,6 @@ it('an ingest process without a database belongs to the installation that it saw
   expect(new InstallationMemory(ingest.dataDir, false).get()?.id).toBe(one.installation.get()?.id);
 });
 
-it('a running worker pauses when Redis was emptied and another installation uses it', async () => {
-  const redis = await start();
-  const one = await processOf(redis.url, await newDatabase());
-  await one.claim();
-  const load = await one.open();
-  load.startWorker();
-  await load.send();
-  await waitFor(() => load.missing() === 0);
-  await redis.command('FLUSHALL');
-  const other = await processOf(redis.url, await newDatabase());
-  // The first one marks the queue again within seconds, unless the other one is faster.
-  await redis.command('SET', 'bull:installation', JSON.stringify(await installationOf(other)));
-  await waitFor(() => load.log().includes('queue worker: The queue in Redis belongs to installation'));
-  const others = await other.open();
-  await others.send();
-  expect(others.figures()).toMatchObject({ queued: 1 });
-  others.startWorker();
-  await waitFor(() => others.missing() === 0);
-  expect(load.stored.size).toBe(1);
-});
-
-async function installationOf({ claim, installation }: Awaited<ReturnType<typeof processOf>>) {
-  await claim().catch(() => undefined);
-  return installation.get();
-}
-
-it('a job of another installation is never stored, whatever the mark says', async () => {
-  const redis = await start();
-  const one = await processOf(redis.url, await newDatabase());
-  await one.claim();
-  const load = await openLoad({ kind: 'redis', url: redis.url, installation: one.installation });
-  await load.send();
-  // A process that runs would mark the queue again.
-  await load.close();
-  await redis.command('DEL', 'bull:installation');
-  const other = await processOf(redis.url, await newDatabase());
-  await other.claim();
-  const others = await other.open();
-  others.startWorker();
-  await waitFor(() => others.log().includes(`batches of installation ${one.installation.get()?.id}`));
-  await others.send();
-  await waitFor(() => others.missing() === 0);
-  expect(others.stored.size).toBe(1);
-  expect((await others.queue.measure()).delayed).toBe(1);
-});
-
 it('a restored copy of the database has the same id, and is refused beside the original', async () => {
   const redis = await start();
   const database = await newDatabase();

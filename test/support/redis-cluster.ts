@@ -18,8 +18,6 @@ export interface TestRedisCluster extends AsyncDisposable {
   masterOf(slot: number): Promise<RedisNode>;
   /** Moves a slot with its keys to another master while clients use it. Resolves with that master. */
   moveSlot(slot: number): Promise<RedisNode>;
-  /** A planned failover (`CLUSTER FAILOVER`) of the master of a slot to its replica. Needs replicas. */
-  failover(slot: number): Promise<void>;
   /** `kill -9` of the master of a slot. Resolves with it once its replica has taken over. Needs replicas. */
   killMaster(slot: number): Promise<RedisNode>;
   stop(): Promise<void>;
@@ -100,15 +98,7 @@ export async function startRedisCluster(options: ClusterOptions = {}): Promise<T
     return Array.isArray(master) ? nodes.find(({ port }) => port === Number(master[1])) : undefined;
   }
   const masterOf = (slot: number) => waitFor(() => findMaster(slot));
-  async function replicaOf(master: RedisNode): Promise<RedisNode> {
-    const id = await idOf(master);
-    // The master learns about its replicas by gossip.
-    return waitFor(async () => {
-      const lines: unknown = await master.client.call('CLUSTER', 'REPLICAS', id);
-      const text = Array.isArray(lines) ? lines.map(String).join('\n') : '';
-      return nodes.find(({ port }) => text.includes(`:${port}@`));
-    });
-  }
+
   /** Until every node that runs knows the new master of the slot. */
   async function settle(slot: number, before: RedisNode): Promise<void> {
     await waitFor(async () => {
@@ -142,12 +132,6 @@ export async function startRedisCluster(options: ClusterOptions = {}): Promise<T
         await node.client.call('CLUSTER', 'SETSLOT', slot, 'NODE', toId);
       }
       return to;
-    },
-    async failover(slot) {
-      const before = await masterOf(slot);
-      const replica = await replicaOf(before);
-      await replica.client.call('CLUSTER', 'FAILOVER');
-      await settle(slot, before);
     },
     async killMaster(slot) {
       const before = await masterOf(slot);

@@ -89,6 +89,13 @@ it('does not believe a server other than the one of the review, nor a standby', 
   await kept.confirm(segment, [found(), { stored: new Set(), at }]);
   await kept.confirm(segment, [{ stored: new Set(), at: undefined }]);
   expect(await spool.segments()).toEqual([segment]);
+  const silent = createKeptSegments(
+    spool,
+    async () => ({ stored: new Set(), at: undefined }),
+    HOUR_MS,
+    logger,
+  );
+  expect(await silent.review()).toEqual([]);
 });
 
 it('gives up the oldest kept segments for new deliveries, never one that waits', async () => {

@@ -291,7 +291,7 @@ describe('any interleaving of write, crash and replay', () => {
         expect(await readdir(directory)).toEqual([]);
         await rm(parent, { recursive: true });
       }),
-      { numRuns: Number(process.env['FUZZ_RUNS'] ?? 60) },
+      { numRuns: Number(process.env['FUZZ_RUNS'] ?? 25) },
     );
   }, 300_000);
 });
