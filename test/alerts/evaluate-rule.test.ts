@@ -142,16 +142,6 @@ describe('a rule', () => {
     ).toEqual([]);
   });
 
-  it('counts distinct values', () => {
-    const many = rule({ count: 3, within: '1h', group_by: ['user_name'], distinct: 'client_mac' });
-    const macs = ['a', 'b', 'a', 'b', 'a', 'c'];
-    const alerts = run(
-      many,
-      macs.map((mac, minute) => login(minute, { client_mac: mac })),
-    );
-    expect(alerts).toMatchObject([{ count: 3, lastAt: '2026-03-02T09:05:00.000Z' }]);
-  });
-
   it('finds one client at two far places', () => {
     const apart = rule({ apart: 50_000, within: '30m', group_by: ['client_mac'] });
     const at = (minute: number, lat: string, lng: string) => login(minute, { client_mac: 'a', lat, lng });
@@ -272,7 +262,7 @@ describe('evaluation', () => {
         const found = events.filter((event) => evaluator.evaluate(event) !== undefined);
         expect(found.map(({ eventId }) => eventId)).toEqual(naive(given, events));
       }),
-      { numRuns: 500 },
+      { numRuns: 250 },
     );
   });
 
@@ -299,7 +289,7 @@ describe('evaluation', () => {
         }
         expect(found).toEqual(whole);
       }),
-      { numRuns: 2_000 },
+      { numRuns: 400 },
     );
   });
 

@@ -108,6 +108,18 @@ describe('a scheduled report', () => {
     expect((await entries()).slice(before)).toEqual(['done']);
   });
 
+  it('begins anew where its period or its time zone is another', async () => {
+    const file = { name: 'archive', type: 'file', path: path.join(directory, 'events.ndjson') };
+    const begins = async (change: object) => {
+      await sendAt('2026-03-15T00:00:00Z', configOf([file], [{ ...monthly, ...change }]));
+      const [schedule] = await readSchedules(test.db, ['logins-monthly']);
+      return schedule?.nextSince;
+    };
+    expect(await begins({})).toEqual(new Date('2026-02-28T23:00:00Z'));
+    expect(await begins({ every: 'week' })).toEqual(new Date('2026-03-08T23:00:00Z'));
+    expect(await begins({ every: 'week', time_zone: 'UTC' })).toEqual(new Date('2026-03-09T00:00:00Z'));
+  });
+
   it('is made up for, one period after the other', async () => {
     await sendAt('2026-02-15T00:00:00Z');
     for (let n = 0; n < 5; n += 1) await sendAt('2026-05-02T00:00:00Z');
