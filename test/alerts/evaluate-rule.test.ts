@@ -27,6 +27,8 @@ const login = (
   };
 };
 
+const loginsAt = (minutes: readonly number[]) => minutes.map((minute) => login(minute));
+
 const run = (given: AlertRule, events: readonly StoredEvent[]): readonly Alert[] => {
   const evaluator = createEvaluator(given);
   return events.flatMap((event) => evaluator.evaluate(event) ?? []);
@@ -62,7 +64,7 @@ describe('a rule', () => {
 
   it('counts events of a group in a time span, and is quiet about those that follow', () => {
     const burst = rule({ count: 3, within: '10m', group_by: ['user_name'] });
-    const jane = [0, 4, 11, 12, 13, 14, 30, 31, 32].map((minute) => login(minute));
+    const jane = loginsAt([0, 4, 11, 12, 13, 14, 30, 31, 32]);
     const joe = [1, 2].map((minute) => login(minute, { user_name: 'joe' }));
     const alerts = run(burst, [...jane, ...joe]);
     expect(alerts.map(({ lastAt, count, group }) => [lastAt.slice(11, 16), count, group])).toEqual([
@@ -86,12 +88,10 @@ describe('a rule', () => {
   it('takes what goes on for one alert, and raises it again after a day', () => {
     const burst = rule({ count: 3, within: '10m' });
     const minutes = Array.from({ length: 360 }, (_, number) => number * 4.5);
-    expect(
-      run(
-        burst,
-        minutes.map((minute) => login(minute)),
-      ).map(({ lastAt }) => lastAt.slice(0, 16)),
-    ).toEqual(['2026-03-02T09:09', '2026-03-03T09:22']);
+    expect(run(burst, loginsAt(minutes)).map(({ lastAt }) => lastAt.slice(0, 16))).toEqual([
+      '2026-03-02T09:09',
+      '2026-03-03T09:22',
+    ]);
   });
 
   it('counts late events where they belong', () => {
@@ -160,12 +160,11 @@ describe('a rule', () => {
     const late = rule({ hours: { from: '07:00', to: '19:00' }, time_zone: 'Europe/Berlin' });
     // Monday 09:00 UTC is 10:00 in Berlin; the switch to summer time is on 29 March.
     const minutes = [0, 8 * 60 + 59, 9 * 60, -180, -181, 5 * 1440];
-    expect(
-      run(
-        late,
-        minutes.map((minute) => login(minute)),
-      ).map(({ firstAt }) => firstAt),
-    ).toEqual(['2026-03-02T18:00:00.000Z', '2026-03-02T05:59:00.000Z', '2026-03-07T09:00:00.000Z']);
+    expect(run(late, loginsAt(minutes)).map(({ firstAt }) => firstAt)).toEqual([
+      '2026-03-02T18:00:00.000Z',
+      '2026-03-02T05:59:00.000Z',
+      '2026-03-07T09:00:00.000Z',
+    ]);
     const night = rule({ hours: { from: '22:00', to: '06:00', days: ['mon'] } });
     expect(run(night, [login(0), login(13 * 60)])).toHaveLength(1);
   });
@@ -178,12 +177,10 @@ describe('a rule', () => {
     });
     // The next one is at night: 22:00.
     const minutes = [0, day, 3 * day + 60, 8 * day, 8 * day + 780, 9 * day + 780, 9 * day + 781, 60 * day];
-    expect(
-      run(
-        first,
-        minutes.map((minute) => login(minute)),
-      ).map(({ firstAt }) => firstAt.slice(0, 13)),
-    ).toEqual(['2026-03-10T22', '2026-05-01T09']);
+    expect(run(first, loginsAt(minutes)).map(({ firstAt }) => firstAt.slice(0, 13))).toEqual([
+      '2026-03-10T22',
+      '2026-05-01T09',
+    ]);
   });
 
   it('finds nothing new in an event that lacks one of the values', () => {

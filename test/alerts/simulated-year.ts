@@ -182,49 +182,29 @@ export function simulate(days: number, seed: number): Simulated {
     const noon = day + 12 * HOUR;
     const times = (count: number, make: (index: number) => string) =>
       Array.from({ length: count }, (_, index) => make(index));
-    const planted: readonly (readonly [rule: string, make: () => readonly string[]])[] = [
-      [
-        'administrator-added',
-        () => [audit(noon, admin(7), '99999', 'Administrator mallory@example.net was created')],
+    const create = (user: string, what: string) => [audit(noon, user, '99999', what)];
+    const erase = { category: 'delete', status: 'complete' };
+    const warn = { tel: '+4930123456', status: 'sent' };
+    const subscribe = { sent_type: OWN_TYPES.subscription, username: null };
+    const planted: Readonly<Record<string, () => readonly string[]>> = {
+      'administrator-added': () => create(admin(7), 'Administrator mallory@example.net was created'),
+      'api-token-made': () => create(admin(7), 'User generated API token "backup"'),
+      'subscription-changed': () => [add('own', noon, subscribe, { origin: 'xiq-sink' })],
+      'logins-failed': () =>
+        times(40, (n) => authenticate(noon + n * 6_000, employee(77), macOf(8_000, n % 2), false)),
+      'login-at-unusual-hours': () => [audit(night, admin(8), '10001', `User ${admin(8)} logged in`)],
+      'many-keys-made': () =>
+        times(45, (n) => audit(noon + n * 60_000, admin(9), '40001', `PPSK user x${n} was created`)),
+      'identity-on-many-devices': () =>
+        times(9, (n) => authenticate(noon + n * 900_000, employee(123), macOf(8_100, n))),
+      'client-at-distant-places': () => [
+        seen(noon, macOf(41, 1), 41),
+        seen(noon + 600_000, macOf(41, 1), 46),
       ],
-      ['api-token-made', () => [audit(noon, admin(7), '99999', 'User generated API token "backup"')]],
-      [
-        'subscription-changed',
-        () => [
-          add('own', noon, { sent_type: OWN_TYPES.subscription, username: null }, { origin: 'xiq-sink' }),
-        ],
-      ],
-      [
-        'logins-failed',
-        () =>
-          times(40, (index) =>
-            authenticate(noon + index * 6_000, employee(77), macOf(8_000, index % 2), false),
-          ),
-      ],
-      ['login-at-unusual-hours', () => [audit(night, admin(8), '10001', `User ${admin(8)} logged in`)]],
-      [
-        'many-keys-made',
-        () =>
-          times(45, (index) =>
-            audit(noon + index * 60_000, admin(9), '40001', `PPSK user x${index} was created`),
-          ),
-      ],
-      [
-        'identity-on-many-devices',
-        () => times(9, (index) => authenticate(noon + index * 900_000, employee(123), macOf(8_100, index))),
-      ],
-      [
-        'client-at-distant-places',
-        () => [seen(noon, macOf(41, 1), 41), seen(noon + 600_000, macOf(41, 1), 46)],
-      ],
-      [
-        'messages-burst',
-        () =>
-          times(400, (index) => add('sms', night + index * 1_000, { tel: '+4930123456', status: 'sent' })),
-      ],
-      ['personal-data-deleted', () => [add('gdpr', night, { category: 'delete', status: 'complete' })]],
-    ];
-    const [rule, make] = planted[kind] ?? [];
+      'messages-burst': () => times(400, (n) => add('sms', night + n * 1_000, warn)),
+      'personal-data-deleted': () => [add('gdpr', night, erase)],
+    };
+    const [rule, make] = Object.entries(planted)[kind] ?? [];
     if (rule !== undefined && make !== undefined) attacks.push({ rule, eventIds: new Set(make()) });
   }
 

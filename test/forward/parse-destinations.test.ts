@@ -1,20 +1,16 @@
 import { exactTerm } from '../../src/events/search-query.ts';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/config.ts';
 import { UsageError } from '../../src/lib/errors.ts';
 import { parseDestinations } from '../../src/forward/parse-destinations.ts';
+import { useDirectory } from '../support/use-directory.ts';
 import { storedEvent } from './senders/messages.ts';
 
 const SECRET = 'kPq7-secret-of-a-destination';
 
-let directory: string;
-beforeAll(() => {
-  directory = mkdtempSync(path.join(os.tmpdir(), 'xiq-sink-destinations-'));
-});
-afterAll(() => rmSync(directory, { recursive: true }));
+const directory = useDirectory();
 
 /** Writes a file of the test's directory and gives its path. */
 function write(name: string, text: string): string {

@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import { createAcceptors } from '../../src/ingest/acceptors.ts';
 import { trackConnections } from '../../src/ingest/connections.ts';
+import { listen } from '../forward/senders/tcp-server.ts';
 
 const opened: { close(): unknown }[] = [];
 const sockets: Socket[] = [];
@@ -47,9 +48,6 @@ it('refuse a port that another server listens on, whether it shares the port or 
   await expect(open(10).acceptors.listen(port, '127.0.0.1')).rejects.toThrow('EADDRINUSE');
   const alone = createServer();
   opened.push(alone);
-  alone.listen(0, '127.0.0.1');
-  await once(alone, 'listening');
-  const address = alone.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  await expect(open(10).acceptors.listen(address.port, '127.0.0.1')).rejects.toThrow('EADDRINUSE');
+  const taken = await listen(alone);
+  await expect(open(10).acceptors.listen(taken, '127.0.0.1')).rejects.toThrow('EADDRINUSE');
 });

@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { trackConnections } from '../../src/ingest/connections.ts';
+import { listen } from '../forward/senders/tcp-server.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { connectRaw, head } from './serve.ts';
 
@@ -15,20 +16,13 @@ async function holding(graceMs: number, server = createServer()) {
   const inHand: ServerResponse[] = [];
   let accepted = 0;
   let ended = false;
-  server.once('close', () => {
-    ended = true;
-  });
-  server.on('connection', () => {
-    accepted += 1;
-  });
-  const { drain, close } = trackConnections(server, graceMs, Infinity);
+  server.once('close', () => (ended = true));
+  server.on('connection', () => (accepted += 1));
+  const { close } = trackConnections(server, graceMs, Infinity);
   server.on('request', (_request, response) => void inHand.push(response));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   onTestFinished(() => server.closeAllConnections());
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the server does not listen');
-  return { drain, close, inHand, accepted: () => accepted, ended: () => ended, port: address.port };
+  const port = await listen(server);
+  return { close, inHand, accepted: () => accepted, ended: () => ended, port };
 }
 
 const POST = head('Content-Length: 2') + '{}';

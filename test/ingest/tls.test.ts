@@ -3,21 +3,15 @@ import { utimesSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import tls from 'node:tls';
 import type { SecureVersion, TLSSocket } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { readTlsFiles, watchTlsFiles } from '../../src/ingest/tls-files.ts';
-import { hasOpenssl, makeCertificate, type TestCertificate } from '../support/certificates.ts';
+import { hasOpenssl, type TestCertificate } from '../support/certificates.ts';
+import { useCertificate } from '../support/use-certificate.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { AUDIT, connectRaw, SECRET, serve } from './serve.ts';
 
 describe.skipIf(!hasOpenssl)('TLS (needs openssl on PATH to make certificates)', () => {
-  let first: TestCertificate;
-  let second: TestCertificate;
-  beforeAll(() => {
-    [first, second] = [makeCertificate('IP:127.0.0.1'), makeCertificate('IP:127.0.0.1')];
-  });
-  afterAll(() => {
-    for (const certificate of [first, second]) certificate[Symbol.dispose]();
-  });
+  const [first, second] = [useCertificate('IP:127.0.0.1'), useCertificate('IP:127.0.0.1')];
 
   /** Posts a delivery, trusting both certificates. Gives the status, and which certificate was shown. */
   function post(port: number, agent = new Agent()) {

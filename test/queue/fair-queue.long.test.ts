@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { inspectQueue } from '../../src/queue/batch-queue.ts';
@@ -13,6 +10,7 @@ import { BACKENDS, emptyRedis } from '../support/backends.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { newDirectory } from '../support/use-directory.ts';
 
 const MIB = 1024 * 1024;
 const logger = pino({ level: 'silent' });
@@ -25,8 +23,7 @@ async function locate(usesRedis: boolean): Promise<QueueLocation> {
 }
 
 async function open(location: QueueLocation, { sources = 2 } = {}) {
-  const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-fair-'));
-  onTestFinished(() => rm(directory, { recursive: true }));
+  const directory = await newDirectory();
   const spool = { directory, maxBytes: 1024 * MIB, minFreeBytes: 0 };
   const queue = new FairQueue({
     location,

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { OutageError } from '../../src/lib/errors.ts';
@@ -8,13 +5,13 @@ import { packBody, type QueuedDelivery } from '../../src/queue/delivery-batch.ts
 import { FairQueue } from '../../src/queue/fair-queue.ts';
 import { chooseQueue, LANES, queueNamesOf } from '../../src/queue/lanes.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
+import { newDirectory } from '../support/use-directory.ts';
 
 const MIB = 1024 * 1024;
 
 /** The ways into a queue that is away, with a spool of 16 MiB. */
 async function openAway(sources = 2): Promise<FairQueue> {
-  const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-fair-'));
-  onTestFinished(() => rm(directory, { recursive: true }));
+  const directory = await newDirectory();
   const queue = new FairQueue({
     location: { kind: 'redis', url: 'redis://127.0.0.1:1' },
     countSources: () => sources,

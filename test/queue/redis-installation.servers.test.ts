@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import os from 'node:os';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
 import { pino } from 'pino';
@@ -11,13 +10,8 @@ import { claimQueue } from '../../src/queue/claim-queue.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { openLoad } from '../support/redis-load.ts';
 import { startRedis } from '../support/redis.ts';
+import { newDirectory } from '../support/use-directory.ts';
 import { waitFor } from '../support/wait-for.ts';
-
-async function directory() {
-  const made = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-installation-'));
-  onTestFinished(() => rm(made, { recursive: true, force: true }));
-  return made;
-}
 
 async function start() {
   const redis = await startRedis();
@@ -31,7 +25,7 @@ async function processOf(
   database?: Awaited<ReturnType<typeof createTestDatabase>>,
   prefix = 'bull',
 ) {
-  const dataDir = await directory();
+  const dataDir = await newDirectory();
   const installation = new InstallationMemory(dataDir, database !== undefined);
   const location = { kind: 'redis', url, prefix, installation } as const;
   const claim = async () => {

@@ -1,10 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { describeError, OutageError } from '../../../src/lib/errors.ts';
 import { EndpointRefusedError, type Message } from '../../../src/forward/sender.ts';
 import { SENDER_TYPES } from '../../../src/forward/senders/sender-types.ts';
+import { useDirectory } from '../../support/use-directory.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { storedEvent } from '../senders/messages.ts';
 import { FORMATS_UNDER_TEST } from './formats-under-test.ts';
@@ -20,9 +18,7 @@ const EVENTS_PER_KILL = 1_000;
 const TOPIC = 'events';
 const SOURCES = ['berlin', 'paris', 'rome'];
 
-const directory = mkdtempSync(path.join(os.tmpdir(), 'xiq-sink-kafka-'));
-afterAll(() => rmSync(directory, { recursive: true }));
-const compiled = compileCluster(directory);
+const compiled = compileCluster(useDirectory());
 const reason = 'missing' in compiled ? ` (skipped: ${compiled.missing})` : '';
 
 async function start(): Promise<KafkaCluster> {

@@ -1,16 +1,15 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import net from 'node:net';
-import os from 'node:os';
-import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { OutageError } from '../../../src/lib/errors.ts';
 import type { Sender } from '../../../src/forward/sender.ts';
 import { createSyslogSender, syslogOptions } from '../../../src/forward/senders/syslog.ts';
 import { hasOpenssl, makeCertificate, type TestCertificate } from '../../support/certificates.ts';
 import { freePort } from '../../support/free-port.ts';
+import { useDirectory } from '../../support/use-directory.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { messages } from '../senders/messages.ts';
+import { listen } from '../senders/tcp-server.ts';
 import { findProgram } from './find-program.ts';
 import { startHaproxy } from './haproxy.ts';
 import type { Receiver } from './receiver.ts';
@@ -21,15 +20,13 @@ const TRIES = Number(process.env['HAPROXY_TRIES'] ?? 5);
 
 const SIZES = [1, 10, 100, 500];
 
-let directory: string;
+const directory = useDirectory();
 let certificate: TestCertificate;
 beforeAll(() => {
-  directory = mkdtempSync(path.join(os.tmpdir(), 'xiq-sink-refusing-'));
   if (hasOpenssl) certificate = makeCertificate('IP:127.0.0.1');
 });
 afterAll(() => {
   if (hasOpenssl) certificate[Symbol.dispose]();
-  rmSync(directory, { recursive: true });
 });
 
 /** What was tried, and how many batches counted as accepted. */
@@ -67,12 +64,8 @@ async function startReadingServer(onBytes: (count: number) => void) {
     sockets.add(socket);
     socket.on('data', (chunk) => onBytes(chunk.length)).on('error', () => undefined);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the server has no port');
   return {
-    port: address.port,
+    port: await listen(server),
     async [Symbol.asyncDispose]() {
       server.close();
       for (const socket of sockets) socket.destroy();

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { OutageError } from '../../../src/lib/errors.ts';
 import type { Message, Sender } from '../../../src/forward/sender.ts';
@@ -8,6 +5,7 @@ import { RELP_WINDOW } from '../../../src/forward/senders/relp.ts';
 import { SENDER_TYPES } from '../../../src/forward/senders/sender-types.ts';
 import { freePort } from '../../support/free-port.ts';
 import { hasOpenssl, makeCertificate, type TestCertificate } from '../../support/certificates.ts';
+import { useDirectory } from '../../support/use-directory.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { storedEvent } from '../senders/messages.ts';
 import { findProgram } from './find-program.ts';
@@ -62,12 +60,11 @@ const missing =
 const reason = missing === undefined ? '' : ` (skipped: ${missing})`;
 
 describe.skipIf(missing !== undefined)(`rsyslog as RELP receiver${reason}`, () => {
-  let directory: string;
+  const directory = useDirectory();
   let certificates: { server: TestCertificate; client: TestCertificate };
   let receiver: Receiver<keyof RelpPorts>;
 
   beforeAll(async () => {
-    directory = mkdtempSync(path.join(os.tmpdir(), 'xiq-sink-relp-'));
     certificates = { server: makeCertificate('IP:127.0.0.1'), client: makeCertificate('DNS:sink.test') };
     const ports = { tcp: await freePort(), tls: await freePort() };
     receiver = await startRelpReceiver(program ?? '', directory, ports, certificates);
@@ -76,7 +73,6 @@ describe.skipIf(missing !== undefined)(`rsyslog as RELP receiver${reason}`, () =
     await receiver.stop();
     certificates.server[Symbol.dispose]();
     certificates.client[Symbol.dispose]();
-    rmSync(directory, { recursive: true });
   });
 
   function senderOf(type: 'relp' | 'relp+tls'): Sender {

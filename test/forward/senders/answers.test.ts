@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { OutageError } from '../../../src/lib/errors.ts';
 import { BatchRefusedError, EndpointRefusedError, RetryLaterError } from '../../../src/forward/sender.ts';
 import { SENDER_TYPES } from '../../../src/forward/senders/sender-types.ts';
-import { hasOpenssl, makeCertificate, type TestCertificate } from '../../support/certificates.ts';
+import { hasOpenssl } from '../../support/certificates.ts';
+import { useCertificate } from '../../support/use-certificate.ts';
 import { message } from './messages.ts';
 import { inTurn, standIn, type Reply } from './stand-in.ts';
 
@@ -21,13 +22,13 @@ const DESTINATIONS = {
   chat: (url: string) => ({ url, service: 'slack', allow_private: true }),
 } as const;
 
-type Meaning = Error['name'] | 'accepted';
-type Answer = readonly [Reply, Meaning];
+/** What is answered, and the name of the error that it means, or `accepted`. */
+type Answer = readonly [Reply, string];
 
 const [OUTAGE, LATER] = [OutageError.name, RetryLaterError.name];
 const [NOT_THE_EVENTS, THE_EVENTS] = [EndpointRefusedError.name, BatchRefusedError.name];
 
-const statuses = (meaning: Meaning, ...all: readonly number[]): Answer[] =>
+const statuses = (meaning: string, ...all: readonly number[]): Answer[] =>
   all.map((status) => [{ status }, meaning]);
 
 /** What every destination reached by HTTP makes of these: one of them stands for all. */
@@ -151,11 +152,7 @@ const ANSWERS: readonly (readonly [
 ];
 
 describe.skipIf(!hasOpenssl)('answers (needs openssl on PATH to make certificates)', () => {
-  let certificate: TestCertificate;
-  beforeAll(() => {
-    certificate = makeCertificate('IP:127.0.0.1');
-  });
-  afterAll(() => certificate[Symbol.dispose]());
+  const certificate = useCertificate('IP:127.0.0.1');
 
   test.each(
     ANSWERS.flatMap(([type, given, answers]) =>

@@ -1,9 +1,10 @@
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { describeError } from '../../../src/lib/errors.ts';
 import { CHAT_LIMITS, chatOptions, createChatSender } from '../../../src/forward/senders/chat.ts';
-import { hasOpenssl, makeCertificate, type TestCertificate } from '../../support/certificates.ts';
+import { hasOpenssl } from '../../support/certificates.ts';
+import { useCertificate } from '../../support/use-certificate.ts';
 import { messages, storedEvent } from './messages.ts';
 import { inTurn, standIn, type StandIn } from './stand-in.ts';
 
@@ -44,11 +45,7 @@ function shown(service: Service, body: string): string[] {
 }
 
 describe.skipIf(!hasOpenssl)('chat (needs openssl on PATH to make certificates)', () => {
-  let certificate: TestCertificate;
-  beforeAll(() => {
-    certificate = makeCertificate('IP:127.0.0.1');
-  });
-  afterAll(() => certificate[Symbol.dispose]());
+  const certificate = useCertificate('IP:127.0.0.1');
 
   function senderTo({ url }: StandIn, service: Service, more: object = {}) {
     const tls = { ca: certificate.cert };

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { describeError, OutageError } from '../../../src/lib/errors.ts';
 import { sendBisecting } from '../../../src/forward/send-batch.ts';
 import { EndpointRefusedError, RetryLaterError } from '../../../src/forward/sender.ts';
 import { SENDER_TYPES } from '../../../src/forward/senders/sender-types.ts';
-import { hasOpenssl, makeCertificate, type TestCertificate } from '../../support/certificates.ts';
+import { hasOpenssl } from '../../support/certificates.ts';
+import { useCertificate } from '../../support/use-certificate.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { message, messages } from './messages.ts';
 import { RECEIVERS, type Conduct, type Receiver, type Trial, type Way } from './receivers.ts';
@@ -11,13 +12,7 @@ import { RECEIVERS, type Conduct, type Receiver, type Trial, type Way } from './
 const BATCH = messages(5);
 const idsOf = (batch: typeof BATCH) => batch.map(({ event }) => event.eventId);
 
-let certificate: TestCertificate;
-beforeAll(() => {
-  if (hasOpenssl) certificate = makeCertificate('DNS:siem.test');
-});
-afterAll(() => {
-  if (hasOpenssl) certificate[Symbol.dispose]();
-});
+const certificate = useCertificate('DNS:siem.test');
 
 async function start(
   way: Way,
@@ -54,7 +49,7 @@ async function recovers({ sender, ...receiver }: Receiver, mend: () => void): Pr
 }
 
 /** So long a sender waits for an answer that does not come. */
-const WAITING = { timeoutSeconds: 0.6 };
+const WAITING = { timeoutSeconds: 1 };
 
 const isOutage =
   (conduct: Conduct) =>
@@ -126,7 +121,7 @@ const TRIALS: Readonly<Record<Trial, (way: Way) => Promise<void>>> = {
   },
 
   async 'answers without end'(way) {
-    const receiver = await start(way, 'answers without end', WAITING);
+    const receiver = await start(way, 'answers without end', { timeoutSeconds: 0.3 });
     expect(await failureOf(way, receiver)).toBeInstanceOf(Error);
   },
 

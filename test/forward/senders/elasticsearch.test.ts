@@ -6,11 +6,11 @@ import {
 } from '../../../src/forward/senders/elasticsearch.ts';
 import { sendBisecting } from '../../../src/forward/send-batch.ts';
 import { BatchRefusedError } from '../../../src/forward/sender.ts';
-import { messages, storedEvent } from './messages.ts';
-import { standIn, type Received, type Script } from './stand-in.ts';
+import { messages, storedEvent, untilTestEnds } from './messages.ts';
+import { standIn, type Received, type Script, type StandIn } from './stand-in.ts';
 
-const options = (url: string, more: object = {}) =>
-  elasticsearchOptions.parse({ url, index: 'logs', ...more });
+const senderTo = ({ url }: StandIn, more: object = {}) =>
+  untilTestEnds(createElasticsearchSender(elasticsearchOptions.parse({ url, index: 'logs', ...more })));
 
 const Action = z.object({ create: z.object({ _index: z.string(), _id: z.string() }) });
 
@@ -41,7 +41,7 @@ const refused = (status: number, type: string) => ({ status, error: { type, reas
 
 test('events are created under their ids, with what proves who we are', async () => {
   await using server = await standIn(created);
-  const sender = createElasticsearchSender(options(server.url, { api_key: 'the-key' }));
+  const sender = senderTo(server, { api_key: 'the-key' });
   const batch = messages(2);
   expect(await sender.send(batch)).toEqual([]);
   expect(server.received[0]?.url).toMatch(/^\/_bulk\?/);
@@ -54,16 +54,12 @@ test('events are created under their ids, with what proves who we are', async ()
       .map(({ event, text }) => `{"create":{"_index":"logs","_id":"${event.eventId}"}}\n${text}\n`)
       .join(''),
   );
-  await sender.close();
 });
 
 test('or with user name and password', async () => {
   await using server = await standIn(created);
-  const sender = createElasticsearchSender(
-    options(server.url, { username: 'elastic', password: 'pass:word' }),
-  );
+  const sender = senderTo(server, { username: 'elastic', password: 'pass:word' });
   await sender.send(messages(1));
-  await sender.close();
   expect(server.received[0]?.headers.authorization).toBe(`Basic ${btoa('elastic:pass:word')}`);
 });
 
@@ -77,31 +73,28 @@ test('each item counts for itself: there already, too busy, unreadable', async (
       return { status: 201 };
     }),
   );
-  const sender = createElasticsearchSender(options(server.url));
+  const sender = senderTo(server);
   expect(await sender.send(messages(6))).toEqual([
     { index: 3, reason: '400 document_parsing_exception: for a reason' },
   ]);
   expect(server.received.slice(1).map(idsIn)).toEqual([[idOf(2), idOf(4)], [idOf(4)]]);
-  await sender.close();
 });
 
 test('items that stay too busy make the batch wait', async () => {
   await using server = await standIn(byItem(() => refused(429, 'es_rejected_execution_exception')));
-  const sender = createElasticsearchSender(options(server.url));
+  const sender = senderTo(server);
   await expect(sender.send(messages(2))).rejects.toThrow(/is overloaded and did not accept 2 of 2 events$/);
   expect(server.received).toHaveLength(4);
-  await sender.close();
 });
 
 test('an answer that is too long to read is asked for again in halves', async () => {
   const reason = 'x'.repeat(3_000);
   await using server = await standIn(byItem(() => ({ status: 400, error: { type: 'mapping', reason } })));
-  const sender = createElasticsearchSender(options(server.url));
+  const sender = senderTo(server);
   const batch = messages(500);
   await expect(sender.send(batch)).rejects.toThrow(BatchRefusedError);
   const { settled, rejected } = await sendBisecting(sender, batch);
   expect(settled).toBe(500);
   expect(rejected.map(({ message }) => message)).toEqual(batch);
   expect(server.received.map((request) => idsIn(request).length)).toEqual([500, 500, 250, 250]);
-  await sender.close();
 });

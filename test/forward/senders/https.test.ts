@@ -1,31 +1,27 @@
 import type { LookupFunction } from 'node:net';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createHttpsSender, httpsOptions } from '../../../src/forward/senders/https.ts';
 import { EndpointRefusedError, type Message } from '../../../src/forward/sender.ts';
-import { hasOpenssl, makeCertificate, type TestCertificate } from '../../support/certificates.ts';
-import { messages } from './messages.ts';
+import { hasOpenssl } from '../../support/certificates.ts';
+import { useCertificate } from '../../support/use-certificate.ts';
+import { messages, untilTestEnds } from './messages.ts';
 import { inTurn, standIn } from './stand-in.ts';
 
 const SIGNING_SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 
 describe.skipIf(!hasOpenssl)('https (needs openssl on PATH to make certificates)', () => {
-  let certificate: TestCertificate;
-  beforeAll(() => {
-    certificate = makeCertificate('IP:127.0.0.1', 'DNS:siem.test');
-  });
-  afterAll(() => {
-    certificate[Symbol.dispose]();
-  });
+  const certificate = useCertificate('IP:127.0.0.1', 'DNS:siem.test');
 
-  const options = (url: string, more: object = {}) =>
-    httpsOptions.parse({ url, allow_private: true, tls: { ca: certificate.cert }, ...more });
+  const senderTo = (url: string, more: object = {}, lookup?: LookupFunction) => {
+    const options = { url, allow_private: true, tls: { ca: certificate.cert }, ...more };
+    return untilTestEnds(createHttpsSender(httpsOptions.parse(options), lookup));
+  };
 
   test('a batch is one JSON array with our own headers', async () => {
     await using server = await standIn(inTurn({ status: 204 }), certificate);
-    const sender = createHttpsSender(options(`${server.url}/in?key=1`, { headers: { 'X-Api-Key': 'k' } }));
+    const sender = senderTo(`${server.url}/in?key=1`, { headers: { 'X-Api-Key': 'k' } });
     expect(await sender.send(messages(2))).toEqual([]);
-    await sender.close();
     const [request] = server.received;
     expect(request?.url).toBe('/in?key=1');
     expect(request?.headers).toMatchObject({ 'x-api-key': 'k', 'content-type': 'application/json' });
@@ -37,9 +33,8 @@ describe.skipIf(!hasOpenssl)('https (needs openssl on PATH to make certificates)
     [{ content_type: 'application/json' }, 'application/json'],
   ])('or lines of JSON, with %j of the type %s', async (given, type) => {
     await using server = await standIn(inTurn({}), certificate);
-    const sender = createHttpsSender(options(server.url, { body: 'ndjson', ...given }));
+    const sender = senderTo(server.url, { body: 'ndjson', ...given });
     await sender.send(messages(2));
-    await sender.close();
     const lines = messages(2).map(({ text }) => `${text}\n`);
     expect(server.received[0]).toMatchObject({ headers: { 'content-type': type }, body: lines.join('') });
   });
@@ -47,10 +42,8 @@ describe.skipIf(!hasOpenssl)('https (needs openssl on PATH to make certificates)
   test('it is signed as Standard Webhooks says, and a batch keeps its id when it is sent again', async () => {
     await using server = await standIn(inTurn('cut', {}), certificate);
     // A sender made anew each time: the id survives a restart, too.
-    const send = async (batch: readonly Message[]) => {
-      const sender = createHttpsSender(options(server.url, { signing_secret: SIGNING_SECRET }));
-      await sender.send(batch).finally(() => void sender.close());
-    };
+    const send = (batch: readonly Message[]) =>
+      senderTo(server.url, { signing_secret: SIGNING_SECRET }).send(batch);
     await expect(send(messages(2))).rejects.toThrow("can't reach");
     // After a move of the database, the numbers of the rows are others.
     await send(messages(2).map(({ event, text }) => ({ event: { ...event, id: `1${event.id}` }, text })));
@@ -75,21 +68,20 @@ describe.skipIf(!hasOpenssl)('https (needs openssl on PATH to make certificates)
     };
 
     test.each(['2130706433', '[::ffff:a9fe:a9fe]'])('%s is not connected to', async (host) => {
-      const sender = createHttpsSender(options(`https://${host}/`, { allow_private: false }));
+      const sender = senderTo(`https://${host}/`, { allow_private: false });
       await expect(sender.send(messages(1))).rejects.toThrow(EndpointRefusedError);
     });
 
     test('a name that leads there is not connected to, unless it is allowed', async () => {
       await using server = await standIn(inTurn({}), certificate);
       const url = `https://siem.test:${server.port}/`;
-      const refusing = createHttpsSender(options(url, { allow_private: false }), toLoopback);
+      const refusing = senderTo(url, { allow_private: false }, toLoopback);
       await expect(refusing.send(messages(1))).rejects.toThrow(/allow_private/);
       expect(server.received).toHaveLength(0);
 
-      const allowed = createHttpsSender(options(url), toLoopback);
+      const allowed = senderTo(url, {}, toLoopback);
       expect(await allowed.send(messages(1))).toEqual([]);
       expect(server.received).toHaveLength(1);
-      await allowed.close();
     });
 
     test('every connection is checked anew: a name that leads there later is not connected to', async () => {
@@ -100,11 +92,10 @@ describe.skipIf(!hasOpenssl)('https (needs openssl on PATH to make certificates)
         else callback(new Error('no such name'), []);
       };
       const url = `https://siem.test:${server.port}/`;
-      const sender = createHttpsSender(options(url, { allow_private: false }), rebinding);
+      const sender = senderTo(url, { allow_private: false }, rebinding);
       await expect(sender.send(messages(1))).rejects.toThrow("can't reach");
       await expect(sender.send(messages(1))).rejects.toThrow(EndpointRefusedError);
       expect(server.received).toHaveLength(0);
-      await sender.close();
     });
 
     test('one address there among public ones is enough to be refused', async () => {
@@ -114,7 +105,7 @@ describe.skipIf(!hasOpenssl)('https (needs openssl on PATH to make certificates)
           { address: '10.0.0.1', family: 4 },
         ]);
       };
-      const sender = createHttpsSender(options('https://siem.test/', { allow_private: false }), mixed);
+      const sender = senderTo('https://siem.test/', { allow_private: false }, mixed);
       await expect(sender.send(messages(1))).rejects.toThrow(EndpointRefusedError);
     });
   });

@@ -1,5 +1,6 @@
 import type { StoredEvent } from '../../../src/events/stored-event.ts';
-import type { Message } from '../../../src/forward/sender.ts';
+import { onTestFinished } from 'vitest';
+import type { Message, Sender } from '../../../src/forward/sender.ts';
 import { syslogMessage } from '../../../src/forward/senders/syslog.ts';
 
 /** A stored event with a number of its own. */
@@ -46,3 +47,9 @@ export const SYSLOG_HEADER = {
 
 export const syslogTexts = (batch: readonly Message[]) =>
   batch.map((one) => syslogMessage(one, SYSLOG_HEADER));
+
+/** A sender that is closed behind the test. */
+export function untilTestEnds(sender: Sender): Sender {
+  onTestFinished(() => sender.close());
+  return sender;
+}

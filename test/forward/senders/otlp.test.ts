@@ -6,13 +6,15 @@ import type { StoredEvent } from '../../../src/events/stored-event.ts';
 import { SENDER_TYPES } from '../../../src/forward/senders/sender-types.ts';
 import { readLogs } from '../../support/otlp-receiver.ts';
 import { EVENT_OF_KIND } from '../formats/stored-events.ts';
-import { messages } from './messages.ts';
+import { messages, untilTestEnds } from './messages.ts';
 import { inTurn, standIn, type StandIn } from './stand-in.ts';
 
 const PROTOBUF = { 'content-type': 'application/x-protobuf' };
 
 const senderTo = ({ url }: StandIn, format: FormatName = 'otlp', more: object = {}) =>
-  SENDER_TYPES.otlp.create({ url: `${url}/otlp`, headers: { 'x-key': 'a-secret' }, ...more }, format);
+  untilTestEnds(
+    SENDER_TYPES.otlp.create({ url: `${url}/otlp`, headers: { 'x-key': 'a-secret' }, ...more }, format),
+  );
 
 /** The events as log records, as a receiver reads them. */
 async function recordsOf(events: readonly StoredEvent[], format: FormatName = 'otlp', more: object = {}) {
@@ -20,7 +22,6 @@ async function recordsOf(events: readonly StoredEvent[], format: FormatName = 'o
   const sender = senderTo(server, format, more);
   const write = createFormat(format, DEFAULT_REDACTION_RULES);
   expect(await sender.send(events.map((event) => ({ event, text: write(event) })))).toEqual([]);
-  await sender.close();
   const [request] = server.received;
   expect(request?.url).toBe('/otlp/v1/logs');
   expect(request?.headers).toMatchObject({ ...PROTOBUF, 'content-encoding': 'gzip', 'x-key': 'a-secret' });
@@ -79,7 +80,6 @@ test.each([
   await using server = await standIn(inTurn(reply));
   const sender = senderTo(server, 'json');
   const refusals = await sender.send(messages(count));
-  await sender.close();
   expect(refusals.map(({ index }) => index)).toEqual(messages(count).map((_one, index) => index));
   expect(refusals[0]?.reason).toMatch(/^rejected by otlp at http.*: too old$/);
 });
@@ -94,7 +94,6 @@ test('of a batch that is rejected in part, the rejected record is found by divid
   });
   const sender = senderTo(server, 'json');
   const { settled, rejected } = await sendBisecting(sender, batch);
-  await sender.close();
   expect(settled).toBe(5);
   expect(rejected.map((one) => one.message)).toEqual([poison]);
 });

@@ -1,7 +1,6 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import os from 'node:os';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Writable } from 'node:stream';
 import { onTestFinished } from 'vitest';
@@ -10,6 +9,7 @@ import { SENDER_TYPES } from '../../../src/forward/senders/sender-types.ts';
 import { createStdoutSender } from '../../../src/forward/senders/stdout.ts';
 import { createSyslogSender, syslogOptions } from '../../../src/forward/senders/syslog.ts';
 import type { TestCertificate } from '../../support/certificates.ts';
+import { newDirectory } from '../../support/use-directory.ts';
 import { INVALID_RECORD, kafkaBroker, TOPIC_AUTHORIZATION_FAILED } from './kafka-stand-in.ts';
 import { mailServer } from './mail-server.ts';
 import { message, storedEvent } from './messages.ts';
@@ -400,8 +400,7 @@ const WRITES_ONLY = {
 const file: Way = {
   lacks: { ...WRITES_ONLY, 'closes early': 'a file has no reader' },
   async start({ conduct }) {
-    const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-file-'));
-    onTestFinished(() => rm(directory, { recursive: true }));
+    const directory = await newDirectory();
     const place = path.join(directory, conduct === 'is away' ? 'missing' : '', 'events.jsonl');
     return {
       conduct,

@@ -1,17 +1,14 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { describeError, OutageError } from '../../../src/lib/errors.ts';
 import { createRelpSender, RELP_WINDOW, relpOptions } from '../../../src/forward/senders/relp.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { message, messages, syslogTexts } from './messages.ts';
+import { message, messages, syslogTexts, untilTestEnds } from './messages.ts';
 import { ACCEPTED, acceptAll, relpReceiver, rsp } from './relp-stand-in.ts';
 
-function senderTo(port: number, more: object = {}) {
-  const sender = createRelpSender(
-    relpOptions.parse({ host: '127.0.0.1', hostname: 'sink.test', port, ...more }),
+const senderTo = (port: number, more: object = {}) =>
+  untilTestEnds(
+    createRelpSender(relpOptions.parse({ host: '127.0.0.1', hostname: 'sink.test', port, ...more })),
   );
-  onTestFinished(() => sender.close());
-  return sender;
-}
 
 const failureOf = (sending: Promise<unknown>) =>
   sending.then(() => undefined).catch((error: unknown) => error);

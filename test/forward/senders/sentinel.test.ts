@@ -1,29 +1,28 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { createSentinelSender, sentinelOptions } from '../../../src/forward/senders/sentinel.ts';
 import { EndpointRefusedError } from '../../../src/forward/sender.ts';
-import { hasOpenssl, makeCertificate, type TestCertificate } from '../../support/certificates.ts';
-import { message, messages } from './messages.ts';
+import { hasOpenssl } from '../../support/certificates.ts';
+import { useCertificate } from '../../support/use-certificate.ts';
+import { message, messages, untilTestEnds } from './messages.ts';
 import { inTurn, standIn, type Script } from './stand-in.ts';
 
 describe.skipIf(!hasOpenssl)('sentinel (needs openssl on PATH to make certificates)', () => {
-  let certificate: TestCertificate;
-  beforeAll(() => {
-    certificate = makeCertificate('IP:127.0.0.1');
-  });
-  afterAll(() => certificate[Symbol.dispose]());
+  const certificate = useCertificate('IP:127.0.0.1');
 
   const senderTo = (ingestion: { url: string }, login: { url: string }) =>
-    createSentinelSender(
-      sentinelOptions.parse({
-        endpoint: ingestion.url,
-        login_url: login.url,
-        rule_id: 'dcr-1',
-        stream: 'Custom-Events',
-        tenant_id: 'tenant',
-        client_id: 'app',
-        client_secret: 'the client’s secret',
-        tls: { ca: certificate.cert },
-      }),
+    untilTestEnds(
+      createSentinelSender(
+        sentinelOptions.parse({
+          endpoint: ingestion.url,
+          login_url: login.url,
+          rule_id: 'dcr-1',
+          stream: 'Custom-Events',
+          tenant_id: 'tenant',
+          client_id: 'app',
+          client_secret: 'the client’s secret',
+          tls: { ca: certificate.cert },
+        }),
+      ),
     );
 
   /** Gives out token-0, token-1 and so on. */
@@ -36,7 +35,6 @@ describe.skipIf(!hasOpenssl)('sentinel (needs openssl on PATH to make certificat
     await using ingestion = await standIn(inTurn({ status: 204 }), certificate);
     const sender = senderTo(ingestion, login);
     for (const from of [0, 2]) expect(await sender.send(messages(2, from))).toEqual([]);
-    await sender.close();
 
     expect(login.received).toHaveLength(1);
     expect(login.received[0]?.url).toBe('/tenant/oauth2/v2.0/token');
@@ -71,7 +69,6 @@ describe.skipIf(!hasOpenssl)('sentinel (needs openssl on PATH to make certificat
     } finally {
       vi.useRealTimers();
     }
-    await sender.close();
     expect(ingestion.received.map(({ headers }) => headers.authorization)).toEqual([
       'Bearer token-0',
       'Bearer token-0',
@@ -88,7 +85,6 @@ describe.skipIf(!hasOpenssl)('sentinel (needs openssl on PATH to make certificat
     const sender = senderTo(ingestion, login);
     expect(await sender.send(messages(1))).toEqual([]);
     await expect(sender.send(messages(1))).rejects.toThrow(EndpointRefusedError);
-    await sender.close();
     expect(login.received).toHaveLength(3);
   });
 
@@ -98,7 +94,6 @@ describe.skipIf(!hasOpenssl)('sentinel (needs openssl on PATH to make certificat
     const sender = senderTo(ingestion, login);
     const large = Array.from({ length: 40 }, (_, number) => message(number, 'x'.repeat(60_000)));
     await sender.send(large);
-    await sender.close();
     expect(ingestion.received.flatMap(({ body }): unknown => JSON.parse(body))).toHaveLength(40);
     for (const { body } of ingestion.received) expect(body.length).toBeLessThanOrEqual(1_000_000);
   });

@@ -1,20 +1,18 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { describeError, OutageError } from '../../../src/lib/errors.ts';
 import { formatText } from '../../../src/forward/formats/text.ts';
 import { BatchRefusedError, EndpointRefusedError } from '../../../src/forward/sender.ts';
 import { createSmtpSender, smtpOptions } from '../../../src/forward/senders/smtp.ts';
-import { hasOpenssl, makeCertificate, type TestCertificate } from '../../support/certificates.ts';
+import { hasOpenssl } from '../../support/certificates.ts';
+import { useCertificate } from '../../support/use-certificate.ts';
 import { mailServer } from './mail-server.ts';
-import { messages, storedEvent } from './messages.ts';
+import { messages, storedEvent, untilTestEnds } from './messages.ts';
 
 const PASSWORD = 'a-password-that-nobody-may-see';
 const ADDRESSES = { from: 'xiq-sink@example.com', to: ['noc@example.com', 'security@example.com'] };
 
-function senderTo(port: number, more: object = {}) {
-  const sender = createSmtpSender(smtpOptions.parse({ host: '127.0.0.1', port, ...ADDRESSES, ...more }));
-  onTestFinished(() => sender.close());
-  return sender;
-}
+const senderTo = (port: number, more: object = {}) =>
+  untilTestEnds(createSmtpSender(smtpOptions.parse({ host: '127.0.0.1', port, ...ADDRESSES, ...more })));
 
 const failureOf = (sending: Promise<unknown>) =>
   sending.then(() => undefined).catch((error: unknown) => error);
@@ -148,11 +146,7 @@ test('no mail goes out without the log-in that is set', async () => {
 });
 
 describe.skipIf(!hasOpenssl)('TLS (needs openssl on PATH to make certificates)', () => {
-  let certificate: TestCertificate;
-  beforeAll(() => {
-    certificate = makeCertificate('DNS:mail.test');
-  });
-  afterAll(() => certificate[Symbol.dispose]());
+  const certificate = useCertificate('DNS:mail.test');
 
   const auth = { user: 'sink', password: PASSWORD };
   const trusting = () => ({ tls: { ca: certificate.cert, server_name: 'mail.test' }, auth });

@@ -6,11 +6,12 @@ import {
   SOURCETYPES,
   splunkHecOptions,
 } from '../../../src/forward/senders/splunk-hec.ts';
-import { message, messages } from './messages.ts';
-import { inTurn, standIn, type Script } from './stand-in.ts';
+import { message, messages, untilTestEnds } from './messages.ts';
+import { inTurn, standIn, type Script, type StandIn } from './stand-in.ts';
 
 const TOKEN = '00000000-0000-0000-0000-000000000001';
-const options = (url: string, more: object = {}) => splunkHecOptions.parse({ url, token: TOKEN, ...more });
+const senderTo = ({ url }: StandIn, more: object = {}) =>
+  untilTestEnds(createSplunkHecSender(splunkHecOptions.parse({ url, token: TOKEN, ...more })));
 
 const Envelope = z.object({
   time: z.number(),
@@ -22,7 +23,7 @@ const envelopesIn = (body: string) => body.split('\n').map((line) => Envelope.pa
 
 test('events go out as envelopes, one after another, gzipped', async () => {
   await using server = await standIn(inTurn({ json: { text: 'Success', code: 0 } }));
-  const sender = createSplunkHecSender(options(server.url, { index: 'net', host: 'sink', source: 'here' }));
+  const sender = senderTo(server, { index: 'net', host: 'sink', source: 'here' });
   expect(await sender.send(messages(2))).toEqual([]);
   const [request] = server.received;
   expect(request?.url).toBe('/services/collector/event');
@@ -37,7 +38,6 @@ test('events go out as envelopes, one after another, gzipped', async () => {
       event: JSON.parse(text) as unknown,
     })),
   );
-  await sender.close();
 });
 
 test.each([
@@ -45,10 +45,9 @@ test.each([
   [{ sourcetype: 'network' }, MESSAGE_TYPES.map(() => 'network')],
 ])('with the options %j the source types of the message types are %j', async (more, expected) => {
   await using server = await standIn(inTurn({ json: { text: 'Success', code: 0 } }));
-  const sender = createSplunkHecSender(options(server.url, more));
+  const sender = senderTo(server, more);
   const { event, text } = message(1);
   await sender.send(MESSAGE_TYPES.map((messageType) => ({ event: { ...event, messageType }, text })));
-  await sender.close();
   const sent = server.received.flatMap(({ body }) => envelopesIn(body)).map(({ sourcetype }) => sourcetype);
   expect(sent).toEqual(expected);
 });
@@ -59,10 +58,9 @@ test('every message type has a source type of its own', () => {
 
 test('a request has at most 1 MB, and none is missing', async () => {
   await using server = await standIn(inTurn({ json: { text: 'Success', code: 0 } }));
-  const sender = createSplunkHecSender(options(server.url));
+  const sender = senderTo(server);
   const large = Array.from({ length: 50 }, (_, number) => message(number, 'x'.repeat(60_000)));
   await sender.send(large);
-  await sender.close();
   expect(server.received).toHaveLength(4);
   for (const { body } of server.received) expect(Buffer.byteLength(body)).toBeLessThanOrEqual(1_000_000);
   const arrived = server.received.flatMap(({ body }) => envelopesIn(body)).map(({ event }) => event.event_id);
@@ -82,9 +80,8 @@ describe('with acknowledgement', () => {
 
   test('a batch is taken when the indexers have it', async () => {
     await using server = await standIn(acknowledgingAt(2));
-    const sender = createSplunkHecSender(options(server.url, { acknowledge: true }));
+    const sender = senderTo(server, { acknowledge: true });
     await sender.send(messages(1));
-    await sender.close();
     expect(server.received).toHaveLength(3);
     const channels = new Set(server.received.map(({ headers }) => headers['x-splunk-request-channel']));
     expect([...channels]).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/)]);

@@ -4,12 +4,12 @@ import net from 'node:net';
 import type { Socket } from 'node:net';
 import tls from 'node:tls';
 import { assert, property, string } from 'fast-check';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { StoredEvent } from '../../../src/events/stored-event.ts';
 import { OutageError } from '../../../src/lib/errors.ts';
 import { createSyslogSender, syslogMessage, syslogOptions } from '../../../src/forward/senders/syslog.ts';
-import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
-import type { TestCertificate } from '../../support/certificates.ts';
+import { hasOpenssl } from '../../support/certificates.ts';
+import { useCertificate } from '../../support/use-certificate.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { EVENT_OF_KIND } from '../formats/stored-events.ts';
 import { message, messages, storedEvent, SYSLOG_HEADER, syslogTexts } from './messages.ts';
@@ -221,16 +221,8 @@ describe('TCP, a kept connection', () => {
 });
 
 describe.skipIf(!hasOpenssl)('TLS (needs openssl on PATH to make certificates)', () => {
-  let server: TestCertificate;
-  let client: TestCertificate;
-  beforeAll(() => {
-    server = makeCertificate('DNS:siem.test');
-    client = makeCertificate('DNS:sink.test');
-  });
-  afterAll(() => {
-    server[Symbol.dispose]();
-    client[Symbol.dispose]();
-  });
+  const server = useCertificate('DNS:siem.test');
+  const client = useCertificate('DNS:sink.test');
 
   const secure = () => ({
     cert: server.cert,

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { BatchQueue } from '../../../src/queue/batch-queue.ts';
@@ -10,13 +7,13 @@ import { openSpool } from '../../../src/queue/spool/spool.ts';
 import { queuedDelivery } from '../../support/deliveries.ts';
 import { hasRedisServer, startRedis } from '../../support/redis.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { newDirectory } from '../../support/use-directory.ts';
 
 /** A Redis of its own, and a spool that is drained into it from `begin` on. */
 async function open() {
   const redis = await startRedis();
   onTestFinished(() => redis.stop());
-  const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-drain-'));
-  onTestFinished(() => rm(directory, { recursive: true, force: true }));
+  const directory = await newDirectory();
   let log = '';
   const logger = pino({}, { write: (line) => void (log += line) });
   const spool = openSpool({ directory, maxBytes: 1_000_000, minFreeBytes: 0 }, logger);

@@ -1,18 +1,16 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
+import { readdir } from 'node:fs/promises';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { createKeptSegments, type Found } from '../../../src/queue/spool/kept-segments.ts';
 import { openSpool } from '../../../src/queue/spool/spool.ts';
+import { newDirectory } from '../../support/use-directory.ts';
 
 const logger = pino({ level: 'silent' });
 const HOUR_MS = 3_600_000;
 
 /** A spool, a database server that is where the test says, and what is on the disk. */
 async function open(keepMs: number, maxBytes = 1_000_000) {
-  const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-kept-'));
-  onTestFinished(() => rm(directory, { recursive: true, force: true }));
+  const directory = await newDirectory();
   const spool = openSpool({ directory, maxBytes, minFreeBytes: 0 }, logger);
   onTestFinished(() => spool.close());
   const server = { timeline: 1, bytes: 100n, replicatedBytes: undefined as bigint | undefined };

@@ -7,11 +7,12 @@ import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import * as fc from 'fast-check';
 import { pino } from 'pino';
-import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { OutageError } from '../../../src/lib/errors.ts';
 import { checkWritable, inspectSpool } from '../../../src/queue/spool/inspect-spool.ts';
 import { framePayload } from '../../../src/queue/spool/segment-file.ts';
 import { openSpool, type Spool } from '../../../src/queue/spool/spool.ts';
+import { newDirectory } from '../../support/use-directory.ts';
 
 const MIB = 1024 * 1024;
 
@@ -19,12 +20,6 @@ const opened: Spool[] = [];
 afterEach(async () => {
   for (const spool of opened.splice(0)) await spool.close();
 });
-
-async function newDirectory(): Promise<string> {
-  const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-spool-'));
-  onTestFinished(() => rm(directory, { recursive: true, force: true }));
-  return directory;
-}
 
 function open(directory: string, limits: { maxBytes?: number; minFreeBytes?: number } = {}) {
   const lines: string[] = [];

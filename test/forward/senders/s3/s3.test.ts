@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Message } from '../../../../src/forward/sender.ts';
 import { s3Options } from '../../../../src/forward/senders/s3/bucket.ts';
 import { createS3Sender } from '../../../../src/forward/senders/s3/s3.ts';
-import { storedEvent } from '../messages.ts';
+import { storedEvent, untilTestEnds } from '../messages.ts';
 import { startS3 } from '../s3-server.ts';
 import { standIn } from '../stand-in.ts';
 
@@ -20,7 +20,8 @@ function logged(position: number, more: Partial<Message['event']> = {}): Message
   return { event, text: JSON.stringify({ event_id: event.eventId, number: position }) };
 }
 
-const senderOf = (more: object = {}) => createS3Sender(s3Options.parse({ ...server.options, ...more }));
+const senderOf = (more: object = {}) =>
+  untilTestEnds(createS3Sender(s3Options.parse({ ...server.options, ...more })));
 
 test('a batch becomes objects by source, type and hour, and a manifest that proves their bytes', async () => {
   const prefix = 'first/';
@@ -49,7 +50,6 @@ test('a batch becomes objects by source, type and hour, and a manifest that prov
   const [first] = manifest?.objects ?? [];
   expect(first?.key).toMatch(/\/0000000000001-0000000000005-[0-9a-f]{16}\.ndjson\.gz$/);
   expect(await server.lines(first?.key ?? '')).toEqual([batch[0]?.text, batch[4]?.text]);
-  await sender.close();
 });
 
 test('each manifest names the one before, also of an earlier process; a batch that is resent has the same objects', async () => {
@@ -58,7 +58,6 @@ test('each manifest names the one before, also of an earlier process; a batch th
   for (const batch of batches) {
     const sender = senderOf({ prefix });
     await sender.send(batch);
-    await sender.close();
   }
   const chain = await server.manifests(prefix);
   expect(chain.map(({ last_position: last }) => last)).toEqual([1, 3, 4]);
@@ -70,7 +69,6 @@ test('each manifest names the one before, also of an earlier process; a batch th
   const objects = (await server.keys(`${prefix}source`)).length;
   const again = senderOf({ prefix });
   await again.send(batches[2] ?? []);
-  await again.close();
   expect(await server.keys(`${prefix}source`)).toHaveLength(objects);
 });
 
@@ -103,7 +101,6 @@ test('Parquet has the envelope as typed columns and the event as JSON', async ()
     origin: 'webhook',
     event: batch[1_199]?.text,
   });
-  await sender.close();
 });
 
 test('a large object is uploaded in parts, and is whole', async () => {
@@ -116,7 +113,6 @@ test('a large object is uploaded in parts, and is whole', async () => {
   const [object] = manifest?.objects ?? [];
   expect(object?.bytes).toBeGreaterThan(6_000_000);
   expect(await server.lines(object?.key ?? '')).toEqual(batch.map(({ text }) => text));
-  await sender.close();
 });
 
 test('an event that is sent by itself is beside the others, and in no manifest', async () => {
@@ -125,7 +121,6 @@ test('an event that is sent by itself is beside the others, and in no manifest',
   await sender.send([{ event: storedEvent(7), text: '{}' }]);
   const keys = await server.keys(prefix);
   expect(keys).toEqual([expect.stringMatching(/^test\/single\/[0-9a-f]{16}\.ndjson\.gz$/)]);
-  await sender.close();
 });
 
 test('each object has a checksum, without which a bucket with Object Lock refuses it', async () => {
@@ -134,7 +129,6 @@ test('each object has a checksum, without which a bucket with Object Lock refuse
   );
   const sender = senderOf({ endpoint: locked.url });
   await sender.send([logged(1)]);
-  await sender.close();
   const stored = locked.received.filter(({ url }) => !url.includes('list-type'));
   expect(stored.map(({ headers }) => headers['content-md5'])).toEqual([
     expect.stringMatching(/==$/),
