@@ -79,21 +79,21 @@ it.each([
 });
 
 it('does not believe a server other than the one of the review, nor a standby', async () => {
-  const { spool, kept, found } = await open(HOUR_MS);
+  const { spool, kept, found, onDisk } = await open(HOUR_MS);
   await spool.append(Buffer.from('x'));
   const [segment = ''] = await spool.segments();
   await kept.review();
-  const at = { timeline: 2, bytes: 500n, replicatedBytes: undefined };
-  await kept.confirm(segment, [found(), { stored: new Set(), at }]);
+  const another = { timeline: 2, bytes: 500n, replicatedBytes: undefined };
+  await kept.confirm(segment, [found(), { stored: new Set(), at: another }]);
   await kept.confirm(segment, [{ stored: new Set(), at: undefined }]);
   expect(await spool.segments()).toEqual([segment]);
-  const silent = createKeptSegments(
-    spool,
-    async () => ({ stored: new Set(), at: undefined }),
-    HOUR_MS,
-    logger,
-  );
-  expect(await silent.review()).toEqual([]);
+  let at: Found['at'] = found().at;
+  const other = createKeptSegments(spool, async () => ({ stored: new Set(), at }), 1, logger);
+  await other.review();
+  await other.confirm(segment, [found()]);
+  at = undefined;
+  expect(await other.review()).toEqual([]);
+  expect(await onDisk()).toBe(1);
 });
 
 it('gives up the oldest kept segments for new deliveries, never one that waits', async () => {
