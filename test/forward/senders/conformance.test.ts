@@ -52,9 +52,9 @@ async function recovers({ sender, ...receiver }: Receiver, mend: () => void): Pr
 const WAITING = { timeoutSeconds: 1 };
 
 const isOutage =
-  (conduct: Conduct) =>
+  (conduct: Conduct, given: { readonly timeoutSeconds?: number } = {}) =>
   async (way: Way): Promise<void> => {
-    const receiver = await start(way, conduct, WAITING);
+    const receiver = await start(way, conduct, given);
     expect(await failureOf(way, receiver)).toBeInstanceOf(OutageError);
     await recovers(receiver, () => (receiver.conduct = 'accepts'));
   };
@@ -108,7 +108,7 @@ const TRIALS: Readonly<Record<Trial, (way: Way) => Promise<void>>> = {
     expect(failure).toMatchObject({ afterMs: 17_000 });
   },
 
-  'is silent': isOutage('is silent'),
+  'is silent': isOutage('is silent', WAITING),
   'answers half': isOutage('answers half'),
   'closes early': isOutage('closes early'),
 
@@ -121,7 +121,7 @@ const TRIALS: Readonly<Record<Trial, (way: Way) => Promise<void>>> = {
   },
 
   async 'answers without end'(way) {
-    const receiver = await start(way, 'answers without end', { timeoutSeconds: 0.3 });
+    const receiver = await start(way, 'answers without end', WAITING);
     expect(await failureOf(way, receiver)).toBeInstanceOf(Error);
   },
 
