@@ -20,21 +20,25 @@ export interface ForeignInput {
   readonly Receipts?: readonly { readonly Receipt: string; readonly Entry: string }[];
 }
 
-const environment = (directory: string) => ({
+/** With one cache for all runs: without it, each build compiles the library of Go, too. */
+const env = {
   PATH: process.env['PATH'],
   GO111MODULE: 'off',
   GOPATH: GO_PATH,
-  GOCACHE: path.join(directory, 'cache'),
-});
+  GOCACHE: path.join(os.tmpdir(), 'xiq-sink-go-cache'),
+};
 
 /** Whether Go and its package x/mod are installed: golang-go and golang-golang-x-mod-dev. */
-export const hasGo = () =>
-  spawnSync('go', ['list', 'golang.org/x/mod/sumdb/tlog'], { env: environment(os.tmpdir()) }).status === 0;
+export const hasGo = () => spawnSync('go', ['list', 'golang.org/x/mod/sumdb/tlog'], { env }).status === 0;
 
-/** Builds the checker. The result runs it, and throws with its message if it refuses anything. */
+let binary: string | undefined;
+
+/** Builds the checker, once. The result runs it, and throws with its message if it refuses anything. */
 export function buildForeignCheck(): (input: ForeignInput) => string {
-  const directory = mkdtempSync(path.join(os.tmpdir(), 'xiq-sink-go-'));
-  const binary = path.join(directory, 'check');
-  execFileSync('go', ['build', '-o', binary, PROGRAM], { env: environment(directory) });
-  return (input) => execFileSync(binary, { input: JSON.stringify(input), stdio: 'pipe' }).toString();
+  if (binary === undefined) {
+    binary = path.join(mkdtempSync(path.join(os.tmpdir(), 'xiq-sink-go-')), 'check');
+    execFileSync('go', ['build', '-o', binary, PROGRAM], { env });
+  }
+  const check = binary;
+  return (input) => execFileSync(check, { input: JSON.stringify(input), stdio: 'pipe' }).toString();
 }

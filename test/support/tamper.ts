@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import { unguarded } from './database.ts';
 import type { Db, Trx } from '../../src/store/server/database.ts';
 
@@ -22,4 +22,29 @@ export async function freely(db: Db, work: (trx: Trx) => Promise<unknown>): Prom
       await sql`alter table only ${sql.id(table)} enable always trigger store_in_order`.execute(trx);
     }
   });
+}
+
+/** Changes these tables as `freely` does, looks, and gives them back what they had. Resolves with what was seen. */
+export async function whileTampered<T>(
+  db: Db,
+  tables: readonly string[],
+  change: RawBuilder<unknown>,
+  look: () => Promise<T>,
+): Promise<T> {
+  await sql`create schema kept`.execute(db);
+  for (const table of tables)
+    await sql`create table kept.${sql.id(table)} as table ${sql.id(table)}`.execute(db);
+  try {
+    await freely(db, (trx) => change.execute(trx));
+    return await look();
+  } finally {
+    await freely(db, async (trx) => {
+      for (const name of tables) {
+        const [table, kept] = [sql.id(name), sql.id('kept', name)];
+        await sql`delete from ${table}`.execute(trx);
+        await sql`insert into ${table} overriding system value select * from ${kept}`.execute(trx);
+      }
+    });
+    await sql`drop schema kept cascade`.execute(db);
+  }
 }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { openDatabase, type Db } from '../../src/store/server/database.ts';
 import { createTestDatabase, type TestDatabase, type TestDatabaseOptions } from './database.ts';
@@ -6,6 +7,8 @@ import { createTestDatabase, type TestDatabase, type TestDatabaseOptions } from 
 export interface FileDatabase extends Omit<TestDatabase, 'drop'> {
   /** Connections of the service's role. */
   readonly service: Db;
+  /** Runs a statement as the superuser. Resolves with its rows. */
+  query<Row = unknown>(text: TemplateStringsArray, ...values: unknown[]): Promise<Row[]>;
 }
 
 /** Creates a database before the first test of the file (or `forEach` test), and drops it after the last. */
@@ -15,7 +18,7 @@ export function useDatabase({
 }: TestDatabaseOptions & { readonly forEach?: boolean } = {}): FileDatabase {
   const before = forEach ? beforeEach : beforeAll;
   const after = forEach ? afterEach : afterAll;
-  let created: (TestDatabase & FileDatabase) | undefined;
+  let created: (TestDatabase & { readonly service: Db }) | undefined;
   const database = () => {
     if (created === undefined) throw new Error('the database is created before the first test');
     return created;
@@ -44,5 +47,7 @@ export function useDatabase({
     get service() {
       return database().service;
     },
+    query: async <Row>(text: TemplateStringsArray, ...values: unknown[]) =>
+      (await sql<Row>(text, ...values).execute(database().db)).rows,
   };
 }
