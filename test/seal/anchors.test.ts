@@ -47,7 +47,7 @@ async function checkpoint() {
   return log.seal();
 }
 beforeEach(async () => {
-  await sql`delete from log_anchors`.execute(test.db);
+  await test.query`delete from log_anchors`;
   await checkpoint();
 });
 
@@ -191,7 +191,7 @@ describe.skipIf(!hasOpenssl)('a time-stamp authority (openssl)', () => {
     expect(() => timeOfAnswer(stamp.token, `${stamp.note}x`)).toThrow('not of this checkpoint');
     expect(() => timeOfAnswer(Buffer.from('<html>'), stamp.note)).toThrow('not an answer');
     expect(await findings()).toEqual([]);
-    await sql`update log_anchors set anchored_at = now() - interval '1 hour'`.execute(test.db);
+    await test.query`update log_anchors set anchored_at = now() - interval '1 hour'`;
     expect(await put([anchor], 0)).toEqual([]);
     expect(await timestampsBetween(test.service, 0, size)).toHaveLength(2);
   });
@@ -271,10 +271,8 @@ describe.skipIf(!hasOpenssl)('verify (openssl)', () => {
     expect(await findings()).toMatchObject([{ state: 'ALTERED', subject: 'time-stamp' }]);
     await move('1 day');
     // Whoever makes the tree and the checkpoints anew does not have the authority's key.
-    await sql`update log_hashes set hashes = set_byte(hashes, 4, 255 - get_byte(hashes, 4)) where level = 0`.execute(
-      test.db,
-    );
-    await sql`delete from log_checkpoints`.execute(test.db);
+    await test.query`update log_hashes set hashes = set_byte(hashes, 4, 255 - get_byte(hashes, 4)) where level = 0`;
+    await test.query`delete from log_checkpoints`;
     expect(await findings()).toContainEqual(
       expect.objectContaining({ subject: 'time-stamp', state: 'ALTERED' }),
     );

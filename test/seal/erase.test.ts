@@ -58,21 +58,21 @@ async function eventToProve(id: string) {
 
 /** Every value of every table of the schema as text, in bytes as hex: what a dump contains. */
 async function dump(): Promise<string> {
-  const { rows } = await sql<{ name: string }>`
+  const rows = await test.query<{ name: string }>`
     select oid::regclass::text as name from pg_class
-    where relnamespace = 'public'::regnamespace and relkind = 'r'`.execute(test.db);
+    where relnamespace = 'public'::regnamespace and relkind = 'r'`;
   const parts = [];
   for (const { name } of rows) {
-    const { rows: found } = await sql<{ text: string | null }>`
-      select string_agg(one::text, ' ') as text from ${sql.raw(name)} as one`.execute(test.db);
+    const found = await test.query<{ text: string | null }>`
+      select string_agg(one::text, ' ') as text from ${sql.raw(name)} as one`;
     parts.push(found[0]?.text ?? '');
   }
   return parts.join('\n').toLowerCase();
 }
 
 async function allSalts(): Promise<readonly Buffer[]> {
-  const { rows } = await sql<{ salt: Buffer }>`
-    select salt from log_salts, unnest(salts) as salt where salt is not null`.execute(test.db);
+  const rows = await test.query<{ salt: Buffer }>`
+    select salt from log_salts, unnest(salts) as salt where salt is not null`;
   return rows.map(({ salt }) => salt);
 }
 

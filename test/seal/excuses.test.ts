@@ -83,26 +83,22 @@ describe('a record of retention', () => {
   });
 });
 
-describe('an erasure', () => {
-  it('without a request in the operator log leaves rows missing', async () => {
-    const { rows } = await sql<{ eventId: string; occurredAt: string; receivedAt: Date }>`
+it('an erasure without a request in the operator log leaves rows missing', async () => {
+  const rows = await test.query<{ eventId: string; occurredAt: string; receivedAt: Date }>`
       select event_id as "eventId", occurred_at::text as "occurredAt", received_at as "receivedAt" from audit_events
-      where code = 2`.execute(test.db);
-    const events = rows.map((row) => ({ ...row, source: 'default', table: 'audit_events' }));
-    const grounds = { operator: 'mallory', reason: 'none' };
-    expect(await eraseRows(test.service, grounds, { events, ...NO_TRACES })).toBeDefined();
-    const found = await findings();
-    expect(found).toMatchObject([{ state: 'MISSING', subject: 'event' }]);
-    expect(found[0]?.detail).toContain('has no request');
-  });
+      where code = 2`;
+  const events = rows.map((row) => ({ ...row, source: 'default', table: 'audit_events' }));
+  const grounds = { operator: 'mallory', reason: 'none' };
+  expect(await eraseRows(test.service, grounds, { events, ...NO_TRACES })).toBeDefined();
+  const found = await findings();
+  expect(found).toMatchObject([{ state: 'MISSING', subject: 'event' }]);
+  expect(found[0]?.detail).toContain('has no request');
 });
 
 describe('the content of a quarantined item', () => {
   it('may become empty when it is resolved, and nothing else', async () => {
     await byAttacker(sql`update quarantine set content = 'other bytes'`);
-    await sql`insert into log_queue (kind, key) select 'quarantined item', quarantine_id::text from quarantine`.execute(
-      test.db,
-    );
+    await test.query`insert into log_queue (kind, key) select 'quarantined item', quarantine_id::text from quarantine`;
     expect(await findings()).toMatchObject([{ state: 'ALTERED', subject: 'quarantined item' }]);
   });
 

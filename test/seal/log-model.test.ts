@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
-import { sql } from 'kysely';
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { assignPositions } from '../../src/store/log/extend-log.ts';
@@ -50,9 +49,9 @@ async function readIds(from: number): Promise<string[]> {
 
 /** Extends the log in a transaction whose last statement fails, after the tiles are written. */
 async function failToExtend(): Promise<void> {
-  await sql`alter table log_state add constraint crash check (next_position < 0) not valid`.execute(test.db);
+  await test.query`alter table log_state add constraint crash check (next_position < 0) not valid`;
   await expect(assignPositions(test.db)).rejects.toThrow('crash');
-  await sql`alter table log_state drop constraint crash`.execute(test.db);
+  await test.query`alter table log_state drop constraint crash`;
 }
 
 it('the log has each committed event once, never changes, and has no gaps, whatever happens meanwhile', async () => {
@@ -104,11 +103,9 @@ it('the log has each committed event once, never changes, and has no gaps, whate
       const all = await readIds(from);
       expect(all.slice(0, seen.length)).toEqual(seen);
       expect(all.toSorted()).toEqual([...committed].toSorted());
-      const { rows } = await sql<{ bad: number }>`
+      const rows = await test.query<{ bad: number }>`
         select count(*)::int as bad from log_tiles
-        where first / 256 < (select next_position from log_state) / 256 and cardinality(kinds) + first % 256 > 256`.execute(
-        test.db,
-      );
+        where first / 256 < (select next_position from log_state) / 256 and cardinality(kinds) + first % 256 > 256`;
       expect(rows).toEqual([{ bad: 0 }]);
     }),
     { numRuns: runs(25) },

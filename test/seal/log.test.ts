@@ -124,9 +124,7 @@ describe('the log', () => {
       await sql.raw(insert([9], at(9))).execute(storing);
       await sql.raw(insert([1], at(1))).execute(test.db);
       // As if both had been below the horizon of the last look.
-      await sql`update log_state set held_xid = pg_snapshot_xmax(pg_current_snapshot()), held_since = now() - interval '1 s'`.execute(
-        test.db,
-      );
+      await test.query`update log_state set held_xid = pg_snapshot_xmax(pg_current_snapshot()), held_since = now() - interval '1 s'`;
       await assignPositions(test.db, 1);
       await sql`rollback`.execute(storing);
     });
@@ -206,9 +204,7 @@ describe('the log', () => {
     await sql.raw(insert([1])).execute(test.db);
     await untilSeen(test.db);
     // As in a dump: an event that the log did not have yet, with a transaction id that this server has yet to reach.
-    await sql`update log_state set next_xid = '1000000000', held_xid = '1000000000', server = 'another'`.execute(
-      test.db,
-    );
+    await test.query`update log_state set next_xid = '1000000000', held_xid = '1000000000', server = 'another'`;
     await sql
       .raw(
         insert([2])

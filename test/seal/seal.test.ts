@@ -1,7 +1,7 @@
 import { exactTerms } from '../../src/events/search-query.ts';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { sql } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parseCheckpoints } from '../../src/seal/checkpoint.ts';
 import { proveEvent, sealOf } from '../../src/seal/prove-event.ts';
@@ -11,7 +11,7 @@ import { openDatabase } from '../../src/store/server/database.ts';
 import { readSealState } from '../../src/store/seal/seal-log.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { findEvents } from '../support/find-events.ts';
-import { freely } from '../support/tamper.ts';
+import { whileTampered } from '../support/tamper.ts';
 import { buildForeignCheck, hasGo } from '../support/foreign-log.ts';
 import { endOfCommand } from '../support/command.ts';
 import { untilSeen } from '../support/until-seen.ts';
@@ -29,35 +29,9 @@ beforeAll(async () => {
   anchor = (await log.seal()).note;
 });
 
-/** Tables that the changes below are made in. */
-const CHANGED = [
-  'audit_events',
-  'deliveries',
-  'log_state',
-  'log_tiles',
-  'log_hashes',
-  'log_salts',
-  'log_checkpoints',
-  'log_seal_state',
-];
-
-/** Does what a superuser can do, looks, and undoes it. */
-async function tampered(change: ReturnType<typeof sql>, look: () => Promise<void>): Promise<void> {
-  await sql`create schema kept`.execute(test.db);
-  for (const table of CHANGED) await sql.raw(`create table kept.${table} as table ${table}`).execute(test.db);
-  try {
-    await freely(test.db, (trx) => change.execute(trx));
-    await look();
-  } finally {
-    await freely(test.db, async (trx) => {
-      for (const table of CHANGED) {
-        await sql.raw(`delete from ${table}`).execute(trx);
-        await sql.raw(`insert into ${table} select * from kept.${table}`).execute(trx);
-      }
-    });
-    await sql`drop schema kept cascade`.execute(test.db);
-  }
-}
+/** Does to a table what a superuser can do, looks, and undoes it. */
+const tampered = (table: string, change: RawBuilder<unknown>, look: () => Promise<void>) =>
+  whileTampered(test.db, [table], change, look);
 
 const oneAudit = sql`(select event_id from audit_events order by id limit 1 offset 7)`;
 
@@ -98,20 +72,6 @@ describe('the seal', () => {
     }
   });
 
-  it('does not depend on the settings of a session', async () => {
-    const other = new URL(test.databaseUrl);
-    other.searchParams.set('options', '-c timezone=Asia/Tokyo -c datestyle=german -c extra_float_digits=-3');
-    const db = openDatabase(other.href, () => undefined);
-    const { summary, findings } = await (
-      await openSealedLog(db)
-    ).verify({
-      trust: knowing(log.key),
-    });
-    expect(findings).toEqual([]);
-    expect(summary.intact).toBe(STORED);
-    await db.destroy();
-  });
-
   it('is of one source, or of a time', async () => {
     expect((await log.verify({ source: 'branch' })).summary).toMatchObject({
       intact: STORED / 2,
@@ -125,43 +85,22 @@ describe('the seal', () => {
 });
 
 describe('verify', () => {
-  it('names a row whose column or payload was changed', async () => {
+  it('names a row whose payload was changed', async () => {
     await tampered(
-      sql`update audit_events set user_name = 'nobody' where event_id = ${oneAudit}`,
-      async () => {
-        const { findings } = await log.verify();
-        expect(findings).toMatchObject([{ state: 'ALTERED', subject: 'event' }]);
-        const { rows } =
-          await sql`select from audit_events where event_id = ${findings[0]?.eventId} and user_name = 'nobody'`.execute(
-            test.db,
-          );
-        expect(rows.length).toBe(1);
-      },
-    );
-    await tampered(
+      'audit_events',
       sql`update audit_events set payload = payload || '{"x": 1}' where event_id = ${oneAudit}`,
       async () => expect((await log.verify({ isFull: true })).findings).toMatchObject([{ state: 'ALTERED' }]),
     );
   });
 
   it('names a row that was deleted, and the delivery that counts it', async () => {
-    await tampered(sql`delete from audit_events where event_id = ${oneAudit}`, async () => {
+    await tampered('audit_events', sql`delete from audit_events where event_id = ${oneAudit}`, async () => {
       const { findings } = await log.verify();
       expect(findings).toMatchObject([
         { state: 'MISSING', subject: 'event' },
         { state: 'ALTERED', subject: 'delivery' },
       ]);
     });
-  });
-
-  it('calls a row expired when retention dropped its month', async () => {
-    const month = sql`insert into gaps (message_type, began_at, ended_at, reason)
-      values ('AUDIT_LOG_ALL', '2000-01-01', '2100-01-01', 'retention')`;
-    await month.execute(test.db);
-    await tampered(sql`delete from audit_events where event_id = ${oneAudit}`, async () =>
-      expect((await log.verify()).findings).toMatchObject([{ state: 'EXPIRED', subject: 'event' }]),
-    );
-    await sql`delete from gaps where reason = 'retention'`.execute(test.db);
   });
 
   it('tells rows that were inserted from those that are not sealed yet', async () => {
@@ -172,26 +111,26 @@ describe('verify', () => {
     const inserted = ['INSERTED event', 'MISSING delivery'];
     const found = async () =>
       (await log.verify()).findings.map(({ state, subject }) => `${state} ${subject}`);
-    await tampered(copy('id', 'xid'), async () => expect(await found()).toEqual(inserted));
+    await tampered('audit_events', copy('id', 'xid'), async () => expect(await found()).toEqual(inserted));
     // An id of a transaction that has not begun yet.
-    await tampered(copy("nextval('events_id_seq')", "'4000000000'::xid8"), async () =>
+    await tampered('audit_events', copy("nextval('events_id_seq')", "'4000000000'::xid8"), async () =>
       expect(await found()).toEqual(inserted),
     );
     const before = (await log.verify()).summary.notSealedYet;
-    await tampered(copy("nextval('events_id_seq')", 'pg_current_xact_id()'), async () => {
+    await tampered('audit_events', copy("nextval('events_id_seq')", 'pg_current_xact_id()'), async () => {
       const { summary, findings } = await log.verify();
       expect(findings).toMatchObject([{ state: 'MISSING', subject: 'delivery' }]);
       expect(summary.notSealedYet).toBe(before + 1);
     });
     // Those before the first sealed one are sealed last.
-    await tampered(sql`update log_state set first_position = first_position - 7`, async () =>
+    await tampered('log_state', sql`update log_state set first_position = first_position - 7`, async () =>
       expect((await log.verify()).summary.notSealedYet).toBe(before + 7),
     );
   });
 
   it('names the leaves when the tree was made anew, and refuses to sign it', async () => {
     const forged = sql`update log_hashes set hashes = set_byte(hashes, 4, 255 - get_byte(hashes, 4)) where level = 0 and number = 1`;
-    await tampered(forged, async () => {
+    await tampered('log_hashes', forged, async () => {
       const { findings } = await log.verify();
       expect(findings).toContainEqual(expect.objectContaining({ subject: 'leaves', leaves: [256, 512] }));
       expect(findings).toContainEqual(expect.objectContaining({ subject: 'anchor', leaves: [0, STORED] }));
@@ -200,7 +139,7 @@ describe('verify', () => {
       );
     });
     const cut = sql`update log_seal_state set size = 100`;
-    await tampered(cut, async () => {
+    await tampered('log_seal_state', cut, async () => {
       expect((await log.verify()).findings).toContainEqual(
         expect.objectContaining({ state: 'MISSING', subject: 'anchor', leaves: [100, STORED] }),
       );
@@ -210,7 +149,7 @@ describe('verify', () => {
 
   it('names a forged checkpoint', async () => {
     const forged = sql`update log_checkpoints set note = replace(note, 'time 2', 'time 3')`;
-    await tampered(forged, async () =>
+    await tampered('log_checkpoints', forged, async () =>
       expect((await log.verify()).findings).toMatchObject([{ state: 'ALTERED', subject: 'checkpoint' }]),
     );
   });
@@ -224,7 +163,7 @@ describe('verify', () => {
     expect(good.stdout).toContain(`${STORED} intact, 0 expired, 0 erased, 0 ALTERED`);
     expect(good.stdout).toContain('agrees with 1 of 1 anchor');
     expect(good.code).toBe(0);
-    await tampered(sql`delete from audit_events where event_id = ${oneAudit}`, async () => {
+    await tampered('audit_events', sql`delete from audit_events where event_id = ${oneAudit}`, async () => {
       const bad = await run('--json');
       const [first, ...others] = bad.stdout.trim().split('\n');
       expect(JSON.parse(first ?? '')).toMatchObject({ state: 'MISSING', subject: 'event' });
@@ -248,7 +187,7 @@ describe('prove', () => {
     ).toEqual({
       state: 'waiting',
     });
-    const { rows } = await sql<{ id: string }>`select ${oneAudit} as id`.execute(test.db);
+    const rows = await test.query<{ id: string }>`select ${oneAudit} as id`;
     const audit = await findEvents(
       test.service,
       ALL_SOURCES,
@@ -256,11 +195,15 @@ describe('prove', () => {
       { limit: 100 },
     );
     const changed = audit.find(({ eventId }) => eventId === rows[0]?.id) ?? audit[0];
-    await tampered(sql`update audit_events set code = 1 where event_id = ${oneAudit}`, async () => {
-      const proving = audit.map((event) => proveEvent(test.service, event, knowing(log.key)).catch(String));
-      const refused = (await Promise.all(proving)).filter((result) => typeof result === 'string');
-      expect(refused).toEqual([expect.stringMatching(`${changed?.eventId} is not what was sealed`)]);
-    });
+    await tampered(
+      'audit_events',
+      sql`update audit_events set code = 1 where event_id = ${oneAudit}`,
+      async () => {
+        const proving = audit.map((event) => proveEvent(test.service, event, knowing(log.key)).catch(String));
+        const refused = (await Promise.all(proving)).filter((result) => typeof result === 'string');
+        expect(refused).toEqual([expect.stringMatching(`${changed?.eventId} is not what was sealed`)]);
+      },
+    );
   });
 
   it.skipIf(!hasGo())('writes files that Go accepts (golang-go, golang-golang-x-mod-dev)', async () => {
@@ -296,7 +239,7 @@ describe('sealing', () => {
     const cut = sql`update log_tiles set kinds = kinds[:cardinality(kinds) - 1],
       occurred_at = occurred_at[:cardinality(kinds) - 1], event_ids = event_ids[:cardinality(kinds) - 1]
       where first = (select max(first) from log_tiles)`;
-    await tampered(cut, async () => {
+    await tampered('log_tiles', cut, async () => {
       await expect(log.seal()).rejects.toThrow(`the log has no entry for some of the positions`);
       expect(await readSealState(test.service)).toMatchObject({ size, logged });
     });

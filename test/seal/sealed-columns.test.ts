@@ -87,27 +87,27 @@ beforeAll(async () => {
   await sql`
     update quarantine set resolution = 'discarded', resolved_at = now(), discarded_bytes = octet_length(content), content = ''
   `.execute(test.service);
-  await sql`
+  await test.query`
     insert into gaps (source, message_type, began_at, ended_at, reason)
     select 'source ' || number, 'AUDIT_LOG_ALL', '2026-01-01', '2026-02-01', 'downtime' from generate_series(1, ${ROWS}::int) as number;
-  `.execute(test.db);
-  await sql`
+  `;
+  await test.query`
     insert into coverage
     select 'proven ' || number, 'AUDIT_LOG_ALL', '2026-01-01Z', 'not comparable', 0, 0, 0, '2026-01-02', '2026-01-02', 'silent log'
     from generate_series(1, ${ROWS}::int) as number
-  `.execute(test.db);
-  await sql`
+  `;
+  await test.query`
     insert into erasures (operator, reason, event_count, item_count, operation_count, leaves, deliveries)
     select 'jane', 'reason ' || number, 0, 0, 0, '{}', '{}' from generate_series(1, ${ROWS}::int) as number
-  `.execute(test.db);
+  `;
   await countAll(test.service);
   await log.seal();
-  const { rows: found } = await sql<Column>`
+  const found = await test.query<Column>`
     select relname as table, attname as column, format_type(atttypid, atttypmod) as type
     from pg_attribute join pg_class on attrelid = pg_class.oid
     where relnamespace = 'public'::regnamespace and relname = any(${Object.keys(KEY_OF)}) and attnum > 0
       and not attisdropped and attname <> all(${UNSEALED})
-    order by 1, attnum`.execute(test.db);
+    order by 1, attnum`;
   columns = found;
 });
 
@@ -133,9 +133,9 @@ async function forge({ table, column, type }: Column, number: number): Promise<s
   if (value === undefined)
     throw new Error(`there is no other value of the type ${type} of ${table}.${column}`);
   const change = ALLOWED[`${table}.${column}`] ?? `${column} = ${value(column)}`;
-  const { rows: chosen } = await sql<{ key: string }>`
+  const chosen = await test.query<{ key: string }>`
     select ${sql.id(key)}::text as key from ${sql.id(table)} order by md5(${sql.id(key)}::text) offset ${number} limit 1
-  `.execute(test.db);
+  `;
   const row = chosen[0]?.key ?? '';
   await freely(test.db, async (trx) => {
     const generated = (how: string) =>

@@ -3,6 +3,8 @@ import path from 'node:path';
 import { sql } from 'kysely';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { keepLogKey } from '../../src/seal/log-key.ts';
+import { parseCheckpoints, writeCheckpoint } from '../../src/seal/checkpoint.ts';
+import { createFrontier, HASH_BYTES, hashAt } from '../../src/seal/merkle-tree.ts';
 import { proveEvent } from '../../src/seal/prove-event.ts';
 import { createSealer } from '../../src/seal/sealer.ts';
 import { acceptDatabase, compareWithSeen, keepSeen } from '../../src/seal/seen-checkpoint.ts';
@@ -58,13 +60,13 @@ async function rewrite(key: LogKey | undefined): Promise<void> {
   const sealer = createSealer(test.db, stranger, async () => knowing(stranger));
   while ((await sealer.seal()) === 'more');
   await sealer.checkpoint();
-  if (key === undefined) await sql`delete from log_checkpoints`.execute(test.db);
+  if (key === undefined) await test.query`delete from log_checkpoints`;
 }
 
 async function eventOf(code: number) {
-  const { rows } = await sql<{
+  const rows = await test.query<{
     id: string;
-  }>`select event_id as id from audit_events where code = ${code}`.execute(test.db);
+  }>`select event_id as id from audit_events where code = ${code}`;
   const event = await findEvent(test.service, ALL_SOURCES, rows[0]?.id ?? '');
   if (event === undefined) throw new Error('there is no such event');
   return event;
@@ -160,6 +162,23 @@ describe('verify', () => {
   });
 });
 
+it('verify names the leaves between the last anchor that agrees and the first that does not', async () => {
+  const leaves = await readLeafHashes(test.service, 0, EVENTS);
+  const anchorAt = (size: number) => {
+    const frontier = createFrontier(() => undefined);
+    for (let leaf = 0; leaf < size; leaf += 1) frontier.append(hashAt(leaves, leaf));
+    return parseCheckpoints(writeCheckpoint(size, frontier.root(), new Date(), log.key));
+  };
+  const right = [...anchorAt(50), ...anchorAt(100)];
+  leaves.fill(0, 150 * HASH_BYTES, 151 * HASH_BYTES);
+  const { findings, summary } = await log.verify({ anchors: [...right, ...anchorAt(200), ...anchorAt(250)] });
+  expect(findings).toMatchObject([
+    { state: 'ALTERED', subject: 'anchor', leaves: [100, 200] },
+    { state: 'ALTERED', subject: 'anchor' },
+  ]);
+  expect(summary).toMatchObject({ anchors: 2, anchoredSize: 100 });
+});
+
 describe('the key of the log', () => {
   it('may be changed by who keeps the earlier public key: verify says since when', async () => {
     const file = path.join(log.directory, 'log-key');
@@ -240,7 +259,7 @@ it('a database that lacks what was seen is gone on from only after a person says
   expect(await compareWithSeen(test.service, await trust())).toBeUndefined();
   await sealer.checkpoint();
   expect((await log.verify({ trust: await trust() })).findings).toEqual([]);
-  const { rows } = await sql`select operator, outcome, details ->> 'reason' as reason from operator_log
-    where action = 'integrity.accept'`.execute(test.db);
+  const rows = await test.query`select operator, outcome, details ->> 'reason' as reason from operator_log
+    where action = 'integrity.accept'`;
   expect(rows).toEqual([{ operator: 'jane', outcome: 'done', reason: 'restored of Monday' }]);
 });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { expect, it } from 'vitest';
+import { useDatabase } from '../support/use-database.ts';
 import { auditRecord } from '../support/deliveries.ts';
 import { endOfProgram, postDelivery, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -12,11 +12,7 @@ const SENDERS = 8;
 
 const TEXTS = ['logged in', 'Grüße \u2028 \\ "', '{"a":[1,2]}', 'a\r\nb\t', '=cmd|calc', ' ', '𝄞', '50 %'];
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useDatabase();
 
 /** Records of three types, with numbers and texts that a database might write in another way than it was sent. */
 function bodyOf(number: number): { readonly messageType: string; readonly body: readonly unknown[] } {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { sql } from 'kysely';
-import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { putCheckpoint, witnessAnchor } from '../../src/seal/anchors.ts';
 import { parseCheckpoints, type Checkpoint } from '../../src/seal/checkpoint.ts';
 import { parseWitness } from '../../src/seal/cosignature.ts';
@@ -17,12 +17,12 @@ import { certificateContent } from '../../src/console/certificate/certificate-pa
 import { renderDocument, html } from '../../src/console/html/html.ts';
 import { readCertificate } from '../../src/store/seal/certificate.ts';
 import { readForks } from '../../src/store/seal/witnessed-logs.ts';
-import { openDatabase, type Db } from '../../src/store/server/database.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { serve } from '../ingest/serve.ts';
 import { storeDeliveries, unreadableDelivery } from '../support/actions.ts';
 import { countAll } from '../support/arrivals.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
 import { freely } from '../support/tamper.ts';
@@ -39,14 +39,12 @@ const COVERED = {
   to: new Date(Math.floor(Date.now() / HOUR) * HOUR - 10 * HOUR),
 };
 
-let test: TestDatabase & { readonly service: Db };
+const test = useDatabase({ forEach: true });
 let log: SealedLog;
 let trust: Trust;
 let anchor: readonly Checkpoint[];
 
 beforeEach(async () => {
-  const made = await createTestDatabase();
-  test = { ...made, service: openDatabase(made.databaseUrl, () => undefined) };
   log = await openSealedLog(test.service);
   const records = Array.from({ length: EVENTS }, (_, code) =>
     auditRecord({ code, userName: `user ${code}` }),
@@ -66,10 +64,6 @@ beforeEach(async () => {
   anchor = parseCheckpoints((await log.seal()).note);
   await keepSeen(test.service, seenFileOf(log.directory), knowing(log.key));
   trust = await readTrust({ dataDir: log.directory, logKeyFile: undefined, ...NO_ANCHORS });
-});
-afterEach(async () => {
-  await test.service.destroy();
-  await test.drop();
 });
 
 type Run = ReturnType<typeof sql>;
@@ -97,256 +91,70 @@ async function makeAnew(key: LogKey): Promise<void> {
   await sealer.checkpoint();
 }
 
-/** What was tried, and what said so: the table that is printed at the end. */
-const table: string[] = [];
-afterAll(() => void process.stdout.write(`\n${table.join('\n')}\n`));
+/** What is done, what `verify` says first, as its beginning, and how it is done. */
+type Case = [what: string, says: string, ...changes: Run[]];
 
-interface Case {
-  readonly what: string;
-  readonly change: () => Promise<unknown>;
-  /** What `verify` says first, as its beginning. */
-  readonly says: string;
-}
-
+/** What tests of the default suite do not have (test/seal/, test/store/server/schema/compare-schema.test.ts). */
 const CASES: readonly Case[] = [
-  {
-    what: 'a column',
-    change: () => as(sql`update audit_events set user_name = 'x' where ${one}`),
-    says: 'ALTERED event',
-  },
-  {
-    what: 'the payload',
-    change: () => as(sql`update audit_events set payload = payload || '{"x":1}' where ${one}`),
-    says: 'ALTERED event',
-  },
-  {
-    what: 'two payloads swapped',
-    change: () =>
-      as(sql`update audit_events set payload = (select payload from audit_events as other where other.code = 15 - audit_events.code)
-        where code in (7, 8)`),
-    says: 'ALTERED event',
-  },
-  {
-    what: 'a row deleted',
-    change: () => as(sql`delete from audit_events where ${one}`),
-    says: 'MISSING event',
-  },
-  {
-    what: 'a row inserted, with counts that fit',
-    change: () =>
-      as(
-        sql`insert into audit_events (event_id, delivery_id, occurred_at, received_at, source, message_type, origin, payload, id, xid)
-          select gen_random_uuid(), delivery_id, occurred_at, received_at, source, message_type, origin, payload, id, xid from audit_events where ${one}`,
-        sql`update deliveries set event_count = event_count + 1, expected_count = expected_count + 1 where record_count > 1`,
-      ),
-    says: 'INSERTED event',
-  },
-  {
-    what: 'a row inserted into another table, with the id of an event',
-    change: () =>
-      as(sql`insert into log_entries (event_id, delivery_id, occurred_at, received_at, source, message_type, origin, payload, id, xid)
-        select event_id, delivery_id, occurred_at, received_at, source, 'SMS_LOG_ALL', origin, payload, id, xid from audit_events where ${one}`),
-    says: 'INSERTED event',
-  },
-  {
-    what: 'a whole delivery',
-    change: () => as(sql`delete from deliveries where record_count > 1`),
-    says: 'MISSING delivery',
-  },
-  {
-    what: 'a whole delivery with its events',
-    change: () => as(sql`delete from deliveries where record_count > 1`, sql`delete from audit_events`),
-    says: 'MISSING event',
-  },
-  {
-    what: 'counters that add up',
-    change: () =>
-      as(
-        sql`update deliveries set expected_count = expected_count + 1, duplicate_count = duplicate_count + 1 where record_count > 1`,
-      ),
-    says: 'ALTERED delivery',
-  },
-  {
-    what: 'quarantined bytes',
-    change: () => as(sql`update quarantine set content = 'other bytes'`),
-    says: 'ALTERED quarantined item',
-  },
-  {
-    what: 'the operator log',
-    change: () => as(sql`update operator_log set operator = 'joe'`),
-    says: 'ALTERED operation',
-  },
-  {
-    what: 'an entry of the operator log deleted',
-    change: () => as(sql`delete from operator_log`),
-    says: 'MISSING operation',
-  },
-  {
-    what: 'a quarter of an hour that was proven',
-    change: () => as(sql`update coverage set matched = 7 where quarter = ${COVERED.from}`),
-    says: 'ALTERED quarter',
-  },
-  {
-    what: 'a quarter of an hour deleted',
-    change: () => as(sql`delete from coverage where quarter = ${COVERED.from}`),
-    says: 'MISSING quarter',
-  },
-  {
-    what: 'quarters of an hour inserted',
-    change: () =>
-      as(sql`insert into coverage (source, message_type, quarter, state, healed, matched, only_webhook, compared_at)
-        select 'default', 'AUDIT_LOG_ALL', ${COVERED.from}::timestamptz - number * interval '15 minutes', 'whole', 0, 0, 0, now()
-        from generate_series(1, 2209) as number`),
-    says: 'INSERTED quarter',
-  },
-  {
-    what: 'a tile of the tree',
-    change: () =>
-      as(sql`update log_hashes set hashes = overlay(hashes placing '\\x00'::bytea from 5) where level = 1`),
-    says: 'ALTERED leaves',
-  },
-  {
-    what: 'a leaf',
-    change: () =>
-      as(
-        sql`update log_hashes set hashes = overlay(hashes placing '\\x00'::bytea from 40) where level = 0 and number = 0`,
-      ),
-    says: 'ALTERED ',
-  },
-  {
-    what: 'a row with its leaf and its salt forgotten',
-    change: () => as(sql`update log_salts set salts[8] = null where number = 0`),
-    says: 'ALTERED ',
-  },
-  {
-    what: 'the checkpoints cut',
-    change: () => as(sql`delete from log_checkpoints`),
-    says: 'MISSING checkpoint',
-  },
-  {
-    what: 'all made anew, signed with a foreign key',
-    change: () => makeAnew(parseLogKey(generateLogKey(log.key.name))),
-    says: 'ALTERED seen checkpoint',
-  },
-  {
-    what: 'all made anew, signed with the own key, where the checkpoint was seen',
-    change: () => makeAnew(log.key),
-    says: 'ALTERED seen checkpoint',
-  },
-  {
-    what: 'the tail cut off',
-    change: () =>
-      as(
-        sql`update log_seal_state set size = 256`,
-        sql`delete from log_hashes where level = 0 and number > 0`,
-        sql`delete from log_checkpoints`,
-      ),
-    says: 'MISSING ',
-  },
-  {
-    what: 'a faked erasure',
-    change: () =>
-      as(
-        sql`delete from audit_events where ${one}`,
-        sql`update log_salts set salts = array(select case when place <= 256 then null::bytea end from generate_series(1, 256) as place)
-          where number = 0`,
-        sql`insert into erasures (operator, reason, event_count, item_count, operation_count, leaves, deliveries)
-          values ('joe', 'none', 1, 0, 0, int8multirange(int8range(0, 256)), '{}')`,
-      ),
-    says: 'MISSING event',
-  },
-  {
-    what: 'faked retention of events',
-    change: () =>
-      as(
-        sql`delete from audit_events where ${one}`,
-        sql`insert into gaps (message_type, began_at, ended_at, reason)
-          values ('AUDIT_LOG_ALL', '2020-01-01', '2099-01-01', 'retention')`,
-      ),
-    says: 'MISSING event',
-  },
-  {
-    what: 'faked retention of deliveries',
-    change: () =>
-      as(
-        sql`delete from deliveries where record_count > 1`,
-        sql`insert into operator_log (operator, via, action, subject, outcome, began_at, ended_at)
-          values ('xiq-sink', 'system', 'retention.drop', 'deliveries_before_2099_01', 'done', now(), now())`,
-      ),
-    says: 'MISSING delivery',
-  },
-  {
-    what: 'a view',
-    change: () =>
-      as(
-        sql.raw(`create or replace view sms_log as select id, event_id, delivery_id, source, message_type, occurred_at, received_at,
-        owner_id, org_id, origin, record_id, username, user_id, customer_id, tel, profile_name, status, message_id,
-        status_from_provider, provider_type, payload from log_entries where false`),
-      ),
-    says: 'ALTERED schema',
-  },
-  {
-    what: 'a function',
-    change: () =>
-      as(
-        sql.raw(`create or replace function is_superseded(id uuid) returns boolean language plpgsql stable strict parallel safe cost 1
-        as $$ begin return true; end $$`),
-      ),
-    says: 'ALTERED schema',
-  },
-  {
-    what: 'row-level security',
-    change: () => as(sql`alter table operator_log enable row level security`),
-    says: 'ALTERED schema',
-  },
-  {
-    what: 'the search path of a role',
-    change: async () => {
-      const database = new URL(test.databaseUrl).pathname.slice(1);
-      await as(
-        sql`alter role xiq_reader in database ${sql.id(database)} set search_path = elsewhere, public`,
-      );
-    },
-    says: 'ALTERED schema',
-  },
-  {
-    what: 'a trigger that drops what arrives',
-    change: () =>
-      as(
-        sql.raw(`create function swallow() returns trigger language plpgsql as $$ begin return null; end $$`),
-        sql`create trigger swallow before insert on audit_events for each row execute function swallow()`,
-      ),
-    says: 'ALTERED schema',
-  },
-  {
-    what: 'a trigger that rewrites what arrives',
-    change: () =>
-      as(
-        sql.raw(
-          `create function rewrite() returns trigger language plpgsql as $$ begin new.user_name := 'x'; return new; end $$`,
-        ),
-        sql`create trigger rewrite before insert on audit_events for each row execute function rewrite()`,
-      ),
-    says: 'ALTERED schema',
-  },
-  {
-    what: 'a guard switched off',
-    change: () => as(sql`alter table quarantine disable trigger refuse_change`),
-    says: 'ALTERED schema',
-  },
+  [
+    'a row inserted, with counts that fit',
+    'INSERTED event',
+    sql`insert into audit_events (event_id, delivery_id, occurred_at, received_at, source, message_type, origin, payload, id, xid)
+      select gen_random_uuid(), delivery_id, occurred_at, received_at, source, message_type, origin, payload, id, xid from audit_events where ${one}`,
+    sql`update deliveries set event_count = event_count + 1, expected_count = expected_count + 1 where record_count > 1`,
+  ],
+  [
+    'a row inserted into another table, with the id of an event',
+    'INSERTED event',
+    sql`insert into log_entries (event_id, delivery_id, occurred_at, received_at, source, message_type, origin, payload, id, xid)
+      select event_id, delivery_id, occurred_at, received_at, source, 'SMS_LOG_ALL', origin, payload, id, xid from audit_events where ${one}`,
+  ],
+  [
+    'a whole delivery with its events',
+    'MISSING event',
+    sql`delete from deliveries where record_count > 1`,
+    sql`delete from audit_events`,
+  ],
+  [
+    'a quarter of an hour deleted',
+    'MISSING quarter',
+    sql`delete from coverage where quarter = ${COVERED.from}`,
+  ],
+  [
+    'quarters of an hour inserted',
+    'INSERTED quarter',
+    sql`insert into coverage (source, message_type, quarter, state, healed, matched, only_webhook, compared_at)
+      select 'default', 'AUDIT_LOG_ALL', ${COVERED.from}::timestamptz - number * interval '15 minutes', 'whole', 0, 0, 0, now()
+      from generate_series(1, 2209) as number`,
+  ],
+  [
+    'a tile of the tree',
+    'ALTERED leaves',
+    sql`update log_hashes set hashes = overlay(hashes placing '\\x00'::bytea from 5) where level = 1`,
+  ],
+  [
+    'a row with its leaf and its salt forgotten',
+    'ALTERED ',
+    sql`update log_salts set salts[8] = null where number = 0`,
+  ],
+  [
+    'a faked erasure',
+    'MISSING event',
+    sql`delete from audit_events where ${one}`,
+    sql`update log_salts set salts = array(select case when place <= 256 then null::bytea end from generate_series(1, 256) as place)
+      where number = 0`,
+    sql`insert into erasures (operator, reason, event_count, item_count, operation_count, leaves, deliveries)
+      values ('joe', 'none', 1, 0, 0, int8multirange(int8range(0, 256)), '{}')`,
+  ],
+  ['a guard switched off', 'ALTERED schema', sql`alter table quarantine disable trigger refuse_change`],
 ];
 
-describe('verify names', () => {
-  it.each(CASES)('$what', async ({ what, change, says }) => {
-    await change();
-    const { findings, summary } = await log.verify({ trust });
-    const lines = findings.map(({ state, subject, detail }) => `${state} ${subject}: ${detail}`);
-    expect(isProven(summary)).toBe(false);
-    const said = lines.find((line) => line.startsWith(says));
-    expect(lines).toContainEqual(said);
-    expect(said).toBeDefined();
-    table.push(`${what} | verify | ${said}`);
-  });
+it.each(CASES)('verify names %s: %s', async (_what, says, ...changes) => {
+  await as(...changes);
+  const { findings, summary } = await log.verify({ trust });
+  const lines = findings.map(({ state, subject }) => `${state} ${subject}`);
+  expect(isProven(summary)).toBe(false);
+  expect(lines).toContainEqual(expect.stringMatching(`^${says}`));
 });
 
 /** What whoever has the service's password may try, and nobody but the owner of the tables may do. */
@@ -387,33 +195,14 @@ const REFUSED: readonly (readonly [what: string, statement: string])[] = [
 ];
 
 describe("with the service's login alone, Postgres", () => {
-  it.each(REFUSED)('refuses %s', async (what, statement) => {
-    const refusal = await sql
-      .raw(statement)
-      .execute(test.service)
-      .then(() => 'accepted', String);
-    expect(refusal).toMatch(/permission denied|must be (owner|member)|is refused|do not wait/);
-    table.push(`${what}, by the service's login | Postgres | ${refusal}`);
+  it.each(REFUSED)('refuses %s', async (_what, statement) => {
+    await expect(sql.raw(statement).execute(test.service)).rejects.toThrow(
+      /permission denied|must be (owner|member)|is refused|do not wait/,
+    );
   });
 });
 
 describe('verify finds nothing wrong, and what it cannot know is said elsewhere', () => {
-  it('nothing was changed', async () => {
-    const { findings, summary } = await log.verify({ trust });
-    expect(findings).toEqual([]);
-    expect(isProven(summary)).toBe(true);
-    expect(summary.sealedLate.count).toBe(0);
-    table.push('nothing | verify | no finding');
-  });
-
-  it('all made anew with the own key, on a machine that has seen nothing: only an anchor tells', async () => {
-    await makeAnew(log.key);
-    expect((await log.verify()).findings).toEqual([]);
-    const { findings } = await log.verify({ anchors: anchor });
-    expect(findings).toMatchObject([{ state: 'ALTERED', subject: 'anchor' }]);
-    table.push('all made anew with the own key, nothing seen | verify --against | ALTERED anchor');
-  });
-
   it('all made anew with the own key, where a witness has signed: its own copy tells, and it signs no more', async () => {
     const elsewhere = await createTestDatabase();
     onTestFinished(() => elsewhere.drop());
@@ -446,44 +235,6 @@ describe('verify finds nothing wrong, and what it cannot know is said elsewhere'
     expect((await log.verify({ trust: machine, anchors })).findings).toMatchObject([
       { state: 'ALTERED', subject: 'anchor' },
     ]);
-    table.push('all made anew with the own key | verify | the witness has signed 0 leaves');
-    table.push('all made anew with the own key | verify --against (the witness) | ALTERED anchor');
-    table.push(
-      'all made anew with the own key | doctor of the witness | neither of two trees that it signed contains the other',
-    );
-  });
-
-  it('a trigger that rewrote what arrived and is gone: verify --full reads the columns again', async () => {
-    await as(
-      sql.raw(
-        `create function rewrite() returns trigger language plpgsql as $$ begin new.user_name := 'x'; return new; end $$`,
-      ),
-      sql`create trigger rewrite before insert on audit_events for each row execute function rewrite()`,
-    );
-    await storeDeliveries(
-      test.service,
-      queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ code: 999, userName: 'eve' })]),
-    );
-    await log.seal();
-    await as(sql`drop function rewrite cascade`);
-    expect((await log.verify({ trust })).findings).toEqual([]);
-    const { findings } = await log.verify({ trust, isFull: true });
-    expect(findings).toMatchObject([{ state: 'ALTERED', subject: 'event' }]);
-    expect(findings[0]?.detail).toContain('contradicts user_name');
-    table.push(`a trigger that rewrote and is gone | verify --full | ALTERED event: ${findings[0]?.detail}`);
-  });
-
-  it('a roll-back to an older state: the machine that has seen more, or an anchor, tells', async () => {
-    await storeDeliveries(test.service, queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ code: 999 })]));
-    const later = parseCheckpoints((await log.seal()).note);
-    await as(
-      sql`delete from audit_events where code = 999`,
-      sql`delete from deliveries where record_count = 1 and event_count = 1`,
-      sql`delete from log_checkpoints where size > ${anchor[0]?.size}`,
-    );
-    const { findings } = await log.verify({ anchors: later });
-    expect(findings.map(({ state }) => state)).toContain('MISSING');
-    table.push(`a roll-back | verify --against | ${findings[0]?.state} ${findings[0]?.subject}`);
   });
 
   it('a backdated row: it is counted as sealed late', async () => {
@@ -496,7 +247,6 @@ describe('verify finds nothing wrong, and what it cannot know is said elsewhere'
     await log.seal();
     const { summary } = await log.verify({ trust });
     expect(summary.sealedLate).toEqual({ count: 1, earliest: new Date(receivedAt) });
-    table.push('a backdated row | verify | 1 event had no seal for more than a day after arrival');
   });
 
   it('quarters of before, inserted with their triggers on: the certificate says that they were sealed late', async () => {
@@ -515,7 +265,6 @@ describe('verify finds nothing wrong, and what it cannot know is said elsewhere'
     await log.seal();
     expect((await log.verify({ trust })).findings).toEqual([]);
     expect(await proven()).toEqual([before + 1, before]);
-    table.push('a quarter of before, inserted with its triggers on | certificate | 1 not sealed in time');
   });
 
   it('rows of anchors: the certificate says that the service recorded them', async () => {
@@ -527,6 +276,5 @@ describe('verify finds nothing wrong, and what it cannot know is said elsewhere'
     const certificate = await readCertificate(test.service, ALL_SOURCES, month);
     const page = renderDocument(html`<div>${certificateContent(certificate)}</div>`);
     expect(page).toContain('External copies, as the service recorded them');
-    table.push('rows of anchors | certificate | says that the service recorded them');
   });
 });

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { verifyNext } from '../../../src/seal/verify/verify-in-turn.ts';
 import { HASH_BYTES, leafHash } from '../../../src/seal/merkle-tree.ts';
 import { entryAt } from '../../../src/seal/stored-tree.ts';
@@ -11,10 +11,9 @@ import { readConservation, sumArrivals } from '../../../src/store/counts/read-ar
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { CHUNK_LEAVES, nextToVerify, readVerified } from '../../../src/store/seal/verifications.ts';
 import { countAll } from '../../support/arrivals.ts';
-import { emptyTables } from '../../support/database.ts';
 import { endOfCommand } from '../../support/command.ts';
 import { freely } from '../../support/tamper.ts';
-import { STORED, storeVariedEvents } from '../../store/events/varied-events.ts';
+import { STORED } from '../../store/events/varied-events.ts';
 import { openSealedLog, type SealedLog } from '../../support/sealed-log.ts';
 import { useDatabase } from '../../support/use-database.ts';
 import { eraseOnRecord } from '../../support/actions.ts';
@@ -22,14 +21,10 @@ import { eraseOnRecord } from '../../support/actions.ts';
 /** At once, everything again. */
 const NOW = { intervalSeconds: 0, restSeconds: 0 };
 
-const test = useDatabase();
+const test = useDatabase({ isVaried: true, forEach: true });
 let log: SealedLog;
-beforeAll(async () => {
-  log = await openSealedLog(test.service);
-});
 beforeEach(async () => {
-  await emptyTables(test.db);
-  await storeVariedEvents(test.db);
+  log = await openSealedLog(test.service);
   await countAll(test.service);
   await log.seal();
 });
@@ -62,8 +57,8 @@ it('keeps what it finds, and says when', async () => {
 
 it('verifies leaves that it has not, and then those again that it has verified longest ago', async () => {
   for (const [chunk, minutesAgo] of [5, 9, 7].entries()) {
-    await sql`insert into log_verifications (chunk, verified_at, leaves, altered, missing)
-      values (${chunk}, now() - make_interval(mins => ${minutesAgo}), 1, 0, 0)`.execute(test.db);
+    await test.query`insert into log_verifications (chunk, verified_at, leaves, altered, missing)
+      values (${chunk}, now() - make_interval(mins => ${minutesAgo}), 1, 0, 0)`;
   }
   const next = (leaves: number, restSeconds = 0) =>
     nextToVerify(test.service, leaves, { intervalSeconds: 0, restSeconds });
@@ -103,9 +98,9 @@ it('finds rows that a superuser has deleted and changed, and so do view, overvie
 });
 
 it('finds a row that was changed with its leaf', async () => {
-  const { rows } = await sql<{ position: number; version: number; leaf: number }>`
+  const rows = await test.query<{ position: number; version: number; leaf: number }>`
     select first_position::float8 as position, version, first_leaf::float8 as leaf from log_seals
-    where first_position is not null order by first_leaf limit 1`.execute(test.db);
+    where first_position is not null order by first_leaf limit 1`;
   const { position, version, leaf } = rows[0] ?? { position: 0, version: 1, leaf: 0 };
   const range = { from: position, to: position + 1, version };
   const read = async () =>
@@ -134,18 +129,11 @@ it('finds a row that was changed with its leaf', async () => {
   expect(await verifyNext(test.service, NOW)).toMatchObject({ altered: 1, missing: 0 });
   expect(await readVerified(test.service)).toMatchObject({ altered: 1 });
   // Its tile is not that of the tree, so that none of its events counts as it was stored, whatever the view says.
-  await sql`alter view conservation rename to replaced`.execute(test.db);
-  try {
-    await sql`create view conservation as select source, message_type, true as adds_up from replaced`.execute(
-      test.db,
-    );
-    const sums = await sumArrivals(test.service, ALL_SOURCES);
-    expect(sums.reduce((all, { altered }) => all + altered, 0)).toBeGreaterThan(250);
-    expect((await readConservation(test.service, ALL_SOURCES)).unbalanced.join()).toContain('events altered');
-  } finally {
-    await sql`drop view conservation`.execute(test.db);
-    await sql`alter view replaced rename to conservation`.execute(test.db);
-  }
+  await test.query`alter view conservation rename to replaced`;
+  await test.query`create view conservation as select source, message_type, true as adds_up from replaced`;
+  const sums = await sumArrivals(test.service, ALL_SOURCES);
+  expect(sums.reduce((all, { altered }) => all + altered, 0)).toBeGreaterThan(250);
+  expect((await readConservation(test.service, ALL_SOURCES)).unbalanced.join()).toContain('events altered');
 });
 
 it('takes an erasure for what it is', async () => {
