@@ -19,7 +19,7 @@ import { useDatabase } from '../../support/use-database.ts';
 
 const test = useDatabase();
 beforeEach(async () => {
-  await sql`truncate accounts, access_tokens, sessions`.execute(test.db);
+  await test.query`truncate accounts, access_tokens, sessions`;
   for (const name of ['ada', 'bob'])
     await addAccount(test.service, { name, role: 'viewer', passwordHash: 'hash' });
 });
@@ -76,7 +76,7 @@ describe('a session', () => {
     expect(await findSession(test.service, ONE)).toMatchObject({ name: 'bob' });
     await expire('sessions');
     await start(TWO, 'bob');
-    expect((await sql`select from sessions`.execute(test.db)).rows).toHaveLength(1);
+    expect(await test.query`select from sessions`).toHaveLength(1);
   });
 
   it('of the admin token is of no account', async () => {
@@ -126,7 +126,7 @@ describe('an API token', () => {
     const first = await usedAt();
     await use();
     expect(await usedAt()).toEqual(first);
-    await sql`update access_tokens set last_used_at = now() - interval '61 seconds'`.execute(test.db);
+    await test.query`update access_tokens set last_used_at = now() - interval '61 seconds'`;
     await use();
     expect(await usedAt()).not.toEqual(first);
   });

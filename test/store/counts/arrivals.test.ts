@@ -14,7 +14,7 @@ import { runs } from '../../support/runs.ts';
 const database = useDatabase();
 beforeEach(async () => {
   await emptyTables(database.db);
-  await sql`truncate arrivals, arrival_totals`.execute(database.db);
+  await database.query`truncate arrivals, arrival_totals`;
 });
 
 const MINUTE = 60_000;
@@ -38,39 +38,33 @@ async function deliver(on: Db, { receivedAt, source, messageType, expected, orig
 
 /** What must have been counted, counted anew. */
 async function recount(source?: string) {
-  const { rows } = await sql`
+  const rows = await database.query`
     select date_bin('1 hour', received_at, 'epoch') as hour, source, message_type, count(*) as deliveries,
            sum(record_count) as records, sum(expected_count) as expected, sum(event_count) as events,
            sum(duplicate_count) as duplicates, sum(quarantined_count) as quarantined, sum(body_bytes) as bytes,
            count(*) filter (where expected_count <> event_count + duplicate_count + quarantined_count) as unbalanced,
            max(received_at) as last_received_at
-    from deliveries where source = coalesce(${source ?? null}, source) group by 1, 2, 3 order by 1, 2, 3`.execute(
-    database.db,
-  );
+    from deliveries where source = coalesce(${source ?? null}, source) group by 1, 2, 3 order by 1, 2, 3`;
   return rows;
 }
 
 async function counted(source?: string) {
-  const { rows } = await sql`
+  const rows = await database.query`
     select date_bin('1 hour', bucket, 'epoch') as hour, source, message_type, sum(deliveries)::text as deliveries,
            sum(records)::text as records, sum(expected)::text as expected, sum(events)::text as events,
            sum(duplicates)::text as duplicates, sum(quarantined)::text as quarantined, sum(bytes)::text as bytes,
            sum(unbalanced)::text as unbalanced, max(last_received_at) as last_received_at
-    from arrivals where source = coalesce(${source ?? null}, source) group by 1, 2, 3 order by 1, 2, 3`.execute(
-    database.db,
-  );
+    from arrivals where source = coalesce(${source ?? null}, source) group by 1, 2, 3 order by 1, 2, 3`;
   return rows;
 }
 
 /** Everything is counted: transactions of other databases on the server may hold it up for a moment. */
 async function rollUpAll() {
-  const { rows } = await sql<{ xid: string }>`select pg_current_xact_id()::text as xid`.execute(database.db);
+  const rows = await database.query<{ xid: string }>`select pg_current_xact_id()::text as xid`;
   const end = BigInt(rows[0]?.xid ?? 0);
   await waitFor(async () => {
     await rollUpArrivals(database.db);
-    const { rows } = await sql<{ xid: string }>`select next_xid::text as xid from arrivals_progress`.execute(
-      database.db,
-    );
+    const rows = await database.query<{ xid: string }>`select next_xid::text as xid from arrivals_progress`;
     return BigInt(rows[0]?.xid ?? 0) >= end;
   });
 }
@@ -130,7 +124,7 @@ test('minutes older than 14 days become hours, and their sums stay', async () =>
   expect(await compactArrivals(database.db, new Date(now.getTime() + 2 * DAY))).toBe(30);
   expect(await compactArrivals(database.db, new Date(now.getTime() + 2 * DAY))).toBe(0);
   expect(await counted()).toEqual(before);
-  const { rows } = await sql`select distinct seconds from arrivals`.execute(database.db);
+  const rows = await database.query`select distinct seconds from arrivals`;
   expect(rows).toEqual([{ seconds: 3600 }]);
 });
 
@@ -149,9 +143,7 @@ test('what was counted is not counted again when the horizon is lower than befor
   await deliver(storing, { receivedAt: new Date() });
   await deliver(database.db, { receivedAt: new Date() });
   // As if that had been below the horizon of the last look.
-  await sql`update arrivals_progress set next_xid = pg_snapshot_xmax(pg_current_snapshot())`.execute(
-    database.db,
-  );
+  await database.query`update arrivals_progress set next_xid = pg_snapshot_xmax(pg_current_snapshot())`;
   await rollUpArrivals(database.db);
   await storing.rollback().execute();
   await rollUpAll();
@@ -200,10 +192,8 @@ test('whatever is open, commits and rolls back meanwhile, each committed deliver
       for (const writer of writers.values()) await writer.commit().execute();
       await rollUpAll();
       expect(await counted(source)).toEqual(await recount(source));
-      const { rows: stored } = await sql<{ n: number; last: Date }>`
-        select count(*)::int as n, max(received_at) as last from deliveries where source = ${source}`.execute(
-        database.db,
-      );
+      const stored = await database.query<{ n: number; last: Date }>`
+        select count(*)::int as n, max(received_at) as last from deliveries where source = ${source}`;
       const sum = (await sumArrivals(database.db, ALL_SOURCES)).find((one) => one.source === source);
       expect([sum?.deliveries ?? 0, sum?.lastReceivedAt ?? null]).toEqual([stored[0]?.n, stored[0]?.last]);
     }),

@@ -35,7 +35,7 @@ async function countAll(step?: number): Promise<void> {
 
 /** What must be counted of the events in the tables, without the code under test. */
 async function recount() {
-  const { rows } = await sql`
+  const rows = await test.query`
     with appearance as (
       select 'administrator' as kind, lower(user_name) as key, source, least(occurred_at, received_at) as occurred_at, 'audit' as family,
         code = 10001 as login,
@@ -63,18 +63,18 @@ async function recount() {
       coalesce(sum(1) filter (where login and ${isCounted}), 0)::int as logins,
       coalesce(sum(1) filter (where change and ${isCounted}), 0)::int as changes,
       coalesce(sum(1) filter (where made and ${isCounted}), 0)::int as keys
-    from appearance group by 1, 2, 3 order by kind, key collate "C", source`.execute(test.db);
+    from appearance group by 1, 2, 3 order by kind, key collate "C", source`;
   return rows;
 }
 
 const isCounted = sql`occurred_at >= date_trunc('day', now() at time zone 'UTC') at time zone 'UTC' - interval '29 days'`;
 
 async function counted() {
-  const { rows } = await sql`
+  const rows = await test.query`
     select seen.kind, seen.key, seen.source, last_seen, location_at, coalesce(sum(events), 0)::int as events,
       coalesce(sum(logins), 0)::int as logins, coalesce(sum(changes), 0)::int as changes, coalesce(sum(keys), 0)::int as keys
     from seen left join seen_days using (kind, key, source)
-    group by 1, 2, 3, 4, 5 order by 1, 2, 3`.execute(test.db);
+    group by 1, 2, 3, 4, 5 order by 1, 2, 3`;
   return rows;
 }
 
@@ -168,8 +168,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 async function erase(isChosen: (user: string | null, index: number) => boolean): Promise<void> {
   await log.seal();
-  const { rows } = await sql<{ id: string; user: string | null }>`
-    select event_id::text as id, user_name as user from events order by event_id`.execute(test.db);
+  const rows = await test.query<{ id: string; user: string | null }>`
+    select event_id::text as id, user_name as user from events order by event_id`;
   const events = await findEventsById(
     test.db,
     rows.filter(({ user }, index) => isChosen(user, index)).map(({ id }) => id),
@@ -186,9 +186,7 @@ async function erase(isChosen: (user: string | null, index: number) => boolean):
 async function kill(): Promise<void> {
   const other = openDatabase(`${test.databaseUrl}?application_name=killed`, () => undefined);
   const ended = rollUpSeen(other, 3).catch(() => undefined);
-  await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'killed'`.execute(
-    test.db,
-  );
+  await test.query`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'killed'`;
   await ended;
   await other.destroy();
 }
@@ -216,10 +214,10 @@ describe('the tables of people and devices', () => {
           else if (one.do === 'begin anew') {
             // As after an upgrade: all events are of before.
             await untilSeen(test.db);
-            await sql`truncate seen, seen_days`.execute(test.db);
-            await sql`
+            await test.query`truncate seen, seen_days`;
+            await test.query`
               update seen_progress set first_position = log_state.next_position, next_position = log_state.next_position
-              from log_state`.execute(test.db);
+              from log_state`;
           } else {
             await untilSeen(test.db);
             await Promise.all([
@@ -260,8 +258,8 @@ describe('the tables of people and devices', () => {
     });
     await storeEvents(test.db, [{ ...fetched, origin: 'backfill' }]);
     await countAll();
-    const { rows } = await sql<{ eventId: string; occurredAt: Date }>`
-      select event_id as "eventId", occurred_at as "occurredAt" from events`.execute(test.db);
+    const rows = await test.query<{ eventId: string; occurredAt: Date }>`
+      select event_id as "eventId", occurred_at as "occurredAt" from events`;
     expect(await counted()).toMatchObject([{ key: 'ann', events: 1, logins: 1 }]);
     const superseded = rows.map((row) => ({ ...row, supersededBy: crypto.randomUUID() }));
     await saveHistory(test.service, { source: 'default', messageType: 'AUDIT_LOG_ALL' }, [], superseded);
@@ -283,7 +281,7 @@ describe('the tables of people and devices', () => {
       ]),
     ]);
     await countAll();
-    const { rows } = await sql`select kind, key, name, label from seen order by kind`.execute(test.db);
+    const rows = await test.query`select kind, key, name, label from seen order by kind`;
     expect(rows).toEqual([
       { kind: 'access point', key: '00:11:22:33:44:55', name: 'ap-lobby', label: 'ap-lobby' },
       { kind: 'user', key: 'ann', name: 'Ann', label: 'ann' },
@@ -298,17 +296,15 @@ describe('the tables of people and devices', () => {
     );
     await countAll();
     await pruneSeen(test.db, new Date(Date.now() + (SEEN_DAYS - 1) * DAY));
-    const { rows } = await sql`select distinct key, events::int from seen_days where kind = 'client'`.execute(
-      test.db,
-    );
+    const rows = await test.query`select distinct key, events::int from seen_days where kind = 'client'`;
     expect(rows).toEqual([{ key: STATIONS[0], events: 1 }]);
     // An event of 1970 keeps nobody, and a dropped month of the future drops nobody.
     await storeEvents(test.db, [deliveryOf({ ...one, station: STATIONS[0] ?? '', daysAgo: 20_000 })]);
-    await sql`
+    await test.query`
       insert into gaps (message_type, began_at, ended_at, reason) values
         ('LOCATION_AP_CENTRIC', '2001-01-01', '2001-02-01', 'retention'),
-        ('LOCATION_AP_CENTRIC', '2090-01-01', '2090-02-01', 'retention')`.execute(test.db);
-    await sql`update seen set location_at = '2001-01-01' where key = ${STATIONS[1]}`.execute(test.db);
+        ('LOCATION_AP_CENTRIC', '2090-01-01', '2090-02-01', 'retention')`;
+    await test.query`update seen set location_at = '2001-01-01' where key = ${STATIONS[1]}`;
     await pruneSeen(test.db, new Date());
     const left = await sql`select key from seen where kind = 'client'`.execute(test.db);
     expect(left.rows).toEqual([{ key: STATIONS[0] }]);

@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import { afterEach, expect, test } from 'vitest';
 import type { Db } from '../../../src/store/server/database.ts';
-import { findStoredDeliveries, insertDeliveries } from '../../../src/store/deliveries/deliveries.ts';
 import { migrateStore } from '../../../src/store/server/schema/migrate.ts';
 import { maintainPartitions } from '../../../src/store/partitions/partitions.ts';
 import { lockQuarantined } from '../../../src/store/quarantine/quarantine.ts';
@@ -15,8 +14,7 @@ import {
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { pageOfOpen } from '../../../src/store/quarantine/search-quarantine.ts';
 import { countAll } from '../../support/arrivals.ts';
-import { createOwnedDatabase, unguarded } from '../../support/database.ts';
-import type { OwnedDatabase } from '../../support/database.ts';
+import { createOwnedDatabase, unguarded, type OwnedDatabase } from '../../support/database.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const NOW = new Date('2031-11-15T00:00:00Z');
@@ -177,37 +175,3 @@ test.each(TAMPERING)(
     expect(await changedPartitions(db)).toEqual([]);
   },
 );
-
-test('a delivery is stored once, whether its month is known or not', async () => {
-  const { db } = await createDatabase();
-  await migrateStore(db);
-  await maintainPartitions(db, NOW, {});
-  const [deliveryId, receivedAt] = ['018f0000-0000-7000-8000-000000000001', '2031-11-05T00:00:00.000Z'];
-  const insert = () =>
-    db.transaction().execute((trx) =>
-      insertDeliveries(trx, [
-        {
-          deliveryId,
-          source: 'a',
-          messageType: 'AUDIT_LOG_ALL',
-          receivedAt,
-          origin: 'webhook',
-          secretForm: null,
-          bodyBytes: 1,
-          recordCount: 0,
-          expectedCount: 0,
-          eventCount: 0,
-          duplicateCount: 0,
-          quarantinedCount: 0,
-          refusedCount: 0,
-        },
-      ]),
-    );
-  await insert();
-  await expect(insert()).rejects.toThrow('1 deliveries were stored by another worker meanwhile');
-  const at = new Date(receivedAt);
-  expect(await findStoredDeliveries(db, [deliveryId])).toEqual(new Set([deliveryId]));
-  expect(await findStoredDeliveries(db, [deliveryId], { first: at, last: at })).toEqual(
-    new Set([deliveryId]),
-  );
-});

@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import { beforeEach, describe, expect, it } from 'vitest';
 import {
   addDestination,
@@ -27,7 +26,7 @@ import { useDatabase } from '../../support/use-database.ts';
 
 const test = useDatabase();
 beforeEach(async () => {
-  await sql`truncate destinations, rejected_events`.execute(test.db);
+  await test.query`truncate destinations, rejected_events`;
   for (const name of ['siem', 'archive']) await addDestination(test.service, name, 5);
 });
 
@@ -74,21 +73,17 @@ const rejected = (...reasons: string[]): Partial<LeasedProgress> => ({
   })),
 });
 
-describe('the lease of a destination', () => {
-  it('is taken by one, who renews it, until it is released or has ended', async () => {
-    expect(await take(OURS, 'siem', 'archive', 'none')).toEqual(['archive', 'siem']);
-    expect(await take(OURS, 'siem')).toEqual(['siem']);
-    expect(await take(THEIRS, 'siem', 'archive')).toEqual([]);
-    await releaseLease(test.service, { name: 'siem', holder: THEIRS });
-    expect(await take(THEIRS, 'siem')).toEqual([]);
-    await releaseLease(test.service, { name: 'siem', holder: OURS });
-    expect(await take(THEIRS, 'siem', 'archive')).toEqual(['siem']);
-    await sql`update destinations set lease_until = now() - interval '1 second' where name = 'archive'`.execute(
-      test.db,
-    );
-    expect(await take(THEIRS, 'archive')).toEqual(['archive']);
-    expect((await readCursors(test.service)).map(({ holder }) => holder)).toEqual([THEIRS, THEIRS]);
-  });
+it('the lease of a destination is taken by one, who renews it, until it is released or has ended', async () => {
+  expect(await take(OURS, 'siem', 'archive', 'none')).toEqual(['archive', 'siem']);
+  expect(await take(OURS, 'siem')).toEqual(['siem']);
+  expect(await take(THEIRS, 'siem', 'archive')).toEqual([]);
+  await releaseLease(test.service, { name: 'siem', holder: THEIRS });
+  expect(await take(THEIRS, 'siem')).toEqual([]);
+  await releaseLease(test.service, { name: 'siem', holder: OURS });
+  expect(await take(THEIRS, 'siem', 'archive')).toEqual(['siem']);
+  await test.query`update destinations set lease_until = now() - interval '1 second' where name = 'archive'`;
+  expect(await take(THEIRS, 'archive')).toEqual(['archive']);
+  expect((await readCursors(test.service)).map(({ holder }) => holder)).toEqual([THEIRS, THEIRS]);
 });
 
 describe('a checkpoint', () => {
@@ -136,21 +131,19 @@ describe('a checkpoint', () => {
   });
 });
 
-describe('a failure', () => {
-  it('refuses a running destination, and never resumes a paused one', async () => {
-    await take(OURS, 'siem');
-    const fail = (holder: string, state: 'running' | 'refused') =>
-      recordFailure(test.service, { name: 'siem', holder }, 'no route', state);
-    await fail(THEIRS, 'refused');
-    expect(await siem()).toMatchObject({ state: 'running', last_error: null });
-    await fail(OURS, 'refused');
-    expect(await siem()).toMatchObject({ state: 'refused', last_error: 'no route' });
-    await setState(test.service, 'siem', 'paused');
-    for (const state of ['running', 'refused'] as const) {
-      await fail(OURS, state);
-      expect(await siem()).toMatchObject({ state: 'paused' });
-    }
-  });
+it('a failure refuses a running destination, and never resumes a paused one', async () => {
+  await take(OURS, 'siem');
+  const fail = (holder: string, state: 'running' | 'refused') =>
+    recordFailure(test.service, { name: 'siem', holder }, 'no route', state);
+  await fail(THEIRS, 'refused');
+  expect(await siem()).toMatchObject({ state: 'running', last_error: null });
+  await fail(OURS, 'refused');
+  expect(await siem()).toMatchObject({ state: 'refused', last_error: 'no route' });
+  await setState(test.service, 'siem', 'paused');
+  for (const state of ['running', 'refused'] as const) {
+    await fail(OURS, state);
+    expect(await siem()).toMatchObject({ state: 'paused' });
+  }
 });
 
 it('since when a destination is behind is known at each end of a tile', async () => {
@@ -167,29 +160,27 @@ it('since when a destination is behind is known at each end of a tile', async ()
   expect(await siem()).toMatchObject({ behind_count: 0, behind_since: null });
 });
 
-describe('rejected events', () => {
-  it('stay until they are sent again or their destination is forgotten, page by page', async () => {
-    await take(OURS, 'siem');
-    await save(rejected('one', 'two', 'three'));
-    const open = async (size: number) =>
-      (await Array.fromAsync(openRejected(test.service, ALL_SOURCES, 'siem', size))).map(
-        ({ reason }) => reason,
-      );
-    for (const size of [1, 2, 3]) expect(await open(size)).toEqual(['one', 'two', 'three']);
-    const [first] = rejected('one').rejected ?? [];
-    await markReplayed(test.service, 'siem', first?.eventId ?? '');
-    expect(await open(2)).toEqual(['two', 'three']);
-    expect(await countRejected(test.service, ALL_SOURCES, 'siem')).toBe(2);
-    expect(await findRejected(test.service, ALL_SOURCES, 'siem', [first?.eventId ?? ''])).toHaveLength(1);
-    expect(await findRejected(test.service, ALL_SOURCES, 'archive', [first?.eventId ?? ''])).toEqual([]);
-    expect(await siem()).toMatchObject({ last_error: null, rejected_count: 2 });
-    // Rejected again, it is open again.
-    await save(rejected('again'));
-    expect(await open(5)).toEqual(['again', 'two', 'three']);
-    await forgetDestination(test.service, 'archive');
-    expect(await open(5)).toHaveLength(3);
-    expect(await forgetDestination(test.service, 'siem')).toBe(true);
-    expect(await open(5)).toEqual([]);
-    expect(await forgetDestination(test.service, 'siem')).toBe(false);
-  });
+it('rejected events stay until they are sent again or their destination is forgotten, page by page', async () => {
+  await take(OURS, 'siem');
+  await save(rejected('one', 'two', 'three'));
+  const open = async (size: number) =>
+    (await Array.fromAsync(openRejected(test.service, ALL_SOURCES, 'siem', size))).map(
+      ({ reason }) => reason,
+    );
+  for (const size of [1, 2, 3]) expect(await open(size)).toEqual(['one', 'two', 'three']);
+  const [first] = rejected('one').rejected ?? [];
+  await markReplayed(test.service, 'siem', first?.eventId ?? '');
+  expect(await open(2)).toEqual(['two', 'three']);
+  expect(await countRejected(test.service, ALL_SOURCES, 'siem')).toBe(2);
+  expect(await findRejected(test.service, ALL_SOURCES, 'siem', [first?.eventId ?? ''])).toHaveLength(1);
+  expect(await findRejected(test.service, ALL_SOURCES, 'archive', [first?.eventId ?? ''])).toEqual([]);
+  expect(await siem()).toMatchObject({ last_error: null, rejected_count: 2 });
+  // Rejected again, it is open again.
+  await save(rejected('again'));
+  expect(await open(5)).toEqual(['again', 'two', 'three']);
+  await forgetDestination(test.service, 'archive');
+  expect(await open(5)).toHaveLength(3);
+  expect(await forgetDestination(test.service, 'siem')).toBe(true);
+  expect(await open(5)).toEqual([]);
+  expect(await forgetDestination(test.service, 'siem')).toBe(false);
 });

@@ -19,9 +19,9 @@ const MANY = 10_240;
 const test = useDatabase();
 beforeAll(async () => {
   await maintainPartitions(test.db, BURST_AT, { audit: undefined, location: undefined, log: undefined });
-  await sql`alter table audit_events_2026_03 set (autovacuum_enabled = false)`.execute(test.db);
+  await test.query`alter table audit_events_2026_03 set (autovacuum_enabled = false)`;
   await insert(QUIET, sql`${BURST_AT}::timestamptz - (n + 100) * interval '20 seconds'`);
-  await sql`vacuum analyze audit_events_2026_03`.execute(test.db);
+  await test.query`vacuum analyze audit_events_2026_03`;
   await insert(BURST, sql`${BURST_AT}::timestamptz + n * interval '0.1 milliseconds'`);
   await untilSeen(test.db);
 });

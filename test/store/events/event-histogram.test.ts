@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import { Client } from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { eventHistogram } from '../../../src/store/events/event-histogram.ts';
@@ -13,11 +12,11 @@ const HOURS = 10;
 
 const test = useDatabase();
 beforeAll(async () => {
-  await sql`
+  await test.query`
     insert into log_entries (occurred_at, received_at, event_id, delivery_id, source, message_type, origin, payload)
     select ${SINCE}::timestamptz + interval '10 hours' * ((n - 1) / ${EVENTS}::float8), now(), gen_random_uuid(),
            gen_random_uuid(), 's', 'SMS_LOG_ALL', 'webhook', '{}'
-    from generate_series(1, ${EVENTS}::int) as n`.execute(test.db);
+    from generate_series(1, ${EVENTS}::int) as n`;
 });
 
 const histogram = (maxBars: number) =>
@@ -96,8 +95,8 @@ async function whileLocked<T>(work: (unlock: () => Promise<unknown>) => Promise<
 }
 
 async function isWaiting(query: string): Promise<boolean> {
-  const { rows } = await sql`
+  const rows = await test.query`
     select from pg_stat_activity
-    where query like ${query} and wait_event_type = 'Lock' and datname = current_database()`.execute(test.db);
+    where query like ${query} and wait_event_type = 'Lock' and datname = current_database()`;
   return rows.length > 0;
 }

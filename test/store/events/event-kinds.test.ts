@@ -31,9 +31,9 @@ const expectedOf = (event: StoredEvent) => {
 
 it('gives each stored row the kind and the outcome of its record', async () => {
   for (const family of FAMILIES) {
-    const { rows } = await sql<{ event_id: string; kind: string; outcome: string | null }>`
+    const rows = await test.query<{ event_id: string; kind: string; outcome: string | null }>`
       select event_id, ${kindOfRow(family)} as kind, ${outcomeOfRow(family) ?? sql`null`} as outcome
-      from ${sql.table(TABLE_OF[family])}`.execute(test.db);
+      from ${sql.table(TABLE_OF[family])}`;
     const found = new Map(rows.map(({ event_id: id, kind, outcome }) => [id, { kind, outcome }]));
     const expected = new Map(
       all.filter((event) => event.family === family).map((event) => [event.eventId, expectedOf(event)]),
@@ -55,11 +55,9 @@ it('reads words of a category and a status as the forwarding does', async () => 
   if (template === undefined) throw new Error('there is none');
   await fc.assert(
     fc.asyncProperty(text, text, async (category, status) => {
-      const { rows } = await sql`
+      const rows = await test.query`
         select ${kindOfRow('log')} as kind, ${outcomeOfRow('log')} as outcome
-        from jsonb_populate_record(null::log_entries, ${JSON.stringify({ message_type: 'GDPR_LOG_ALL', category, status })}::jsonb)`.execute(
-        test.db,
-      );
+        from jsonb_populate_record(null::log_entries, ${JSON.stringify({ message_type: 'GDPR_LOG_ALL', category, status })}::jsonb)`;
       expect(rows[0]).toEqual(
         expectedOf({ ...template, columns: { ...template.columns, category, status } }),
       );

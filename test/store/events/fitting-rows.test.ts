@@ -15,7 +15,7 @@ import { untilSeen } from '../../support/until-seen.ts';
 import { useDatabase } from '../../support/use-database.ts';
 
 const TYPES = ['AUDIT_LOG_ALL', 'EMAIL_LOG_ALL'] as const;
-const EVENTS = 30;
+const EVENTS = 24;
 const START = Date.UTC(2026, 4, 1);
 /** Stored with 2 %, or as it is. */
 const LONG = 'x'.repeat(1_500_000);

@@ -31,13 +31,13 @@ beforeAll(async () => {
     other_events: sql`'NEWS_ALL'`,
   };
   for (const table of Object.values(TABLE_OF)) {
-    await sql`
+    await test.query`
       insert into ${sql.table(table)} (occurred_at, received_at, event_id, delivery_id, source, message_type, origin,
         payload, ${columns[table]})
       select ${UNTIL}::timestamptz - n * interval '3 minutes', now(), gen_random_uuid(), gen_random_uuid(), 's', 'T',
              'webhook', '{}', ${values[table]}
-      from generate_series(1, ${ROWS}::int) as n`.execute(test.db);
-    await sql`analyze ${sql.table(table)}`.execute(test.db);
+      from generate_series(1, ${ROWS}::int) as n`;
+    await test.query`analyze ${sql.table(table)}`;
   }
 });
 

@@ -7,6 +7,7 @@ import { rollUpArrivals } from '../../../src/store/counts/roll-up-arrivals.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { emptyTables } from '../../support/database.ts';
 import { useDatabase } from '../../support/use-database.ts';
+import { INSERT_DELIVERY, INSERT_EVENTS } from '../../support/stored-rows.ts';
 import { untilSeen } from '../../support/until-seen.ts';
 
 const test = useDatabase({ logs: true });
@@ -27,39 +28,30 @@ async function connect(): Promise<Client> {
   return client;
 }
 
-const INSERT = `insert into audit_events
-  (occurred_at, received_at, event_id, delivery_id, source, message_type, origin, payload)
-  select now(), now(), gen_random_uuid(), gen_random_uuid(), 's', 'AUDIT_LOG_ALL', 'webhook', '{}'
-  from generate_series(1, 100)`;
-
-const INSERT_DELIVERY = `insert into deliveries (delivery_id, received_at, body_bytes, record_count, expected_count,
-    event_count, duplicate_count, quarantined_count, source, message_type, origin)
-  values (gen_random_uuid(), now(), 1, 50, 50, 50, 0, 0, 's', 'AUDIT_LOG_ALL', 'webhook')`;
-
 const DELAY = 'select pg_sleep(random() * 0.004)';
 
 /** Transactions as they occur: statement by statement, with a random delay between two. */
 const TRANSACTIONS: readonly (readonly string[])[] = [
   // As this program stores.
-  ['begin', 'select begin_storing()', INSERT, INSERT_DELIVERY, 'commit'],
+  ['begin', 'select begin_storing()', INSERT_EVENTS, INSERT_DELIVERY, 'commit'],
   [
     'begin',
     'select begin_storing()',
     'savepoint a',
-    INSERT,
+    INSERT_EVENTS,
     'rollback to a',
-    INSERT,
+    INSERT_EVENTS,
     INSERT_DELIVERY,
     'commit',
   ],
-  ['begin', 'select begin_storing()', INSERT, 'rollback'],
+  ['begin', 'select begin_storing()', INSERT_EVENTS, 'rollback'],
   // As an administrator inserts by hand.
-  [INSERT],
-  ['begin', INSERT, INSERT_DELIVERY, 'commit'],
-  ['begin', 'savepoint a', INSERT, 'release a', INSERT, 'commit'],
+  [INSERT_EVENTS],
+  ['begin', INSERT_EVENTS, INSERT_DELIVERY, 'commit'],
+  ['begin', 'savepoint a', INSERT_EVENTS, 'release a', INSERT_EVENTS, 'commit'],
   // These got their transaction id before they began to store: the insert is refused.
-  ['begin', 'select pg_current_xact_id()', INSERT, INSERT_DELIVERY, 'commit'],
-  ['begin', 'savepoint a', INSERT, 'rollback to a', INSERT, 'commit'],
+  ['begin', 'select pg_current_xact_id()', INSERT_EVENTS, INSERT_DELIVERY, 'commit'],
+  ['begin', 'savepoint a', INSERT_EVENTS, 'rollback to a', INSERT_EVENTS, 'commit'],
   ['begin', 'savepoint a', 'select begin_storing()', 'rollback to a', INSERT_DELIVERY, 'commit'],
 ];
 
@@ -128,7 +120,7 @@ describe('those who follow the events', () => {
       writing.abort();
       await following;
 
-      const { rows } = await sql<{ event_id: string }>`select event_id from audit_events`.execute(test.db);
+      const rows = await test.query<{ event_id: string }>`select event_id from audit_events`;
       expect(rows.length).toBeGreaterThanOrEqual(100_000);
       expect(seen.length).toBe(rows.length);
       expect(new Set(seen)).toEqual(new Set(rows.map((row) => row.event_id)));

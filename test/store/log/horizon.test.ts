@@ -9,6 +9,7 @@ import { openLog, readRange } from '../../../src/store/log/read-log.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { describeWork } from '../../../src/store/server/server-sessions.ts';
 import { emptyTables, createTestDatabase } from '../../support/database.ts';
+import { INSERT_DELIVERY, INSERT_EVENTS } from '../../support/stored-rows.ts';
 import { untilSeen } from '../../support/until-seen.ts';
 import { useDatabase } from '../../support/use-database.ts';
 
@@ -26,22 +27,13 @@ async function connect(connectionString = test.databaseUrl): Promise<Client> {
   return client;
 }
 
-const INSERT = `insert into audit_events
-  (occurred_at, received_at, event_id, delivery_id, source, message_type, origin, payload)
-  select now(), now(), gen_random_uuid(), gen_random_uuid(), 's', 'AUDIT_LOG_ALL', 'webhook', '{}'
-  from generate_series(1, 100)`;
-
-const INSERT_DELIVERY = `insert into deliveries (delivery_id, received_at, body_bytes, record_count, expected_count,
-    event_count, duplicate_count, quarantined_count, source, message_type, origin)
-  values (gen_random_uuid(), now(), 1, 50, 50, 50, 0, 0, 's', 'AUDIT_LOG_ALL', 'webhook')`;
-
 describe('those who follow the events', () => {
   it('wait for a transaction that stores', async () => {
     const { next: position } = await readRange(test.db);
     const [first, second] = [await connect(), await connect()];
     await first.query('begin');
-    await first.query(INSERT);
-    await second.query(INSERT);
+    await first.query(INSERT_EVENTS);
+    await second.query(INSERT_EVENTS);
     await assignPositions(test.db);
     const read = async () => [...(await readSlice(openLog(test.db), ALL_SOURCES, position, 1_000)).events];
     expect(await read()).toEqual([]);
@@ -56,11 +48,11 @@ describe('those who follow the events', () => {
     await elsewhere.connect();
     const reader = await connect();
     await elsewhere.query('begin');
-    await elsewhere.query(INSERT);
+    await elsewhere.query(INSERT_EVENTS);
     await reader.query('begin');
     await reader.query('select pg_current_xact_id(), count(*) from audit_events');
     const { next: position } = await readRange(test.db);
-    await (await connect()).query(INSERT);
+    await (await connect()).query(INSERT_EVENTS);
     await untilSeen(test.db);
     const { events } = await readSlice(openLog(test.db), ALL_SOURCES, position, 1_000);
     expect([...events]).toHaveLength(100);
@@ -82,27 +74,25 @@ describe('those who follow the events', () => {
   });
 });
 
-describe('a transaction that stores for long', () => {
-  it('is named, with what it does', async () => {
-    const writer = await connect();
-    expect(await findLongStoring(test.db, 0)).toEqual([]);
-    await writer.query('begin');
-    await writer.query(INSERT);
-    const [session] = await findLongStoring(test.db, 0);
-    expect(session).toMatchObject({ application: 'horizon test', state: 'idle in transaction' });
-    expect(session && describeWork(session)).toMatch(
-      /^pid \d+ \(horizon test, user \w+\), in a transaction for \d s; idle in transaction: insert into audit_events/,
-    );
-    expect(await findLongStoring(test.db, 10)).toEqual([]);
-    await writer.query('rollback');
-  });
+it('a transaction that stores for long is named, with what it does', async () => {
+  const writer = await connect();
+  expect(await findLongStoring(test.db, 0)).toEqual([]);
+  await writer.query('begin');
+  await writer.query(INSERT_EVENTS);
+  const [session] = await findLongStoring(test.db, 0);
+  expect(session).toMatchObject({ application: 'horizon test', state: 'idle in transaction' });
+  expect(session && describeWork(session)).toMatch(
+    /^pid \d+ \(horizon test, user \w+\), in a transaction for \d s; idle in transaction: insert into audit_events/,
+  );
+  expect(await findLongStoring(test.db, 10)).toEqual([]);
+  await writer.query('rollback');
 });
 
 describe('an insert', () => {
   it.each(['audit_events', 'deliveries'])(
     'into %s is refused after the transaction has got its id, also by a session that fires no triggers',
     async (table) => {
-      const insert = table === 'deliveries' ? INSERT_DELIVERY : INSERT;
+      const insert = table === 'deliveries' ? INSERT_DELIVERY : INSERT_EVENTS;
       for (const role of ['origin', 'replica']) {
         const storing = test.db.transaction().execute(async (trx) => {
           await sql`select set_config('session_replication_role', ${role}, true)`.execute(trx);
@@ -115,10 +105,8 @@ describe('an insert', () => {
   );
 
   it('straight into a partition is refused too', async () => {
-    const { rows } = await sql<{ name: string }>`
-      select relid::regclass::text as name from pg_partition_tree('audit_events') where isleaf`.execute(
-      test.db,
-    );
+    const rows = await test.query<{ name: string }>`
+      select relid::regclass::text as name from pg_partition_tree('audit_events') where isleaf`;
     expect(rows.length).toBeGreaterThan(4);
     for (const { name } of rows) {
       const storing = test.db.transaction().execute(async (trx) => {
@@ -133,13 +121,13 @@ describe('an insert', () => {
     await test.db.transaction().execute(async (trx) => {
       await sql`select begin_storing()`.execute(trx);
       const failing = inSavepoint(trx, async () => {
-        await sql.raw(INSERT).execute(trx);
+        await sql.raw(INSERT_EVENTS).execute(trx);
         await sql`select 1 / 0`.execute(trx);
       });
       await expect(failing).rejects.toThrow('division by zero');
-      await sql.raw(INSERT).execute(trx);
+      await sql.raw(INSERT_EVENTS).execute(trx);
     });
-    const { rows } = await sql`select from audit_events`.execute(test.db);
+    const rows = await test.query`select from audit_events`;
     expect(rows).toHaveLength(100);
   });
 });

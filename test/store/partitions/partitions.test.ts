@@ -1,5 +1,7 @@
-import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
+import { pino } from 'pino';
+import { BatchStore } from '../../../src/handlers/store-batch.ts';
+import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
 import { addDestination, setState } from '../../../src/store/destinations/destinations.ts';
 import { maintainPartitions } from '../../../src/store/partitions/partitions.ts';
 import { readRange } from '../../../src/store/log/read-log.ts';
@@ -13,10 +15,8 @@ const test = useDatabase();
 const insertAudit = (occurredAt: string) => insertAudits(test.db, { occurredAt });
 
 const partitionOf = async (occurredAt: string) => {
-  const { rows } = await sql<{ partition: string }>`
-    select tableoid::regclass::text as partition from audit_events where occurred_at = ${occurredAt}`.execute(
-    test.db,
-  );
+  const rows = await test.query<{ partition: string }>`
+    select tableoid::regclass::text as partition from audit_events where occurred_at = ${occurredAt}`;
   return rows.map(({ partition }) => partition);
 };
 
@@ -72,38 +72,25 @@ describe('partitions', () => {
     expect(await partitionOf('2031-12-01T00:00:00Z')).toEqual(['audit_events_2031_12']);
   });
 
-  it('wait for a destination that has not had all of their events, unless it is paused or not configured', async () => {
-    const now = new Date('2033-06-10T00:00:00Z');
+  it('wait for a destination that has not had all of their events, unless it is paused or not in the settings', async () => {
+    const partition = 'audit_events_2033_01';
     await maintainPartitions(test.db, new Date('2033-02-10T00:00:00Z'), {});
     await insertAudit('2033-01-05T05:05:05Z');
-    await addDestination(test.db, 'siem', 0);
-    const maintain = async (...configured: string[]) => {
-      const report = await maintainPartitions(test.db, now, { audit: 3 }, configured);
-      const ours = ({ partition }: { partition: string }) => partition === 'audit_events_2033_01';
-      return { held: report.held.filter(ours), missed: report.missed.filter(ours) };
-    };
-    const siem = { partition: 'audit_events_2033_01', destination: 'siem' };
-
-    expect(await maintain('siem', 'other')).toEqual({ held: [siem], missed: [] });
-    expect(await partitionOf('2033-01-05T05:05:05Z')).toEqual(['audit_events_2033_01']);
-    await setState(test.db, 'siem', 'paused');
-    expect(await maintain('siem')).toEqual({ held: [], missed: [siem] });
-    expect(await partitionOf('2033-01-05T05:05:05Z')).toEqual([]);
-  });
-
-  it('do not wait for a destination that has had their events, or is not in the settings', async () => {
-    const now = new Date('2034-06-10T00:00:00Z');
-    const keep = { audit: 3 };
-    await maintainPartitions(test.db, new Date('2034-02-10T00:00:00Z'), {});
-    await insertAudit('2034-01-05T05:05:05Z');
-    await addDestination(test.db, 'old', 0);
+    for (const name of ['siem', 'old']) await addDestination(test.db, name, 0);
     await untilSeen(test.db);
     await addDestination(test.db, 'ahead', (await readRange(test.db)).next);
-    const { held, missed, dropped } = await maintainPartitions(test.db, now, keep, ['ahead']);
-    expect(held).toEqual([]);
-    expect(dropped).toContain('audit_events_2034_01');
-    expect(missed).toContainEqual({ partition: 'audit_events_2034_01', destination: 'old' });
-    expect(missed).not.toContainEqual({ partition: 'audit_events_2034_01', destination: 'ahead' });
+    const maintain = async () => {
+      const now = new Date('2033-06-10T00:00:00Z');
+      const { held, missed } = await maintainPartitions(test.db, now, { audit: 3 }, ['siem', 'ahead']);
+      const ours = (found: typeof held) =>
+        found.filter((one) => one.partition === partition).map(({ destination }) => destination);
+      return { held: ours(held), missed: ours(missed).toSorted() };
+    };
+    expect(await maintain()).toEqual({ held: ['siem'], missed: [] });
+    expect(await partitionOf('2033-01-05T05:05:05Z')).toEqual([partition]);
+    await setState(test.db, 'siem', 'paused');
+    expect(await maintain()).toEqual({ held: [], missed: ['old', 'siem'] });
+    expect(await partitionOf('2033-01-05T05:05:05Z')).toEqual([]);
   });
 
   it('are made once by programs that start at the same time', async () => {
@@ -116,7 +103,7 @@ describe('partitions', () => {
   });
 
   it('lose no row that is stored while they take over those of the default partition', async () => {
-    await insertAudits(test.db, { occurredAt: '2042-05-05T05:05:05Z', count: 20_000 });
+    await insertAudits(test.db, { occurredAt: '2042-05-05T05:05:05Z', count: 8_000 });
     const done = new AbortController();
     const maintaining = maintainPartitions(test.db, new Date('2042-04-15T00:00:00Z'), {}).finally(() =>
       done.abort(),
@@ -130,8 +117,8 @@ describe('partitions', () => {
       );
     }
     expect((await maintaining).blocked).toEqual([]);
-    const { rows } = await sql`
-      select count(*)::int as stored from audit_events where occurred_at >= '2050-01-01'`.execute(test.db);
+    const rows = await test.query`
+      select count(*)::int as stored from audit_events where occurred_at >= '2050-01-01'`;
     expect(rows).toEqual([{ stored }]);
   });
 
@@ -156,6 +143,17 @@ describe('partitions', () => {
     expect((await Promise.all(left)).flat()).toEqual(kept);
     expect((await maintainPartitions(test.db, new Date('2060-10-10T00:00:00Z'), keep)).dropped).toContain(
       'audit_events_2199_01',
+    );
+  });
+
+  it('of the past are made for the events of a delivery before these are stored, from 2015 on', async () => {
+    const times = ['2014-12-31', '2015-01-01', '2019-02-03', '2019-03-04'].map((day) => `${day}T00:00:00Z`);
+    const records = times.map((time) => auditRecord({ timeStamp: Date.parse(time) }));
+    const store = new BatchStore(test.service, pino({ level: 'silent' }), new AbortController().signal);
+    await store.add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
+    const partitions = await Promise.all(times.map(partitionOf));
+    expect(partitions.flat()).toEqual(
+      ['default', '2015_01', '2019_02', '2019_03'].map((part) => `audit_events_${part}`),
     );
   });
 });

@@ -1,8 +1,6 @@
 import type { QuarantineState } from '../../../src/store/server/schema/delivery-tables.ts';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { migrateStore } from '../../../src/store/server/schema/migrate.ts';
-import { maintainPartitions } from '../../../src/store/partitions/partitions.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { discardQuarantined } from '../../../src/store/quarantine/quarantine.ts';
 import {
   countOpen,
@@ -13,20 +11,18 @@ import {
   readContent,
   readOpenQuarantine,
   searchQuarantine,
+  type QuarantineFilter,
 } from '../../../src/store/quarantine/search-quarantine.ts';
-import type { QuarantineFilter } from '../../../src/store/quarantine/search-quarantine.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
-import { createOwnedDatabase, unguarded, type OwnedDatabase } from '../../support/database.ts';
+import { unguarded } from '../../support/database.ts';
+import { useDatabase } from '../../support/use-database.ts';
 import { queuedDelivery } from '../../support/deliveries.ts';
 import { storeDeliveries } from '../../support/actions.ts';
 
-let test: OwnedDatabase;
+const test = useDatabase();
 /** Ids in order of arrival: of the first the bytes were emptied. */
 let ids: string[];
 beforeAll(async () => {
-  test = await createOwnedDatabase();
-  await migrateStore(test.db);
-  await maintainPartitions(test.db, new Date(), { audit: undefined, location: undefined, log: undefined });
   const deliveries = ['%_ one', 'two', 'THREE', 'four', 'five'].map((reason, n) =>
     queuedDelivery(n % 2 === 0 ? 'AUDIT_LOG_ALL' : 'SMS_LOG_ALL', [], {
       source: n < 3 ? 'first' : 'second',
@@ -35,12 +31,11 @@ beforeAll(async () => {
       recordCount: 1,
     }),
   );
-  await storeDeliveries(test.db, ...deliveries);
-  const stored = await searchQuarantine(test.db, ALL_SOURCES, {}, 'all', 10);
+  await storeDeliveries(test.service, ...deliveries);
+  const stored = await searchQuarantine(test.service, ALL_SOURCES, {}, 'all', 10);
   ids = stored.map((item) => item.quarantine_id).toReversed();
-  await discardQuarantined(test.db, ALL_SOURCES, ids.slice(0, 1));
+  await discardQuarantined(test.service, ALL_SOURCES, ids.slice(0, 1));
 });
-afterAll(() => test.drop());
 
 const first = () => ids[0] ?? '';
 const second = () => ids[1] ?? '';
@@ -58,58 +53,59 @@ describe('quarantine', () => {
     [[], { reason: "' or true --" }, 'all'],
     [[3, 2], { since: new Date('2031-01-03'), until: new Date('2031-01-05') }, 'open'],
   ])('finds %j by %j, %s, newest first', async (expected, filter, state) => {
-    const found = await searchQuarantine(test.db, ALL_SOURCES, filter, state, 10);
+    const found = await searchQuarantine(test.service, ALL_SOURCES, filter, state, 10);
     expect(found.map((item) => ids.indexOf(item.quarantine_id))).toEqual(expected);
-    expect(await countQuarantine(test.db, ALL_SOURCES, filter, state)).toBe(expected.length);
+    expect(await countQuarantine(test.service, ALL_SOURCES, filter, state)).toBe(expected.length);
   });
 
   it.each([1, 2, 3, 100])('is gone through from the oldest on, by pages of %i', async (size) => {
-    const pages = await Array.fromAsync(openQuarantine(test.db, ALL_SOURCES, {}, size));
+    const pages = await Array.fromAsync(openQuarantine(test.service, ALL_SOURCES, {}, size));
     expect(pages.flat().map((item) => ids.indexOf(item.quarantine_id))).toEqual([1, 2, 3, 4]);
     expect(pages.every((page) => page.length <= size)).toBe(true);
   });
 
   it('keeps the row of what was discarded, and its size', async () => {
-    const [item] = await findQuarantined(test.db, ALL_SOURCES, [first()]);
+    const [item] = await findQuarantined(test.service, ALL_SOURCES, [first()]);
     expect(item).toMatchObject({ resolution: 'discarded', bytes: 7, reason: '%_ one' });
     const { rows } = await sql`select content from quarantine where quarantine_id = ${first()}`.execute(
-      test.db,
+      test.service,
     );
     expect(rows).toEqual([{ content: Buffer.alloc(0) }]);
-    expect(await discardQuarantined(test.db, ALL_SOURCES, [first()])).toBe(0);
+    expect(await discardQuarantined(test.service, ALL_SOURCES, [first()])).toBe(0);
   });
 
   it('is counted while it is open, with the time of the oldest, for those who may see its source', async () => {
     const first = { count: 4, oldestReceivedAt: new Date('2031-01-02') };
-    expect(await readOpenQuarantine(test.db, ALL_SOURCES)).toEqual(first);
-    expect(await readOpenQuarantine(test.db, ['second'])).toEqual({
+    expect(await readOpenQuarantine(test.service, ALL_SOURCES)).toEqual(first);
+    expect(await readOpenQuarantine(test.service, ['second'])).toEqual({
       count: 2,
       oldestReceivedAt: new Date('2031-01-04'),
     });
-    expect(await readOpenQuarantine(test.db, [])).toEqual({ count: 0, oldestReceivedAt: null });
-    expect([await countOpen(test.db, ALL_SOURCES, 3), await countOpen(test.db, ['first'], 9)]).toEqual([
-      3, 2,
-    ]);
+    expect(await readOpenQuarantine(test.service, [])).toEqual({ count: 0, oldestReceivedAt: null });
+    expect([
+      await countOpen(test.service, ALL_SOURCES, 3),
+      await countOpen(test.service, ['first'], 9),
+    ]).toEqual([3, 2]);
   });
 
   it('is found page by page, newest first', async () => {
-    const page = (after?: string) => searchQuarantine(test.db, ALL_SOURCES, {}, 'all', 2, after);
+    const page = (after?: string) => searchQuarantine(test.service, ALL_SOURCES, {}, 'all', 2, after);
     expect((await page(ids[3])).map((item) => ids.indexOf(item.quarantine_id))).toEqual([2, 1]);
   });
 
   it('of a source is hidden from those who may not see it', async () => {
     const [id = ''] = ids.slice(1);
-    const [item] = await findQuarantined(test.db, ALL_SOURCES, [id]);
-    expect(await quarantinedOf(test.db, ALL_SOURCES, item?.delivery_id ?? '', 5)).toHaveLength(1);
-    expect(await discardQuarantined(test.db, ['second'], [id])).toBe(0);
-    expect(await findQuarantined(test.db, ['second'], [id])).toEqual([]);
-    expect(await quarantinedOf(test.db, ['second'], item?.delivery_id ?? '', 5)).toEqual([]);
-    await expect(readContent(test.db, ['second'], id)).rejects.toThrow('no result');
-    expect((await readContent(test.db, ['first'], id)).toString()).toBe('bytes 1');
+    const [item] = await findQuarantined(test.service, ALL_SOURCES, [id]);
+    expect(await quarantinedOf(test.service, ALL_SOURCES, item?.delivery_id ?? '', 5)).toHaveLength(1);
+    expect(await discardQuarantined(test.service, ['second'], [id])).toBe(0);
+    expect(await findQuarantined(test.service, ['second'], [id])).toEqual([]);
+    expect(await quarantinedOf(test.service, ['second'], item?.delivery_id ?? '', 5)).toEqual([]);
+    await expect(readContent(test.service, ['second'], id)).rejects.toThrow('no result');
+    expect((await readContent(test.service, ['first'], id)).toString()).toBe('bytes 1');
   });
 
   it('lists the newest from an index', async () => {
-    const plan = await test.db.transaction().execute(async (trx) => {
+    const plan = await test.service.transaction().execute(async (trx) => {
       await sql`set local enable_seqscan = off`.execute(trx);
       await sql`set local enable_sort = off`.execute(trx);
       const { rows } = await sql<{ 'QUERY PLAN': string }>`
@@ -138,10 +134,10 @@ describe('quarantine', () => {
       'insert into quarantine table quarantine on conflict (quarantine_id) do update set delivery_id = gen_random_uuid()',
     ],
     ['merge into quarantine using (values (1)) as other on true when matched then delete'],
-  ])('is safe from the owner and from a superuser: %s', async (statement) => {
+  ])('is safe from the service and from a superuser: %s', async (statement) => {
     const refused = /permission denied|stays as it was written/;
-    await expect(sql.raw(statement).execute(test.db)).rejects.toThrow(refused);
-    await expect(sql.raw(statement).execute(test.admin)).rejects.toThrow(/stays as it was written/);
+    await expect(sql.raw(statement).execute(test.service)).rejects.toThrow(refused);
+    await expect(sql.raw(statement).execute(test.db)).rejects.toThrow(/stays as it was written/);
   });
 
   it.each([
@@ -151,7 +147,7 @@ describe('quarantine', () => {
     ["resolution = 'discarded', resolved_at = now(), content = ''"],
   ])('takes no resolution that is not whole: %s', async (values) => {
     const attempt = sql`update quarantine set ${sql.raw(values)} where quarantine_id = ${second()}`;
-    await expect(attempt.execute(test.db)).rejects.toThrow(/quarantine_resolution/);
+    await expect(attempt.execute(test.service)).rejects.toThrow(/quarantine_resolution/);
   });
 });
 
@@ -160,18 +156,18 @@ describe('the conservation view', () => {
     (
       await sql`
       select source, message_type, quarantine_gaps::int as gaps, adds_up from conservation
-      where not adds_up`.execute(test.db)
+      where not adds_up`.execute(test.service)
     ).rows;
 
   it('notices what vanished from quarantine, and what nobody put there', async () => {
     expect(await gaps()).toEqual([]);
-    await unguarded(test.admin, (trx) =>
+    await unguarded(test.db, (trx) =>
       sql`delete from quarantine where quarantine_id = ${second()}`.execute(trx),
     );
     expect(await gaps()).toEqual([{ source: 'first', message_type: 'SMS_LOG_ALL', gaps: 1, adds_up: false }]);
     await sql`
       insert into quarantine (quarantine_id, delivery_id, received_at, source, message_type, reason, content)
-      values (${second()}, gen_random_uuid(), now(), 'second', 'SMS_LOG_ALL', 'x', '')`.execute(test.db);
+      values (${second()}, gen_random_uuid(), now(), 'second', 'SMS_LOG_ALL', 'x', '')`.execute(test.service);
     expect(await gaps()).toMatchObject([{ source: 'first' }, { source: 'second', gaps: 1 }]);
   });
 });

@@ -1,7 +1,12 @@
 import { sql } from 'kysely';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { followGaps, listGaps, noteReceiving, recordRefused } from '../../../src/store/reconcile/gaps.ts';
-import type { SuspectedGap } from '../../../src/store/reconcile/gaps.ts';
+import {
+  followGaps,
+  listGaps,
+  noteReceiving,
+  recordRefused,
+  type SuspectedGap,
+} from '../../../src/store/reconcile/gaps.ts';
 import { maintainPartitions } from '../../../src/store/partitions/partitions.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { deliverAndCount } from '../../support/arrivals.ts';
@@ -156,16 +161,16 @@ it('a month that retention drops is a gap of each type of its family', async () 
 });
 
 it('a reader of some sources sees their gaps and those of all sources', async () => {
-  await sql`insert into gaps (source, began_at, reason) values
-    ('branch', now(), 'refused'), ('other', now(), 'refused'), (null, now(), 'downtime')`.execute(test.db);
+  await test.query`insert into gaps (source, began_at, reason) values
+    ('branch', now(), 'refused'), ('other', now(), 'refused'), (null, now(), 'downtime')`;
   const seen = await listGaps(test.db, ['branch'], EVER);
   expect(new Set(seen.map(({ source }) => source))).toEqual(new Set(['branch', null]));
 });
 
 it('a gap is of a range that it reaches into, of its source and type', async () => {
   const [from, to] = [new Date('2026-03-01T10:00Z'), new Date('2026-03-01T11:00Z')];
-  await sql`insert into gaps (source, message_type, began_at, ended_at, reason)
-    values ('branch', 'AUDIT_LOG_ALL', ${from}, ${to}, 'refused')`.execute(test.db);
+  await test.query`insert into gaps (source, message_type, began_at, ended_at, reason)
+    values ('branch', 'AUDIT_LOG_ALL', ${from}, ${to}, 'refused')`;
   const count = async (filter: object) =>
     (await listGaps(test.db, ALL_SOURCES, { ...EVER, ...filter })).length;
   const just = (time: Date, ms: number) => new Date(time.getTime() + ms);

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { expect, it, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { activity } from '../../../src/lib/activity.ts';
 import { sendHint, listenForHints } from '../../../src/store/server/hints.ts';
 import { useDatabase } from '../../support/use-database.ts';
@@ -12,6 +12,7 @@ it('wakes the pollers of other processes, again after its session has ended, and
   await using started = new AsyncDisposableStack();
   listenForHints(test.databaseUrl, pino({ level: 'silent' }), started);
   const stir = vi.spyOn(activity, 'stir');
+  onTestFinished(() => stir.mockRestore());
   const untilHeard = () =>
     waitFor(async () => {
       const before = stir.mock.calls.length;
@@ -19,8 +20,8 @@ it('wakes the pollers of other processes, again after its session has ended, and
       return waitFor(() => stir.mock.calls.length > before, 200).catch(() => false);
     });
   await untilHeard();
-  await sql`select pg_terminate_backend(pid) from pg_stat_activity
-    where datname = current_database() and query ilike 'listen %'`.execute(test.db);
+  await test.query`select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and query ilike 'listen %'`;
   await untilHeard();
   const before = stir.mock.calls.length;
   await test.db.transaction().execute(async (trx) => {

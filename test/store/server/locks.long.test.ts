@@ -6,7 +6,7 @@ import { migrateQueue } from '../../../src/queue/postgres-engine.ts';
 import { migrateStore } from '../../../src/store/server/schema/migrate.ts';
 import { maintainPartitions } from '../../../src/store/partitions/partitions.ts';
 import { describeSession } from '../../../src/store/server/server-sessions.ts';
-import { findTableUsers, findWaits } from '../../../src/store/server/waits.ts';
+import { findTableUsers } from '../../../src/store/server/waits.ts';
 import { insertAudits } from '../../support/stored-rows.ts';
 import { useDatabase } from '../../support/use-database.ts';
 
@@ -116,16 +116,10 @@ describe('a migration', () => {
 
   it('is applied once by processes that start at the same time, on an empty database too', async () => {
     const names = ['kysely_migration', 'kysely_migration_lock'];
-    await sql`drop schema public cascade`.execute(test.db);
-    await sql`create schema public`.execute(test.db);
+    await test.query`drop schema public cascade`;
+    await test.query`create schema public`;
     const applied = await Promise.all([1, 2, 3].map(() => migrateStore(test.db)));
     expect(applied.map((list) => list.length > 0).filter(Boolean)).toHaveLength(1);
-    for (const name of names) await sql`select from ${sql.id(name)}`.execute(test.db);
-  });
-});
-
-describe('the waits', () => {
-  it('are none in a database where nobody waits', async () => {
-    expect(await findWaits(test.db)).toEqual([]);
+    for (const name of names) await test.query`select from ${sql.id(name)}`;
   });
 });

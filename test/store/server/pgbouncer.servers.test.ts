@@ -155,43 +155,6 @@ describe.skipIf(!hasPgbouncer())('pgbouncer (needs pgbouncer)', () => {
     expect(program.output()).not.toContain('unsupported startup parameter');
   });
 
-  it.each(MODES)('subscribes once for two commands at the same time, %s mode', async (mode) => {
-    const { databaseUrl, readerUrl } = await emptyDatabase();
-    // Whoever waits keeps a connection of the server: there are no more than these commands need.
-    const pooler = await startPgbouncer({
-      mode,
-      urls: [databaseUrl],
-      settings: { default_pool_size: mode === 'session' ? '8' : '4' },
-    });
-    onTestFinished(() => pooler.stop());
-    const directory = await temporaryDirectory();
-    onTestFinished(() => rm(directory, { recursive: true, force: true }));
-    const emulator = createEmulator({ rate: 0 });
-    const cloudUrl = await emulator.listen(0);
-    onTestFinished(() => emulator.close());
-    const settings = {
-      DATABASE_URL: pooler.through(databaseUrl),
-      READER_DATABASE_URL: readerUrl,
-      DATA_DIR: directory,
-      WEBHOOK_SECRET: SECRET,
-      CLOUD_API_URL: cloudUrl,
-      CLOUD_USERNAME: username,
-      CLOUD_PASSWORD: password,
-      PUBLIC_URL: 'https://sink.test',
-    };
-    await runProgram(settings, 'migrate');
-    const before = emulator.status().subscriptions.enabled;
-    const applied = await Promise.all([1, 2].map(() => runProgram(settings, 'subscribe', 'apply')));
-    expect(emulator.status().subscriptions.enabled).toBe(before + 10);
-    expect(applied.toSorted((one, other) => one.length - other.length)).toEqual([
-      'default: nothing to do\n',
-      expect.stringMatching(/default: 10 changes made/),
-    ]);
-    expect(await runProgram(settings, 'subscribe', 'plan')).toContain(', 10 unchanged');
-    await runProgram(settings, 'subscribe', 'remove', '--yes');
-    expect(emulator.status().subscriptions.enabled).toBe(before);
-  });
-
   it.each(MODES)('keeps the limits of a transaction and of a single statement, %s mode', async (mode) => {
     const database = await createTestDatabase();
     onTestFinished(() => database.drop());

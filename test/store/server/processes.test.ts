@@ -1,8 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { listProcesses, removeProcess, reportProcess } from '../../../src/store/server/processes.ts';
-import type { ProcessFigures, ProcessIdentity } from '../../../src/store/server/processes.ts';
+import {
+  listProcesses,
+  removeProcess,
+  reportProcess,
+  type ProcessFigures,
+  type ProcessIdentity,
+} from '../../../src/store/server/processes.ts';
 import { useDatabase } from '../../support/use-database.ts';
 
 const test = useDatabase();

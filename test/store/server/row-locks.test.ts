@@ -104,15 +104,15 @@ it('a comparison judges a quarter by what the comparison before has proven', asy
 it('a downtime is recorded by the first of two processes that start', async () => {
   const note = () => test.service.transaction().execute((trx) => noteReceiving(trx, new Date()));
   await note();
-  await sql`update heartbeat set receiving_at = now() - interval '1 hour'`.execute(test.db);
+  await test.query`update heartbeat set receiving_at = now() - interval '1 hour'`;
   const holding = sql`update heartbeat set receiving_at = now()`;
   await whileHeld(test.db, holding, note);
-  expect((await sql`select from gaps`.execute(test.db)).rows).toEqual([]);
+  expect(await test.query`select from gaps`).toEqual([]);
 });
 
 it('an item of quarantine is replayed by one at a time', async () => {
-  await sql`insert into quarantine (quarantine_id, delivery_id, received_at, source, message_type, reason, content)
-    values (${ID}, ${ID}, now(), 's', 'AUDIT_LOG_ALL', 'x', '')`.execute(test.db);
+  await test.query`insert into quarantine (quarantine_id, delivery_id, received_at, source, message_type, reason, content)
+    values (${ID}, ${ID}, now(), 's', 'AUDIT_LOG_ALL', 'x', '')`;
   const lock = (scope: typeof ALL_SOURCES | readonly string[]) =>
     test.service.transaction().execute((trx) => lockQuarantined(trx, scope, [ID]));
   const locked = await whileHeld(test.db, sql`select from quarantine for update`, () => lock(ALL_SOURCES));

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { sql } from 'kysely';
 import { isOfScope, pageOfRejected } from '../../../src/store/destinations/rejected-events.ts';
 import { ALL_SOURCES, covers, inScope, isInScope, type Scope } from '../../../src/store/server/scope.ts';
 import { useDatabase } from '../../support/use-database.ts';
@@ -21,10 +20,8 @@ describe('a scope', () => {
     [[], []],
   ])('%j contains the same sources in the program and in the database', async (scope, expected) => {
     const sources = ['one', 'two', 'all', ''];
-    const { rows } = await sql<{ source: string }>`
-      select source from unnest(${sources}::text[]) as known (source) where ${inScope(scope)}`.execute(
-      test.db,
-    );
+    const rows = await test.query<{ source: string }>`
+      select source from unnest(${sources}::text[]) as known (source) where ${inScope(scope)}`;
     expect(rows.map(({ source }) => source)).toEqual(expected);
     expect(sources.filter((source) => isInScope(scope, source))).toEqual(expected);
   });
@@ -44,15 +41,15 @@ describe('rejected events of some sources', () => {
   const EVENTS = 20_000;
 
   it('are looked up one by one: the events of a source are not read for them', async () => {
-    await sql`insert into audit_events
+    await test.query`insert into audit_events
         (occurred_at, received_at, event_id, delivery_id, source, message_type, origin, payload)
       select '2026-03-01'::timestamptz + n * interval '1 second', now(), gen_random_uuid(), gen_random_uuid(),
         'source-' || n % 2, 'AUDIT_LOG_ALL', 'webhook', '{}'
-      from generate_series(1, ${EVENTS}::int) as n`.execute(test.db);
-    await sql`insert into rejected_events (destination, event_id, occurred_at, message_type, reason)
+      from generate_series(1, ${EVENTS}::int) as n`;
+    await test.query`insert into rejected_events (destination, event_id, occurred_at, message_type, reason)
       select 'siem', event_id, occurred_at, message_type, source from audit_events
-      order by occurred_at limit 100`.execute(test.db);
-    await sql`analyze`.execute(test.db);
+      order by occurred_at limit 100`;
+    await test.query`analyze`;
     const page = await pageOfRejected(test.db, ['source-1'], 'siem', 1_000);
     expect(new Set(page.map(({ reason }) => reason))).toEqual(new Set(['source-1']));
     expect(page).toHaveLength(50);
@@ -62,9 +59,7 @@ describe('rejected events of some sources', () => {
   });
 
   async function plan(): Promise<string> {
-    const { rows } = await sql`explain select from rejected_events where ${isOfScope(['source-1'])}`.execute(
-      test.db,
-    );
+    const rows = await test.query`explain select from rejected_events where ${isOfScope(['source-1'])}`;
     return z
       .array(z.object({ 'QUERY PLAN': z.string() }))
       .parse(rows)

@@ -71,9 +71,7 @@ describe('a database that sets everything otherwise', () => {
 describe('a database that cannot be used', () => {
   it('is refused for its encoding, with the statement that creates it', async () => {
     const name = `xiq_sink_latin_${process.pid}`;
-    await sql`create database ${sql.id(name)} encoding 'LATIN1' locale_provider libc lc_collate 'C' lc_ctype 'C' template template0`.execute(
-      test.db,
-    );
+    await test.query`create database ${sql.id(name)} encoding 'LATIN1' locale_provider libc lc_collate 'C' lc_ctype 'C' template template0`;
     const url = new URL(test.adminUrl);
     url.pathname = name;
     const latin = openDatabase(url.href, ignore);
@@ -81,7 +79,7 @@ describe('a database that cannot be used', () => {
       /has the encoding LATIN1\. .*encoding 'UTF8' template template0/,
     );
     await latin.destroy();
-    await sql`drop database ${sql.id(name)}`.execute(test.db);
+    await test.query`drop database ${sql.id(name)}`;
   });
 
   it('is refused for a missing right, with the grant', async () => {

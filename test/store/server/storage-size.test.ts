@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { FAMILIES } from '../../../src/events/domain.ts';
 import { measureStorage } from '../../../src/store/server/storage-size.ts';
@@ -13,7 +12,7 @@ const MONTH = new Date().toISOString().slice(0, 7);
 
 test('rows of each month are estimated from what was last analyzed and how much there is now', async () => {
   await store(new Date(), 500);
-  await sql`analyze audit_events`.execute(database.db);
+  await database.query`analyze audit_events`;
   const { databaseBytes, partitions } = await measureStorage(database.db);
   const used = partitions.filter(({ isUsed }) => isUsed);
   expect(used).toMatchObject([{ family: 'audit', month: MONTH, rows: 500 }]);

@@ -9,16 +9,15 @@ import {
   openCluster,
   startServer,
   stopServer,
+  type Cluster,
 } from '../../../../src/embedded/cluster.ts';
-import type { Cluster } from '../../../../src/embedded/cluster.ts';
 import { bootstrapUrl, DATABASE, keepCredentials } from '../../../../src/embedded/credentials.ts';
 import { startEmbeddedPostgres } from '../../../../src/embedded/embedded-postgres.ts';
 import { toBatch } from '../../../../src/queue/delivery-batch.ts';
 import { createPostgresEngine, migrateQueue } from '../../../../src/queue/postgres-engine.ts';
 import { loadSettings } from '../../../../src/serve/load-settings.ts';
 import { prepareStore } from '../../../../src/serve/open-store.ts';
-import { openDatabase } from '../../../../src/store/server/database.ts';
-import type { Db } from '../../../../src/store/server/database.ts';
+import { openDatabase, type Db } from '../../../../src/store/server/database.ts';
 import { migrateStore } from '../../../../src/store/server/schema/migrate.ts';
 import { maintainPartitions } from '../../../../src/store/partitions/partitions.ts';
 import { readOnlyQuery } from '../../../../src/store/server/read-only-query.ts';

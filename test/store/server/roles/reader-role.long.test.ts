@@ -3,8 +3,11 @@ import { UsageError } from '../../../../src/lib/errors.ts';
 import { withClient } from '../../../../src/store/server/postgres.ts';
 import { openDatabase } from '../../../../src/store/server/database.ts';
 import { migrateStore } from '../../../../src/store/server/schema/migrate.ts';
-import { hasDebianPostgres, startDebianPostgres } from '../../../support/debian-postgres.ts';
-import type { DebianPostgres } from '../../../support/debian-postgres.ts';
+import {
+  hasDebianPostgres,
+  startDebianPostgres,
+  type DebianPostgres,
+} from '../../../support/debian-postgres.ts';
 
 describe.skipIf(!hasDebianPostgres)('an owner who may not create roles (needs postgresql)', () => {
   let server: DebianPostgres;

@@ -55,9 +55,7 @@ it("a person's login reads within its limits, is repaired, and is removed", asyn
     /does not exist|authentication/,
   );
   await expect(removeSqlLogin(test.service, person())).rejects.toThrow(`no login ${login()}`);
-  const { rows } = await sql`select action, subject, details, outcome from operator_log order by id`.execute(
-    test.db,
-  );
+  const rows = await test.query`select action, subject, details, outcome from operator_log order by id`;
   const entry = { subject: person(), details: { sql: login() } };
   expect(rows).toEqual([
     { action: 'access.add', ...entry, outcome: 'done' },

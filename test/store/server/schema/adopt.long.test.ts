@@ -107,15 +107,6 @@ describe('a database of the last program before the baseline', () => {
     expect((await readConservation(db, ALL_SOURCES)).unbalanced).toEqual([]);
   });
 
-  it('is adopted once by processes that start together', async () => {
-    const others = [1, 2, 3].map(() => openDatabase(test.adminUrl, () => undefined));
-    const applied = await Promise.all(
-      others.map((other) => migrateStore(other, undefined, undefined, SERVICE_ROLE)),
-    );
-    for (const other of others) await other.destroy();
-    expect(applied.flat()).toEqual([ADOPTION, ...AFTER_BASELINE]);
-  });
-
   it('serves: what it had is intact, and new deliveries are sealed with it', async () => {
     const settings = {
       DATABASE_URL: test.databaseUrl,

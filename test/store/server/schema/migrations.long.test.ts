@@ -2,28 +2,27 @@ import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { waitFor } from '../../../support/wait-for.ts';
 import { buildIndexes } from '../../../../src/store/server/schema/build-indexes.ts';
-import { openDatabase } from '../../../../src/store/server/database.ts';
-import type { Db } from '../../../../src/store/server/database.ts';
+import { openDatabase, type Db } from '../../../../src/store/server/database.ts';
 import { migrateStore, readMigrationState } from '../../../../src/store/server/schema/migrate.ts';
-import { loadMigrations } from '../../../../src/store/server/schema/migrations.ts';
-import type { KnownMigration, Migrations } from '../../../../src/store/server/schema/migrations.ts';
+import {
+  loadMigrations,
+  type KnownMigration,
+  type Migrations,
+} from '../../../../src/store/server/schema/migrations.ts';
 import { maintainPartitions } from '../../../../src/store/partitions/partitions.ts';
-import { createTestDatabase } from '../../../support/database.ts';
-import type { TestDatabase } from '../../../support/database.ts';
+import { useDatabase } from '../../../support/use-database.ts';
 
 /** The migrations of the baseline say nothing: there is no older program that knows the tables. */
 const FIRST_TO_SAY = '0011';
 
-let test: TestDatabase;
+const test = useDatabase({ forEach: true });
 /** Connections of the superuser, who becomes the owner to migrate. */
 let db: Db;
 beforeEach(async () => {
-  test = await createTestDatabase();
   db = openDatabase(test.adminUrl, () => undefined);
 });
 afterEach(async () => {
   await db.destroy();
-  await test.drop();
 });
 
 /** The migrations of a program that is newer by one. */
@@ -120,36 +119,12 @@ describe('migrating', () => {
     await end();
     expect(await migrateStore(db)).toEqual([]);
   });
-
-  it('changes nothing when it is cancelled in the middle', async () => {
-    const stopping = new AbortController();
-    const migrations = await newer({
-      up: async (trx) => {
-        await sql`create table half_done (id int)`.execute(trx);
-        await sql`select pg_sleep(600)`.execute(trx);
-      },
-    });
-    const migrating = migrateStore(db, stopping.signal, migrations);
-    await waitFor(async () => {
-      const { rows } = await sql`
-        select from pg_stat_activity where datname = current_database() and query like '%pg_sleep(600)%'
-          and pid <> pg_backend_pid()`.execute(test.db);
-      return rows.length > 0;
-    });
-    stopping.abort();
-    await expect(migrating).rejects.toBe(stopping.signal.reason);
-    expect(await readMigrationState(db)).toMatchObject({ unknown: [] });
-    const { rows } = await sql`select to_regclass('half_done') as found`.execute(db);
-    expect(rows).toEqual([{ found: null }]);
-  });
 });
 
 const waitingSessions = async () =>
   (
-    await sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(
-      test.db,
-    )
-  ).rows.length;
+    await test.query`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  ).length;
 
 describe('indexes on large tables', () => {
   const PLAIN = { table: 'quarantine', suffix: 'test', definition: 'btree (reason)' };
@@ -161,25 +136,25 @@ describe('indexes on large tables', () => {
 
   const isValid = async (index: string) =>
     (
-      await sql<{ valid: boolean }>`select indisvalid as valid from pg_index
-        where indexrelid = to_regclass(${index})`.execute(test.db)
-    ).rows[0]?.valid;
+      await test.query<{ valid: boolean }>`select indisvalid as valid from pg_index
+        where indexrelid = to_regclass(${index})`
+    )[0]?.valid;
 
   const partitionsOf = async (relation: string) =>
     Number(
       (
-        await sql<{
+        await test.query<{
           count: string;
-        }>`select count(*) from pg_inherits where inhparent = to_regclass(${relation})`.execute(test.db)
-      ).rows[0]?.count,
+        }>`select count(*) from pg_inherits where inhparent = to_regclass(${relation})`
+      )[0]?.count,
     );
 
   /** The session that builds the index of this month and waits for a transaction that stores there. */
   const heldUp = async () =>
     (
-      await sql<{ pid: number }>`select pid from pg_stat_progress_create_index
-        where relid = ${THIS_MONTH}::regclass and phase like 'waiting for writers%'`.execute(test.db)
-    ).rows[0]?.pid;
+      await test.query<{ pid: number }>`select pid from pg_stat_progress_create_index
+        where relid = ${THIS_MONTH}::regclass and phase like 'waiting for writers%'`
+    )[0]?.pid;
 
   it('are built once, by the owner, on every partition, and on those that come later', async () => {
     const migrations = await newer({ indexes: [PLAIN, { ...PARTITIONED, replaces: 'code' }] });
@@ -197,10 +172,8 @@ describe('indexes on large tables', () => {
     expect(await partitionsOf('audit_events_test')).toBe(await partitionsOf('audit_events'));
     expect(await buildIndexes(db, { migrations })).toEqual([]);
     expect(
-      (
-        await sql`select distinct tableowner from pg_indexes join pg_tables using (tablename)
-          where indexname = 'quarantine_test'`.execute(test.db)
-      ).rows,
+      await test.query`select distinct tableowner from pg_indexes join pg_tables using (tablename)
+          where indexname = 'quarantine_test'`,
     ).toEqual([{ tableowner: 'xiq_owner' }]);
   });
 
@@ -245,13 +218,13 @@ describe('indexes on large tables', () => {
     building.catch(() => undefined);
     const pid = await waitFor(heldUp);
     if (how === 'the signal') stopping.abort();
-    else await sql`select pg_terminate_backend(${pid})`.execute(test.db);
+    else await test.query`select pg_terminate_backend(${pid})`;
     await expect(building).rejects.toThrow(/abort|terminat|connection|queryable/i);
     await waitFor(async () => (await heldUp()) === undefined);
-    const { rows } = await sql<{ index: string }>`
+    const rows = await test.query<{ index: string }>`
       select indexrelid::regclass::text as index from pg_index
       where not indisvalid and indexrelid::regclass::text like 'audit_events_2%_test' and
-        indrelid = ${THIS_MONTH}::regclass`.execute(test.db);
+        indrelid = ${THIS_MONTH}::regclass`;
     expect(rows).toHaveLength(1);
     await end();
     expect(await buildIndexes(db, { migrations })).toEqual(['audit_events_test']);

@@ -23,9 +23,9 @@ const VIEWS = {
 } as const;
 
 async function columnsOf(relation: string): Promise<Record<string, string>> {
-  const { rows } = await sql<{ name: string; type: string }>`
+  const rows = await test.query<{ name: string; type: string }>`
     select attname as name, format_type(atttypid, null) as type from pg_attribute
-    where attrelid = ${relation}::regclass and attnum > 0 and not attisdropped`.execute(test.db);
+    where attrelid = ${relation}::regclass and attnum > 0 and not attisdropped`;
   return Object.fromEntries(
     rows.map(({ name, type }) => [name, type.replace('timestamp with time zone', 'timestamptz')]),
   );
@@ -52,21 +52,21 @@ describe('the tables', () => {
   );
 
   it('share one sequence of ids', async () => {
-    const { rows } = await sql<{ default: string }>`
+    const rows = await test.query<{ default: string }>`
       select distinct pg_get_expr(adbin, adrelid) as default from pg_attrdef join pg_attribute
         on adrelid = attrelid and adnum = attnum where attname = 'id' and adrelid::regclass::text = any(${[
           ...new Set(MESSAGE_TYPES.map(tableOf)),
-        ]})`.execute(test.db);
+        ]})`;
     expect(rows).toEqual([{ default: "nextval('events_id_seq'::regclass)" }]);
     expect(new Set(Object.values(FAMILY_OF)).size).toBe(5);
   });
 
   it('come with the rights of the service in the same transaction, so that no reader is refused', async () => {
     // Making the table and granting on it both write its row of the catalog.
-    const { rows } = await sql`
+    const rows = await test.query`
       select has_table_privilege('sources', 'select') as readable, catalog.xmin = applied.xmin as at_once
       from pg_class catalog, kysely_migration applied
-      where catalog.oid = 'sources'::regclass and applied.name = '0007_cloud'`.execute(test.db);
+      where catalog.oid = 'sources'::regclass and applied.name = '0007_cloud'`;
     expect(rows).toEqual([{ readable: true, at_once: true }]);
   });
 

@@ -1,5 +1,4 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { FAMILIES } from '../../../../src/events/domain.ts';
 import { TABLE_OF } from '../../../../src/events/message-types.ts';
@@ -92,13 +91,13 @@ interface Attribute {
 }
 
 async function migratedColumns(): Promise<{ readonly tables: Columns; readonly views: Columns }> {
-  const { rows } = await sql<Attribute>`
+  const rows = await test.query<Attribute>`
     select relname as relation, relkind = 'v' as "isView", attname as name, format_type(atttypid, atttypmod) as type,
       not attnotnull as "isNullable", case when attidentity = 'a' or attgenerated <> '' then 'always'
         when attidentity = 'd' or atthasdef then 'default' else 'statement' end as origin
     from pg_class join pg_attribute on attrelid = pg_class.oid
     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v') and not relispartition
-      and relname not like 'kysely%' and attnum > 0 and not attisdropped`.execute(test.db);
+      and relname not like 'kysely%' and attnum > 0 and not attisdropped`;
   const tables: Columns = {};
   const views: Columns = {};
   for (const one of rows) ((one.isView ? views : tables)[one.relation] ??= {})[one.name] = typeOf(one);

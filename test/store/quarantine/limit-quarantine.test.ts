@@ -1,24 +1,16 @@
 import { sql } from 'kysely';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { limitQuarantine } from '../../../src/store/quarantine/limit-quarantine.ts';
-import { migrateStore } from '../../../src/store/server/schema/migrate.ts';
 import { listActions } from '../../../src/store/access/operator-log.ts';
-import { maintainPartitions } from '../../../src/store/partitions/partitions.ts';
 import { resolveAsReplayed } from '../../../src/store/quarantine/quarantine.ts';
-import { createOwnedDatabase, type OwnedDatabase } from '../../support/database.ts';
+import { useDatabase } from '../../support/use-database.ts';
 import { queuedDelivery } from '../../support/deliveries.ts';
 import { storeDeliveries } from '../../support/actions.ts';
 
 const NOW = new Date('2031-06-15T12:00:00Z');
 const KIB = 1024;
 
-let test: OwnedDatabase;
-beforeEach(async () => {
-  test = await createOwnedDatabase();
-  await migrateStore(test.db);
-  await maintainPartitions(test.db, NOW, { audit: undefined, location: undefined, log: undefined });
-});
-afterEach(() => test.drop());
+const test = useDatabase({ forEach: true });
 
 /** Quarantines one item of 1 KiB for each time. */
 async function quarantine(source: string, ...times: readonly string[]): Promise<void> {
@@ -30,14 +22,14 @@ async function quarantine(source: string, ...times: readonly string[]): Promise<
       recordCount: 1,
     }),
   );
-  await storeDeliveries(test.db, ...deliveries);
+  await storeDeliveries(test.service, ...deliveries);
 }
 
 /** The reasons of the items whose content is still there. */
 async function kept(source: string): Promise<string[]> {
   const { rows } = await sql<{ reason: string }>`
     select reason from quarantine where source = ${source} and content <> '' order by reason`.execute(
-    test.db,
+    test.service,
   );
   return rows.map(({ reason }) => reason);
 }
@@ -49,24 +41,26 @@ it('deletes the oldest content of a source beyond its size, and all counts still
   await quarantine('noisy', ...days(12));
   await quarantine('quiet', ...days(10));
   const limits = { maxBytes: 10 * KIB, months: undefined };
-  expect(await limitQuarantine(test.db, NOW, limits)).toEqual([
+  expect(await limitQuarantine(test.service, NOW, limits)).toEqual([
     { source: 'noisy', reason: 'size', items: 3, bytes: 3 * KIB },
   ]);
   expect(await kept('noisy')).toEqual(days(12).slice(3));
   expect(await kept('quiet')).toEqual(days(10));
   const { rows } = await sql`
-    select source, adds_up, open_count, discarded_count from conservation order by source`.execute(test.db);
+    select source, adds_up, open_count, discarded_count from conservation order by source`.execute(
+    test.service,
+  );
   expect(rows).toEqual([
     { source: 'noisy', adds_up: true, open_count: '9', discarded_count: '3' },
     { source: 'quiet', adds_up: true, open_count: '10', discarded_count: '0' },
   ]);
-  expect(await limitQuarantine(test.db, NOW, limits)).toEqual([]);
+  expect(await limitQuarantine(test.service, NOW, limits)).toEqual([]);
 });
 
 it('is recorded in the operator log, with the reason and the sums', async () => {
   await quarantine('noisy', ...days(2));
-  await limitQuarantine(test.db, NOW, { maxBytes: KIB, months: undefined });
-  expect(await listActions(test.db, { limit: 10 })).toMatchObject([
+  await limitQuarantine(test.service, NOW, { maxBytes: KIB, months: undefined });
+  expect(await listActions(test.service, { limit: 10 })).toMatchObject([
     {
       operator: 'xiq-sink',
       via: 'system',
@@ -81,7 +75,7 @@ it('is recorded in the operator log, with the reason and the sums', async () => 
 
 it('deletes the content of months that retention has passed', async () => {
   await quarantine('old', '2031-03-31', '2031-04-01', '2031-06-01');
-  expect(await limitQuarantine(test.db, NOW, { maxBytes: 1024 * KIB, months: 2 })).toEqual([
+  expect(await limitQuarantine(test.service, NOW, { maxBytes: 1024 * KIB, months: 2 })).toEqual([
     { source: 'old', reason: 'age', items: 1, bytes: KIB },
   ]);
   expect(await kept('old')).toEqual(['2031-04-01', '2031-06-01']);
@@ -91,12 +85,12 @@ it('deletes what was replayed before anything open, and it stays replayed', asyn
   await quarantine('both', ...days(4));
   const { rows } = await sql<{ quarantineId: string; deliveryId: string }>`
     select quarantine_id as "quarantineId", delivery_id as "deliveryId" from quarantine
-    order by received_at desc limit 2`.execute(test.db);
-  await test.db.transaction().execute((trx) => resolveAsReplayed(trx, rows));
-  await limitQuarantine(test.db, NOW, { maxBytes: 3 * KIB, months: undefined });
+    order by received_at desc limit 2`.execute(test.service);
+  await test.service.transaction().execute((trx) => resolveAsReplayed(trx, rows));
+  await limitQuarantine(test.service, NOW, { maxBytes: 3 * KIB, months: undefined });
   expect(await kept('both')).toEqual(days(4).slice(0, 2));
   const { rows: items } = await sql`
-    select resolution, discarded_bytes from quarantine order by received_at`.execute(test.db);
+    select resolution, discarded_bytes from quarantine order by received_at`.execute(test.service);
   expect(items).toEqual([
     { resolution: null, discarded_bytes: null },
     { resolution: null, discarded_bytes: null },
@@ -108,7 +102,7 @@ it('deletes what was replayed before anything open, and it stays replayed', asyn
 it('counts each item once when several processes do it at the same time', async () => {
   await quarantine('noisy', ...days(20));
   const limits = { maxBytes: 10 * KIB, months: undefined };
-  const results = await Promise.all([1, 2, 3].map(() => limitQuarantine(test.db, NOW, limits)));
+  const results = await Promise.all([1, 2, 3].map(() => limitQuarantine(test.service, NOW, limits)));
   expect(results.flat().reduce((sum, { items }) => sum + items, 0)).toBe(11);
   expect(await kept('noisy')).toHaveLength(9);
 });
@@ -124,10 +118,10 @@ it.each([
   await quarantine('guarded', '2031-06-01');
   const { rows } = await sql<{ quarantineId: string; deliveryId: string }>`
     select quarantine_id as "quarantineId", gen_random_uuid() as "deliveryId" from quarantine`.execute(
-    test.db,
+    test.service,
   );
-  await test.db.transaction().execute((trx) => resolveAsReplayed(trx, rows));
-  await expect(sql`update quarantine set ${change}`.execute(test.db)).rejects.toThrow(
+  await test.service.transaction().execute((trx) => resolveAsReplayed(trx, rows));
+  await expect(sql`update quarantine set ${change}`.execute(test.service)).rejects.toThrow(
     'what is stored stays as it was written',
   );
 });
