@@ -1,14 +1,12 @@
 import express from 'express';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Answer } from '../support/ask.ts';
-import { createOpenId } from '../../src/access/openid.ts';
-import type { OpenId } from '../../src/access/openid.ts';
+import { createOpenId, type OpenId } from '../../src/access/openid.ts';
 import { createOpenIdCookies } from '../../src/access/openid-cookie.ts';
 import { serveOpenId } from '../../src/console/access/openid-pages.ts';
 import type { Person } from '../../src/access/openid-person.ts';
 import type { OpenIdConfig } from '../../src/config/config.ts';
-import { createHttpListener } from '../../src/ingest/http-listener.ts';
-import type { HttpListener } from '../../src/ingest/http-listener.ts';
+import { createHttpListener, type HttpListener } from '../../src/ingest/http-listener.ts';
 import { createCookieJar } from '../support/cookie-jar.ts';
 import {
   claimsOf,
@@ -19,8 +17,10 @@ import {
   signToken,
   startOpenIdProvider,
   unsignedToken,
+  type PersonClaims,
+  type ProviderOptions,
+  type RunningProvider,
 } from '../support/openid-provider.ts';
-import type { PersonClaims, ProviderOptions, RunningProvider } from '../support/openid-provider.ts';
 
 const PEOPLE: Record<string, PersonClaims> = {
   'sub-ada': { preferred_username: 'ada', groups: ['everyone', 'netops'] },
@@ -52,6 +52,7 @@ let now = 0;
 async function start(
   settings: Partial<OpenIdConfig> = {},
   options: Partial<ProviderOptions> = {},
+  timeoutSeconds = 10,
 ): Promise<Running> {
   let serve: express.RequestHandler = (_request, response) => void response.status(503).end();
   const app = express();
@@ -65,7 +66,7 @@ async function start(
   });
   const config = openIdConfig(provider, url, settings);
   now = Date.now();
-  const openId = createOpenId(config, { now: () => now, timeoutSeconds: 0.3 });
+  const openId = createOpenId(config, { now: () => now, timeoutSeconds });
   const [people, lines]: [Person[], string[]] = [[], []];
   let failures = 0;
   serve = serveOpenId({
@@ -306,7 +307,6 @@ describe('with a provider that works', () => {
 
     const seconds = () => Math.floor(Date.now() / 1000);
 
-    // Made before a log-in begins: it may take longer than the 0.3 s that the provider has here.
     const stranger = otherKey();
 
     it.each<[string, RegExp, (token: string) => string | undefined]>([
@@ -413,7 +413,7 @@ describe('settings', () => {
 
 describe('a provider', () => {
   beforeEach(async () => {
-    running = await start();
+    running = await start({}, {}, 0.3);
   });
   afterEach(() => running.close());
 

@@ -2,17 +2,13 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { ACCOUNT_ROLES } from '../../src/store/access/permissions.ts';
-import type { AccountRole } from '../../src/store/access/permissions.ts';
+import { ACCOUNT_ROLES, type AccountRole } from '../../src/store/access/permissions.ts';
 import { addWithToken } from '../support/accounts.ts';
-import { startAdmin } from '../support/admin.ts';
-import type { RunningAdmin } from '../support/admin.ts';
+import { startAdmin, type RunningAdmin } from '../support/admin.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { useDirectory } from '../support/use-directory.ts';
-import { QUESTIONS } from '../console/sources/questions.ts';
-import type { Question } from '../console/sources/questions.ts';
-import { areasOf, namesOf, seedSource } from '../console/sources/two-sources.ts';
-import type { Known } from '../console/sources/two-sources.ts';
+import { QUESTIONS, type Question } from '../console/sources/questions.ts';
+import { areasOf, namesOf, seedSource, type Known } from '../console/sources/two-sources.ts';
 
 const DOCUMENT = path.resolve(import.meta.dirname, '../../docs/access.md');
 
@@ -105,8 +101,8 @@ describe('the table of roles in docs/access.md', () => {
       const question = questionOf(key);
       expect(question.path).not.toMatch(/[{}]|\/:/);
       expect({ key, status: (await send(question)).status }).toEqual({ key, status: 401 });
-      for (const role of ACCOUNT_ROLES) {
-        const { status, text } = await send(question, role);
+      const answers = ACCOUNT_ROLES.map(async (role) => ({ role, ...(await send(question, role)) }));
+      for (const { role, status, text } of await Promise.all(answers)) {
         const isRefused = status === 403 && text.includes('FORBIDDEN');
         const isAllowed = ![401, 403].includes(status) && status < 500;
         expect({ key, role, isKnown: isRefused || isAllowed, status }).toMatchObject({ isKnown: true });

@@ -48,50 +48,31 @@ describe('a one-time password', () => {
     );
   });
 
-  it('is accepted once', () => {
-    const { secret } = newTotpSecret('ada');
-    const step = verifyTotp(secret, codeOf(secret, 1000), undefined, at(1000));
-    expect(step).toBe(1000);
-    expect(verifyTotp(secret, codeOf(secret, 1000), step, at(1000))).toBeUndefined();
-    expect(verifyTotp(secret, codeOf(secret, 999), step, at(1000))).toBeUndefined();
-    expect(verifyTotp(secret, codeOf(secret, 1001), step, at(1000))).toBe(1001);
-  });
-
   it('may be typed with the space that apps show', () => {
     expect(verifyTotp(RFC_SECRET, ' 287 082', undefined, new Date(59_000))).toBe(1);
   });
 
-  it.each([
-    '',
-    '28708',
-    '2870822',
-    '28708a',
-    '２８７０８２',
-    '287082\n',
-    '-87082',
-    '+87082',
-    '287.82',
-    '0x1234',
-  ])('is never %j', (code) => {
-    expect(verifyTotp(RFC_SECRET, code, undefined, new Date(59_000))).toBeUndefined();
-  });
+  it.each(['', '287082\n', ...'28708 2870822 28708a ２８７０８２ -87082 +87082 287.82 0x1234'.split(' ')])(
+    'is never %j',
+    (code) => {
+      expect(verifyTotp(RFC_SECRET, code, undefined, new Date(59_000))).toBeUndefined();
+    },
+  );
 });
 
-describe('a new secret', () => {
-  it('is 160 random bits, in a URI that names the program and the account', () => {
-    const made = Array.from({ length: 50 }, () => newTotpSecret('ada lovelace@example.com'));
-    expect(new Set(made.map(({ secret }) => secret)).size).toBe(50);
-    for (const { secret, uri } of made) {
-      expect(Secret.fromBase32(secret).bytes.length).toBe(20);
-      expect(URI.parse(uri)).toMatchObject({
-        issuer: 'xiq-sink',
-        label: 'ada lovelace@example.com',
-        algorithm: 'SHA1',
-        digits: 6,
-        period: 30,
-        secret: { base32: secret },
-      });
-      expect(uri).toMatch(/^otpauth:\/\/totp\/xiq-sink:ada%20lovelace%40example\.com\?/);
-    }
-  });
+it('a new secret is 160 random bits, in a URI that names the program and the account', () => {
+  const made = Array.from({ length: 50 }, () => newTotpSecret('ada lovelace@example.com'));
+  expect(new Set(made.map(({ secret }) => secret)).size).toBe(50);
+  for (const { secret, uri } of made) {
+    expect(Secret.fromBase32(secret).bytes.length).toBe(20);
+    expect(URI.parse(uri)).toMatchObject({
+      issuer: 'xiq-sink',
+      label: 'ada lovelace@example.com',
+      algorithm: 'SHA1',
+      digits: 6,
+      period: 30,
+      secret: { base32: secret },
+    });
+    expect(uri).toMatch(/^otpauth:\/\/totp\/xiq-sink:ada%20lovelace%40example\.com\?/);
+  }
 });

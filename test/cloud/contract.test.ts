@@ -18,25 +18,6 @@ const HELD = {
 
 const PAGE = { page: 1, count: 1, total_pages: 1, total_count: 1, data: [HELD] };
 
-/** The forms of `GET /subscriptions/webhook`, by where they are documented. */
-const LISTS = {
-  'published description until 25.1: a bare array': [HELD],
-  'published description since 25.2: an array of pages': [PAGE],
-  'SDK: a page': PAGE,
-  'specification: a page with pagination': { pagination: { total: 1 }, data: [HELD] },
-};
-
-describe('webhook subscriptions', () => {
-  it.each(Object.entries(LISTS))('are listed as in the %s', async (_form, json) => {
-    await using cloud = await startTestClient(inTurn({ json }));
-    expect(await cloud.client.subscriptions.list()).toEqual({
-      available: true,
-      subscriptions: [{ ...HELD, id: '123456789012' }],
-    });
-    expect(cloud.received).toHaveLength(1);
-  });
-});
-
 /** An alert subscription with the members of the published description, 25.9.0-36. */
 const ALERT = {
   id: 42,

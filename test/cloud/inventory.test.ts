@@ -111,21 +111,19 @@ describe('with a token that may not read the HIQ', () => {
   });
 });
 
-describe('locations', () => {
-  it('are read from a flat list, too, whatever contains itself', () => {
-    const rows = toLocations([
-      { id: '3', name: 'Floor 1', type: 'FLOOR', parent_id: '2' },
-      { id: '2', name: 'Building 2', type: 'BUILDING', parent_id: '1' },
-      { id: '1', name: 'Site', type: 'SITE' },
-      { id: '8', name: 'Snake', parent_id: '9' },
-      { id: '9', name: 'Tail', parent_id: '8' },
-    ]);
-    expect(rows.map(({ place }) => place)).toEqual([
-      'Building 2, Floor 1',
-      'Building 2',
-      'Site',
-      'Tail, Snake',
-      'Snake, Tail',
-    ]);
-  });
+it('locations are read from a flat list, too, whatever contains itself', () => {
+  const rows = toLocations([
+    { id: '3', name: 'Floor 1', type: 'FLOOR', parent_id: '2' },
+    { id: '2', name: 'Building 2', type: 'BUILDING', parent_id: '1' },
+    { id: '1', name: 'Site', type: 'SITE' },
+    { id: '8', name: 'Snake', parent_id: '9' },
+    { id: '9', name: 'Tail', parent_id: '8' },
+  ]);
+  expect(rows.map(({ place }) => place)).toEqual([
+    'Building 2, Floor 1',
+    'Building 2',
+    'Site',
+    'Tail, Snake',
+    'Snake, Tail',
+  ]);
 });

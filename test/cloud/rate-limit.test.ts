@@ -2,21 +2,19 @@ import { describe, expect, test } from 'vitest';
 import { createPacer, readRateLimit } from '../../src/cloud/request.ts';
 import { createFakeClock } from './fake-clock.ts';
 
-describe('reading the rate limit', () => {
-  test.each([
-    [{ ratelimit: '"default";r=42' }, { remaining: 42, resetMs: undefined }],
-    [{ ratelimit: '"default"; r=42; t=30' }, { remaining: 42, resetMs: 30_000 }],
-    [{ ratelimit: '"default";r=42, "burst";r=3;t=1' }, { remaining: 3, resetMs: 1000 }],
-    [
-      { 'ratelimit-limit': '7500;w=3600', 'ratelimit-remaining': '12', 'ratelimit-reset': '60' },
-      { remaining: 12, resetMs: 60_000 },
-    ],
-    [{ 'ratelimit-remaining': '12' }, { remaining: 12, resetMs: undefined }],
-    [{ ratelimit: 'nonsense' }, undefined],
-    [{}, undefined],
-  ])('%j', (headers, limit) => {
-    expect(readRateLimit(new Headers(Object.entries(headers)))).toEqual(limit);
-  });
+test.each([
+  [{ ratelimit: '"default";r=42' }, { remaining: 42, resetMs: undefined }],
+  [{ ratelimit: '"default"; r=42; t=30' }, { remaining: 42, resetMs: 30_000 }],
+  [{ ratelimit: '"default";r=42, "burst";r=3;t=1' }, { remaining: 3, resetMs: 1000 }],
+  [
+    { 'ratelimit-limit': '7500;w=3600', 'ratelimit-remaining': '12', 'ratelimit-reset': '60' },
+    { remaining: 12, resetMs: 60_000 },
+  ],
+  [{ 'ratelimit-remaining': '12' }, { remaining: 12, resetMs: undefined }],
+  [{ ratelimit: 'nonsense' }, undefined],
+  [{}, undefined],
+])('reading the rate limit %j', (headers, limit) => {
+  expect(readRateLimit(new Headers(Object.entries(headers)))).toEqual(limit);
 });
 
 /** How long the turns wait that are taken after an answer with these headers. */

@@ -73,13 +73,6 @@ describe('user name and password', () => {
     expect(cloud.received).toHaveLength(1);
   });
 
-  test('a refused login says what to check and is not repeated', async () => {
-    const body = { error_code: 'BAD_REQUEST', error_id: 'e-2', error_message: 'Login failed' };
-    await using cloud = await startTestClient(inTurn({ status: 400, json: body }), { credentials });
-    await expect(cloud.client.login()).rejects.toThrow(/BAD_REQUEST.*check the user name and password/);
-    expect(cloud.received).toHaveLength(1);
-  });
-
   test('a refused login is not repeated by any client of the process, until the password changes or a person asks', async () => {
     let isRight = false;
     const logIn = loggingIn(() => HOME);

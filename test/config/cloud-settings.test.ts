@@ -85,6 +85,14 @@ describe('PUBLIC_URL', () => {
     },
   );
 
+  it('must be https without an API, and while one of several is elsewhere', () => {
+    const here = { PUBLIC_URL: 'http://127.0.0.1:8080', WEBHOOK_SECRET: SECRET };
+    const north = `{ name: north, webhook_secrets: [${SECRET}-n], cloud: { api_url: https://n.test, api_token: x } }`;
+    const both = { ...settingsFile(`sources: [${north}]`), ...API, CLOUD_API_URL: 'http://127.0.0.1:8090' };
+    for (const env of [here, { ...here, ...both }])
+      expect(problemsOf(env)).toEqual([expect.stringContaining('PUBLIC_URL must be an https')]);
+  });
+
   it.each(['https://sink.test/?x=1', 'https://sink.test/#x', 'ftp://sink.test', 'sink.test'])(
     'is refused as %s',
     (PUBLIC_URL) => {

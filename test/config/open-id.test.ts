@@ -16,10 +16,6 @@ const without = (...names: string[]) =>
   Object.fromEntries(Object.entries(ENOUGH).filter(([name]) => !names.includes(name)));
 
 describe('OpenID Connect', () => {
-  it('is off by default', () => {
-    expect(loadConfig({}).openId).toBeUndefined();
-  });
-
   it('has defaults for scopes, claim and sources; a group may contain =, an issuer keeps its slash', () => {
     expect(loadConfig(ENOUGH).openId).toEqual({
       issuer: 'https://login.example/realms/it/',

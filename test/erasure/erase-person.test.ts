@@ -1,6 +1,5 @@
 import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { sql } from 'kysely';
 import { beforeAll, expect, it } from 'vitest';
 import { eraseForGood, findErasable } from '../../src/erasure/erase-person.ts';
 import { SETTLED_MS } from '../../src/erasure/refusals.ts';
@@ -52,6 +51,8 @@ it('an event that does not exist is not erased, and says so', async () => {
   await expect(findErasable(test.service, { ...of('nobody'), eventIds })).rejects.toThrow(
     /There is no event 6a5a4c7e/,
   );
+  const client = { person: { users: [], macs: [], phones: [], clients: ['001122334455'] }, eventIds: [] };
+  await expect(findErasable(test.service, client)).rejects.toThrow('of a source');
 });
 
 /** In the digits of a key. */
@@ -68,7 +69,7 @@ it.each(['damaged', 'missing'])(
     expect(await readFile(erasureKeyFile, 'utf8').catch(() => 'missing')).toBe(
       state === 'missing' ? state : HALF_A_KEY,
     );
-    const { rows } = await sql`select from audit_events where user_name = 'bob'`.execute(test.db);
+    const rows = await test.query`select from audit_events where user_name = 'bob'`;
     expect(rows.length).toBeGreaterThan(0);
   },
 );

@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
@@ -31,11 +30,9 @@ const serve = async () =>
   });
 
 async function counts() {
-  const { rows } = await sql`
+  const rows = await test.query`
     select (select count(*)::int from devices) as devices, (select count(*)::int from locations) as locations,
-      (select count(*)::int from people) as people, (select count(*)::int from history_leases) as leases`.execute(
-    test.db,
-  );
+      (select count(*)::int from people) as people, (select count(*)::int from history_leases) as leases`;
   return rows[0];
 }
 
@@ -46,9 +43,7 @@ it('serve reads the inventory at its start, and stores what differs at the next 
   expect(await counts()).toEqual({ devices: 20, locations: 5, people: 3, leases: 0 });
 
   const call = createCall(url, await logIn(url, 'administrator'));
-  const [device] = (
-    await sql<{ id: string }>`select device_id::text as id from devices limit 1`.execute(test.db)
-  ).rows;
+  const [device] = await test.query<{ id: string }>`select device_id::text as id from devices limit 1`;
   await call('PUT', `/devices/${device?.id}/hostname?hostname=AP-Lobby`);
   const second = await serve();
   await waitFor(() => second.output().includes('"table":"devices"'));

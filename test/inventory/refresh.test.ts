@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { array, assert, asyncProperty, constant, constantFrom, integer, oneof, tuple } from 'fast-check';
-import { sql } from 'kysely';
 import { pino } from 'pino';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createEmulator } from '../../emulator/emulator.ts';
@@ -22,7 +21,7 @@ beforeEach(reset);
 
 async function reset(): Promise<void> {
   await emptyTables(test.db);
-  await sql`truncate history_leases`.execute(test.db);
+  await test.query`truncate history_leases`;
   now = Date.UTC(2026, 0, 1);
 }
 
@@ -78,10 +77,10 @@ interface Version {
 }
 
 async function versions(): Promise<readonly Version[]> {
-  const { rows } = await sql<Version>`
+  const rows = await test.query<Version>`
     select device_id::int as id, host_name, (extract(epoch from valid_from) * 1000)::float8 as from,
       (extract(epoch from valid_to) * 1000)::float8 as to
-    from devices order by device_id, valid_from`.execute(test.db);
+    from devices order by device_id, valid_from`;
   return rows;
 }
 
@@ -128,8 +127,8 @@ describe('a refresh', () => {
       { id: '3', login_name: 'ann@example.com', display_name: 'Ann', user_role: 'ADMINISTRATOR' },
     ];
     await startProcess(inventory).round();
-    const { rows } = await sql`
-      select place, user_name, role from locations, people order by location_id`.execute(test.db);
+    const rows = await test.query`
+      select place, user_name, role from locations, people order by location_id`;
     expect(rows).toEqual(
       ['Building 1', 'Building 1, Floor 1'].map((place) => ({
         place,
@@ -155,8 +154,7 @@ describe('a refresh', () => {
       await process.leave();
       lines.push(...process.lines.filter((line) => line.includes('organizations of the inventory')));
     }
-    const { rows } =
-      await sql`select count(*)::int, count(valid_to)::int as ended from organizations`.execute(test.db);
+    const rows = await test.query`select count(*)::int, count(valid_to)::int as ended from organizations`;
     expect(rows).toEqual([{ count: 3, ended: 0 }]);
     expect(lines).toEqual([
       expect.stringContaining('(permission hiq:r): GET /hiq/organizations answered 403'),
@@ -179,7 +177,7 @@ describe('a refresh', () => {
     const { cloud, inventory } = writtenCloud();
     cloud.devices = new Map([[1, 'before']]);
     await startProcess(inventory).round();
-    await sql`truncate history_leases`.execute(test.db);
+    await test.query`truncate history_leases`;
     now -= HOUR;
     cloud.devices = new Map([[1, 'after']]);
     await startProcess(inventory).round();

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { Activity } from '../../src/lib/activity.ts';
 
 test('a rest is short for two seconds after something has happened, then lasts until something does', async () => {
   let now = 0;
-  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  const clockOfTest = vi.spyOn(performance, 'now').mockImplementation(() => now);
+  onTestFinished(() => clockOfTest.mockRestore());
   const sleeps: number[] = [];
   const clock = {
     now: Date.now,

@@ -137,20 +137,6 @@ describe('group commit', () => {
     );
   });
 
-  it('commits an item at once when nothing is in flight', async () => {
-    const { begun, add, outcomes } = controlled({ maxItems: 10, maxBytes: 10 });
-    add({ id: 1, bytes: 1 });
-    await turn();
-    expect(begun).toHaveLength(1);
-    expect(outcomes.size).toBe(0);
-    begun[0]?.succeed();
-    await turn();
-    expect(outcomes).toEqual(new Map([[1, 'stored']]));
-    add({ id: 2, bytes: 1 });
-    await turn();
-    expect(begun[1]?.items).toEqual([{ id: 2, bytes: 1 }]);
-  });
-
   it('lets a spaced commit begin only some time after the last one, or with a whole group', async () => {
     const spacingMs = 200;
     const { begun, add } = controlled({ maxItems: 3, maxBytes: 100 }, { spacingMs });

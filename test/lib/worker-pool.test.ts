@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { createWorkerPool, PoolFullError, WorkerError } from '../../src/lib/worker-pool.ts';
-import type { WorkerPoolOptions } from '../../src/lib/worker-pool.ts';
+import {
+  createWorkerPool,
+  PoolFullError,
+  WorkerError,
+  type WorkerPoolOptions,
+} from '../../src/lib/worker-pool.ts';
 
 /** A thread that does what each request says. */
 const SCRIPT = `

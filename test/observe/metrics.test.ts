@@ -6,8 +6,8 @@ import {
   createStoringMetrics,
   createSubscriptionMetrics,
   registerArrivalMetrics,
+  type Arrival,
 } from '../../src/observe/worker-metrics.ts';
-import type { Arrival } from '../../src/observe/worker-metrics.ts';
 import { destinationStatus } from './destination-status.ts';
 
 const open = () => createMetrics({ version: '1.2.3', role: 'all' });

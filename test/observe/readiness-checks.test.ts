@@ -119,15 +119,6 @@ describe('the health of a process', () => {
     expect(line?.state).toBe(state);
   });
 
-  it('tells operators what a destination answered', async () => {
-    const siem = destination('siem', { state: 'refused', last_error: 'answered 401' });
-    expect((await readinessOf({ destinations: [siem] }).describe()).checks).toContainEqual({
-      name: 'forwarding: siem',
-      state: 'refused',
-      why: 'refused, up to date: answered 401',
-    });
-  });
-
   it('says when a message type is unusually quiet, and which to operators', async () => {
     const lastReceivedAt = new Date('2026-01-31T08:00:00Z');
     const arrivals: Arrival[] = [

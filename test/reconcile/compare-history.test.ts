@@ -67,17 +67,11 @@ const alertAt = (id: string, at: number, device = '7') => ({
 });
 
 const visible = async (view = 'audit_log') =>
-  (
-    await sql<{ origin: string; recordId: string | null }>`
-      select origin, record_id as "recordId" from ${sql.table(view)} order by occurred_at, record_id`.execute(
-      test.db,
-    )
-  ).rows;
+  await test.query<{ origin: string; recordId: string | null }>`
+      select origin, record_id as "recordId" from ${sql.table(view)} order by occurred_at, record_id`;
 
 const stored = async (table = 'audit_events') =>
-  Number(
-    (await sql<{ count: string }>`select count(*) from ${sql.table(table)}`.execute(test.db)).rows[0]?.count,
-  );
+  Number((await test.query<{ count: string }>`select count(*) from ${sql.table(table)}`)[0]?.count);
 
 describe('a comparison', () => {
   it('fetches events that no webhook delivered, once, as one delivery of its own origin', async () => {
@@ -90,10 +84,8 @@ describe('a comparison', () => {
       { origin: 'webhook', recordId: null },
       { origin: 'webhook', recordId: null },
     ]);
-    const { rows } = await sql`
-      select origin, record_count, event_count, duplicate_count from deliveries where origin = 'backfill'`.execute(
-      test.db,
-    );
+    const rows = await test.query`
+      select origin, record_count, event_count, duplicate_count from deliveries where origin = 'backfill'`;
     expect(rows).toEqual([{ origin: 'backfill', record_count: 1, event_count: 1, duplicate_count: 0 }]);
     const known = await sql<{ logId: string; origin: string }>`
       select log_id as "logId", origin from history_records join audit_events using (event_id) order by 1`.execute(
@@ -142,10 +134,10 @@ describe('a comparison', () => {
     const found = await findEvents(test.service, ALL_SOURCES, {}, { limit: 10 });
     expect(found.map(({ origin }) => origin)).toEqual(['webhook']);
     // The trail keeps both, and says which one stands for the other.
-    const { rows } = await sql<{ origin: string; by: string }>`
+    const rows = await test.query<{ origin: string; by: string }>`
       select stored.origin, successor.origin as by from superseded_events
         join audit_events as stored using (event_id)
-        join audit_events as successor on successor.event_id = superseded_by`.execute(test.db);
+        join audit_events as successor on successor.event_id = superseded_by`;
     expect(rows).toEqual([{ origin: 'backfill', by: 'webhook' }]);
     expect(sumQuarters(await compare())).toEqual({ matched: 1, onlyWebhook: 0, onlyLog: 0, ambiguous: 0 });
   });
@@ -199,10 +191,8 @@ describe('a comparison', () => {
     ];
     expect(sumQuarters(await compare('SMS_LOG_ALL'))).toMatchObject({ matched: 2, onlyLog: 0 });
     expect(await stored('log_entries')).toBe(2);
-    const { rows } = await sql`
-      select log_id, status, status_changed_at is not null as changed from history_records order by 1`.execute(
-      test.db,
-    );
+    const rows = await test.query`
+      select log_id, status, status_changed_at is not null as changed from history_records order by 1`;
     expect(rows).toEqual([
       { log_id: '5', status: 'SUCCESS', changed: true },
       { log_id: '6', status: 'FAIL', changed: true },
@@ -229,7 +219,7 @@ describe('a comparison', () => {
       ]);
       log.records = alerts.map((alert) => ({ ...alert, acknowledged: true, acknowledged_username: 'jane' }));
       expect(sumQuarters(await compare('ALERT'))).toMatchObject({ matched: 3, onlyLog: 0 });
-      const { rows } = await sql`select log_id, status from history_records order by 1`.execute(test.db);
+      const rows = await test.query`select log_id, status from history_records order by 1`;
       expect(rows).toEqual(['a', 'b', 'c'].map((log_id) => ({ log_id, status: 'true' })));
       // The webhook of the fetched one comes after all.
       await receive('ALERT', ...alerts.slice(0, 1).map(webhookOf));
@@ -283,8 +273,8 @@ describe('a comparison', () => {
       { ...events[2]?.logged, id: 3, full_description_id: 78 },
     ];
     await compare();
-    const { rows } = await sql<{ description: string }>`
-      select description from audit_log order by occurred_at`.execute(test.db);
+    const rows = await test.query<{ description: string }>`
+      select description from audit_log order by occurred_at`;
     expect(rows.map(({ description }) => description)).toEqual([
       whole,
       'changed',
@@ -322,18 +312,18 @@ describe('a comparison', () => {
   it('fetches nothing twice after it was killed between storing and recording', async () => {
     log.records = [audit(1, 1_000).logged];
     await compare();
-    await sql`truncate history_records`.execute(test.db);
+    await test.query`truncate history_records`;
     expect(sumQuarters(await compare())).toMatchObject({ matched: 1, onlyLog: 0 });
     expect(await stored()).toBe(1);
   });
 
   it('quarantines a log record that cannot be stored, once', async () => {
     log.records = [{ ...audit(1, 1_000).logged, code: 666 }];
-    await sql`alter table audit_events add constraint poison check (code <> 666)`.execute(test.db);
+    await test.query`alter table audit_events add constraint poison check (code <> 666)`;
     try {
       await compare();
     } finally {
-      await sql`alter table audit_events drop constraint poison`.execute(test.db);
+      await test.query`alter table audit_events drop constraint poison`;
     }
     const [first] = await compare();
     expect(first).toMatchObject({ matched: 0, onlyLog: 0, unstored: 1, doubt: 'record not stored' });
@@ -364,15 +354,13 @@ describe('a comparison', () => {
   });
 });
 
-describe('searching', () => {
-  it('looks superseded events up only among those that were fetched, in the order of the index', async () => {
-    await receive('AUDIT_LOG_ALL', audit(1, 1_000).webhook);
-    const { rows } = await sql<{ 'QUERY PLAN': string }>`
+it('searching looks superseded events up only among those that were fetched, in the order of the index', async () => {
+  await receive('AUDIT_LOG_ALL', audit(1, 1_000).webhook);
+  const rows = await test.query<{ 'QUERY PLAN': string }>`
       explain select * from events where occurred_at < now() order by occurred_at desc, event_id desc limit 5
-    `.execute(test.db);
-    const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
-    expect(plan).toContain('is_superseded');
-    expect(plan).not.toMatch(/-> +Sort/);
-    expect(plan).not.toMatch(/Join/);
-  });
+    `;
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  expect(plan).toContain('is_superseded');
+  expect(plan).not.toMatch(/-> +Sort/);
+  expect(plan).not.toMatch(/Join/);
 });

@@ -1,5 +1,4 @@
 import { array, assert, constantFrom, integer, property, record } from 'fast-check';
-import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { CLOUD_TYPES } from '../../src/events/domain.ts';
 import { QUARTER_MS } from '../../src/reconcile/compare-history.ts';
@@ -149,16 +148,16 @@ describe('the table', () => {
   it('has a state to be proven for every message type with a history, and for no other', async () => {
     const since = new Date(Date.now() - HOUR);
     for (const messageType of CLOUD_TYPES) {
-      await sql`
+      await test.query`
         insert into subscriptions (source, message_type, url, application, status, created_at)
-        values ('types', ${messageType}, '', '', 'ENABLED', ${since})`.execute(test.db);
+        values ('types', ${messageType}, '', '', 'ENABLED', ${since})`;
     }
     const read = await readQuarters(test.db, ALL_SOURCES, { since, until: new Date() });
     const pending = read.filter(({ state }) => state === 'pending').map((one) => one.message_type);
     expect(new Set(pending)).toEqual(new Set(LOGGED_TYPES));
     const rest = read.filter((one) => !pending.includes(one.message_type));
     expect(new Set(rest.map(({ state }) => state))).toEqual(new Set(['push only']));
-    await sql`delete from subscriptions where source = 'types'`.execute(test.db);
+    await test.query`delete from subscriptions where source = 'types'`;
   });
 
   it('keeps what comparisons have proven', async () => {

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { sql } from 'kysely';
 import { pino } from 'pino';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createCallBudget, type CallBudget } from '../../src/reconcile/call-budget.ts';
@@ -21,8 +20,8 @@ let now: number;
 let warnings: string[];
 beforeEach(async () => {
   await emptyTables(test.db);
-  await sql`truncate history_records, history_progress, history_leases`.execute(test.db);
-  await sql`delete from coverage`.execute(test.db);
+  await test.query`truncate history_records, history_progress, history_leases`;
+  await test.query`delete from coverage`;
   warnings = [];
   log = writtenLog();
   now = Date.parse('2026-11-20T12:07:00Z');
@@ -63,9 +62,7 @@ const credential = (id: number, timestamp: number) => ({
 });
 
 async function fetched(): Promise<string[]> {
-  const { rows } = await sql<{ id: string }>`select record_id as id from credential_log order by 1`.execute(
-    test.db,
-  );
+  const rows = await test.query<{ id: string }>`select record_id as id from credential_log order by 1`;
   return rows.map(({ id }) => id);
 }
 
@@ -74,9 +71,9 @@ describe('a sweep', () => {
     let reading: string[] = [];
     const { round } = startProcess({ restrictedTo: async () => reading });
     const states = async () => {
-      const { rows } = await sql<{ state: string; reason: string | null }>`
+      const rows = await test.query<{ state: string; reason: string | null }>`
         select distinct state, reason from coverage where quarter < ${new Date(now - 7 * HOUR)}
-          and quarter >= ${new Date(now - 14 * HOUR)}`.execute(test.db);
+          and quarter >= ${new Date(now - 14 * HOUR)}`;
       return rows;
     };
     log.records = [credential(1, now - HOUR)];
@@ -119,7 +116,7 @@ describe('a sweep', () => {
     log.queries.length = 0;
     await startProcess({ messageTypes: ['AUTHENTICATION_LOG_ALL'] }).round();
     expect(log.queries).toEqual([]);
-    await sql`truncate history_leases`.execute(test.db);
+    await test.query`truncate history_leases`;
     await startProcess({ messageTypes: ['AUTHENTICATION_LOG_ALL'] }).round();
     expect(Math.min(...log.queries.map(({ from }) => from))).toBeGreaterThan(now - 7 * DAY);
   });
@@ -184,10 +181,8 @@ describe('a sweep', () => {
     await startProcess({ logs, budget, messageTypes: ['AUDIT_LOG_ALL'] }).round();
     expect(described).toBeGreaterThan(30);
     expect(described).toBeLessThan(45);
-    const { rows } = await sql<{ whole: boolean; count: number }>`
-      select description <> 'summary' as whole, count(*)::int as count from audit_log group by 1 order by 1`.execute(
-      test.db,
-    );
+    const rows = await test.query<{ whole: boolean; count: number }>`
+      select description <> 'summary' as whole, count(*)::int as count from audit_log group by 1 order by 1`;
     expect(rows).toEqual([
       { whole: false, count: 60 - described },
       { whole: true, count: described },

@@ -33,24 +33,24 @@ const store = (...deliveries: QueuedDelivery[]) =>
 
 /** Stores while the database refuses records of code 666. */
 async function storePoisoned(delivery: QueuedDelivery): Promise<void> {
-  await sql`alter table audit_events add constraint poison check (code <> 666)`.execute(test.db);
+  await test.query`alter table audit_events add constraint poison check (code <> 666)`;
   try {
     await store(delivery);
   } finally {
-    await sql`alter table audit_events drop constraint poison`.execute(test.db);
+    await test.query`alter table audit_events drop constraint poison`;
   }
 }
 
 /** Replays while the database fails to mark these items. */
 async function whileMarkingDies<T>(ids: readonly string[], replay: () => Promise<T>): Promise<T> {
-  await sql`create function die() returns trigger language plpgsql as $$ begin
+  await test.query`create function die() returns trigger language plpgsql as $$ begin
     if new.quarantine_id = any (${sql.lit(`{${ids.join()}}`)}::uuid[]) then raise 'died'; end if;
     return new; end $$;
-    create trigger die before update on quarantine for each row execute function die()`.execute(test.db);
+    create trigger die before update on quarantine for each row execute function die()`;
   try {
     return await replay();
   } finally {
-    await sql`drop function die cascade`.execute(test.db);
+    await test.query`drop function die cascade`;
   }
 }
 
@@ -67,14 +67,14 @@ const quarantined = () =>
 const idsOf = (rows: readonly { quarantine_id: string }[]) => rows.map(({ quarantine_id }) => quarantine_id);
 
 const eventIds = async () =>
-  (await sql<{ event_id: string }>`select event_id from audit_log order by 1`.execute(test.db)).rows.map(
+  (await test.query<{ event_id: string }>`select event_id from audit_log order by 1`).map(
     (row) => row.event_id,
   );
 
 async function conservation(): Promise<unknown> {
-  const { rows } = await sql`
+  const rows = await test.query`
     select adds_up, open_count::int as open, replayed_count::int as replayed, discarded_count::int as discarded
-    from conservation`.execute(test.db);
+    from conservation`;
   return rows[0];
 }
 
@@ -92,7 +92,7 @@ describe('a replay', () => {
     const [outcome] = await replayQuarantined(context, idsOf(await quarantined()));
     expect(outcome).toMatchObject({ kind: 'replayed', events: 1, duplicates: 0, again: [] });
     expect(await eventIds()).toEqual(deliveryToEvents(delivery).events.map(({ eventId }) => eventId));
-    const { rows } = await sql`select occurred_at, received_at, origin, code from audit_log`.execute(test.db);
+    const rows = await test.query`select occurred_at, received_at, origin, code from audit_log`;
     const at = new Date(1_760_000_000_000);
     expect(rows).toEqual([{ occurred_at: at, received_at: at, origin: 'backfill', code: '666' }]);
     const made = test.db.selectFrom('deliveries').selectAll().where('delivery_id', '<>', delivery.deliveryId);
@@ -113,9 +113,9 @@ describe('a replay', () => {
     const twin = auditRecord({ code: 666 });
     const delivery = queuedDelivery('AUDIT_LOG_ALL', [twin, twin]);
     await storePoisoned(delivery);
-    await sql`alter table audit_events add constraint poison check (code <> 666)`.execute(test.db);
+    await test.query`alter table audit_events add constraint poison check (code <> 666)`;
     await replayQuarantined(context, idsOf(await quarantined()));
-    await sql`alter table audit_events drop constraint poison`.execute(test.db);
+    await test.query`alter table audit_events drop constraint poison`;
     await replayQuarantined(context, idsOf(await quarantined()));
     expect(await eventIds()).toHaveLength(2);
     expect(await conservation()).toEqual({ adds_up: true, open: 0, replayed: 4, discarded: 0 });
@@ -200,24 +200,18 @@ describe('a replay', () => {
   it('stores a body that was set aside whole for its size, but for the one record that is too large', async () => {
     const twin = auditRecord({ id: 9_223_372_036 });
     const large = auditRecord({ description: 'x'.repeat(2 * 1024 * 1024) });
-    const records = [...Array<unknown>(14_000).fill(twin), large, auditRecord({ id: 1 })];
+    const records = [...Array<unknown>(10_100).fill(twin), large, auditRecord({ id: 1 })];
     const body = Buffer.from(JSON.stringify(records));
     await store(unreadable(gzipSync(body), 'gzip'));
     const larger = { ...context, maxBodyBytes: 10 * 1024 * 1024 };
     const outcomes = await replayQuarantined(larger, idsOf(await quarantined()));
-    expect(outcomes).toMatchObject([{ kind: 'replayed', events: 14_001, duplicates: 0, again: [{}] }]);
+    expect(outcomes).toMatchObject([{ kind: 'replayed', events: 10_101, duplicates: 0, again: [{}] }]);
     expect(await eventIds()).toEqual(
-      deliveryToEvents(queuedDelivery('AUDIT_LOG_ALL', records.toSpliced(14_000, 1)))
+      deliveryToEvents(queuedDelivery('AUDIT_LOG_ALL', records.toSpliced(10_100, 1)))
         .events.map(({ eventId }) => eventId)
         .toSorted(),
     );
     expect(await conservation()).toEqual({ adds_up: true, open: 1, replayed: 1, discarded: 0 });
-  });
-
-  it('undoes the encoding of a whole body', async () => {
-    await store(unreadable(gzipSync(JSON.stringify([auditRecord(), auditRecord({ id: 2 })])), 'gzip'));
-    const [readable] = await replayQuarantined(context, idsOf(await quarantined()));
-    expect(readable).toMatchObject({ kind: 'replayed', events: 2 });
   });
 
   it('leaves open what a new delivery would be refused for', async () => {

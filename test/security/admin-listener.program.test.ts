@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ASSETS } from '../../src/console/assets.ts';
 import { ask, cookieOf, formOf, type Answer, type Question } from '../support/ask.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 import { connectRaw } from '../ingest/serve.ts';
 import { endOfProgram, SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
 
@@ -15,7 +15,7 @@ const documentSchema = z.object({ paths: z.record(z.string(), z.record(z.string(
 
 /** The real program, open to the network. The tests come by loopback: with a token that makes no difference. */
 describe('the admin listener off this machine', () => {
-  let database: TestDatabase;
+  const database = useDatabase();
   let directory: string;
   let program: Program;
   /** Every route of the API, with its parameters filled in. */
@@ -23,7 +23,6 @@ describe('the admin listener off this machine', () => {
   let pages: string[];
 
   beforeAll(async () => {
-    database = await createTestDatabase();
     directory = await temporaryDirectory();
     program = await startProgram({
       DATABASE_URL: database.databaseUrl,
@@ -45,7 +44,6 @@ describe('the admin listener off this machine', () => {
   });
   afterAll(async () => {
     await program.end('SIGTERM');
-    await database.drop();
     await rm(directory, { recursive: true, force: true });
   });
 

@@ -1,7 +1,6 @@
 import { exactTerms } from '../../src/events/search-query.ts';
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { sql } from 'kysely';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { MESSAGE_TYPES } from '../../src/events/domain.ts';
@@ -31,11 +30,8 @@ const store = (...deliveries: Parameters<BatchStore['add']>[0]['deliveries']) =>
   new BatchStore(test.db, pino({ level: 'silent' }), new AbortController().signal).add({ deliveries });
 
 const countTables = async () =>
-  (
-    await sql<{ n: string }>`select count(*) as n from pg_class where relkind in ('r', 'p', 'v')`.execute(
-      test.db,
-    )
-  ).rows[0]?.n;
+  (await test.query<{ n: string }>`select count(*) as n from pg_class where relkind in ('r', 'p', 'v')`)[0]
+    ?.n;
 
 describe('hostile text', () => {
   it.each(MESSAGE_TYPES)('in every field of %s is data and nothing else', async (messageType) => {
@@ -46,8 +42,8 @@ describe('hostile text', () => {
     }));
     await store(queuedDelivery(messageType, records));
     expect(await countTables()).toBe(before);
-    const { rows } = await sql<{ payload: Record<string, string> }>`
-      select payload from events where message_type = ${messageType}`.execute(test.db);
+    const rows = await test.query<{ payload: Record<string, string> }>`
+      select payload from events where message_type = ${messageType}`;
     for (const text of HOSTILE) expect(rows.some(({ payload }) => payload[text] === text)).toBe(true);
   });
 
@@ -81,8 +77,8 @@ it('members named like prototypes arrive in the payload and pollute nothing', as
     '{"userName":"kept","__proto__":{"userName":"evil","isAdmin":true},"constructor":{"prototype":{"isAdmin":true}}}';
   const source = 'polluted';
   await store(queuedDelivery('AUDIT_LOG_ALL', [], { source, records: `[${text}]`, recordCount: 1 }));
-  const { rows } = await sql<{ user_name: string; payload: string }>`
-    select user_name, payload::text from audit_log where source = ${source}`.execute(test.db);
+  const rows = await test.query<{ user_name: string; payload: string }>`
+    select user_name, payload::text from audit_log where source = ${source}`;
   expect(rows).toMatchObject([{ user_name: 'kept' }]);
   expect(rows[0]?.payload).toContain('"__proto__": {"isAdmin": true, "userName": "evil"}');
   expect(rows[0]?.payload).toContain('"constructor": {"prototype": {"isAdmin": true}}');

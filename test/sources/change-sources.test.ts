@@ -131,8 +131,8 @@ it('xiq_reader cannot read them, and the service of a database before the migrat
   await reader.destroy();
   const service = openDatabase(test.databaseUrl, () => undefined);
   expect(await readSourcesRevision(service)).toBeGreaterThan(0);
-  await sql`alter table sources rename to sources_away`.execute(test.db);
+  await test.query`alter table sources rename to sources_away`;
   expect(await readSourcesRevision(service)).toBe(0);
-  await sql`alter table sources_away rename to sources`.execute(test.db);
+  await test.query`alter table sources_away rename to sources`;
   await service.destroy();
 });

@@ -365,21 +365,17 @@ describe('alert subscriptions', () => {
   });
 });
 
-describe('two applies at once', () => {
-  it('make nothing twice', async () => {
-    await Promise.all([apply(), apply(), apply()]);
-    expect(heldTypes()).toEqual([...TYPES].sort());
-  });
+it('two applies at once make nothing twice', async () => {
+  await Promise.all([apply(), apply(), apply()]);
+  expect(heldTypes()).toEqual([...TYPES].sort());
 });
 
-describe('an apply that is broken off', () => {
-  it('ends with the reason, and the next one goes on from there', async () => {
-    const stop = new AbortController();
-    const onOutcome = () => stop.abort(new Error('broken off'));
-    const attempt = subscriber().apply('subscribed', { signal: stop.signal, onOutcome });
-    await expect(attempt).rejects.toThrow('broken off');
-    expect(heldTypes()).toEqual(['AUDIT_LOG_ALL']);
-    await apply();
-    expect(heldTypes()).toEqual([...TYPES].sort());
-  });
+it('an apply that is broken off ends with the reason, and the next one goes on from there', async () => {
+  const stop = new AbortController();
+  const onOutcome = () => stop.abort(new Error('broken off'));
+  const attempt = subscriber().apply('subscribed', { signal: stop.signal, onOutcome });
+  await expect(attempt).rejects.toThrow('broken off');
+  expect(heldTypes()).toEqual(['AUDIT_LOG_ALL']);
+  await apply();
+  expect(heldTypes()).toEqual([...TYPES].sort());
 });

@@ -2,8 +2,12 @@ import * as fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { CLOUD_TYPES } from '../../src/events/domain.ts';
 import type { ActualSubscription } from '../../src/subscribe/actual.ts';
-import { createOwnership, desiredSubscriptions, digestOf } from '../../src/subscribe/desired.ts';
-import type { DesiredSubscription } from '../../src/subscribe/desired.ts';
+import {
+  createOwnership,
+  desiredSubscriptions,
+  digestOf,
+  type DesiredSubscription,
+} from '../../src/subscribe/desired.ts';
 import { changesOf, planSubscriptions, type Change } from '../../src/subscribe/plan.ts';
 
 const PUBLIC_URL = 'https://sink.test';
@@ -23,15 +27,13 @@ function held(id: string | undefined, { secret, ...members } = wanted): ActualSu
 
 const plan = (...actual: ActualSubscription[]) => planSubscriptions([wanted], actual, isOurs);
 
-describe('desired', () => {
-  it('is one subscription for each message type, enabled, at the address of its deliveries', () => {
-    const messageTypes = ['AUDIT_LOG_ALL', 'SMS_LOG_ALL'] as const;
-    const options = { source: 'default', publicUrl: PUBLIC_URL, secret: 'new-secret', messageTypes };
-    expect(desiredSubscriptions(options)).toEqual([
-      wanted,
-      { ...wanted, messageType: 'SMS_LOG_ALL', url: `${PUBLIC_URL}/ingest/default/SMS_LOG_ALL` },
-    ]);
-  });
+it('desired is one subscription for each message type, enabled, at the address of its deliveries', () => {
+  const messageTypes = ['AUDIT_LOG_ALL', 'SMS_LOG_ALL'] as const;
+  const options = { source: 'default', publicUrl: PUBLIC_URL, secret: 'new-secret', messageTypes };
+  expect(desiredSubscriptions(options)).toEqual([
+    wanted,
+    { ...wanted, messageType: 'SMS_LOG_ALL', url: `${PUBLIC_URL}/ingest/default/SMS_LOG_ALL` },
+  ]);
 });
 
 describe('a plan', () => {

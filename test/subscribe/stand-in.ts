@@ -3,8 +3,12 @@ import {
   createSubscriptionsRequestSchema,
   updateSubscriptionRequestSchema,
 } from '../../emulator/contract/subscription.ts';
-import { startScriptedCloud } from '../cloud/scripted-cloud.ts';
-import type { Received, Reply, ScriptedCloud } from '../cloud/scripted-cloud.ts';
+import {
+  startScriptedCloud,
+  type Received,
+  type Reply,
+  type ScriptedCloud,
+} from '../cloud/scripted-cloud.ts';
 
 /** A subscription as the stand-in holds it. */
 export interface Held {

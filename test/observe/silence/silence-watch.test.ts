@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { z } from 'zod';
 import { assessSilences } from '../../../src/observe/silence/assess-silences.ts';
 import { createSilenceWatch } from '../../../src/observe/silence/silence-watch.ts';
@@ -16,30 +16,30 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 const NOW = new Date(Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS);
 const after = (minutes: number) => new Date(NOW.getTime() + minutes * MINUTE_MS);
 
-const SOURCES = ['a', 'b'] as const;
+const SOURCES = ['a', 'b'];
 
 /** One a minute from each source, for three weeks; the older one of them known by the hour. */
+beforeAll(async () => {
+  await database.query`
+    insert into arrivals (bucket, seconds, source, message_type, deliveries, records, expected, events, duplicates,
+      quarantined, bytes, unbalanced, last_received_at)
+    select bucket, 60, source, 'AUDIT_LOG_ALL', 1, 1, 1, 1, 0, 0, 100, 0, bucket
+    from generate_series(${new Date(NOW.getTime() - 14 * DAY_MS)}, ${NOW}::timestamptz, '1 minute') as bucket,
+      unnest(${SOURCES}::text[]) as source
+    union all
+    select bucket, 3600, source, 'AUDIT_LOG_ALL', 60, 60, 60, 60, 0, 0, 6000, 0, bucket
+    from generate_series(date_bin('1 hour', ${new Date(NOW.getTime() - 21 * DAY_MS)}, 'epoch'),
+        ${new Date(NOW.getTime() - 14 * DAY_MS - 120 * MINUTE_MS)}::timestamptz, '1 hour') as bucket,
+      unnest(${SOURCES}::text[]) as source`;
+});
 beforeEach(async () => {
-  const { db } = database;
-  await emptyTables(db);
-  await sql`truncate arrivals, arrival_totals, subscriptions`.execute(db);
-  await sql`update arrivals_progress set next_xid = pg_snapshot_xmin(pg_current_snapshot())`.execute(db);
-  for (const source of SOURCES) {
-    await sql`
-      insert into arrivals (bucket, seconds, source, message_type, deliveries, records, expected, events, duplicates,
-        quarantined, bytes, unbalanced, last_received_at)
-      select bucket, 60, ${source}, 'AUDIT_LOG_ALL', 1, 1, 1, 1, 0, 0, 100, 0, bucket
-      from generate_series(${new Date(NOW.getTime() - 14 * DAY_MS)}, ${NOW}::timestamptz, '1 minute') as bucket
-      union all
-      select bucket, 3600, ${source}, 'AUDIT_LOG_ALL', 60, 60, 60, 60, 0, 0, 6000, 0, bucket
-      from generate_series(date_bin('1 hour', ${new Date(NOW.getTime() - 21 * DAY_MS)}, 'epoch'),
-        ${new Date(NOW.getTime() - 14 * DAY_MS - 120 * MINUTE_MS)}::timestamptz, '1 hour') as bucket`.execute(
-      db,
-    );
-    await sql`insert into arrival_totals values (${source}, 'AUDIT_LOG_ALL', 1, 1, 1, 1, 0, 0, 1, 0, ${NOW})`.execute(
-      db,
-    );
-  }
+  await emptyTables(database.db);
+  await database.query`truncate arrival_totals, subscriptions`;
+  await database.query`delete from arrivals where bucket > ${NOW}`;
+  await database.query`update arrivals_progress set next_xid = pg_snapshot_xmin(pg_current_snapshot())`;
+  await database.query`
+    insert into arrival_totals
+    select source, 'AUDIT_LOG_ALL', 1, 1, 1, 1, 0, 0, 1, 0, ${NOW}::timestamptz from unnest(${SOURCES}::text[]) as source`;
 });
 
 /** Something arrives, and is stored at once or after so many minutes. */

@@ -13,8 +13,9 @@ import {
   simulate,
   START,
   steady,
+  type ArrivalMinute,
+  type Traffic,
 } from '../simulated-arrivals.ts';
-import type { ArrivalMinute, Traffic } from '../simulated-arrivals.ts';
 
 interface History {
   readonly lastReceivedAt: number | undefined;
@@ -90,28 +91,26 @@ const KINDS: readonly [string, Traffic, number, number][] = [
 
 const STOPS = 12;
 
-describe('silence, simulated', () => {
-  it.for(KINDS)(
-    'of %s: few false alarms, and a stop is noticed in time',
-    async ([, traffic, years, limit], { annotate }) => {
-      const random = createRandom(7);
-      const minutes = simulate(traffic, 28 + years * 365, random);
-      const hours = hoursOf(minutes);
-      const stops = Array.from({ length: STOPS }, (_, index) => {
-        // A Tuesday, a Wednesday or a Thursday.
-        return START + ((5 + Math.floor(index * years * 4)) * 7 + 1 + (index % 3)) * DAY_MS + 11 * HOUR_MS;
-      });
-      const alarmsPerYear = countAlarms(minutes, hours) / years;
-      const noticedAfter = median(stops.map((stop) => detect(minutes, hours, stop)));
-      await annotate(
-        `${alarmsPerYear.toFixed(1)} false alarms a year, a stop noticed after ${noticedAfter} min`,
-      );
-      expect(alarmsPerYear).toBeLessThan(2);
-      expect(noticedAfter).toBeGreaterThanOrEqual(4);
-      expect(noticedAfter).toBeLessThanOrEqual(limit);
-    },
-  );
-});
+it.for(KINDS)(
+  'silence, simulated of %s: few false alarms, and a stop is noticed in time',
+  async ([, traffic, years, limit], { annotate }) => {
+    const random = createRandom(7);
+    const minutes = simulate(traffic, 28 + years * 365, random);
+    const hours = hoursOf(minutes);
+    const stops = Array.from({ length: STOPS }, (_, index) => {
+      // A Tuesday, a Wednesday or a Thursday.
+      return START + ((5 + Math.floor(index * years * 4)) * 7 + 1 + (index % 3)) * DAY_MS + 11 * HOUR_MS;
+    });
+    const alarmsPerYear = countAlarms(minutes, hours) / years;
+    const noticedAfter = median(stops.map((stop) => detect(minutes, hours, stop)));
+    await annotate(
+      `${alarmsPerYear.toFixed(1)} false alarms a year, a stop noticed after ${noticedAfter} min`,
+    );
+    expect(alarmsPerYear).toBeLessThan(2);
+    expect(noticedAfter).toBeGreaterThanOrEqual(4);
+    expect(noticedAfter).toBeLessThanOrEqual(limit);
+  },
+);
 
 /** The hours of 28 days up to an instant, and the last arrival. */
 function historyOf(traffic: Traffic, until: number, without: (time: number) => boolean = () => false) {

@@ -28,7 +28,7 @@ import { openDatabase, type Db } from '../../src/store/server/database.ts';
 import { startReaderLimits } from '../../src/store/server/roles/limit-readers.ts';
 import { startIndexBuilding } from '../../src/store/server/schema/build-indexes.ts';
 import { startSubscriptionWatch } from '../../src/subscribe/start-subscription-watch.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { useDatabase } from '../support/use-database.ts';
 import { startProxy, through, type Proxy } from '../support/proxy.ts';
 import { SERVICE_ROLE } from '../support/roles.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -123,7 +123,7 @@ it('every function that starts background work until everything is closed is a r
   expect(found.toSorted()).toEqual([...Object.keys(RUNNERS), 'startStoring'].toSorted());
 });
 
-let database: TestDatabase;
+const database = useDatabase();
 let proxy: Proxy;
 let directory: string;
 let cloud: Server;
@@ -131,7 +131,6 @@ let cloudUrl: string;
 /** What the cloud was asked for. */
 let asked: string[] = [];
 beforeAll(async () => {
-  database = await createTestDatabase();
   const { hostname, port } = new URL(database.databaseUrl);
   proxy = await startProxy({ host: hostname, port: Number(port || 5432) });
   directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-runners-'));
@@ -146,7 +145,6 @@ beforeAll(async () => {
 afterAll(async () => {
   cloud.close();
   await proxy.stop();
-  await database.drop();
   await rm(directory, { recursive: true, force: true });
 });
 
@@ -239,17 +237,15 @@ async function start({ start: startIt, parts }: Runner) {
 
 /** What the sessions of the runner wait for that execute a statement, or are in a transaction. */
 async function findBusy(): Promise<readonly (string | null)[]> {
-  const { rows } = await sql<{ wait: string | null }>`
+  const rows = await database.query<{ wait: string | null }>`
     select wait_event_type as wait from pg_stat_activity
-    where datname = current_database() and usename = ${SERVICE_ROLE} and state <> 'idle'`.execute(
-    database.db,
-  );
+    where datname = current_database() and usename = ${SERVICE_ROLE} and state <> 'idle'`;
   return rows.map(({ wait }) => wait);
 }
 
 async function countSessions(): Promise<number> {
-  const { rows } = await sql`select from pg_stat_activity
-    where datname = current_database() and usename = ${SERVICE_ROLE}`.execute(database.db);
+  const rows = await database.query`select from pg_stat_activity
+    where datname = current_database() and usename = ${SERVICE_ROLE}`;
   return rows.length;
 }
 

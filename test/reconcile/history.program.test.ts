@@ -31,6 +31,6 @@ it('serve fetches events that no webhook delivered, and reports what it may not 
   } finally {
     await program.end('SIGTERM');
   }
-  const { rows } = await sql`select from history_leases`.execute(test.db);
+  const rows = await test.query`select from history_leases`;
   expect(rows).toEqual([]);
 });
