@@ -1,17 +1,16 @@
 import { sql } from 'kysely';
-import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
 import { createCall, startReceiver, subscriptionsTo } from '../../emulator/test/harness.ts';
 import { CLOUD_TYPES, isMessageType, MESSAGE_TYPES } from '../../src/events/domain.ts';
-import { BatchStore } from '../../src/handlers/store-batch.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
 import { endOfCommand } from '../support/command.ts';
 import { endOfProgram, SECRET } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { useDatabase } from '../support/use-database.ts';
+import { storeDeliveries } from '../support/actions.ts';
 
 const test = useDatabase();
 
@@ -65,12 +64,11 @@ describe('backfill', () => {
       await waitFor(() => emulator.status().in_flight === 0);
 
       // Every third delivery was lost.
-      const store = new BatchStore(test.db, pino({ level: 'silent' }), new AbortController().signal);
       const kept = receiver.received.filter((_, index) => index % 3 > 0);
       for (const { path, records } of kept) {
         const messageType = path.slice(1);
         if (!isMessageType(messageType)) throw new Error(`unknown message type ${messageType}`);
-        await store.add({ deliveries: [queuedDelivery(messageType, records)] });
+        await storeDeliveries(test.db, queuedDelivery(messageType, records));
       }
       const settings = {
         DATABASE_URL: test.databaseUrl,
@@ -117,8 +115,7 @@ describe('backfill', () => {
       // What the receiver lost arrives after all: nothing is shown twice.
       for (const { path, records } of receiver.received) {
         const messageType = path.slice(1);
-        if (isMessageType(messageType))
-          await store.add({ deliveries: [queuedDelivery(messageType, records)] });
+        if (isMessageType(messageType)) await storeDeliveries(test.db, queuedDelivery(messageType, records));
       }
       expect(total(await backfill(), 'only_log')).toBe(0);
       expect(await rows()).toEqual(after);

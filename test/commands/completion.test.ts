@@ -7,16 +7,18 @@ import { printCompletions } from '../../src/commands/completion.ts';
 import { defineProgram } from '../../src/commands/program.ts';
 import { ROLES } from '../../src/config/roles.ts';
 import { endOfCommand } from '../support/command.ts';
-import { endOfProgram, runProgram, temporaryDirectory } from '../support/program.ts';
+import { runProgram, temporaryDirectory } from '../support/program.ts';
 
 const run = promisify(execFile);
 
 const hasBash = spawnSync('bash', ['--version']).status === 0;
 
+const bashScript = async () => (await endOfCommand({}, 'completion', 'bash')).stdout;
+
 let directory: string;
 beforeAll(async () => {
   directory = await temporaryDirectory();
-  await writeFile(path.join(directory, 'completion.bash'), await runProgram({}, 'completion', 'bash'));
+  await writeFile(path.join(directory, 'completion.bash'), await bashScript());
 });
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
@@ -38,16 +40,21 @@ async function completeInBash(...words: string[]): Promise<string[]> {
     .filter(Boolean);
 }
 
-/** What `complete` offers behind these words. */
-async function offers(...words: string[]): Promise<string[]> {
+/** What some work prints by `console.log`. */
+async function loggedBy(work: () => Promise<unknown>): Promise<string[]> {
   const log = vi.spyOn(console, 'log').mockReturnValue();
   try {
-    await printCompletions(defineProgram({}), words);
-    const lines = log.mock.calls.map(([line]) => String(line));
-    return lines.filter((line) => !line.startsWith(':')).map((line) => line.split('\t')[0] ?? '');
+    await work();
+    return log.mock.calls.map(([line]) => String(line));
   } finally {
     log.mockRestore();
   }
+}
+
+/** What `complete` offers behind these words. */
+async function offers(...words: string[]): Promise<string[]> {
+  const lines = await loggedBy(() => printCompletions(defineProgram({}), words));
+  return lines.filter((line) => !line.startsWith(':')).map((line) => line.split('\t')[0] ?? '');
 }
 
 describe.skipIf(!hasBash)('bash', () => {
@@ -59,7 +66,7 @@ describe.skipIf(!hasBash)('bash', () => {
   });
 
   it('completes file names where it has nothing to offer', async () => {
-    expect(await runProgram({}, 'completion', 'bash')).toMatch(/^complete -o default -F \w+ xiq-sink$/m);
+    expect(await bashScript()).toMatch(/^complete -o default -F \w+ xiq-sink$/m);
   });
 });
 
@@ -98,9 +105,8 @@ describe('complete', () => {
 });
 
 it.each(['zsh', 'fish', 'powershell'])('%s gets a script that asks this program', async (shell) => {
-  const { code, stdout } = await endOfProgram({}, 'completion', shell);
-  expect(code).toBe(0);
-  expect(stdout.toString()).toMatch(/\/bin\/xiq-sink complete '?--'? /);
+  const script = await loggedBy(() => endOfCommand({}, 'completion', shell));
+  expect(script.join('\n')).toMatch(/\/bin\/xiq-sink complete '?--'? /);
 });
 
 it('no other shell gets one', async () => {

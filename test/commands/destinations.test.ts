@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { changeState, forget, rewind } from '../../src/commands/destinations/destinations.ts';
 import { resendRejectedEvents, sendTestEvent } from '../../src/commands/destinations/destinations.ts';
@@ -12,6 +14,7 @@ import {
   recordFailure,
 } from '../../src/store/destinations/destinations.ts';
 import { fileDestination, lastAction, refuseAll, storeDeliveries, takenBy } from '../support/actions.ts';
+import { endOfCommand } from '../support/command.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { holderOf, takeLease } from '../support/lease.ts';
 import { untilSeen } from '../support/until-seen.ts';
@@ -193,5 +196,39 @@ describe('destinations rejected and replay', () => {
     await expect(replay([UNKNOWN_ID], true)).rejects.toThrow(UsageError);
     await expect(replay(['1'], false)).rejects.toThrow('is not an event id');
     await expect(replay([UNKNOWN_ID], false)).rejects.toThrow('has no rejected event');
+  });
+});
+
+describe('on the command line', () => {
+  const config = path.join(directory, 'settings.yaml');
+  const run = (...words: string[]) =>
+    endOfCommand({ DATABASE_URL: test.databaseUrl, XIQ_SINK_CONFIG: config }, 'destinations', ...words);
+  beforeEach(async () => {
+    const file = { name: 'archive', type: 'file', path: path.join(directory, 'archive.jsonl') };
+    await writeFile(config, JSON.stringify({ destinations: [file] }));
+    await addDestination(test.db, 'archive', START);
+  });
+
+  it.each([
+    [['pause', 'archive'], 'pause', { state: 'paused', behind_count: 3 }],
+    [['resume', 'archive'], 'resume', { state: 'running', behind_count: 3 }],
+    [['rewind', 'archive', '--to', 'now'], 'rewind', { behind_count: 0 }],
+    [['replay', 'archive', '--all'], 'replay', { rejected_count: 0 }],
+  ])('%j does it', async (words, action, after) => {
+    await refuseAll(test.db, 'archive');
+    expect(await run(...words)).toMatchObject({ code: 0 });
+    await expectLogged(`destination.${action}`, { subject: 'archive' });
+    expect(await status('archive')).toMatchObject(after);
+  });
+
+  it('list, rejected and test print what there is, and forget removes one that is not configured', async () => {
+    await refuseAll(test.db, 'old');
+    expect((await run('list')).stdout).toMatch(/^archive +file +json +running/m);
+    const rejected = await run('rejected', 'old', '--limit', '2', '--json');
+    expect(rejected.stdout.trim().split('\n')).toHaveLength(2);
+    expect((await run('test', 'archive')).stdout).toContain('archive accepted the test event');
+    expect(await run('forget', 'old')).toMatchObject({ code: 0 });
+    expect(await status('old')).toBeUndefined();
+    expect(await run('test', 'old')).toMatchObject({ code: 2 });
   });
 });

@@ -6,11 +6,11 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { exportEvents } from '../../src/commands/events/export.ts';
 import { commandOperator } from '../../src/commands/shared/process.ts';
-import { listActions } from '../../src/store/access/operator-log.ts';
 import { endOfCommand } from '../support/command.ts';
 import { parseCsv } from '../store/events/parse-csv.ts';
 import { useDirectory } from '../support/use-directory.ts';
 import { useDatabase } from '../support/use-database.ts';
+import { lastAction } from '../support/actions.ts';
 
 const WithId = z.object({ id: z.string() });
 
@@ -19,8 +19,6 @@ const directory = useDirectory();
 beforeEach(() => void vi.spyOn(process.stderr, 'write').mockReturnValue(true));
 
 const forever = new AbortController().signal;
-const lastAction = async () => (await listActions(test.db, { limit: 1 }))[0];
-
 describe('events export', () => {
   it('writes a file for its owner alone, and the operator log keeps who did it and how many events it were', async () => {
     const output = path.join(directory, 'audit.csv');
@@ -30,7 +28,7 @@ describe('events export', () => {
     expect(text).toMatch(/^\uFEFFid,/);
     expect(parseCsv(text)).toHaveLength(41);
     expect((await stat(output)).mode & 0o777).toBe(0o600);
-    expect(await lastAction()).toMatchObject({
+    expect(await lastAction(test.db)).toMatchObject({
       operator: commandOperator().name,
       via: 'command',
       action: 'events.export',
@@ -44,13 +42,13 @@ describe('events export', () => {
     const output = path.join(directory, 'stopped.ndjson');
     await exportEvents(test.db, {}, { format: 'ndjson', output }, AbortSignal.abort());
     expect(await readdir(directory)).not.toContain('stopped.ndjson');
-    expect(await lastAction()).toMatchObject({ outcome: 'done', result: { isWhole: false } });
+    expect(await lastAction(test.db)).toMatchObject({ outcome: 'done', result: { isWhole: false } });
   });
 
   it('that cannot write fails, and the operator log keeps why', async () => {
     const output = path.join(directory, 'missing', 'all.csv');
     await expect(exportEvents(test.db, {}, { format: 'csv', output }, forever)).rejects.toThrow('ENOENT');
-    expect(await lastAction()).toMatchObject({ outcome: 'failed' });
+    expect(await lastAction(test.db)).toMatchObject({ outcome: 'failed' });
   });
 
   it('and search take every condition on the command line', async () => {

@@ -3,8 +3,7 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { commandOperator } from '../../src/commands/shared/process.ts';
 import { discardChosen, replayChosen } from '../../src/commands/quarantine/resolve.ts';
-import { listActions } from '../../src/store/access/operator-log.ts';
-import { storeDeliveries, unreadableDelivery } from '../support/actions.ts';
+import { lastAction, storeDeliveries, unreadableDelivery } from '../support/actions.ts';
 import { useDatabase } from '../support/use-database.ts';
 
 const database = useDatabase({ logs: true });
@@ -15,8 +14,6 @@ beforeEach(() => {
 afterEach(() => vi.restoreAllMocks());
 
 const signal = new AbortController().signal;
-
-const last = async () => (await listActions(database.db, { limit: 1 }))[0];
 
 async function quarantineOne(): Promise<string> {
   await storeDeliveries(database.db, unreadableDelivery('{'));
@@ -43,7 +40,7 @@ test('a replay and a discard are one entry each, with what was chosen and what c
   const { db } = database;
   const id = await quarantineOne();
   await replayChosen(context(), { ids: [id], filter: {}, all: false });
-  expect(await last()).toMatchObject({
+  expect(await lastAction(database.db)).toMatchObject({
     operator: commandOperator().name,
     via: 'command',
     action: 'quarantine.replay',
@@ -53,9 +50,9 @@ test('a replay and a discard are one entry each, with what was chosen and what c
   });
   const filter = { reason: 'JSON', since: new Date('2020-01-01T00:00:00Z') };
   await discardChosen(db, { ids: [], filter, all: false }, false, signal);
-  expect(await last()).toMatchObject({ action: 'quarantine.replay' });
+  expect(await lastAction(database.db)).toMatchObject({ action: 'quarantine.replay' });
   await discardChosen(db, { ids: [], filter, all: false }, true, signal);
-  expect(await last()).toMatchObject({
+  expect(await lastAction(database.db)).toMatchObject({
     action: 'quarantine.discard',
     details: { filter: { reason: 'JSON', since: '2020-01-01T00:00:00.000Z' } },
     outcome: 'done',
@@ -69,7 +66,7 @@ test('of many ids a hundred are written down, and how many there were', async ()
     (_, index) => `00000000-0000-7000-8000-${String(index).padStart(12, '0')}`,
   );
   await replayChosen(context(), { ids, filter: {}, all: false });
-  expect(await last()).toMatchObject({
+  expect(await lastAction(database.db)).toMatchObject({
     details: { ids: ids.slice(0, 100), id_count: 101 },
     result: { left: 101 },
   });

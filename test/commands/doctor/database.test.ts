@@ -1,5 +1,4 @@
 import { sql } from 'kysely';
-import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import {
   checkConservation,
@@ -9,7 +8,6 @@ import {
 } from '../../../src/commands/doctor/database.ts';
 import { checkWitnessed } from '../../../src/commands/doctor/seal.ts';
 import { loadConfig } from '../../../src/config/config.ts';
-import { BatchStore } from '../../../src/handlers/store-batch.ts';
 import { deliverAndCount } from '../../support/arrivals.ts';
 import { unguarded } from '../../support/database.ts';
 import { queuedDelivery } from '../../support/deliveries.ts';
@@ -21,6 +19,7 @@ import { NO_ANCHORS } from '../../support/trust.ts';
 import { generateLogKey, parseLogKey } from '../../../src/seal/signed-note.ts';
 import { keepFork, replaceWitnessed } from '../../../src/store/seal/witnessed-logs.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { storeDeliveries } from '../../support/actions.ts';
 
 const database = useDatabase();
 
@@ -38,9 +37,8 @@ test('migrations of a newer version are a failure', async () => {
 
 test('what is open in quarantine waits for a person, and adds up', async () => {
   expect(await checkConservation(access())).toMatchObject({ status: 'ok', message: '0 deliveries add up' });
-  const store = new BatchStore(database.db, pino({ level: 'silent' }), new AbortController().signal);
   const unreadable = [{ reason: 'not JSON', content: 'e30=' }];
-  await store.add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', [], { unreadable, recordCount: 1 })] });
+  await storeDeliveries(database.db, queuedDelivery('AUDIT_LOG_ALL', [], { unreadable, recordCount: 1 }));
   expect(await checkConservation(access())).toMatchObject({
     status: 'warn',
     message: '1 delivery adds up; 1 open item in quarantine',

@@ -1,6 +1,5 @@
-import { spawn } from 'node:child_process';
-import { text } from 'node:stream/consumers';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { Readable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { isPassword } from '../../src/access/passwords.ts';
 import { verifyTotp } from '../../src/access/totp.ts';
@@ -8,29 +7,29 @@ import { TOTP, URI } from 'otpauth';
 import { findTokenHolder } from '../../src/store/access/access-tokens.ts';
 import { digestOf } from '../../src/access/credentials.ts';
 import { findAccount } from '../../src/store/access/accounts.ts';
-import { listActions } from '../../src/store/access/operator-log.ts';
-import { endOfProgram, PROGRAM, runProgram } from '../support/program.ts';
+import { endOfCommand } from '../support/command.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { useDirectory } from '../support/use-directory.ts';
+import { lastAction } from '../support/actions.ts';
 
 const test = useDatabase();
 const directory = useDirectory();
-let settings: Record<string, string>;
-beforeAll(async () => {
-  settings = { DATABASE_URL: test.databaseUrl, DATA_DIR: directory };
-});
 
-const access = (...words: string[]) => runProgram(settings, 'access', ...words);
+const end = (...words: string[]) =>
+  endOfCommand({ DATABASE_URL: test.databaseUrl, DATA_DIR: directory }, 'access', ...words);
 
-const lastAction = async () => (await listActions(test.db, { limit: 1 }))[0];
+const access = async (...words: string[]) => (await end(...words)).stdout;
 
 /** Runs a command with this text on standard input. */
 async function piped(input: string, ...words: string[]): Promise<string> {
-  const env = { PATH: process.env['PATH'], ...settings };
-  const child = spawn(PROGRAM, ['access', ...words], { env, stdio: ['pipe', 'pipe', 'pipe'] });
-  child.stdin.end(input);
-  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  return out + err;
+  const { stdin } = process;
+  Object.defineProperty(process, 'stdin', { value: Readable.from([input]), configurable: true });
+  try {
+    const { stdout, stderr } = await end(...words);
+    return stdout + stderr;
+  } finally {
+    Object.defineProperty(process, 'stdin', { value: stdin, configurable: true });
+  }
 }
 
 describe('access', () => {
@@ -40,7 +39,7 @@ describe('access', () => {
     const account = await findAccount(test.db, 'ada');
     expect(account).toMatchObject({ role: 'operator', sources: ['a', 'b'], totp_secret: null });
     expect(await isPassword(password, account?.password_hash)).toBe(true);
-    const logged = await lastAction();
+    const logged = await lastAction(test.db);
     expect(logged).toMatchObject({
       action: 'access.add',
       subject: 'ada',
@@ -85,7 +84,10 @@ describe('access', () => {
     expect(await findAccount(test.db, 'grace')).toEqual({ ...before, role: 'viewer', totp_secret: null });
     expect(await access('change', 'grace', '--password')).toMatch(/^password: \S+$/m);
     expect((await findAccount(test.db, 'grace'))?.password_hash).not.toBe(before?.password_hash);
-    expect(await lastAction()).toMatchObject({ action: 'access.change', details: { password: 'new' } });
+    expect(await lastAction(test.db)).toMatchObject({
+      action: 'access.change',
+      details: { password: 'new' },
+    });
   });
 
   it('token prints a token once; list shows it with its end, and --revoke ends it', async () => {
@@ -96,7 +98,7 @@ describe('access', () => {
       role: 'viewer',
       sources: null,
     });
-    expect(JSON.stringify(await lastAction())).not.toContain(token);
+    expect(JSON.stringify(await lastAction(test.db))).not.toContain(token);
     const json = await access('list', '--json');
     expect(json).not.toContain(token);
     const line = z
@@ -116,15 +118,19 @@ describe('access', () => {
     expect(table).toMatch(new RegExp(`^${id} +grafana +dashboard `, 'm'));
     expect(await access('token', '--revoke', id)).toBe(`revoked token ${id} (dashboard) of grafana\n`);
     expect(await findTokenHolder(test.db, digestOf(token))).toBeUndefined();
-    expect(await lastAction()).toMatchObject({ action: 'access.revoke', subject: id, outcome: 'done' });
+    expect(await lastAction(test.db)).toMatchObject({
+      action: 'access.revoke',
+      subject: id,
+      outcome: 'done',
+    });
   });
 
   it('remove disables, keeps the name, and change --enable brings the account back', async () => {
     await access('remove', 'ada');
     expect((await findAccount(test.db, 'ada'))?.disabled_at).not.toBeNull();
-    const again = await endOfProgram(settings, 'access', 'add', 'ADA', '--role', 'admin');
+    const again = await end('add', 'ADA', '--role', 'admin');
     expect([again.code, again.stderr.includes('exists already')]).toEqual([2, true]);
-    expect(await lastAction()).toMatchObject({ action: 'access.add', outcome: 'failed' });
+    expect(await lastAction(test.db)).toMatchObject({ action: 'access.add', outcome: 'failed' });
     await access('change', 'ada', '--enable');
     expect((await findAccount(test.db, 'ada'))?.disabled_at).toBeNull();
   });
@@ -142,7 +148,7 @@ describe('access', () => {
     [['token', '--revoke', '999'], 'no API token 999'],
     [['token'], 'name the account'],
   ])('%j is wrong usage', async (words, message) => {
-    const { code, stderr } = await endOfProgram(settings, 'access', ...words);
+    const { code, stderr } = await end(...words);
     expect(stderr).toContain(message);
     expect(code).toBe(2);
   });

@@ -1,29 +1,18 @@
 import { gzipSync } from 'node:zlib';
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { discardChosen, replayChosen } from '../../src/commands/quarantine/resolve.ts';
 import { printQuarantine, printQuarantined } from '../../src/commands/quarantine/list.ts';
 import { UsageError } from '../../src/lib/errors.ts';
 import { emptyTables } from '../support/database.ts';
-import { auditRecord } from '../support/deliveries.ts';
-import { endOfProgram, SECRET, startProgram, type Program } from '../support/program.ts';
+import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { storeDeliveries, unreadableDelivery } from '../support/actions.ts';
+import { endOfCommand } from '../support/command.ts';
 import { printedBy } from '../support/printed.ts';
-import { waitFor } from '../support/wait-for.ts';
 import { useDatabase } from '../support/use-database.ts';
-import { useDirectory } from '../support/use-directory.ts';
 
 const test = useDatabase();
-const directory = useDirectory();
-let settings: Record<string, string>;
-let program: Program;
-beforeAll(async () => {
-  settings = { DATABASE_URL: test.databaseUrl, DATA_DIR: directory, WEBHOOK_SECRET: SECRET };
-  program = await startProgram(settings);
-});
-afterAll(async () => {
-  await program.end('SIGTERM');
-});
 beforeEach(() => emptyTables(test.db));
 
 const forever = new AbortController().signal;
@@ -44,17 +33,18 @@ const printed = async (command: () => Promise<unknown>) => {
 const show = (id: string, format: 'text' | 'json' = 'text') =>
   printed(() => printQuarantined(test.db, id, format));
 
-/** Posts a body and gives the id of what comes to lie in quarantine. */
-async function postUnreadable(body: Buffer, encoding = 'identity'): Promise<string> {
-  await fetch(`${program.url}/ingest/default/AUDIT_LOG_ALL`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${SECRET}`, 'content-encoding': encoding },
-    body: new Uint8Array(body),
-  });
-  const row = await waitFor(() =>
-    test.db.selectFrom('quarantine').select('quarantine_id').where('content', '=', body).executeTakeFirst(),
-  );
-  return row.quarantine_id;
+/** Sets a body aside as a worker does, and gives its id in quarantine. */
+async function setAside(body: Buffer, encoding?: string): Promise<string> {
+  const unreadable = [
+    { reason: 'the body is not JSON', content: body.toString('base64'), ...(encoding && { encoding }) },
+  ];
+  await storeDeliveries(test.db, unreadableDelivery(body, { unreadable }));
+  const { quarantine_id: id } = await test.db
+    .selectFrom('quarantine')
+    .select('quarantine_id')
+    .where('content', '=', body)
+    .executeTakeFirstOrThrow();
+  return id;
 }
 
 const addsUp = async () =>
@@ -62,21 +52,22 @@ const addsUp = async () =>
     (row) => row.adds_up,
   );
 
-describe('the program', () => {
+describe('the command', () => {
   it('lists, shows and replays a broken body, whose replay fails visibly', async () => {
-    const quarantine = (...args: string[]) => endOfProgram(settings, 'quarantine', ...args);
+    const quarantine = (...args: string[]) =>
+      endOfCommand({ DATABASE_URL: test.databaseUrl }, 'quarantine', ...args);
     const body = Buffer.from('[{"code":1}\u001b[2J');
-    const id = await postUnreadable(body);
+    const id = await setAside(body);
     const listed = await quarantine('list', '--reason', 'json');
-    expect(listed.stdout.toString()).toMatch(
+    expect(listed.stdout).toMatch(
       new RegExp(`${id}.*default +AUDIT_LOG_ALL +15 +open +the body is not JSON`),
     );
     expect(listed.stderr).toContain('(1 of 1 open)');
-    expect((await quarantine('show', id, '--raw')).stdout).toEqual(body);
+    expect((await quarantine('show', id, '--raw')).stdout).toBe(body.toString());
 
     const replayed = await quarantine('replay', id);
     expect(replayed.code).toBe(1);
-    expect(replayed.stdout.toString()).toBe(`${id}  not replayed: the body is not JSON\n`);
+    expect(replayed.stdout).toBe(`${id}  not replayed: the body is not JSON\n`);
     expect(await show(id)).toMatch(/state +open/);
     expect((await quarantine('replay')).code).toBe(2);
     expect(await addsUp()).toBe(true);
@@ -86,7 +77,7 @@ describe('the program', () => {
 describe('a body', () => {
   it('of another encoding is shown in digits, its encoding is known, and its replay undoes it', async () => {
     const body = gzipSync('not JSON');
-    const id = await postUnreadable(body, 'gzip');
+    const id = await setAside(body, 'gzip');
     expect(await show(id)).toMatch(/encoding +gzip\n[^]*00000000  1f 8b 08/);
     const json: unknown = JSON.parse(await show(id, 'json'));
     expect(json).toMatchObject({ quarantine_id: id, encoding: 'gzip', base64: body.toString('base64') });
@@ -95,12 +86,12 @@ describe('a body', () => {
   });
 
   it('is shown without what could steer the terminal', async () => {
-    const id = await postUnreadable(Buffer.from('[\n\t\u001b[2J\r\u009b'));
+    const id = await setAside(Buffer.from('[\n\t\u001b[2J\r\u009b'));
     expect(await show(id)).toContain('[\n\t\\u001b[2J\\u000d\\u009b\n');
   });
 
   it('is discarded only with --yes, and remembered', async () => {
-    const id = await postUnreadable(Buffer.from('private'));
+    const id = await setAside(Buffer.from('private'));
     const filter = { messageType: 'AUDIT_LOG_ALL' as const };
     const preview = await printed(() =>
       discardChosen(test.db, { ids: [], filter, all: false }, false, forever),
@@ -129,12 +120,10 @@ describe('a body', () => {
 describe('a poisoned record', () => {
   it('is stored by a replay once the database takes it', async () => {
     await sql`alter table audit_events add constraint poison check (code <> 666)`.execute(test.db);
-    await fetch(`${program.url}/ingest/default/AUDIT_LOG_ALL`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${SECRET}` },
-      body: JSON.stringify([auditRecord({ code: 1 }), auditRecord({ code: 666 })]),
-    });
-    await waitFor(() => test.db.selectFrom('quarantine').selectAll().executeTakeFirst());
+    await storeDeliveries(
+      test.db,
+      queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ code: 1 }), auditRecord({ code: 666 })]),
+    );
     const chosen = { ids: [], filter: { reason: 'check constraint' }, all: false };
     const failed = await printed(() => replayChosen(context(), chosen));
     const [, id = '', delivery = '', again = ''] =

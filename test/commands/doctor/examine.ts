@@ -1,0 +1,36 @@
+import { expect, onTestFinished } from 'vitest';
+import { z } from 'zod';
+import { createEmulator } from '../../../emulator/emulator.ts';
+import { endOfCommand } from '../../support/command.ts';
+
+/** A cloud for one test: its setting. */
+export async function startCloud(): Promise<{ CLOUD_API_URL: string }> {
+  const emulator = createEmulator({ rate: 0 });
+  const url = await emulator.listen(0);
+  onTestFinished(() => emulator.close());
+  return { CLOUD_API_URL: url };
+}
+
+const Line = z.object({
+  check: z.string(),
+  status: z.enum(['ok', 'warn', 'fail', 'skipped']),
+  message: z.string(),
+  remedy: z.string().nullable(),
+});
+
+/** What the doctor says of each thing, `STATUS MESSAGE`, and how it ends. */
+export async function examine(settings: Record<string, string>, end = endOfCommand) {
+  const { code, stdout, stderr } = await end(settings, 'doctor', '--json');
+  const lines = stdout.split('\n').filter(Boolean);
+  const found = lines.map((line) => Line.parse(JSON.parse(line)));
+  // Whatever is not in order comes with what to do about it.
+  const helpless = found.filter(({ status, remedy }) => /warn|fail/.test(status) && remedy === null);
+  expect(helpless).toEqual([]);
+  const told = Object.fromEntries(found.map(({ check, status, message }) => [check, `${status} ${message}`]));
+  return { code, told, output: stdout + stderr };
+}
+
+export const like = (pattern: RegExp): unknown => expect.stringMatching(pattern);
+
+/** The tests' own server does not wait for the disk, and nothing else is wrong with it. */
+export const ONLY_FSYNC = /^(?:ok|warn Postgres [^:]*: fsync is off [^;]*; full_page_writes is off [^;]*$)/;

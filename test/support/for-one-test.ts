@@ -1,0 +1,32 @@
+import { rm } from 'node:fs/promises';
+import { onTestFinished } from 'vitest';
+import { createTestDatabase, type TestDatabase } from './database.ts';
+import { SECRET, startProgram, temporaryDirectory, type Program } from './program.ts';
+
+/** A directory that the user of the embedded Postgres can reach, too, there until the test has ended. */
+export async function directoryForTest(): Promise<string> {
+  const directory = await temporaryDirectory();
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+/** A database that is dropped after the test. */
+export async function databaseForTest(): Promise<TestDatabase> {
+  const database = await createTestDatabase();
+  onTestFinished(() => database.drop());
+  return database;
+}
+
+/**
+ * Starts `xiq-sink serve` with the tests' secret and a data directory of its own unless the settings have others, and
+ * kills it after the test.
+ */
+export async function serveForTest(
+  settings: Readonly<Record<string, string>>,
+  ...args: string[]
+): Promise<Program> {
+  const DATA_DIR = settings['DATA_DIR'] ?? (await directoryForTest());
+  const program = await startProgram({ WEBHOOK_SECRET: SECRET, ...settings, DATA_DIR }, ...args);
+  onTestFinished(async () => void (await program.end('SIGKILL')));
+  return program;
+}
