@@ -1,13 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { CLOUD_TYPES, WEBHOOK_TYPES } from '../../src/events/domain.ts';
 import { freePort } from '../support/free-port.ts';
-import { PROGRAM, runProgram, temporaryDirectory } from '../support/program.ts';
+import { PROGRAM, runProgram } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { directoryForTest } from '../support/for-one-test.ts';
 
 /** Starts a command that runs until it is told to stop. */
 function start(args: readonly string[], env: Record<string, string>) {
@@ -32,8 +33,7 @@ function start(args: readonly string[], env: Record<string, string>) {
 
 describe('the demo', () => {
   it('brings events of all types of webhook subscriptions into the tables within 30 s, and stops all of it', async () => {
-    const directory = await temporaryDirectory();
-    onTestFinished(() => rm(directory, { recursive: true, force: true }));
+    const directory = await directoryForTest();
     const settings = { DATA_DIR: directory, PORT: String(await freePort()), ADMIN_PORT: '0' };
     const demo = start(['demo'], settings);
     // An alert need not come within that time.
@@ -65,27 +65,5 @@ describe('the demo', () => {
       'select * from conservation where not adds_up',
     );
     expect(JSON.parse(conservation)).toEqual([]);
-  });
-});
-
-describe('the emulator', () => {
-  it('says where it is and who can log in, and ends well', async () => {
-    const emulator = start(['emulator', '--port', '0'], {});
-    const url = await waitFor(() => /emulator running at (http:\S+)/.exec(emulator.output())?.[1]);
-    const [, username = '', password = ''] =
-      /^ {2}(\S+) {2}(\S+) {2}Administrator$/m.exec(emulator.output()) ?? [];
-    const login = await fetch(`${url}/login`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ username, password }),
-    });
-    expect(await login.json()).toMatchObject({ token_type: 'Bearer' });
-    await emulator.endWell();
-  });
-
-  it('names every wrong option at once and exits with 2', async () => {
-    const attempt = runProgram({}, 'emulator', '--rate', 'fast', '--secret-form', 'morse');
-    await expect(attempt).rejects.toMatchObject({ code: 2 });
-    await expect(attempt).rejects.toThrow(/--rate[\s\S]*--secret-form/);
   });
 });

@@ -1,4 +1,4 @@
-import { execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, lstat, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -6,11 +6,9 @@ import path from 'node:path';
 import { promisify, stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { freePort } from '../support/free-port.ts';
 import {
   endOfProgram,
   postDelivery,
-  PROGRAM,
   runProgram,
   SECRET,
   startProgram,
@@ -87,39 +85,8 @@ describe('the first start, without any settings', () => {
     expect(names.filter((_, index) => ((modes[index] ?? 0) & 0o066) !== 0)).toEqual([]);
   });
 
-  it('prints a connection string that psql takes as it is', async () => {
-    const url = await waitFor(() => /psql (postgresql:.*)/.exec(program?.output() ?? '')?.[1]);
-    expect(url).toContain('xiq_reader@127.0.0.1');
-    expect(url).not.toMatch(/:[0-9a-f]{20,}@/);
-  });
-
   it('refuses a second start on the same directory with exit code 2, and says so', async () => {
     await expect(startProgram(settings)).rejects.toThrow(/ended with 2: [\s\S]*Another xiq-sink serves on/);
-  });
-
-  it('follows new events within a second', async () => {
-    const secret = await readFile(path.join(directory, 'data', 'webhook-secret'), 'utf8');
-    const tail = spawn(PROGRAM, ['events', 'tail', '--json'], {
-      env: { ...process.env, ...settings },
-    });
-    let output = '';
-    tail.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-    const post = async (user: string) =>
-      fetch(`${program?.url}/ingest/default/CREDENTIAL_LOG_ALL`, {
-        method: 'POST',
-        headers: { authorization: `Basic ${Buffer.from(`cloud:${secret}`).toString('base64')}` },
-        body: JSON.stringify({ username: user }),
-      });
-    // The first one tells that tail is there.
-    await waitFor(async () => {
-      await post('knock');
-      return output.includes('knock');
-    });
-    const began = performance.now();
-    await post('guest@example.com');
-    await waitFor(() => output.includes('guest@example.com'));
-    expect(performance.now() - began).toBeLessThan(1_000);
-    tail.kill('SIGINT');
   });
 
   it('takes its database over after a kill -9, and does not show the secret again', async () => {
@@ -144,44 +111,6 @@ describe('the first start, without any settings', () => {
     program = await startProgram({ ...settings, LOG_LEVEL: 'debug' });
     expect(await search('--type', 'AUDIT_LOG_ALL')).toContain('admin@example.com');
   });
-});
-
-describe('a stop', () => {
-  it('with Redis away takes less than 10 s and leaves no Postgres behind', async () => {
-    const dataDir = path.join(directory, 'redis-away');
-    const service = await startProgram({
-      DATA_DIR: dataDir,
-      REDIS_URL: `redis://127.0.0.1:${await freePort()}`,
-    });
-    const began = performance.now();
-    expect(await service.end('SIGINT')).toBe(0);
-    expect(performance.now() - began).toBeLessThan(10_000);
-    await expectNoPostgres(dataDir);
-  });
-
-  it.each(['SIGINT', 'SIGTERM'] as const)(
-    'by SIGINT and %s at the next moment is at once and leaves no Postgres behind',
-    async (second) => {
-      const dataDir = path.join(directory, `impatient-${second}`);
-      const service = await startProgram({ DATA_DIR: dataDir, LOG_LEVEL: 'debug' });
-      service.signal('SIGINT');
-      // Two equal signals that both wait are one.
-      if (second === 'SIGINT') await waitFor(() => service.output().includes('stopping'));
-      expect(await service.end(second)).toBe(1);
-      await expectNoPostgres(dataDir);
-    },
-  );
-
-  /** Whatever runs on the directory would have its process id there, and the directory in its command line. */
-  async function expectNoPostgres(dataDir: string): Promise<void> {
-    await expect(readFile(path.join(dataDir, 'postgres', 'cluster', 'postmaster.pid'))).rejects.toThrow(
-      'ENOENT',
-    );
-    const { stdout } = await run('ps', ['-eo', 'args=']);
-    const left = stdout.split('\n').filter((line) => line.includes(`${dataDir}/postgres`));
-    // A second `pg_ctl stop` may take a moment longer than the server that it has seen end.
-    expect(left.filter((line) => !line.includes('pg_ctl stop'))).toEqual([]);
-  }
 });
 
 describe('a port in use', () => {
@@ -259,43 +188,5 @@ describe('the program in a directory of npm', () => {
     } finally {
       await service.end('SIGTERM');
     }
-  });
-});
-
-describe('the start-up line', () => {
-  it('counts the generated secret', () => {
-    expect(program?.output()).toContain('default (1 secret, 10 message types, no API)');
-  });
-
-  it('with a secret of the settings shows a first delivery to complete', async () => {
-    const service = await startProgram({
-      DATA_DIR: path.join(directory, 'own-secret'),
-      WEBHOOK_SECRET: SECRET,
-      ...TERMINAL,
-    });
-    try {
-      const output = await waitFor(() =>
-        service.output().includes('Press Ctrl-C') ? service.output() : undefined,
-      );
-      expect(output).toContain('replace YOUR_SECRET');
-      expect(output).not.toContain(SECRET);
-      const curl = commandIn(output, 'curl') ?? '';
-      const { stdout } = await run('sh', [
-        '-c',
-        curl.replace('curl', 'curl -sS').replace('YOUR_SECRET', SECRET),
-      ]);
-      expect(JSON.parse(stdout)).toMatchObject({ records: 1, quarantined: 0 });
-    } finally {
-      await service.end('SIGTERM');
-    }
-  });
-});
-
-describe('the command line', () => {
-  it('lists every wrong setting at once and exits with 2', async () => {
-    const wrong = { PORT: 'eighty', LOG_LEVEL: 'loud', DATABASE_URL: 'mysql://x' };
-    await expect(startProgram(wrong)).rejects.toThrow(
-      /ended with 2: [\s\S]*DATABASE_URL[\s\S]*PORT[\s\S]*LOG_LEVEL/,
-    );
   });
 });

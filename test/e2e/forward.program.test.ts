@@ -1,28 +1,19 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, type Socket } from 'node:net';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
-import { pino } from 'pino';
 import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { BatchStore } from '../../src/handlers/store-batch.ts';
 import type { Db } from '../../src/store/server/database.ts';
 import { addDestination } from '../../src/store/destinations/destinations.ts';
 import { standIn, type Received, type Reply } from '../forward/senders/stand-in.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
-import {
-  endOfProgram,
-  postDelivery,
-  PROGRAM,
-  SECRET,
-  startProgram,
-  temporaryDirectory,
-} from '../support/program.ts';
+import { endOfProgram, PROGRAM, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { storeDeliveries } from '../support/actions.ts';
 
 /** How often the forwarder is killed: `FORWARD_KILLS=50 npx vitest run test/e2e/forward.program.test.ts -t killed` does it 50 times. */
 const KILLS = Number(process.env['FORWARD_KILLS'] ?? 2);
@@ -87,81 +78,13 @@ const numbers = (count: number) => Array.from({ length: count }, (_, number) => 
 
 /** Stores audit events whose user ids are these numbers, several in a transaction. */
 async function storeEvents(db: Db, from: number, count: number): Promise<void> {
-  const store = new BatchStore(db, pino({ level: 'silent' }), new AbortController().signal);
   const records = numbers(count).map((number) => auditRecord({ userId: from + number }));
   for (let at = 0; at < count; at += 7) {
-    await store.add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records.slice(at, at + 7))] });
+    await storeDeliveries(db, queuedDelivery('AUDIT_LOG_ALL', records.slice(at, at + 7)));
   }
 }
 
-/** A syslog receiver: reads messages with their lengths before them, and closes when the sender does. */
-async function syslogReceiver() {
-  const messages: string[] = [];
-  const server = createServer({ allowHalfOpen: true }, (socket: Socket) => {
-    let received = Buffer.alloc(0);
-    socket.on('data', (chunk: Buffer) => {
-      received = Buffer.concat([received, chunk]);
-      for (;;) {
-        const blank = received.indexOf(' ');
-        const end = blank + 1 + Number(received.subarray(0, blank).toString());
-        if (blank < 0 || received.length < end) return;
-        messages.push(received.subarray(blank + 1, end).toString());
-        received = received.subarray(end);
-      }
-    });
-    socket.on('end', () => socket.end());
-    socket.on('error', () => undefined);
-  }).listen(0, '127.0.0.1');
-  await waitFor(() => server.listening);
-  cleanUps.push(async () => server.close());
-  const address = server.address();
-  return { messages, port: typeof address === 'object' ? (address?.port ?? 0) : 0 };
-}
-
 describe.concurrent('forwarding', () => {
-  it('takes what serve receives to a file and a syslog receiver, and tells how it goes', async () => {
-    const syslog = await syslogReceiver();
-    const { db, settings, directory } = await setUp((directory) => [
-      { name: 'archive', type: 'file', path: path.join(directory, 'events.jsonl') },
-      { name: 'siem', type: 'syslog', transport: 'tcp', host: '127.0.0.1', port: syslog.port },
-      { name: 'away', type: 'syslog', transport: 'tcp', host: '127.0.0.1', port: 1 },
-    ]);
-    const program = await start(settings, 'all');
-    const records = [1, 2, 3].map((userId) => auditRecord({ userId, description: 'password: hunter2' }));
-    const response = await postDelivery(program, 'AUDIT_LOG_ALL', records);
-    expect(response.status).toBe(200);
-    const lines = await waitFor(async () => {
-      const text = await readFile(path.join(directory, 'events.jsonl'), 'utf8').catch(() => '');
-      return text.split('\n').length === 4 && syslog.messages.length === 3
-        ? text.trim().split('\n')
-        : undefined;
-    });
-    const archived = lines.map((line): unknown => JSON.parse(line));
-    for (const userId of ['1', '2', '3']) {
-      const event: unknown = expect.objectContaining({
-        user_id: userId,
-        description: 'password: [redacted]',
-      });
-      expect(archived).toContainEqual(event);
-    }
-    expect(syslog.messages.every((message) => message.includes('CEF:0|Extreme Networks|'))).toBe(true);
-
-    // A message that the receiver has read is confirmed only when it closes, after the forwarder's wait.
-    await waitFor(async () => {
-      const done = await db.selectFrom('destinations').select('name').where('sent_count', '=', '3').execute();
-      return done.length === 2;
-    });
-    const list = await endOfProgram(settings, 'destinations', 'list', '--json');
-    const listed = list.stdout.toString().trim().split('\n');
-    expect(listed[1]).toContain('ECONNREFUSED');
-    expect(listed.map((line): unknown => JSON.parse(line))).toMatchObject([
-      { name: 'archive', type: 'file', format: 'json', state: 'running', behind: 0, sent: '3', rejected: 0 },
-      { name: 'away', state: 'running', behind: 3, sent: '0' },
-      { name: 'siem', type: 'syslog', format: 'cef', behind: 0, sent: '3', last_error: null },
-    ]);
-    expect(await program.end('SIGTERM')).toBe(0);
-  });
-
   it('loses nothing when it is killed between sending and writing that down, and repeats only what it had in hand', async () => {
     let victim: ChildProcess | undefined;
     let killAt = Infinity;

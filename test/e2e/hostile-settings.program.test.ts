@@ -1,15 +1,14 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
-import { createTestDatabase } from '../support/database.ts';
+import { expect, it } from 'vitest';
 import { auditRecord } from '../support/deliveries.ts';
 import { setHostile } from '../support/hostile-settings.ts';
-import { endOfProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import { endOfProgram, SECRET, temporaryDirectory } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { databaseForTest, serveForTest } from '../support/for-one-test.ts';
 
 it('a server whose settings are meant for other programs takes, seals, finds, forwards and proves all', async () => {
-  const test = await createTestDatabase();
-  onTestFinished(() => test.drop());
+  const test = await databaseForTest();
   // Settings that give names another meaning are what `verify` reports.
   await setHostile(test.db, ['search_path', 'row_security']);
   const directory = await temporaryDirectory();
@@ -23,8 +22,7 @@ it('a server whose settings are meant for other programs takes, seals, finds, fo
     WEBHOOK_SECRET: SECRET,
     XIQ_SINK_CONFIG: config,
   };
-  const program = await startProgram(settings);
-  onTestFinished(async () => void (await program.end('SIGTERM')));
+  const program = await serveForTest(settings);
   const records = Array.from({ length: 8 }, (_, code) => auditRecord({ code, userName: 'Łódź – 5 €' }));
   const response = await fetch(`${program.url}/ingest/default/AUDIT_LOG_ALL`, {
     method: 'POST',

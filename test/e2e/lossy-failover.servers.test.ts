@@ -1,4 +1,4 @@
-import { readdir, rm } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -7,10 +7,11 @@ import { openDatabase } from '../../src/store/server/database.ts';
 import { BACKENDS, emptyRedis } from '../support/backends.ts';
 import { hasDebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { postDelivery, SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
+import { postDelivery, SECRET, type Program } from '../support/program.ts';
 import { startProxy, through } from '../support/proxy.ts';
 import { READER_ROLE, SERVICE_ROLE, withRole } from '../support/roles.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { directoryForTest, serveForTest } from '../support/for-one-test.ts';
 
 /** A server with asynchronous replicas, each behind a network of its own, and an address that follows a failover. */
 async function startPair(count = 1) {
@@ -72,16 +73,14 @@ async function waiting({ adminUrl }: Program): Promise<number> {
 }
 
 async function start(pair: Pair, usesRedis: boolean, settings: Record<string, string>): Promise<Program> {
-  const directory = await temporaryDirectory();
-  onTestFinished(() => rm(directory, { recursive: true, force: true }));
-  const program = await startProgram({
+  const directory = await directoryForTest();
+  const program = await serveForTest({
     DATABASE_URL: pair.databaseUrl,
     ...(usesRedis ? { REDIS_URL: await emptyRedis() } : {}),
     DATA_DIR: directory,
     WEBHOOK_SECRET: SECRET,
     ...settings,
   });
-  onTestFinished(async () => void (await program.end('SIGKILL')));
   return program;
 }
 
@@ -111,8 +110,7 @@ describe.skipIf(!hasDebianPostgres)('a failover to a replica that lags (needs po
 
   it('loses nothing when the service was down meanwhile: it looks up all that it kept', async () => {
     const pair = await startPair();
-    const directory = await temporaryDirectory();
-    onTestFinished(() => rm(directory, { recursive: true, force: true }));
+    const directory = await directoryForTest();
     const settings = { DURABILITY: 'strict', DATA_DIR: directory };
     const program = await start(pair, false, settings);
     pair.stall();
@@ -128,8 +126,7 @@ describe.skipIf(!hasDebianPostgres)('a failover to a replica that lags (needs po
 
   it('with STRICT_REPLICAS, deliveries are kept until so many real replicas have their commits', async () => {
     const pair = await startPair(2);
-    const directory = await temporaryDirectory();
-    onTestFinished(() => rm(directory, { recursive: true, force: true }));
+    const directory = await directoryForTest();
     const settings = { DURABILITY: 'strict', STRICT_REPLICAS: '2', DATA_DIR: directory };
     const program = await start(pair, false, settings);
     const segments = async () =>
@@ -169,27 +166,5 @@ describe.skipIf(!hasDebianPostgres)('a failover to a replica that lags (needs po
     await send(program, range(80, 5));
     await waitFor(async () => (await storedUsers(pair)).length >= 85);
     expect(await storedUsers(pair)).toEqual(range(0, 85));
-  });
-
-  it('loses what the replica lacked with DURABILITY=normal, and with STRICT_KEEP_MINUTES=0', async () => {
-    for (const settings of [{ DURABILITY: 'normal' }, { DURABILITY: 'strict', STRICT_KEEP_MINUTES: '0' }]) {
-      const pair = await startPair();
-      const program = await start(pair, false, settings);
-      await send(program, range(0, 10));
-      await waitFor(async () => (await storedUsers(pair)).length === 10);
-      await waitFor(async () => {
-        const { rows } = await sql`select from pg_stat_replication
-          where replay_lsn = pg_current_wal_lsn()`.execute(pair.db);
-        return rows.length === 1;
-      });
-      pair.stall();
-      await send(program, range(10, 20));
-      await waitFor(async () => (await storedUsers(pair)).length === 30);
-      await waitFor(async () => (await waiting(program)) === 0);
-      await pair.failOver();
-      await send(program, range(30, 5));
-      await waitFor(async () => (await storedUsers(pair)).length >= 15);
-      expect(await storedUsers(pair)).toEqual([...range(0, 10), ...range(30, 5)]);
-    }
   });
 });

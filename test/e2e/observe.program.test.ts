@@ -1,28 +1,13 @@
-import { rm } from 'node:fs/promises';
 import { sql } from 'kysely';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { listGaps } from '../../src/store/reconcile/gaps.ts';
 import { listProcesses } from '../../src/store/server/processes.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { BACKENDS, emptyRedis } from '../support/backends.ts';
-import { createTestDatabase } from '../support/database.ts';
-import { postDelivery, SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
+import { postDelivery, type Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
-
-async function database() {
-  const created = await createTestDatabase();
-  onTestFinished(() => created.drop());
-  return created;
-}
-
-async function start(settings: Record<string, string>, ...args: string[]): Promise<Program> {
-  const directory = await temporaryDirectory();
-  onTestFinished(() => rm(directory, { recursive: true, force: true }));
-  const program = await startProgram({ DATA_DIR: directory, WEBHOOK_SECRET: SECRET, ...settings }, ...args);
-  onTestFinished(async () => void (await program.end('SIGKILL')));
-  return program;
-}
+import { databaseForTest, serveForTest } from '../support/for-one-test.ts';
 
 const post = (program: Program, body: string) => postDelivery(program, 'AUDIT_LOG_ALL', body);
 
@@ -42,9 +27,9 @@ const redisAvailable = BACKENDS.some(({ usesRedis, available }) => usesRedis && 
 
 describe.each(BACKENDS)('the request id, $backend', ({ available, usesRedis }) => {
   it.skipIf(!available)('joins receipt, log lines, job and rows', async () => {
-    const { db, databaseUrl } = await database();
+    const { db, databaseUrl } = await databaseForTest();
     const redis = usesRedis ? { REDIS_URL: await emptyRedis() } : {};
-    const program = await start({ DATABASE_URL: databaseUrl, LOG_LEVEL: 'debug', ...redis });
+    const program = await serveForTest({ DATABASE_URL: databaseUrl, LOG_LEVEL: 'debug', ...redis });
     // The first delivery of a process goes to the spool if the queue's first answer takes too long.
     await waitFor(async () => Taken.parse(await (await post(program, '[]')).json()).durability === 'queued');
     const response = await post(program, '[{"id":1},{"id":2}]');
@@ -81,8 +66,8 @@ describe.each(BACKENDS)('the request id, $backend', ({ available, usesRedis }) =
 });
 
 it('finds an error in the log by the id of its answer', async () => {
-  const { databaseUrl } = await database();
-  const program = await start({ DATABASE_URL: databaseUrl });
+  const { databaseUrl } = await databaseForTest();
+  const program = await serveForTest({ DATABASE_URL: databaseUrl });
   const response = await post(program, 'no JSON');
   const requestId = response.headers.get('x-request-id') ?? '';
   expect(await response.json()).toMatchObject({ error_id: requestId });
@@ -92,8 +77,8 @@ it('finds an error in the log by the id of its answer', async () => {
 
 describe('the report of a process', () => {
   it('is there while it runs, with what it does, and gone when it has ended', async () => {
-    const { db, databaseUrl } = await database();
-    const program = await start({ DATABASE_URL: databaseUrl });
+    const { db, databaseUrl } = await databaseForTest();
+    const program = await serveForTest({ DATABASE_URL: databaseUrl });
     const [listed] = await waitFor(async () => {
       const found = await listProcesses(db);
       return found.length === 1 ? found : undefined;
@@ -111,12 +96,12 @@ describe('the report of a process', () => {
   });
 
   it('lets the next start find the downtime after a kill', async () => {
-    const { db, databaseUrl } = await database();
-    const killed = await start({ DATABASE_URL: databaseUrl });
+    const { db, databaseUrl } = await databaseForTest();
+    const killed = await serveForTest({ DATABASE_URL: databaseUrl });
     await waitFor(async () => (await sql`select from heartbeat`.execute(db)).rows.length === 1);
     await killed.end('SIGKILL');
     await sql`update heartbeat set receiving_at = now() - interval '1 hour'`.execute(db);
-    await start({ DATABASE_URL: databaseUrl });
+    await serveForTest({ DATABASE_URL: databaseUrl });
     const range = { since: new Date(0), until: new Date() };
     const [gap] = await waitFor(async () => {
       const found = await listGaps(db, ALL_SOURCES, range);
@@ -130,11 +115,11 @@ describe('the report of a process', () => {
   it.skipIf(!redisAvailable)(
     'comes from an ingest process that has DATABASE_URL, and stays when it is killed',
     async () => {
-      const { db, databaseUrl } = await database();
+      const { db, databaseUrl } = await databaseForTest();
       const REDIS_URL = await emptyRedis();
-      const without = await start({ REDIS_URL }, '--role', 'ingest');
-      const ingest = await start({ REDIS_URL, DATABASE_URL: databaseUrl }, '--role', 'ingest');
-      const worker = await start({ REDIS_URL, DATABASE_URL: databaseUrl }, '--role', 'worker');
+      const without = await serveForTest({ REDIS_URL }, '--role', 'ingest');
+      const ingest = await serveForTest({ REDIS_URL, DATABASE_URL: databaseUrl }, '--role', 'ingest');
+      const worker = await serveForTest({ REDIS_URL, DATABASE_URL: databaseUrl }, '--role', 'worker');
       const listed = await waitFor(async () => {
         const found = await listProcesses(db);
         return found.length === 2 ? found : undefined;

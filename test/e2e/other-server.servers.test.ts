@@ -201,35 +201,6 @@ describe.skipIf(!hasDebianPostgres)('on another server', () => {
     await continueOn(second, installation, 60);
   }, 180_000);
 
-  it('an older dump is recognised, also after the log went on', async () => {
-    const [first, second] = [await startServer(), await startServer()];
-    const { settingsOn, start } = await createInstallation(first);
-    const file = path.join(settingsOn(first).DATA_DIR, 'log-checkpoint');
-    const program = await start(first);
-    await send(program, 0, 10);
-    await waitFor(async () => (await countedOn(first)) === 10);
-    await copyDatabase(first, second, settingsOn(first).DATA_DIR);
-    const seen = await readFile(file, 'utf8').catch(() => '');
-    await send(program, 10, 30);
-    // A checkpoint is signed every minute.
-    await waitFor(async () => (await readFile(file, 'utf8').catch(() => '')) !== seen, 120_000);
-    await program.end('SIGTERM');
-
-    const restored = await start(second);
-    await waitFor(() => restored.output().includes('The database is older than what this machine has seen'));
-    await send(restored, 30, 80);
-    await waitFor(() => restored.output().includes('The database was older than'), 30_000).catch(
-      () => undefined,
-    );
-    await restored.end('SIGTERM');
-    const wrong = await endOfProgram(settingsOn(second), 'doctor');
-    expect(wrong.stdout.toString()).toMatch(/^fail +seal +The database (?:is|was) older than/m);
-    const accepted = await endOfProgram(settingsOn(second), 'verify', '--accept', 'the dump of before');
-    expect(accepted.stderr).toContain('Accepted');
-    const right = await endOfProgram(settingsOn(second), 'doctor');
-    expect(right.stdout.toString()).toMatch(/^ok +seal +.*\d+ lea(?:f|ves)\b/m);
-  }, 240_000);
-
   it('a restore to a point in time is recognised, and forwards what is stored from then on once', async () => {
     const directory = await temporaryDirectory();
     cleanUps.push(() => rm(directory, { recursive: true, force: true }));
@@ -295,32 +266,4 @@ describe.skipIf(!hasDebianPostgres)('on another server', () => {
     expect(verified.stdout.toString()).toMatch(/ 0 ALTERED, 0 MISSING, 0 INSERTED/);
     await restored.end('SIGTERM');
   }, 240_000);
-
-  it('a promoted replica continues', async () => {
-    const first = await startServer();
-    const installation = await createInstallation(first);
-    const { settingsOn, start, received } = installation;
-    const replica = await startServer({ replicaOf: first.port });
-    const program = await start(first);
-    await send(program, 0, 30);
-    await waitFor(async () => (await received()).length === 30);
-    await runProgram(settingsOn(first), 'destinations', 'pause', 'file');
-    await send(program, 30, 60);
-    await program.end('SIGTERM');
-    const [{ lsn } = { lsn: '' }] = await query<{ lsn: string }>(
-      first.url,
-      'select pg_current_wal_lsn()::text as lsn',
-    );
-    await waitFor(async () => {
-      const [state] = await query<{ done: boolean }>(
-        replica.url,
-        `select pg_last_wal_replay_lsn() >= '${lsn}'::pg_lsn as done`,
-      );
-      return state?.done === true;
-    });
-    expect(lsn).toContain('/');
-    await first.kill();
-    await replica.promote();
-    await continueOn(replica, installation, 60);
-  }, 180_000);
 });

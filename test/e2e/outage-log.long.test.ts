@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
@@ -7,8 +6,9 @@ import { expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { createOwnedDatabase, serverUrl } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { postDelivery, SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
+import { postDelivery, SECRET, type Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { directoryForTest, serveForTest } from '../support/for-one-test.ts';
 
 const OTHERS = ['ingest', 'forward', 'console'];
 const OUTAGE_MS = 60_000;
@@ -32,16 +32,14 @@ it('a first start together is silent, and a read-only database costs each proces
   const database = await createOwnedDatabase();
   onTestFinished(() => database.drop());
   const start = async (role: string) => {
-    const directory = await temporaryDirectory();
-    onTestFinished(() => rm(directory, { recursive: true, force: true }));
+    const directory = await directoryForTest();
     const settings = {
       DATA_DIR: directory,
       DATABASE_URL: database.databaseUrl,
       WEBHOOK_SECRET: SECRET,
       FORWARD_TO: `file://${path.join(directory, 'out.jsonl')}`,
     };
-    const program = await startProgram(settings, '--role', role);
-    onTestFinished(async () => void (await program.end('SIGKILL')));
+    const program = await serveForTest(settings, '--role', role);
     return program;
   };
   const [first, others] = await Promise.all([start('all'), Promise.all(OTHERS.map(start))]);

@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
 import { expect, it, onTestFinished } from 'vitest';
@@ -7,22 +6,10 @@ import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
 import { withClient } from '../../src/store/server/postgres.ts';
 import { createOwnedDatabase, type OwnedDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import {
-  endOfProgram,
-  postDelivery,
-  runProgram,
-  SECRET,
-  startProgram,
-  temporaryDirectory,
-} from '../support/program.ts';
+import { endOfProgram, postDelivery, runProgram, SECRET } from '../support/program.ts';
 import { READER_ROLE, withRole } from '../support/roles.ts';
 import { waitFor } from '../support/wait-for.ts';
-
-async function dataDirectory(): Promise<string> {
-  const directory = await temporaryDirectory();
-  onTestFinished(() => rm(directory, { recursive: true, force: true }));
-  return directory;
-}
+import { directoryForTest, serveForTest } from '../support/for-one-test.ts';
 
 async function ownedDatabase(adminUrl?: string): Promise<OwnedDatabase> {
   const owned = await createOwnedDatabase(adminUrl);
@@ -32,9 +19,8 @@ async function ownedDatabase(adminUrl?: string): Promise<OwnedDatabase> {
 
 /** Serves on this database as its owner, and stores a delivery. */
 async function expectServed({ databaseUrl, db }: OwnedDatabase): Promise<Record<string, string>> {
-  const settings = { DATABASE_URL: databaseUrl, DATA_DIR: await dataDirectory(), WEBHOOK_SECRET: SECRET };
-  const program = await startProgram(settings);
-  onTestFinished(async () => void (await program.end('SIGTERM')));
+  const settings = { DATABASE_URL: databaseUrl, DATA_DIR: await directoryForTest(), WEBHOOK_SECRET: SECRET };
+  const program = await serveForTest(settings);
   const response = await postDelivery(program, 'AUDIT_LOG_ALL', [auditRecord()]);
   expect(response.status).toBe(200);
   await waitFor(async () => (await sql`select from audit_log`.execute(db)).rows.length === 1);
@@ -56,7 +42,7 @@ it('an owner who is no superuser serves where another database has made the read
 });
 
 it('an owner who is no superuser makes the reading role where there is none, and reads as it', async () => {
-  const directory = await dataDirectory();
+  const directory = await directoryForTest();
   const postgres = await startEmbeddedPostgres(directory);
   onTestFinished(() => postgres.stop());
   const adminUrl = bootstrapUrl(await keepCredentials(path.join(directory, 'postgres')));

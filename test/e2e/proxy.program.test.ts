@@ -2,14 +2,14 @@ import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import https from 'node:https';
 import { inspect } from 'node:util';
-import { rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { createTestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
 import { hasOpenssl, makeCertificate } from '../support/certificates.ts';
-import { postDelivery, runProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import { postDelivery, runProgram, SECRET } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { databaseForTest, directoryForTest, serveForTest } from '../support/for-one-test.ts';
 
 const HOSTS = ['cloud.test', 'siem.test', 'login.test', 's3.test', 'anchor.test', 'stamp.test'];
 
@@ -65,10 +65,8 @@ it.runIf(hasOpenssl)(
   'the API, destinations, anchors and OpenID go by the proxy, and trust the authority of CLOUD_CA_FILE (needs openssl on PATH)',
   async () => {
     const { HTTPS_PROXY, certificate, asked, connected } = await startTlsProxy();
-    const database = await createTestDatabase();
-    onTestFinished(() => database.drop());
-    const directory = await temporaryDirectory();
-    onTestFinished(() => rm(directory, { recursive: true, force: true }));
+    const database = await databaseForTest();
+    const directory = await directoryForTest();
     const file = path.join(directory, 'settings.yaml');
     const bucket = {
       bucket: 'events',
@@ -103,8 +101,7 @@ it.runIf(hasOpenssl)(
 
     const trusting = { ...settings, CLOUD_CA_FILE: certificate.certFile };
     expect(await doctor(trusting)).toMatch(/an HTML page instead of JSON: a proxy in between/);
-    const program = await startProgram(trusting);
-    onTestFinished(async () => void (await program.end('SIGTERM')));
+    const program = await serveForTest(trusting);
     await postDelivery(program, 'AUDIT_LOG_ALL', [auditRecord({})]);
     const login = await fetch(`${program.adminUrl}/login/openid?next=/`, { redirect: 'manual' });
     expect(login.headers.get('location')).toMatch(/^https:\/\/login\.test\/authorize\?/);

@@ -4,17 +4,9 @@ import { sql } from 'kysely';
 import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Db } from '../../src/store/server/database.ts';
-import { mailServer } from '../forward/senders/mail-server.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import {
-  endOfProgram,
-  postDelivery,
-  runProgram,
-  SECRET,
-  startProgram,
-  temporaryDirectory,
-} from '../support/program.ts';
+import { postDelivery, runProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -136,29 +128,6 @@ describe('alert rules', () => {
       '"severity":"high"',
     );
   }, 240_000);
-
-  it('reach people by mail, and are listed and tested from the command line', async () => {
-    const { port, mails } = await mailServer();
-    const mail = { name: 'noc', type: 'smtp', host: '127.0.0.1', port, filter: { rule_alerts: 'only' } };
-    const { db, settings } = await setUp({ ...mail, from: 'sink@example.com', to: 'noc@example.com' });
-    const program = await start(settings);
-    await untilOn(db);
-    for (let key = 0; key < KEYS; key += 1) await makeKey(program, 'jane@example.com');
-    await waitFor(async () => (await countAlerts(db)) === 1);
-    expect(await runProgram(settings, 'alerts', 'list', '--json')).toContain('jane@example.com');
-    const [sent] = await waitFor(() => (mails.length > 0 ? mails : undefined), 60_000);
-    expect(sent?.body).toContain('Keys made, user_name jane@example.com: 12 events');
-    const rules = await runProgram(settings, 'alerts', 'rules');
-    expect(rules).toMatch(/^keys +on +high +Keys made +\d{4}-\S+ +1$/m);
-    expect(rules).toMatch(/^many-keys-made +off +high +Many private keys created +0$/m);
-    const { stdout, stderr } = await endOfProgram(settings, 'alerts', 'test', 'keys', '--since', '1h');
-    expect(stdout.toString()).toContain('user_name jane@example.com  12');
-    expect(stderr).toContain('rule keys would have raised 1 alert from ');
-    const quiet = await endOfProgram(settings, 'alerts', 'test', 'many-keys-made');
-    expect([quiet.code, quiet.stderr]).toEqual([0, expect.stringContaining('would have raised no alert')]);
-    const wrong = await endOfProgram(settings, 'alerts', 'test', 'many-key-made');
-    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('Did you mean many-keys-made?')]);
-  });
 
   it('are made of a search by one request, and end by another', async () => {
     const { db, settings, events } = await setUp();

@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
@@ -8,31 +8,18 @@ import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
 import { listActions } from '../../src/store/access/operator-log.ts';
 import { ask } from '../support/ask.ts';
-import { createTestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { endOfProgram, runProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import { runProgram, SECRET } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
 import { startProxy, through } from '../support/proxy.ts';
 import { startRedis } from '../support/redis.ts';
 import { SECRETS_KEY } from '../support/sources.ts';
 import { waitFor } from '../support/wait-for.ts';
-
-const newDirectory = async () => {
-  const directory = await temporaryDirectory();
-  onTestFinished(() => rm(directory, { recursive: true, force: true }));
-  return directory;
-};
-
-async function newDatabase() {
-  const database = await createTestDatabase();
-  onTestFinished(() => database.drop());
-  return database;
-}
+import { databaseForTest, directoryForTest, serveForTest } from '../support/for-one-test.ts';
 
 async function serve(settings: Record<string, string>, role = 'all'): Promise<Program> {
-  const directory = settings['DATA_DIR'] ?? (await newDirectory());
-  const program = await startProgram({ DATA_DIR: directory, TRUST_PROXY: '1', ...settings }, '--role', role);
-  onTestFinished(async () => void (await program.end('SIGKILL')));
+  const directory = settings['DATA_DIR'] ?? (await directoryForTest());
+  const program = await serveForTest({ DATA_DIR: directory, TRUST_PROXY: '1', ...settings }, '--role', role);
   return program;
 }
 
@@ -80,7 +67,7 @@ async function untilAnswered(status: number, ...delivery: Parameters<typeof deli
 
 describe('a source without a restart', () => {
   it('is accepted by every process within a second, gets new secrets, and ends', async () => {
-    const { db, databaseUrl } = await newDatabase();
+    const { db, databaseUrl } = await databaseForTest();
     const settings = { DATABASE_URL: databaseUrl, WEBHOOK_SECRET: SECRET, SECRETS_KEY };
     const programs = [await serve(settings), await serve(settings, 'ingest')];
     const [all, ingest] = programs;
@@ -155,7 +142,7 @@ describe('a source without a restart', () => {
   });
 
   it('stays in force while the database is away, and after a restart', async () => {
-    const { databaseUrl } = await newDatabase();
+    const { databaseUrl } = await databaseForTest();
     const { hostname: host, port } = new URL(databaseUrl);
     const proxy = await startProxy({ host, port: Number(port) });
     onTestFinished(() => proxy.stop());
@@ -168,7 +155,7 @@ describe('a source without a restart', () => {
       SECRETS_KEY,
     };
     const direct = { ...settings, DATABASE_URL: databaseUrl, DATA_DIR: 'unused' };
-    const DATA_DIR = await newDirectory();
+    const DATA_DIR = await directoryForTest();
     const ingest = await serve({ ...settings, DATA_DIR }, 'ingest');
     const added = await runProgram(direct, 'sources', 'add', 'customer');
     const [, secret = ''] = /webhook secret: (\w+)/.exec(added) ?? [];
@@ -196,49 +183,8 @@ describe('a source without a restart', () => {
     expect(await statusOf(fresh, 'nobody', secret)).toBe(401);
   });
 
-  it('is not stored without a key, and not if the settings have its name', async () => {
-    const { db, databaseUrl } = await newDatabase();
-    const settings = { DATABASE_URL: databaseUrl, WEBHOOK_SECRET: SECRET, DATA_DIR: 'unused' };
-    const keyless = await endOfProgram(settings, 'sources', 'add', 'customer');
-    expect(keyless).toMatchObject({ code: 2 });
-    expect(keyless.stderr).toMatch(/set SECRETS_KEY for all processes/);
-    const twice = await endOfProgram({ ...settings, SECRETS_KEY }, 'sources', 'add', 'default');
-    expect(twice).toMatchObject({ code: 2 });
-    expect(twice.stderr).toMatch(/the source "default" is in the settings/);
-    const short = await endOfProgram(
-      { ...settings, SHORT: 'too-short' },
-      'sources',
-      'add',
-      'customer',
-      '--secret',
-      'env:SHORT',
-    );
-    expect(short.stderr).toMatch(/must be at least 16 characters/);
-    expect(await db.selectFrom('sources').selectAll().execute()).toEqual([]);
-
-    // The same name later in the settings: they are used, and a reload is refused.
-    await runProgram({ ...settings, SECRETS_KEY }, 'sources', 'add', 'customer');
-    const file = path.join(await newDirectory(), 'settings.yaml');
-    const program = await serve({ ...settings, SECRETS_KEY, DATA_DIR: await newDirectory() });
-    await waitFor(() => program.output().includes('source customer added'));
-    await program.end('SIGTERM');
-    const source = { name: 'customer', webhook_secrets: [SECRET] };
-    await writeFile(file, JSON.stringify({ sources: [source] }));
-    const both = await serve({
-      ...settings,
-      SECRETS_KEY,
-      XIQ_SINK_CONFIG: file,
-      DATA_DIR: await newDirectory(),
-    });
-    await waitFor(() => both.output().includes('in the settings and in the database'));
-    expect(await statusOf(both, 'customer', SECRET)).toBe(200);
-    const refused = await post(both, '/reload');
-    expect(refused).toMatchObject({ status: 400, answer: { error_code: 'WRONG_SETTINGS' } });
-    expect(JSON.stringify(refused.answer)).toContain('sources disable customer');
-  });
-
   it('is subscribed in the cloud, also with its next secret, and the old one is accepted meanwhile', async () => {
-    const { db, databaseUrl } = await newDatabase();
+    const { db, databaseUrl } = await databaseForTest();
     const emulator = createEmulator({ rate: 0 });
     const apiUrl = await emulator.listen(0);
     onTestFinished(() => emulator.close());
@@ -296,8 +242,8 @@ const Reloaded = z.object({
 
 describe('a reload', () => {
   it('changes destinations under load, and each gets every event once it is there', async () => {
-    const { db, databaseUrl } = await newDatabase();
-    const directory = await newDirectory();
+    const { db, databaseUrl } = await databaseForTest();
+    const directory = await directoryForTest();
     const file = path.join(directory, 'settings.yaml');
     const destination = (name: string, more: object = {}) => ({
       name,
@@ -372,8 +318,8 @@ describe('a reload', () => {
   });
 
   it('changes nothing if a setting is wrong, and otherwise secrets of files, while requests in flight go on', async () => {
-    const { databaseUrl } = await newDatabase();
-    const directory = await newDirectory();
+    const { databaseUrl } = await databaseForTest();
+    const directory = await directoryForTest();
     const file = path.join(directory, 'settings.yaml');
     const secretFile = path.join(directory, 'secret');
     const configure = (more: object) =>
@@ -385,6 +331,7 @@ describe('a reload', () => {
     await configure({});
     const program = await serve({
       DATABASE_URL: databaseUrl,
+      WEBHOOK_SECRET: '',
       XIQ_SINK_CONFIG: file,
       DATA_DIR: directory,
       LOG_LEVEL: 'info',

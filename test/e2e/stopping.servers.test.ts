@@ -1,45 +1,20 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, readFile, rm } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { sql } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { Client } from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import {
-  endOfProgram,
-  postDelivery,
-  PROGRAM,
-  SECRET,
-  startProgram,
-  temporaryDirectory,
-} from '../support/program.ts';
-import type { Program } from '../support/program.ts';
-import { createOwnedDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { endOfProgram, postDelivery, PROGRAM, SECRET } from '../support/program.ts';
+import { createOwnedDatabase } from '../support/database.ts';
 import { startBalancer } from '../support/balancer.ts';
 import { loadMigrations } from '../../src/store/server/schema/migrations.ts';
 import { freePort } from '../support/free-port.ts';
 import { startLoad } from '../support/load.ts';
 import { hasRedisServer, startRedis } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
-
-async function databaseOfItsOwn(): Promise<TestDatabase> {
-  const database = await createTestDatabase();
-  onTestFinished(() => database.drop());
-  return database;
-}
-
-async function dataDirectory(): Promise<string> {
-  const directory = await temporaryDirectory();
-  onTestFinished(() => rm(directory, { recursive: true, force: true }));
-  return directory;
-}
-
-async function start(settings: Record<string, string>, ...args: string[]): Promise<Program> {
-  const program = await startProgram(settings, ...args);
-  onTestFinished(async () => void (await program.end('SIGKILL')));
-  return program;
-}
+import { databaseForTest, directoryForTest, serveForTest } from '../support/for-one-test.ts';
 
 /** The bound of a stop without draining, with the time to notice the end of the process. */
 const BOUND_MS = 7_500;
@@ -57,16 +32,21 @@ describe('a rolling restart behind HAProxy', () => {
     { role: 'all', restarts: 4 },
     { role: 'ingest', restarts: 2 },
   ])('refuses nothing and loses nothing: $role', async ({ role, restarts }) => {
-    const database = await databaseOfItsOwn();
+    const database = await databaseForTest();
     const settings = { DATABASE_URL: database.databaseUrl, WEBHOOK_SECRET: SECRET, DRAIN_SECONDS: '2' };
     const ports = [await freePort(), await freePort()] as const;
-    const directories = [await dataDirectory(), await dataDirectory()];
+    const directories = [await directoryForTest(), await directoryForTest()];
     const startOn = (index: number) =>
-      start({ ...settings, PORT: String(ports[index]), DATA_DIR: directories[index] ?? '' }, '--role', role);
-    if (role === 'ingest') await start({ ...settings, DATA_DIR: await dataDirectory() }, '--role', 'worker');
+      serveForTest(
+        { ...settings, PORT: String(ports[index]), DATA_DIR: directories[index] ?? '' },
+        '--role',
+        role,
+      );
+    if (role === 'ingest')
+      await serveForTest({ ...settings, DATA_DIR: await directoryForTest() }, '--role', 'worker');
     const programs = [await startOn(0), await startOn(1)];
     await using proxies = new AsyncDisposableStack();
-    const origin = await startBalancer('haproxy', await dataDirectory(), ports, proxies);
+    const origin = await startBalancer('haproxy', await directoryForTest(), ports, proxies);
     await untilReady(ports[0]);
     await untilReady(ports[1]);
 
@@ -93,10 +73,10 @@ describe('a rolling restart behind HAProxy', () => {
 
 describe('SIGTERM', () => {
   it('ends readiness and every connection, and accepts deliveries until it has drained', async () => {
-    const database = await databaseOfItsOwn();
-    const program = await start({
+    const database = await databaseForTest();
+    const program = await serveForTest({
       DATABASE_URL: database.databaseUrl,
-      DATA_DIR: await dataDirectory(),
+      DATA_DIR: await directoryForTest(),
       WEBHOOK_SECRET: SECRET,
       DRAIN_SECONDS: '3',
     });
@@ -122,10 +102,10 @@ describe('SIGTERM', () => {
   ] as const)(
     'drains for the time set, except after %s',
     async (_why, { code = 0 }: { code?: number }, signals) => {
-      const database = await databaseOfItsOwn();
-      const program = await start({
+      const database = await databaseForTest();
+      const program = await serveForTest({
         DATABASE_URL: database.databaseUrl,
-        DATA_DIR: await dataDirectory(),
+        DATA_DIR: await directoryForTest(),
         DRAIN_SECONDS: '60',
       });
       const began = performance.now();
@@ -175,13 +155,13 @@ async function processesWith(text: string): Promise<string[]> {
   return found;
 }
 
-describe.each(['SIGTERM', 'SIGINT'] as const)('%s during the start', (signal) => {
+describe('SIGTERM during the start', () => {
   it('ends it while the migrations wait for a lock, and the next start works', async () => {
-    const database = await databaseOfItsOwn();
+    const database = await databaseForTest();
     const holder = new Client({ connectionString: database.adminUrl });
     await holder.connect();
     await holder.query('begin; select from kysely_migration_lock for update');
-    const settings = { DATABASE_URL: database.databaseUrl, DATA_DIR: await dataDirectory() };
+    const settings = { DATABASE_URL: database.databaseUrl, DATA_DIR: await directoryForTest() };
     const starting = await begin(settings, '--role', 'worker');
     const isWaiting = async () => {
       const { rows } = await sql`
@@ -191,18 +171,18 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s during the start', (signal) =>
       return rows.length === 1;
     };
     await waitFor(isWaiting);
-    const { code, ms } = await starting.end(signal);
+    const { code, ms } = await starting.end('SIGTERM');
     expect([code, code === 0 ? '' : starting.output()]).toEqual([0, '']);
     expect(ms).toBeLessThan(3_000);
     expect(await isWaiting()).toBe(false);
     await holder.end();
-    expect(await (await start(settings, '--role', 'worker')).end('SIGTERM')).toBe(0);
+    expect(await (await serveForTest(settings, '--role', 'worker')).end('SIGTERM')).toBe(0);
   });
 
   it.each(['initdb', 'checkpointer', 'xiq-sink'])(
     'ends it while the embedded database starts (%s runs), and the next start works',
     async (stage) => {
-      const directory = await dataDirectory();
+      const directory = await directoryForTest();
       const settings = { DATA_DIR: directory, LOG_LEVEL: 'debug' };
       const starting = await begin(settings);
       await waitFor(async () => {
@@ -211,11 +191,11 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s during the start', (signal) =>
           return (await processesWith(`${directory}/postgres/cluster`)).length > 0;
         return starting.output().includes('starting');
       });
-      const { code, ms } = await starting.end(signal);
+      const { code, ms } = await starting.end('SIGTERM');
       expect([code, code === 0 ? '' : starting.output()]).toEqual([0, '']);
       expect(ms).toBeLessThan(BOUND_MS);
       await waitFor(async () => (await processesWith(directory)).length === 0);
-      const program = await start(settings);
+      const program = await serveForTest(settings);
       expect(await program.end('SIGTERM')).toBe(0);
       expect(await processesWith(directory)).toEqual([]);
     },
@@ -229,16 +209,16 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s during the start', (signal) =>
     const port = typeof address === 'object' ? address?.port : 0;
     const starting = await begin({
       DATABASE_URL: `postgresql://nobody@127.0.0.1:${port}/none`,
-      DATA_DIR: await dataDirectory(),
+      DATA_DIR: await directoryForTest(),
     });
     await once(silent, 'connection');
-    const { code, ms } = await starting.end(signal);
+    const { code, ms } = await starting.end('SIGTERM');
     expect([0, 1]).toContain(code);
     expect(ms).toBeLessThan(10_000);
   });
 
   it.skipIf(!hasRedisServer()).each(['away', 'silent'])('ends it while Redis is %s', async (how) => {
-    const database = await databaseOfItsOwn();
+    const database = await databaseForTest();
     const redis = await startRedis();
     let isStopped = false;
     const stop = async () => {
@@ -251,13 +231,13 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s during the start', (signal) =>
     else redis.signal('SIGSTOP');
     const settings = {
       DATABASE_URL: database.databaseUrl,
-      DATA_DIR: await dataDirectory(),
+      DATA_DIR: await directoryForTest(),
       REDIS_URL: redis.url,
       LOG_LEVEL: 'debug',
     };
     const starting = await begin(settings);
     await waitFor(() => starting.output().includes('starting'));
-    const { code, ms } = await starting.end(signal);
+    const { code, ms } = await starting.end('SIGTERM');
     expect([code, code === 0 ? '' : starting.output()]).toEqual([0, '']);
     expect(ms).toBeLessThan(BOUND_MS);
   });
@@ -272,7 +252,7 @@ describe('MIGRATE=off', () => {
     expect(error).toBeUndefined();
     const settings = {
       DATABASE_URL: database.databaseUrl,
-      DATA_DIR: await dataDirectory(),
+      DATA_DIR: await directoryForTest(),
       PORT: '0',
       ADMIN_PORT: '0',
       MIGRATE: 'off',
@@ -280,27 +260,27 @@ describe('MIGRATE=off', () => {
     const { code, stderr } = await endOfProgram(settings, 'serve');
     expect(code).toBe(2);
     expect(stderr).toMatch(/older version of xiq-sink\. Update its tables with: .*xiq-sink migrate/);
-    const ingest = await start(settings, '--role', 'ingest');
+    const ingest = await serveForTest(settings, '--role', 'ingest');
     expect(await ingest.end('SIGTERM')).toBe(0);
 
     expect((await endOfProgram(settings, 'migrate')).stdout.toString()).toContain('0008_outputs');
-    expect(await (await start(settings)).end('SIGTERM')).toBe(0);
+    expect(await (await serveForTest(settings)).end('SIGTERM')).toBe(0);
   });
 });
 
 describe('a program that is older than the tables', () => {
   /** The settings of a program whose database has a migration of a newer one. */
   async function olderThan(mayRun: boolean): Promise<Record<string, string>> {
-    const database = await databaseOfItsOwn();
+    const database = await databaseForTest();
     await sql`insert into kysely_migration values ('9999_newer', now()::text)`.execute(database.db);
     await sql`insert into schema_compatibility values ('9999_newer', ${mayRun})`.execute(database.db);
-    const DATA_DIR = await dataDirectory();
+    const DATA_DIR = await directoryForTest();
     return { DATABASE_URL: database.databaseUrl, DATA_DIR, PORT: '0', ADMIN_PORT: '0' };
   }
 
   it.each(['auto', 'off'])('serves if the newer migration allows it, with MIGRATE=%s', async (MIGRATE) => {
     const settings = { ...(await olderThan(true)), MIGRATE };
-    expect(await (await start(settings)).end('SIGTERM')).toBe(0);
+    expect(await (await serveForTest(settings)).end('SIGTERM')).toBe(0);
     expect(await endOfProgram(settings, 'quarantine', 'list')).toMatchObject({ code: 0 });
     const doctor = await endOfProgram(settings, 'doctor');
     expect(doctor.stdout.toString()).toMatch(/a newer xiq-sink added 9999_newer/);

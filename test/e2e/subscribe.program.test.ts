@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readFile, rm } from 'node:fs/promises';
-import os from 'node:os';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -9,10 +8,10 @@ import type { Subscription } from '../../src/cloud/contract/subscription.ts';
 import { WEBHOOK_TYPES } from '../../src/events/domain.ts';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator, type EmulatorSetup } from '../../emulator/emulator.ts';
-import { listActions } from '../../src/store/access/operator-log.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { type TestDatabase } from '../support/database.ts';
 import { startProgram, temporaryDirectory, type Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { databaseForTest } from '../support/for-one-test.ts';
 
 const OLD_SECRET = 'old-webhook-secret-0123456789';
 const NEW_SECRET = 'new-webhook-secret-0123456789';
@@ -71,8 +70,7 @@ interface Circle {
 }
 
 async function createCircle(setup: EmulatorSetup = {}): Promise<Circle> {
-  const database = await createTestDatabase();
-  onTestFinished(() => database.drop());
+  const database = await databaseForTest();
   const emulator = createEmulator({ rate: 0, ...setup });
   const apiUrl = await emulator.listen(0);
   onTestFinished(() => emulator.close());
@@ -105,102 +103,6 @@ const typesOf = (subscriptions: readonly Subscription[]) =>
 const secretsOf = (subscriptions: readonly Subscription[]) => [
   ...new Set(subscriptions.map(({ secret }) => secret)),
 ];
-
-describe('subscribe', () => {
-  it('plans nine creates, makes them, and then changes nothing more', async () => {
-    const { settings, held } = await createCircle();
-    const plans = [run(settings, 'subscribe', 'plan', '--check'), run(settings, 'subscribe', 'plan')];
-    expect(await Promise.all(plans)).toMatchObject([{ code: 3 }, { code: 0 }]);
-    expect(await held()).toEqual([]);
-    expect(await run(settings, 'subscribe', 'apply')).toMatchObject({ code: 0 });
-    const made = await held();
-    expect(typesOf(made)).toEqual([...WEBHOOK_TYPES].sort());
-    expect(made[0]).toMatchObject({
-      application: 'xiq-sink',
-      url: `http://127.0.0.1:9/ingest/default/${made[0]?.message_type}`,
-      secret: OLD_SECRET,
-      status: 'ENABLED',
-    });
-    const again = await run(settings, 'subscribe', 'apply');
-    expect(again).toMatchObject({ code: 0, stdout: 'default: nothing to do\n' });
-    expect(await held()).toEqual(made);
-    expect(await run(settings, 'subscribe', 'plan', '--check')).toMatchObject({ code: 0 });
-  });
-
-  it('writes down who applied and removed, for each source, and no secret', async () => {
-    const { settings, database } = await createCircle();
-    await run(settings, 'subscribe', 'apply');
-    await run(settings, 'subscribe', 'remove', '--yes');
-    const [removed, applied] = await listActions(database.db, { limit: 3 });
-    const user = os.userInfo().username;
-    const by = { operator: `${user}@${os.hostname()}`, via: 'command', subject: 'default', outcome: 'done' };
-    expect(applied).toMatchObject({ ...by, action: 'subscriptions.apply', result: { unfinished: 0 } });
-    expect(removed).toMatchObject({ ...by, action: 'subscriptions.remove', result: { unfinished: 0 } });
-    expect(applied?.result?.['tried']).toContainEqual({
-      action: 'create',
-      message_type: 'AUDIT_LOG_ALL',
-      accepted: true,
-    });
-    expect(JSON.stringify([applied, removed])).not.toContain(OLD_SECRET);
-  });
-
-  it('registers the secret that the program has generated when none is configured', async () => {
-    const { settings, held } = await createCircle();
-    const dataDir = path.join(directory, 'generated');
-    const shown = await run({ ...settings, WEBHOOK_SECRET: '', DATA_DIR: dataDir }, 'subscribe', 'apply');
-    const secret = await readFile(path.join(dataDir, 'webhook-secret'), 'utf8');
-    expect(secretsOf(await held())).toEqual([secret]);
-    expect(shown.stdout + shown.stderr).not.toContain(secret);
-  });
-
-  it("never touches another application's subscription", async () => {
-    const { client, settings, held } = await createCircle();
-    const foreign = {
-      application: 'siem',
-      url: 'https://siem.test/hook',
-      secret: FOREIGN_SECRET,
-      message_type: 'AUDIT_LOG_ALL',
-      status: 'DISABLED',
-    } as const;
-    await client.subscriptions.create([foreign]);
-    const [before] = await held();
-    await run(settings, 'subscribe', 'apply');
-    const [list, refused] = await Promise.all([
-      run(settings, 'subscribe', 'list'),
-      run(settings, 'subscribe', 'remove'),
-    ]);
-    expect(list.stdout).toMatch(/AUDIT_LOG_ALL +DISABLED +siem +no +https:\/\/siem\.test\/…/);
-    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') as unknown });
-    expect(await held()).toHaveLength(WEBHOOK_TYPES.length + 1);
-    expect(await run(settings, 'subscribe', 'remove', '--yes', '--source', 'default')).toMatchObject({
-      code: 0,
-    });
-    expect(await held()).toEqual([before]);
-  });
-
-  it('logs out in the end, also after a failure', async () => {
-    const { client, settings, emulator } = await createCircle();
-    emulator.faults.change({ fail_creates: 'unstored' });
-    const runs = [run(settings, 'subscribe', 'plan'), run(settings, 'subscribe', 'apply')];
-    expect(await Promise.all(runs)).toMatchObject([{ code: 0 }, { code: 1 }]);
-    const logins = await Array.fromAsync(client.logs.read({ kind: 'audit', from: 0, to: Date.now() + 1000 }));
-    const counts = (code: number) => logins.filter((record) => record['code'] === code).length;
-    // The third login is this test's own.
-    expect([counts(10_001), counts(10_002)]).toEqual([3, 2]);
-  });
-
-  it('ends with 2 when it is not told all it needs', async () => {
-    const { settings } = await createCircle();
-    const { PUBLIC_URL: _url, ...nowhere } = settings;
-    const { CLOUD_API_URL: _api, CLOUD_USERNAME: _name, CLOUD_PASSWORD: _password, ...cloudless } = settings;
-    const attempts = [
-      run(nowhere, 'subscribe', 'plan'),
-      run(cloudless, 'subscribe', 'apply'),
-      run(settings, 'subscribe', 'list', '--source', 'west'),
-    ];
-    expect(await Promise.all(attempts)).toMatchObject([{ code: 2 }, { code: 2 }, { code: 2 }]);
-  });
-});
 
 describe('serve', () => {
   it('reports subscriptions that are not as they should be, and changes none', async () => {

@@ -1,29 +1,21 @@
-import { rm } from 'node:fs/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { freePort } from '../support/free-port.ts';
 import { BACKENDS, emptyRedis } from '../support/backends.ts';
-import { createTestDatabase } from '../support/database.ts';
 import { startOtlpReceiver } from '../support/otlp-receiver.ts';
-import { postDelivery, SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
+import { postDelivery, SECRET, type Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { databaseForTest, directoryForTest, serveForTest } from '../support/for-one-test.ts';
 
-async function settingsFor(usesRedis: boolean, endpoint: string): Promise<Record<string, string>> {
-  const database = await createTestDatabase();
-  onTestFinished(() => database.drop());
-  return {
+async function start(usesRedis: boolean, endpoint: string): Promise<Program> {
+  const database = await databaseForTest();
+  const directory = await directoryForTest();
+  const program = await serveForTest({
     DATABASE_URL: database.databaseUrl,
     WEBHOOK_SECRET: SECRET,
     OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
     ...(usesRedis ? { REDIS_URL: await emptyRedis() } : {}),
-  };
-}
-
-async function start(settings: Record<string, string>, role = 'all'): Promise<Program> {
-  const directory = await temporaryDirectory();
-  onTestFinished(() => rm(directory, { recursive: true, force: true }));
-  const program = await startProgram({ ...settings, DATA_DIR: directory }, '--role', role);
-  onTestFinished(async () => void (await program.end('SIGKILL')));
+  });
   return program;
 }
 
