@@ -2,12 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { Command, Option } from '@commander-js/extra-typings';
-import { describeError } from '../../src/lib/errors.ts';
 import { createProgress } from '../faults/progress.ts';
 import { machineEnvironment } from './machine.ts';
 import { PLACES } from './places.ts';
 import { describeVerdict, formatRows, type Row } from './report.ts';
 import { tryPlace } from './try-place.ts';
+import { print, runScript } from '../support/script.ts';
 
 const command = new Command('npm run test:anywhere --')
   .description(
@@ -21,19 +21,15 @@ const command = new Command('npm run test:anywhere --')
     const plan = PLACES.filter(({ name, isShort = false }) =>
       only === undefined ? isShort || !short : only.includes(name),
     );
-    if (list) return write(plan.map(({ name, title }) => `${name.padEnd(20)}${title}`).join('\n'));
-    const signal = interruption();
+    if (list) return print(plan.map(({ name, title }) => `${name.padEnd(20)}${title}`).join('\n'));
     const logs = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-anywhere-logs-'));
-    let isGood = false;
-    try {
+    await runScript(async (signal) => {
       const rows = await tryAll(plan, short, logs, signal);
-      write(`\n${formatRows(rows)}`);
-      isGood = rows.every(({ failures }) => failures.length === 0);
-    } catch (error) {
-      process.stderr.write(`${signal.aborted ? 'stopped; nothing is left behind' : describeError(error)}\n`);
-    }
-    if (isGood || signal.aborted) await rm(logs, { recursive: true });
-    if (!isGood) process.exitCode = 1;
+      print(`\n${formatRows(rows)}`);
+      const isGood = rows.every(({ failures }) => failures.length === 0);
+      if (isGood) await rm(logs, { recursive: true });
+      return isGood;
+    });
   });
 
 /** Tries the places one after the other: each has the machine for itself. */
@@ -57,14 +53,5 @@ async function tryAll(
   }
   return rows;
 }
-
-/** Fires at Ctrl-C or SIGTERM. The place is then removed in order; a further signal changes nothing. */
-function interruption(): AbortSignal {
-  const controller = new AbortController();
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => controller.abort());
-  return controller.signal;
-}
-
-const write = (text: string) => void process.stdout.write(`${text}\n`);
 
 await command.parseAsync();

@@ -39,12 +39,13 @@ async function flood({ program }: Attacked, name: string): Promise<Record<string
   const options = {
     url,
     secret: SECRET,
-    name,
+    bodies: [name],
+    stalls: false,
     seconds: ATTACK_SECONDS,
     connections: CONNECTIONS,
     requests: HOSTILE_BODIES[name]?.().isStored === true ? STORED_REQUESTS : null,
   };
-  return z.record(z.string(), z.number()).parse(JSON.parse(await attack('flood-bodies.ts', options)));
+  return z.record(z.string(), z.number()).parse(JSON.parse(await attack('flood-source.ts', options)));
 }
 
 describe('hostile bodies of a sender with the secret cost other deliveries little', () => {

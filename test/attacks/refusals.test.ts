@@ -29,10 +29,11 @@ beforeAll(async () => {
 afterAll(() => attacked.stop());
 
 const send = (name: string) =>
-  attack('flood-bodies.ts', {
+  attack('flood-source.ts', {
     url: `${attacked.program.url}/ingest/default/AUDIT_LOG_ALL`,
     secret: SECRET,
-    name,
+    bodies: [name],
+    stalls: false,
     seconds: 0.1,
     connections: 1,
     requests: 1,

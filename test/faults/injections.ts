@@ -78,8 +78,8 @@ export async function resetNetwork(
   pauses: Pauses,
   wait: Wait,
 ): Promise<void> {
-  redisProxy?.reset();
-  postgresProxy?.reset();
+  redisProxy?.cut();
+  postgresProxy?.cut();
   await wait(pauses.killed);
   redisProxy?.heal();
   postgresProxy?.heal();

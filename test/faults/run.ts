@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
-import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
+import { Command, Option } from '@commander-js/extra-typings';
 import { createRandom } from '../../emulator/random.ts';
 import { describeError } from '../../src/lib/errors.ts';
 import { hasRedisServer } from '../support/redis.ts';
@@ -13,6 +13,8 @@ import { describeVerdict, formatRows, formatTotal } from './report.ts';
 import type { Row, RowResult } from './row.ts';
 import { runFault, type Conditions } from './run-fault.ts';
 import { SET_UP_NAMES, type SetUpName } from './set-up.ts';
+import { exitNow, print, runInLanes, runScript } from '../support/script.ts';
+import { whole } from '../support/whole.ts';
 
 /** Choices of `--only` beside the names of faults and set-ups: the faults that are drawn. */
 const RANDOM = 'random';
@@ -41,21 +43,19 @@ const command = new Command('npm run test:faults --')
   .action(async (options) => {
     const seed = options.seed ?? randomInt(1_000_000);
     const plan = planRows({ ...options, seed });
-    if (options.list) return write(plan.map(({ setUp, fault }) => `${setUp}  ${fault.name}`).join('\n'));
-    write(`seed ${seed}: ${plan.length} rows`);
-    const signal = interruption();
-    try {
+    if (options.list) return print(plan.map(({ setUp, fault }) => `${setUp}  ${fault.name}`).join('\n'));
+    print(`seed ${seed}: ${plan.length} rows`);
+    await runScript(async (signal) => {
       using progress = createProgress(process.stderr);
       const payloads = createPayloads(createRandom(seed, 'payloads'));
-      const pauses = options.short ? SHORT : FULL;
-      const rows = await runAll(plan, progress, { pauses, payloads, signal });
-      write(`\n${formatRows(rows)}\n\n${formatTotal(rows)}`);
+      const conditions = { pauses: options.short ? SHORT : FULL, payloads, signal };
+      const rows = await runInLanes(plan, conditions.pauses.rowsAtATime, (planned) =>
+        runRow(planned, progress, conditions),
+      );
+      print(`\n${formatRows(rows)}\n\n${formatTotal(rows)}`);
       await writeJson(options.json, { measuredAt: new Date(), seed, short: options.short, rows });
-      if (rows.some(({ verdict }) => verdict === 'FAILED')) process.exitCode = 1;
-    } catch (error) {
-      process.stderr.write(`${signal.aborted ? 'stopped; nothing is left behind' : describeError(error)}\n`);
-      process.exitCode = 1;
-    }
+      return rows.every(({ verdict }) => verdict !== 'FAILED');
+    });
   });
 
 interface Planned {
@@ -96,19 +96,6 @@ function chosen<Name extends string>(names: readonly Name[], only: readonly stri
   return asked.length > 0 ? asked : names;
 }
 
-/** Runs the rows, so many at a time; gives them in the order of the plan. */
-async function runAll(plan: readonly Planned[], progress: Progress, conditions: Conditions): Promise<Row[]> {
-  const rows: Row[] = [];
-  const left = plan.entries();
-  const runOneByOne = async () => {
-    for (const [index, planned] of left) rows[index] = await runRow(planned, progress, conditions);
-  };
-  const lanes = await Promise.allSettled(Array.from({ length: conditions.pauses.rowsAtATime }, runOneByOne));
-  conditions.signal.throwIfAborted();
-  for (const lane of lanes) if (lane.status === 'rejected') throw lane.reason;
-  return rows;
-}
-
 async function runRow({ setUp, fault }: Planned, progress: Progress, conditions: Conditions): Promise<Row> {
   const said = progress.row(`${setUp} ${fault.name}`);
   const result = await judgeRow(setUp, fault, said, conditions);
@@ -140,21 +127,5 @@ async function writeJson(file: string | undefined, content: object): Promise<voi
   await writeFile(file, `${JSON.stringify(content, undefined, 2)}\n`);
 }
 
-/** Fires at Ctrl-C or SIGTERM. What runs is then stopped and thrown away in order; a further signal changes nothing. */
-function interruption(): AbortSignal {
-  const controller = new AbortController();
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => controller.abort());
-  return controller.signal;
-}
-
-const write = (text: string) => void process.stdout.write(`${text}\n`);
-
-function whole(text: string): number {
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 0) throw new InvalidArgumentError('It takes a whole number.');
-  return value;
-}
-
 await command.parseAsync();
-// Node.js 24 may wait for ever, when it ends by itself, for a socket that a frozen server left half closed.
-process.stdout.write('', () => process.exit());
+exitNow();

@@ -7,7 +7,7 @@ import { mountSmallDisk } from './disk.ts';
 import type { Part } from './part.ts';
 import { createPostgresPart, type PostgresPart } from './postgres-part.ts';
 import { createProgramPart, type ProgramPart } from './program-part.ts';
-import { startProxy, type Proxy } from './proxy.ts';
+import { startProxy, type Proxy } from '../support/proxy.ts';
 import { createRedisPart, type RedisPart } from './redis-part.ts';
 
 export const SET_UP_NAMES = ['redis-queue', 'postgres-queue'] as const;
@@ -56,8 +56,8 @@ export async function openSetUp(name: SetUpName, needs: Needs, signal: AbortSign
   await startAll([postgres, ...(redis === undefined ? [] : [redis])], stack);
   const before = async (port: number) => {
     if (needs.proxies !== true) return undefined;
-    const proxy = await startProxy(port);
-    stack.defer(() => proxy.close());
+    const proxy = await startProxy({ host: '127.0.0.1', port });
+    stack.defer(() => proxy.stop());
     return proxy;
   };
   const postgresProxy = await before(postgres.port);

@@ -7,8 +7,7 @@ import { startBalancer, type BalancerName } from '../support/balancer.ts';
 import { SECRET } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { createMember, type Member } from './member.ts';
-import { createRedisPart } from '../faults/redis-part.ts';
-import type { Ground } from './ground.ts';
+import { type Ground, startRedisFor } from './ground.ts';
 
 /** The service as several processes, with a proxy before its two ingest processes. */
 export interface Fleet {
@@ -113,13 +112,12 @@ async function untilReady(members: readonly Member[]): Promise<void> {
   }
 }
 
-/** A database, a Redis, and the whole service on them: ingest, workers, forwarder and console. */
-export async function openWholeFleet(ground: Ground) {
+/** A database, a Redis, and the service on them: behind HAProxy, with forwarder and console. */
+export async function openWholeFleet(ground: Ground, balancer: BalancerName = 'haproxy') {
   const databaseUrl = await ground.createDatabase();
-  const redis = await createRedisPart(path.join(ground.directory, 'redis'));
-  await redis.start();
-  ground.stack.defer(() => redis.stop());
+  const redis = await startRedisFor(ground);
   const settings = { DATABASE_URL: databaseUrl, REDIS_URL: `redis://127.0.0.1:${redis.port}` };
-  const fleet = await openFleet({ directory: ground.directory, settings, isWhole: true }, ground.stack);
+  const isWhole = balancer === 'haproxy';
+  const fleet = await openFleet({ directory: ground.directory, settings, balancer, isWhole }, ground.stack);
   return { databaseUrl, redis, fleet };
 }

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { Client } from 'pg';
 import { createRoles } from '../../src/store/server/roles/create-roles.ts';
 import { createPostgresPart } from '../faults/postgres-part.ts';
+import { createRedisPart, type RedisPart } from '../faults/redis-part.ts';
 import { READER_ROLE, SERVICE_ROLE, withRole } from '../support/roles.ts';
 
 /** How long what lasts, in milliseconds, and how much is sent. */
@@ -73,4 +74,12 @@ export async function createService(adminUrl: string): Promise<string> {
   const databaseUrl = withRole(adminUrl, SERVICE_ROLE);
   await createRoles(adminUrl, { databaseUrl, readerUrl: withRole(adminUrl, READER_ROLE) });
   return databaseUrl;
+}
+
+/** Starts a Redis that ends with the scenario. */
+export async function startRedisFor({ directory, stack }: Ground): Promise<RedisPart> {
+  const redis = await createRedisPart(path.join(directory, 'redis'));
+  await redis.start();
+  stack.defer(() => redis.stop());
+  return redis;
 }

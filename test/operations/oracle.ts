@@ -84,17 +84,6 @@ export async function findUnforwarded(databaseUrl: string, file: string): Promis
 /** Ids of deliveries or events in a text. */
 export const UUIDS = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
-/** The longest time from the receipt of a delivery of this source to its rows, in milliseconds. */
-export async function longestStoreMs(databaseUrl: string, source: string): Promise<number> {
-  const rows = await query(
-    databaseUrl,
-    `select coalesce(extract(epoch from max(stored_at - received_at)), 0) * 1000 as ms
-       from deliveries where source = $1`,
-    [source],
-  );
-  return z.tuple([z.object({ ms: z.coerce.number() })]).parse(rows)[0].ms;
-}
-
 async function query(databaseUrl: string, text: string, values: readonly string[] = []): Promise<unknown[]> {
   const client = new Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5_000 });
   client.on('error', () => undefined);

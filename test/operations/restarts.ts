@@ -3,11 +3,10 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { createRedisPart } from '../faults/redis-part.ts';
 import type { BalancerName } from '../support/balancer.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { openFleet, restartEach, type Fleet } from './fleet.ts';
-import type { Ground } from './ground.ts';
+import { openWholeFleet, restartEach, type Fleet } from './fleet.ts';
+import { type Ground } from './ground.ts';
 import { makeNewerProgram } from './newer-program.ts';
 import type { Scenario, Stage } from './scenario.ts';
 import { redisQueue } from './waiting.ts';
@@ -47,15 +46,7 @@ async function openRestart(
   balancer: BalancerName,
   act: (opened: Opened) => Promise<unknown>,
 ): Promise<Stage> {
-  const databaseUrl = await ground.createDatabase();
-  const redis = await createRedisPart(path.join(ground.directory, 'redis'));
-  await redis.start();
-  ground.stack.defer(() => redis.stop());
-  const settings = { DATABASE_URL: databaseUrl, REDIS_URL: `redis://127.0.0.1:${redis.port}` };
-  const fleet = await openFleet(
-    { directory: ground.directory, settings, balancer, isWhole: balancer === 'haproxy' },
-    ground.stack,
-  );
+  const { databaseUrl, redis, fleet } = await openWholeFleet(ground, balancer);
   return {
     fleet,
     databaseUrl,

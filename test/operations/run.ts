@@ -8,10 +8,8 @@ import { describeError } from '../../src/lib/errors.ts';
 import { createPayloads, type Payloads } from '../faults/payloads.ts';
 import { createProgress, type Progress } from '../faults/progress.ts';
 import { temporaryDirectory } from '../support/program.ts';
-import { KILLED_BACKUP } from './scenarios/backup-scenario.ts';
 import { FULL_DISKS } from './scenarios/disk-scenarios.ts';
 import { LONG, SHORT, startSharedServer, type Ground } from './ground.ts';
-import { NOISY } from './scenarios/noisy-scenario.ts';
 import { POSTGRES_SCENARIOS } from './scenarios/postgres-scenarios.ts';
 import { REDIS_SCENARIOS } from './scenarios/redis-scenarios.ts';
 import { describeVerdict, formatRows, markdownRows } from './report.ts';
@@ -19,9 +17,9 @@ import { REST } from './scenarios/rest-scenario.ts';
 import { RESTARTS } from './restarts.ts';
 import { runScenario, type Row } from './run-scenario.ts';
 import type { OwnScenario, Scenario } from './scenario.ts';
-import { HOSTILE_SETTINGS } from './scenarios/settings-scenario.ts';
 import { LATE_STANDBYS } from './scenarios/standby-scenarios.ts';
 import { END_OF_YEAR } from './scenarios/year-scenario.ts';
+import { exitNow, print, runInLanes, runScript } from '../support/script.ts';
 
 type AnyScenario = Scenario | OwnScenario;
 
@@ -31,10 +29,7 @@ const SCENARIOS: readonly AnyScenario[] = [
   ...REDIS_SCENARIOS,
   ...LATE_STANDBYS,
   ...FULL_DISKS,
-  KILLED_BACKUP,
   END_OF_YEAR,
-  HOSTILE_SETTINGS,
-  NOISY,
   REST,
 ];
 
@@ -54,19 +49,15 @@ const command = new Command('npm run test:operations --')
     const plan = SCENARIOS.filter(({ name, isLong = false }) =>
       only === undefined ? !(short && isLong) : only.includes(name),
     );
-    if (list) return write(plan.map(({ name }) => name).join('\n'));
-    const signal = interruption();
-    try {
+    if (list) return print(plan.map(({ name }) => name).join('\n'));
+    await runScript(async (signal) => {
       const rows = await runAll(plan, { pace: short ? SHORT : LONG, signal });
-      write(`\n${markdown ? markdownRows(rows) : formatRows(rows)}`);
+      print(`\n${markdown ? markdownRows(rows) : formatRows(rows)}`);
       if (json !== undefined) {
         await writeFile(json, `${JSON.stringify({ measuredAt: new Date(), short, rows }, undefined, 2)}\n`);
       }
-      if (rows.some(({ isGood }) => !isGood)) process.exitCode = 1;
-    } catch (error) {
-      process.stderr.write(`${signal.aborted ? 'stopped; nothing is left behind' : describeError(error)}\n`);
-      process.exitCode = 1;
-    }
+      return rows.every(({ isGood }) => isGood);
+    });
   });
 
 interface Conditions {
@@ -82,7 +73,7 @@ interface Shared extends Conditions {
   readonly progress: Progress;
 }
 
-/** Runs the scenarios, so many at a time, then those that need the machine for themselves. In the order of the plan. */
+/** Runs the scenarios, so many at a time, then those that need the machine for themselves. */
 async function runAll(plan: readonly AnyScenario[], conditions: Conditions): Promise<Row[]> {
   await using stack = new AsyncDisposableStack();
   const directory = await temporaryDirectory();
@@ -95,19 +86,11 @@ async function runAll(plan: readonly AnyScenario[], conditions: Conditions): Pro
     createPayloads: (clock) => createPayloads(createRandom(randomInt(1_000_000), 'payloads'), clock),
     progress,
   };
-  const rows = new Map<AnyScenario, Row>();
-  const together = plan.filter(({ isAlone = false }) => !isAlone).values();
-  const runOneByOne = async () => {
-    for (const scenario of together) rows.set(scenario, await runOne(scenario, shared));
-  };
-  const lanes = await Promise.allSettled(
-    Array.from({ length: conditions.pace.scenariosAtATime }, runOneByOne),
-  );
-  for (const lane of lanes) if (lane.status === 'rejected') throw lane.reason;
-  for (const scenario of plan) {
-    if (!rows.has(scenario)) rows.set(scenario, await runOne(scenario, shared));
-  }
-  return plan.flatMap((scenario) => rows.get(scenario) ?? []);
+  const together = plan.filter(({ isAlone = false }) => !isAlone);
+  const rows = await runInLanes(together, conditions.pace.scenariosAtATime, (one) => runOne(one, shared));
+  for (const scenario of plan.filter(({ isAlone = false }) => isAlone))
+    rows.push(await runOne(scenario, shared));
+  return rows;
 }
 
 /** A scenario that could not be run to its end has failed; the others go on. */
@@ -143,15 +126,5 @@ async function runOne(
 /** The end of a long message, which may contain all that a program printed. */
 const shorten = (message: string) => (message.length > 300 ? `…${message.trim().slice(-300)}` : message);
 
-/** Fires at Ctrl-C or SIGTERM. What runs is then stopped and thrown away in order; a further signal changes nothing. */
-function interruption(): AbortSignal {
-  const controller = new AbortController();
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => controller.abort());
-  return controller.signal;
-}
-
-const write = (text: string) => void process.stdout.write(`${text}\n`);
-
 await command.parseAsync();
-// As in the fault suite: a socket of a killed server must not keep this program.
-process.stdout.write('', () => process.exit());
+exitNow();

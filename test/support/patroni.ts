@@ -3,7 +3,7 @@ import { chown, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { startProxy, type Proxy } from '../faults/proxy.ts';
+import { startProxy, type Proxy } from './proxy.ts';
 import { readDeployFile } from './deploy-file.ts';
 import { freePort } from './free-port.ts';
 import { temporaryDirectory } from './program.ts';
@@ -70,8 +70,8 @@ export async function startPatroni({
     const home = path.join(directory, name);
     await mkdir(home, { mode: 0o700 });
     await giveToServer(home);
-    const replication = await startProxy(ports[name]);
-    stack.defer(() => replication.close());
+    const replication = await startProxy({ host: '127.0.0.1', port: ports[name] });
+    stack.defer(() => replication.stop());
     const config = await readDeployFile('patroni.yml', {
       'name: pg1': `name: ${name}`,
       '10.0.0.31:2379': `127.0.0.1:${etcdPort}`,

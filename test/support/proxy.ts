@@ -3,58 +3,90 @@ import { connect, createServer, type Socket } from 'node:net';
 
 /** A network between a client and a server, which the test can break. */
 export interface Proxy {
+  /** Where it listens, on 127.0.0.1. */
   readonly port: number;
   /** From now on nothing passes on the connections that are there, and nobody is told; new ones work. */
   silence(): void;
-  /** Breaks all connections, and each that is tried while this lasts. Resolves with what ends it. */
+  /** Forwards nothing any more and closes nothing: both ends wait, as behind a cable that was pulled. */
+  stall(): void;
+  /** Resets all connections, and each that is tried, as a firewall that lost its state. Returns what ends it. */
   cut(): () => void;
+  /** Ends a stall or a cut: forwards again, first what it has held back. */
+  heal(): void;
   stop(): Promise<void>;
 }
 
-/** Starts a proxy for a server on this machine. */
+interface Link {
+  readonly near: Socket;
+  /** Undefined while the link was made during a stall. */
+  far: Socket | undefined;
+}
+
+/** Starts a proxy for a server on this machine. The target may change: new connections then lead to another server. */
 export async function startProxy(target: { readonly host: string; readonly port: number }): Promise<Proxy> {
-  const pairs = new Set<readonly [Socket, Socket]>();
-  let isCut = false;
-  const server = createServer((client) => {
-    client.on('error', () => undefined);
-    if (isCut) {
-      client.destroy();
-      return;
-    }
-    const upstream = connect(target);
-    upstream.on('error', () => client.destroy());
-    client.on('close', () => upstream.destroy());
-    upstream.on('close', () => client.destroy());
-    client.pipe(upstream);
-    upstream.pipe(client);
-    pairs.add([client, upstream]);
+  const links = new Set<Link>();
+  let state: 'open' | 'stalled' | 'cut' = 'open';
+
+  function join(link: Link): void {
+    const far = connect(target);
+    link.far = far;
+    far.on('error', () => link.near.resetAndDestroy());
+    far.on('close', () => link.near.end());
+    far.pipe(link.near);
+    link.near.pipe(far);
+  }
+
+  const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (near) => {
+    near.on('error', () => undefined);
+    if (state === 'cut') return void near.resetAndDestroy();
+    const link: Link = { near, far: undefined };
+    links.add(link);
+    near.on('close', () => {
+      links.delete(link);
+      link.far?.destroy();
+    });
+    if (state === 'open') join(link);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
-  const destroyAll = () => {
-    for (const sockets of pairs) for (const socket of sockets) socket.destroy();
-    pairs.clear();
-  };
+  if (address === null || typeof address === 'string') throw new Error('the proxy has no port');
+
+  function heal(): void {
+    state = 'open';
+    for (const link of links) {
+      if (link.far === undefined) join(link);
+      else {
+        link.far.pipe(link.near);
+        link.near.pipe(link.far);
+      }
+    }
+  }
+
   return {
-    port: typeof address === 'object' ? (address?.port ?? 0) : 0,
+    port: address.port,
     silence() {
-      for (const [client, upstream] of pairs) {
-        client.unpipe(upstream);
-        upstream.unpipe(client);
-        client.resume();
-        upstream.resume();
+      for (const { near, far } of links) {
+        near.unpipe().resume();
+        far?.unpipe().resume();
+      }
+    },
+    stall() {
+      state = 'stalled';
+      for (const { near, far } of links) {
+        // A socket that is not read tells neither data nor end.
+        near.unpipe().pause();
+        far?.unpipe().pause();
       }
     },
     cut() {
-      isCut = true;
-      destroyAll();
-      return () => {
-        isCut = false;
-      };
+      state = 'cut';
+      for (const { near } of links) near.resetAndDestroy();
+      return heal;
     },
+    heal,
     async stop() {
-      destroyAll();
       server.close();
+      for (const { near } of links) near.destroy();
       await once(server, 'close');
     },
   };

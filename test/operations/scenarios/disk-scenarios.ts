@@ -2,10 +2,9 @@ import { chmod, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { mountSmallDisk } from '../../faults/disk.ts';
 import { createPostgresPart } from '../../faults/postgres-part.ts';
-import { createRedisPart } from '../../faults/redis-part.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { openAlone, openFleet } from '../fleet.ts';
-import { createService, type Ground } from '../ground.ts';
+import { createService, type Ground, startRedisFor } from '../ground.ts';
 import type { Scenario, Stage } from '../scenario.ts';
 import { postgresQueue, redisQueue } from '../waiting.ts';
 
@@ -52,9 +51,7 @@ async function openServer(ground: Ground): Promise<Stage> {
   stack.defer(() => postgres.stop());
   await postgres.start();
   const databaseUrl = await createService(postgres.url());
-  const redis = await createRedisPart(path.join(directory, 'redis'));
-  await redis.start();
-  stack.defer(() => redis.stop());
+  const redis = await startRedisFor(ground);
   const settings = { DATABASE_URL: databaseUrl, REDIS_URL: `redis://127.0.0.1:${redis.port}` };
   const fleet = await openFleet({ directory, settings, isWhole: true }, stack);
   const act = async () => {

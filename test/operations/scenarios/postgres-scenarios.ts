@@ -1,12 +1,10 @@
-import path from 'node:path';
-import { createRedisPart } from '../../faults/redis-part.ts';
 import { countDeliveries } from '../../faults/found.ts';
 import { startPatroni, type PatroniCluster } from '../../support/patroni.ts';
 import { startPgbouncer } from '../../support/pgbouncer.ts';
 import { READER_ROLE, withRole } from '../../support/roles.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { openFleet } from '../fleet.ts';
-import { createService, type Ground } from '../ground.ts';
+import { createService, type Ground, startRedisFor } from '../ground.ts';
 import type { Scenario, Stage } from '../scenario.ts';
 import { postgresQueue, redisQueue } from '../waiting.ts';
 
@@ -124,7 +122,7 @@ async function openOn(
   settings: Readonly<Record<string, string>>,
   act: Stage['act'],
 ): Promise<Stage> {
-  const redis = queue === 'Redis' ? await startRedis(ground) : undefined;
+  const redis = queue === 'Redis' ? (await startRedisFor(ground)).port : undefined;
   const fleet = await openFleet(
     {
       directory: ground.directory,
@@ -138,11 +136,4 @@ async function openOn(
   );
   const readQueue = redis === undefined ? postgresQueue(directUrl) : redisQueue(() => [redis]);
   return { fleet, databaseUrl: directUrl, readQueue, act };
-}
-
-async function startRedis({ directory, stack }: Ground): Promise<number> {
-  const redis = await createRedisPart(path.join(directory, 'redis'));
-  await redis.start();
-  stack.defer(() => redis.stop());
-  return redis.port;
 }

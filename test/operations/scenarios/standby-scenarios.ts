@@ -1,11 +1,9 @@
-import path from 'node:path';
-import { createRedisPart } from '../../faults/redis-part.ts';
 import { verifySeal } from '../../faults/verify-seal.ts';
 import { startDebianPostgres } from '../../support/debian-postgres.ts';
 import { startProxy, through } from '../../support/proxy.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { openFleet } from '../fleet.ts';
-import { createService, type Ground } from '../ground.ts';
+import { createService, type Ground, startRedisFor } from '../ground.ts';
 import { readDeliveryIds } from '../oracle.ts';
 import type { Scenario, Stage } from '../scenario.ts';
 import { redisQueue } from '../waiting.ts';
@@ -44,9 +42,7 @@ async function openStandby(ground: Ground, durability: 'normal' | 'strict'): Pro
   stack.defer(() => address.stop());
   const directUrl = await createService(primary.url);
   const databaseUrl = through(address, directUrl);
-  const redis = await createRedisPart(path.join(directory, 'redis'));
-  await redis.start();
-  stack.defer(() => redis.stop());
+  const redis = await startRedisFor(ground);
   const settings = {
     DATABASE_URL: databaseUrl,
     REDIS_URL: `redis://127.0.0.1:${redis.port}`,

@@ -2,11 +2,10 @@ import { chmod } from 'node:fs/promises';
 import path from 'node:path';
 import { Client } from 'pg';
 import { fakeClockLibrary, fakeClockSettings, setClock } from '../../faults/clock.ts';
-import { createRedisPart } from '../../faults/redis-part.ts';
 import { verifySeal } from '../../faults/verify-seal.ts';
 import { startDebianPostgres } from '../../support/debian-postgres.ts';
 import { openFleet } from '../fleet.ts';
-import { createService, type Ground } from '../ground.ts';
+import { createService, type Ground, startRedisFor } from '../ground.ts';
 import type { Scenario, Stage } from '../scenario.ts';
 import { redisQueue } from '../waiting.ts';
 
@@ -37,9 +36,7 @@ async function openYear(ground: Ground): Promise<Stage> {
   const postgres = await startDebianPostgres({ environment: faked });
   stack.defer(() => postgres.stop());
   const databaseUrl = await createService(postgres.url);
-  const redis = await createRedisPart(path.join(directory, 'redis'));
-  await redis.start();
-  stack.defer(() => redis.stop());
+  const redis = await startRedisFor(ground);
   const settings = { DATABASE_URL: databaseUrl, REDIS_URL: `redis://127.0.0.1:${redis.port}`, ...faked };
   const fleet = await openFleet({ directory, settings, isWhole: true }, stack);
   return {
