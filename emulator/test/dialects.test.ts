@@ -33,14 +33,6 @@ describe.each(['vendor', 'sdk'] as const)('the dialect %s', (dialect) => {
     expect(flatPage.parse(body)).toMatchObject({ page: 3, count: 2, total_pages: 3, total_count: 10 });
   });
 
-  it('has them in the response of an operation too', async () => {
-    const times = { pendingMs: 0, runningMs: 0, cancelingMs: 0, keptMs: 60_000 };
-    const { call } = await startEmulator({ dialect, operationTimes: times });
-    const { headers } = await call('GET', '/devices?async=true');
-    const operation = await call('GET', headers.get('location') ?? '');
-    expect(operation.body).toMatchObject({ done: true, response: { total_count: 10 } });
-  });
-
   it('creates and deletes subscriptions with 202 and no body, in one of two ways', async () => {
     const { call } = await startEmulator({ dialect });
     const created = await call('POST', path, { body: [one, one, one] });
@@ -77,15 +69,6 @@ describe.each(['vendor', 'sdk'] as const)('the dialect %s', (dialect) => {
     ]);
   });
 
-  it('spells roles as the vendor does, and takes no other spelling', async () => {
-    const { call } = await startEmulator({ dialect });
-    const login = { login_name: 'new@emulator.test', display_name: 'New' };
-    expect((await call('POST', '/users', { body: { ...login, user_role: 'Operator' } })).status).toBe(400);
-    const made = await call('POST', '/users', { body: { ...login, user_role: 'HELP_DESK' } });
-    expect(made.body).toMatchObject({ user_role: 'HELP_DESK' });
-    expect((await call('GET', '/users/me')).body).toMatchObject({ user_role: 'ADMINISTRATOR' });
-  });
-
   it('has no member that is null', async () => {
     const { call } = await startEmulator({ dialect });
     for (const list of ['/devices?views=FULL', '/clients/active?views=FULL', '/endusers']) {
@@ -107,50 +90,6 @@ it('lists subscriptions as an array of pages for the vendor, as one page for the
     { page: 1, count: 1, total_pages: 1, total_count: 1, data: [one] },
     { pagination: { total: 1 }, data: [one] },
   ]);
-});
-
-it('updates subscriptions, and has the page limits of each for the audit log', async () => {
-  for (const [dialect, limit] of [
-    ['sdk', 500],
-    ['vendor', 100],
-  ] as const) {
-    const { call } = await startEmulator({ dialect });
-    await call('POST', path, { body: [one] });
-    const [id] = await subscriptionIds(call);
-    expect((await call('PUT', `${path}/${id}`, { body: one })).status).toBe(200);
-    expect((await call('GET', `/logs/audit?startTime=0&endTime=1&limit=${limit}`)).status).toBe(200);
-    expect((await call('GET', `/logs/audit?startTime=0&endTime=1&limit=${limit + 1}`)).status).toBe(422);
-  }
-});
-
-it.each([
-  ['spec', 404],
-  ['vendor', 400],
-  ['sdk', 400],
-] as const)(
-  '%s assigns locations at the path that the specification misspells, and at the other one: %i',
-  async (dialect, status) => {
-    const { call } = await startEmulator({ dialect });
-    expect((await call('POST', '/devices/location/:assgin', { body: {} })).status).toBe(400);
-    expect((await call('POST', '/devices/location/:assign', { body: {} })).status).toBe(status);
-  },
-);
-
-it('has the advanced settings that SSIDs name', async () => {
-  const { call } = await startEmulator({ dialect: 'spec' });
-  const ssids = z.object({ data: z.array(z.object({ advanced_settings_id: z.int() })).min(1) });
-  for (const { advanced_settings_id: id } of ssids.parse((await call('GET', '/ssids')).body).data) {
-    expect(await call('GET', `/ssids/advanced-settings/${id}`)).toMatchObject({ status: 200, body: { id } });
-  }
-});
-
-it('delete_by_query: the address of a subscription refuses DELETE', async () => {
-  const { call } = await startEmulator({ dialect: 'vendor' });
-  await call('POST', path, { body: [one] });
-  await call('POST', '/emulator/faults', { body: { delete_by_query: true } });
-  const [id] = await subscriptionIds(call);
-  expect((await call('DELETE', `${path}/${id}`)).status).toBe(405);
-  expect((await call('DELETE', `${path}/:delete?ids=${id}`)).status).toBe(202);
 });
 
 describe('an account', () => {

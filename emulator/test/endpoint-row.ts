@@ -2,9 +2,6 @@ import { z } from 'zod';
 import type { Call } from './call.ts';
 import { idsOf, onlineDevice } from './call.ts';
 
-/** The shape of a body: the three of the specification, a bare value, or none. */
-export type Shape = 'object' | 'array' | 'page' | 'value' | 'empty';
-
 /** What a call of a row is made of. */
 export interface Request {
   /** Where the path has parameters: what stands there. */
@@ -22,7 +19,6 @@ export interface EndpointRow {
   /** As the specification writes it. */
   path: string;
   status: number;
-  shape: Shape;
   /** Makes what the call needs and says how to call. */
   request: (call: Call) => Request | Promise<Request>;
   /** Calls without a token are not refused. */
@@ -108,14 +104,11 @@ export function plus(prepare: Prepare, more: (call: Call) => Request | Promise<R
   return async (call) => ({ ...(await prepare(call)), ...(await more(call)) });
 }
 
-/** The rows of one table: method and path, status, shape, preparation. */
-export function rows(
-  table: string,
-  list: readonly (readonly [string, number, Shape, Prepare])[],
-): EndpointRow[] {
-  return list.map(([operationName, status, shape, request]) => {
+/** The rows of one table: method and path, status, preparation. */
+export function rows(table: string, list: readonly (readonly [string, number, Prepare])[]): EndpointRow[] {
+  return list.map(([operationName, status, request]) => {
     const [method = '', path = ''] = operationName.split(' ');
-    return { table, method, path, status, shape, request };
+    return { table, method, path, status, request };
   });
 }
 

@@ -2,22 +2,18 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { addressOf } from './endpoint-row.ts';
 import { FURTHER_ROWS, SPECIFIED_ROWS } from './endpoint-rows.ts';
-import type { Shape } from './endpoint-row.ts';
 import type { Answered } from './harness.ts';
 import { createCall, errorCode, logIn, openEmulator, startEmulator } from './harness.ts';
 
 const ROWS = [...SPECIFIED_ROWS, ...FURTHER_ROWS];
 
-const SHAPES: Readonly<Record<Shape, z.ZodType>> = {
-  object: z.looseObject({ pagination: z.undefined().optional() }),
-  array: z.array(z.unknown()),
-  page: z.looseObject({
-    pagination: z.looseObject({ total: z.int().nonnegative() }),
-    data: z.array(z.looseObject({})),
-  }),
-  value: z.union([z.string(), z.number(), z.boolean()]),
-  empty: z.undefined(),
-};
+const content = z.record(z.string(), z.object({ schema: z.record(z.string(), z.unknown()) }));
+const operation = z.object({
+  operationId: z.string(),
+  requestBody: z.object({ content }).optional(),
+  responses: z.record(z.string(), z.object({ content: content.optional() })),
+});
+const document = z.object({ paths: z.record(z.string(), z.record(z.string(), operation)) });
 
 function hasHardeningHeaders({ headers }: Answered): boolean {
   return (
@@ -29,17 +25,27 @@ function hasHardeningHeaders({ headers }: Answered): boolean {
 
 describe('each row of the endpoint tables answers as it says', () => {
   let shared: Awaited<ReturnType<typeof openEmulator>>;
+  let described: z.infer<typeof document>['paths'];
   beforeAll(async () => {
     shared = await openEmulator({ scale: { devices: 40, clients: 20, users: 10 } });
+    described = document.parse((await createCall(shared.url)('GET', '/openapi.json')).body).paths;
   });
   afterAll(() => shared.emulator.close());
 
-  it.each(ROWS)('$table: $method $path answers $status, $shape', async (row) => {
+  it.each(ROWS)('$table: $method $path answers $status, as it is described', async (row) => {
     const call = createCall(shared.url, await logIn(shared.url, 'administrator'));
     const request = await row.request(call);
     const answer = await call(row.method, addressOf(row, request), request);
     expect(answer).toMatchObject({ status: row.status });
-    expect(SHAPES[row.shape].safeParse(answer.body).error?.issues).toBeUndefined();
+    const { requestBody, responses } = operation.parse(described[row.path]?.[row.method.toLowerCase()]);
+    const parts = [
+      [request.body, requestBody?.content['application/json']],
+      [answer.body, responses[row.status]?.content?.['application/json']],
+    ] as const;
+    for (const [value, media] of parts) {
+      if (value === undefined && media === undefined) continue;
+      expect(z.fromJSONSchema(media?.schema ?? { not: {} }).safeParse(value).error).toBeUndefined();
+    }
     expect(hasHardeningHeaders(answer)).toBe(true);
     const rateLimit = answer.headers.get('ratelimit') ?? 'none';
     expect(rateLimit).toMatch(row.isOpen ? /^none$/ : /^"default";r=\d+$/);
@@ -79,12 +85,16 @@ describe('each row that needs a token', () => {
   });
 });
 
-it('the table walked here holds every operation the emulator describes, and no other', async () => {
+it('the table walked here holds every operation the emulator describes, each of its own name, and no other', async () => {
   const { call } = await startEmulator();
-  const answer = await call('GET', '/openapi.json');
-  const paths = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
-  const described = Object.entries(paths.parse(answer.body).paths).flatMap(([path, methods]) =>
-    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  const { paths } = document.parse((await call('GET', '/openapi.json')).body);
+  const described = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { operationId }]) => ({
+      name: `${method.toUpperCase()} ${path}`,
+      operationId,
+    })),
   );
-  expect(described.toSorted()).toEqual(ROWS.map(({ method, path }) => `${method} ${path}`).toSorted());
+  const names = described.map(({ name }) => name);
+  expect(names.toSorted()).toEqual(ROWS.map(({ method, path }) => `${method} ${path}`).toSorted());
+  expect(new Set(described.map(({ operationId }) => operationId)).size).toBe(names.length);
 });

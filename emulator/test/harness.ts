@@ -10,7 +10,7 @@ import { WEBHOOK_TYPES } from '../../src/events/domain.ts';
 import { createCall, logIn } from './call.ts';
 import type { Answered } from './call.ts';
 
-export { createCall, idsOf, logIn, onlineDevice } from './call.ts';
+export { createCall, logIn } from './call.ts';
 export type { Answered, Call } from './call.ts';
 
 /** A clock that stands still until it is moved. As of any clock, a sleep rejects when its signal aborts. */

@@ -54,11 +54,6 @@ describe('reading logs back', () => {
       data: [{ category: 'ADMIN', code: 10001, username: 'operator@emulator.test' }, {}, {}],
     });
   });
-
-  it.each(['gdpr', 'location', 'authentication'])('has no log named %s', async (kind) => {
-    const { call } = await startEmulator();
-    expect((await call('GET', `/logs/${kind}`)).status).toBe(404);
-  });
 });
 
 function entry(id: number): Entry {

@@ -86,11 +86,6 @@ describe('a run', () => {
     await ended;
   });
 
-  it('ends at once when it was told to stop before', async () => {
-    const options = emulatorOptionsSchema.parse({ ...DEFAULTS, port: '0' });
-    await expect(runEmulator(options, { signal: AbortSignal.abort() })).resolves.toBeUndefined();
-  });
-
   it('says what to do when the port is taken', async () => {
     const { url } = await startEmulator();
     const { ended } = run({ port: new URL(url).port });

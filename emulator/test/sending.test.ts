@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import { WEBHOOK_TYPES } from '../../src/events/domain.ts';
 import type { EmulatedSecretForm } from '../sending/secret-forms.ts';
 import type { Received } from './harness.ts';
 import { manualClock, startEmulator, startReceiver, subscriptionsTo } from './harness.ts';
@@ -49,33 +48,6 @@ describe('a delivery carries the secret of its subscription', () => {
 });
 
 describe('sending', () => {
-  it('takes turns: each type is among as many deliveries as there are types', async () => {
-    const setup = await setUp();
-    await live(setup, 1000);
-    const first = setup.receiver.received.slice(0, WEBHOOK_TYPES.length).map(typeOf);
-    expect(first.toSorted()).toEqual(WEBHOOK_TYPES.toSorted());
-  });
-
-  it('keeps time by itself: all types come at the given rate without a clock that is moved', async () => {
-    const receiver = await startReceiver();
-    const { call } = await startEmulator({ rate: 100 });
-    await call('POST', '/subscriptions/webhook', { body: subscriptionsTo(receiver.url, 's') });
-    await vi.waitFor(
-      () => {
-        expect(new Set(receiver.received.map(typeOf))).toEqual(new Set(WEBHOOK_TYPES));
-      },
-      { timeout: 10_000 },
-    );
-  });
-
-  it('is of a network that lives as a whole, though one message type is subscribed to', async () => {
-    const setup = await setUp({ rate: 50 }, 'secret', ['GDPR_LOG_ALL']);
-    await live(setup, 4000);
-    expect(new Set(setup.receiver.received.map(typeOf))).toEqual(new Set(['GDPR_LOG_ALL']));
-    const empty = Object.entries(setup.emulator.status().logs).filter(([, count]) => count === 0);
-    expect(empty).toEqual([]);
-  });
-
   it.each([1, 7, 40])('keeps to %d deliveries a second', async (rate) => {
     const setup = await setUp({ rate });
     await live(setup, 5000);
@@ -104,14 +76,6 @@ describe('sending', () => {
     expect(new Set(other.received.map(typeOf))).toEqual(new Set(['SMS_LOG_ALL']));
   });
 
-  it('sends arrays of several, arrays of one, and single objects', async () => {
-    const setup = await setUp({ rate: 50 });
-    await live(setup, 3000);
-    const { received } = setup.receiver;
-    const kinds = new Set(received.map(({ isArray, records }) => `${isArray} ${records.length > 1}`));
-    expect(kinds).toEqual(new Set(['true true', 'true false', 'false false']));
-  });
-
   it('tells a subscription nothing of what happened while it was disabled', async () => {
     const setup = await setUp({}, 'secret', ['SMS_LOG_ALL']);
     const page = z.object({ data: z.array(z.object({ id: z.int() })) });
@@ -127,18 +91,6 @@ describe('sending', () => {
     const times = setup.receiver.received.flatMap(({ records }) => records.map(({ timeStamp }) => timeStamp));
     expect(times.length).toBeGreaterThan(5);
     expect(times.filter((time) => Number(time) < enabledAt)).toEqual([]);
-  });
-
-  it('stops with its subscription, and goes on without any', async () => {
-    const setup = await setUp({}, 'secret', ['GDPR_LOG_ALL']);
-    await live(setup, 500);
-    const page = z.object({ data: z.array(z.object({ id: z.int() })) });
-    const { data } = page.parse((await setup.call('GET', '/subscriptions/webhook')).body);
-    await setup.call('DELETE', `/subscriptions/webhook/${data[0]?.id}`);
-    const before = setup.receiver.received.length;
-    await live(setup, 5000);
-    expect(setup.receiver.received).toHaveLength(before);
-    expect(setup.emulator.status().logs['audit']).toBeGreaterThan(3);
   });
 
   it('counts what it sent by type and status, and goes on when a receiver refuses or is gone', async () => {
