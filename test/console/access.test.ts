@@ -156,22 +156,6 @@ describe('with a token', () => {
     expect(JSON.stringify(action)).not.toContain(OTHER_TOKEN);
   });
 
-  it.each(OTHER_SITES)(
-    'a change is refused that a page of another site asks for, also with a session: %j',
-    async (headers) => {
-      const Cookie = cookieOf(await logIn());
-      expect(JSON.parse((await change({ Cookie })).text)).toEqual({ by: 'admin token', via: 'console' });
-      const question = formOf({ token: TOKEN });
-      const refused = [
-        await change({ Cookie, ...headers }),
-        await ask(admin.url, { ...question, headers: { ...question.headers, ...headers } }),
-        await ask(admin.url, { method: 'POST', path: '/logout', headers: { Cookie, ...headers } }),
-      ];
-      expect(refused.map(({ status }) => status)).toEqual([403, 403, 403]);
-      expect((await getPage('/page', { Cookie })).status).toBe(200);
-    },
-  );
-
   it('a link of another site is followed: the log-in page goes on, and then the browser brings the cookie', async () => {
     const { status, headers } = await getPage('/page?a=1', LINK);
     expect([status, headers.location]).toEqual([303, '/login?next=%2Fpage%3Fa%3D1']);

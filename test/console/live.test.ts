@@ -1,13 +1,9 @@
-import { createSearchMatch } from '../../src/events/match-search.ts';
-import { exactTerms } from '../../src/events/search-query.ts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { jsonRoute } from '../../src/console/api/route.ts';
 import { localText } from '../../src/console/browser/shared/local-time.js';
 import { createEventHub } from '../../src/console/live/event-hub.ts';
 import { liveArea } from '../../src/console/live/live-area.ts';
-import { findEvents } from '../support/find-events.ts';
-import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { startActions, storeDeliveries } from '../support/actions.ts';
 import { startAdmin, type RunningAdmin } from '../support/admin.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
@@ -178,30 +174,6 @@ describe('the stream of events', () => {
       expect((await watch(query)).response.status).toBe(400);
     },
   );
-});
-
-describe('the conditions of the stream', () => {
-  it.each([
-    ['types', { type: 'AUTHENTICATION_LOG_ALL' }],
-    ['source', { source: 'north' }],
-    ['user', { user: 'guest@example.com' }],
-    ['MAC address', { mac: 'aa:bb:cc:dd:ee:ff' }],
-    ['text across a colon', { text: '"SSID": "Café' }],
-    ['text of any case', { text: 'GUEST@example' }],
-  ])('let through what a search by them finds: %s', async (_name, fields) => {
-    const terms = exactTerms(fields);
-    const record = { username: 'guest@example.com', callingStationId: 'AA-BB-CC-DD-EE-FF', ssid: 'Café' };
-    await storeDeliveries(
-      test.db,
-      queuedDelivery('AUTHENTICATION_LOG_ALL', [record], { source: 'north' }),
-      queuedDelivery('SMS_LOG_ALL', [{ username: 'other@example.com', tel: '1' }]),
-    );
-    const all = await findEvents(test.db, ALL_SOURCES, {}, { limit: 1_000 });
-    const found = await findEvents(test.db, ALL_SOURCES, { terms }, { limit: 1_000 });
-    expect(found.length).toBeGreaterThan(0);
-    expect(all.filter(createSearchMatch(terms))).toEqual(found);
-    expect(found.length).toBeLessThan(all.length);
-  });
 });
 
 it('moved to the switch on Events, with the conditions of the old address', async () => {

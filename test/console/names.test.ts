@@ -12,9 +12,9 @@ import { peopleArea } from '../../src/console/people/people-area.ts';
 import { createRefresher } from '../../src/inventory/refresh.ts';
 import type { Db } from '../../src/store/server/database.ts';
 import { readOnlyQuery } from '../../src/store/server/read-only-query.ts';
+import { storeDeliveries } from '../support/actions.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { useConsole } from '../support/use-console.ts';
-import { storeEvents } from './seeded-events.ts';
 import { nothingKnown } from '../support/trust.ts';
 
 const HOUR = 3_600_000;
@@ -78,7 +78,8 @@ async function seed(db: Db): Promise<void> {
     seenEpoch: START + 3 * HOUR,
     deviceObservers: [{ apMac: '00:00:00:00:00:01', rssi: -60, locationIdHierarchy: [ap.floor] }],
   };
-  await storeEvents(db, [
+  await storeDeliveries(
+    db,
     queuedDelivery('LOCATION_AP_CENTRIC', [
       seen(START - HOUR / 2),
       seen(START + HOUR),
@@ -93,7 +94,7 @@ async function seed(db: Db): Promise<void> {
         userName: EMULATOR_LOGINS.administrator.username,
       }),
     ]),
-  ]);
+  );
 }
 
 const areas = (db: Db) => [

@@ -1,15 +1,9 @@
 import { z } from 'zod';
 import { describe, expect, it } from 'vitest';
 import { peopleArea } from '../../src/console/people/people-area.ts';
+import { storeDeliveries } from '../support/actions.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
-import {
-  ACCESS_POINTS,
-  RANGE,
-  ROAMING_CLIENT,
-  seedEvents,
-  storeEvents,
-  UNPLACED_CLIENT,
-} from './seeded-events.ts';
+import { ACCESS_POINTS, RANGE, ROAMING_CLIENT, seedEvents, UNPLACED_CLIENT } from './seeded-events.ts';
 import { countPeople } from './seeded-people.ts';
 import { useConsole } from '../support/use-console.ts';
 
@@ -90,7 +84,8 @@ describe('people and devices over the API', () => {
 
 describe('the pages of people and devices', () => {
   it('list whom the events name, in any case and notation, and say what to do if it is nobody', async () => {
-    await storeEvents(admin.db, [
+    await storeDeliveries(
+      admin.db,
       queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ userName: 'Zoe' }), auditRecord({ userName: 'zoe' })]),
       queuedDelivery('LOCATION_CLIENT_CENTRIC', [
         {
@@ -99,7 +94,7 @@ describe('the pages of people and devices', () => {
           deviceObservers: [{ apMac: ACCESS_POINTS[0], rssi: -40 }],
         },
       ]),
-    ]);
+    );
     await countPeople(admin.db);
     expect(await admin.get('/people?q=ZO')).toMatchObject({
       items: [{ kind: 'administrator', key: 'zoe', events: 2, logins: 2, changes: 0, keys: 0 }],
@@ -149,14 +144,15 @@ describe('the pages of people and devices', () => {
 
   it('tell what someone did from what happened to a client or a user', async () => {
     const at = Date.parse(RANGE.since) + 60_000;
-    await storeEvents(admin.db, [
+    await storeDeliveries(
+      admin.db,
       queuedDelivery('GDPR_LOG_ALL', [
         { timestamp: at, username: 'ann', client_mac: ERASED, category: 'deletion' },
       ]),
       queuedDelivery('AUDIT_LOG_ALL', [
         auditRecord({ timeStamp: at, userName: 'bob', code: 40_001, description: 'PPSK user eva created' }),
       ]),
-    ]);
+    );
     const parts = async (path: string, heading: string) => {
       const page = await admin.page(`${path}&${range}`);
       const [did = '', affected = ''] = page.slice(page.indexOf(heading)).split('Affected by</h2>');

@@ -1,8 +1,6 @@
 import { sql } from 'kysely';
-import { pino } from 'pino';
-import { BatchStore } from '../../src/handlers/store-batch.ts';
-import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
 import type { Db } from '../../src/store/server/database.ts';
+import { storeDeliveries } from '../support/actions.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 
 const MINUTE = 60_000;
@@ -58,17 +56,13 @@ export async function seedEvents(db: Db): Promise<void> {
     nas_identifier: 'ap-lobby',
     reply: 'Access-Accept',
   };
-  await storeEvents(db, [
+  await storeDeliveries(
+    db,
     queuedDelivery('AUDIT_LOG_ALL', audits),
     queuedDelivery('LOCATION_AP_CENTRIC', walk, { source: 'branch' }),
     queuedDelivery('LOCATION_CLIENT_CENTRIC', heard),
     queuedDelivery('AUTHENTICATION_LOG_ALL', [logIn]),
-  ]);
-}
-
-/** Stores deliveries as a worker does. */
-export async function storeEvents(db: Db, deliveries: readonly QueuedDelivery[]): Promise<void> {
-  await new BatchStore(db, pino({ level: 'silent' }), new AbortController().signal).add({ deliveries });
+  );
 }
 
 /** Stores so many audit events of 3 kB each, of the source `bulk`, before all others: more than sockets hold. */

@@ -1,9 +1,9 @@
 import { rollUpSeen } from '../../src/store/counts/roll-up-seen.ts';
 import type { Db } from '../../src/store/server/database.ts';
+import { storeDeliveries } from '../support/actions.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { untilSeen } from '../support/until-seen.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { storeEvents } from './seeded-events.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -45,7 +45,8 @@ export async function seedPeople(db: Db): Promise<void> {
       },
     ];
   };
-  await storeEvents(db, [
+  await storeDeliveries(
+    db,
     queuedDelivery(
       'AUDIT_LOG_ALL',
       days.flatMap((day) => [
@@ -114,7 +115,7 @@ export async function seedPeople(db: Db): Promise<void> {
         ],
       })),
     ),
-  ]);
+  );
   await countPeople(db);
 }
 

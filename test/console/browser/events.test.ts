@@ -3,12 +3,13 @@ import { Client } from 'pg';
 import { describe, expect, it } from 'vitest';
 import { eventsArea } from '../../../src/console/events/events-area.ts';
 import { peopleArea } from '../../../src/console/people/people-area.ts';
+import { storeDeliveries } from '../../support/actions.ts';
 import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
 import { hasChromium } from '../../support/browser.ts';
 import { saveInventory } from '../../../src/store/reconcile/inventory.ts';
 import { readOnlyQuery } from '../../../src/store/server/read-only-query.ts';
 import { problemsOf } from '../../support/page-checks.ts';
-import { RANGE, ROAMING_CLIENT, seedBulk, seedEvents, storeEvents } from '../seeded-events.ts';
+import { RANGE, ROAMING_CLIENT, seedBulk, seedEvents } from '../seeded-events.ts';
 import { useConsole } from '../../support/use-console.ts';
 import { useBrowser } from '../../support/use-browser.ts';
 import { nothingKnown } from '../../support/trust.ts';
@@ -95,7 +96,7 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
   it('are listed while a facet is still counted; all of its values are searched by their beginning', async () => {
     const timeStamp = Date.parse('2026-02-01T12:00Z');
     const guests = Array.from({ length: 25 }, (_, n) => auditRecord({ timeStamp, userName: `guest-${n}` }));
-    await storeEvents(admin.db, [queuedDelivery('AUDIT_LOG_ALL', guests)]);
+    await storeDeliveries(admin.db, queuedDelivery('AUDIT_LOG_ALL', guests));
     const held = Promise.withResolvers<undefined>();
     await browser.page.route('**/events/facets?*facet=user*', async (route) => {
       await held.promise;
@@ -389,7 +390,10 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     await browser.page.clock.install();
     await openSearch('since=1h');
     const before = await rows().count();
-    await storeEvents(admin.db, [queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ timeStamp: Date.now() })])]);
+    await storeDeliveries(
+      admin.db,
+      queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ timeStamp: Date.now() })]),
+    );
     await browser.page.clock.runFor(10_000);
     const news = browser.page.getByRole('button', { name: '1 new' });
     await news.waitFor();
@@ -397,13 +401,6 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     await news.click();
     await expect.poll(() => rows().count()).toBe(before + 1);
     await browser.page.clock.resume();
-  });
-
-  it('are listed oldest first on request', async () => {
-    await openSearch(range);
-    await browser.page.getByTitle('Show oldest first').click();
-    await browser.page.waitForURL(/order=oldest/);
-    expect(await rows().first().locator('time').getAttribute('datetime')).toBe(RANGE.since);
   });
 
   describe('in the chart', () => {
@@ -444,16 +441,6 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
       await back;
     });
 
-    it('are counted by family under the pointer', async () => {
-      await openSearch(range);
-      await moveTo(0.3);
-      const tip = browser.page.locator('.tip');
-      await tip.waitFor();
-      expect(await tip.textContent()).toMatch(
-        /^2026-01-20 09:\d\d:00 – 2026-01-20 09:\d\d:00 UTC: audit \d+$/,
-      );
-    });
-
     it('are told bar by bar and narrowed by the keyboard', async () => {
       await openSearch(range);
       const plot = browser.page.locator('.histogram .plot');
@@ -492,18 +479,6 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
       const { since } = await expectRowsInRange();
       expect(since.slice(0, 15)).toBe('2026-01-20T09:0');
     });
-  });
-
-  it('are narrowed from the keyboard', async () => {
-    await openSearch(range);
-    await browser.page.locator('.picker > summary').first().focus();
-    await browser.page.keyboard.press('Enter');
-    const from = browser.page.getByLabel('From (UTC)');
-    await from.fill('2026-01-20 09:10');
-    const moved = browser.page.waitForURL((address) => address.searchParams.get('since') !== RANGE.since);
-    await from.press('Enter');
-    await moved;
-    expect((await expectRowsInRange()).since).toBe('2026-01-20T09:10:00.000Z');
   });
 
   it('are said to be incomplete where the count takes too long', async () => {
@@ -548,17 +523,6 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     const file = await readFile(await download.path(), 'utf8');
     expect(file.trimEnd().split('\n')).toHaveLength(BULK);
     await browser.page.getByText(`Exported ${BULK.toLocaleString('en')} events`).waitFor();
-  });
-
-  it('of a client are drawn on a map', async () => {
-    await browser.page.goto(`${admin.url}/devices/client?mac=AABBCCDDEEFF&${range}`);
-    const map = browser.page.getByRole('img', { name: `Map of the positions of ${ROAMING_CLIENT}` });
-    expect(await map.locator('circle.place').count()).toBe(10);
-    expect(await map.getByText('ap-lobby').first().isVisible()).toBe(true);
-    await browser.page.getByText('Show as table').click();
-    expect(
-      await browser.page.getByRole('region', { name: 'Positions of the client' }).locator('tbody tr').count(),
-    ).toBe(10);
   });
 
   it('show no error in the browser, and ask nobody else', () => {

@@ -3,9 +3,9 @@ import { eventsArea } from '../../../src/console/events/events-area.ts';
 import { operatorLogArea } from '../../../src/console/operator-log/operator-log-area.ts';
 import { peopleArea } from '../../../src/console/people/people-area.ts';
 import { hasChromium } from '../../support/browser.ts';
+import { storeDeliveries } from '../../support/actions.ts';
 import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
 import { problemsOf } from '../../support/page-checks.ts';
-import { storeEvents } from '../seeded-events.ts';
 import { countPeople } from '../seeded-people.ts';
 import { useConsole } from '../../support/use-console.ts';
 import { useBrowser } from '../../support/use-browser.ts';
@@ -21,7 +21,7 @@ describe.skipIf(!hasChromium())('the command palette (needs Chromium)', () => {
     {
       seed: async (db) => {
         const record = auditRecord({ timeStamp: Date.now() - 60_000, userName: 'Dina@example.com' });
-        await storeEvents(db, [queuedDelivery('AUDIT_LOG_ALL', [record])]);
+        await storeDeliveries(db, queuedDelivery('AUDIT_LOG_ALL', [record]));
         await countPeople(db);
       },
     },

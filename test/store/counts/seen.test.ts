@@ -7,7 +7,7 @@ import { eraseRows, findEventsById } from '../../../src/store/seal/erase.ts';
 import { NO_TRACES } from '../../../src/store/seal/person-traces.ts';
 import { saveHistory } from '../../../src/store/reconcile/history.ts';
 import { pruneSeen, rollUpSeen, SEEN_DAYS } from '../../../src/store/counts/roll-up-seen.ts';
-import { storeEvents } from '../../console/seeded-events.ts';
+import { storeDeliveries } from '../../support/actions.ts';
 import { emptyTables } from '../../support/database.ts';
 import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
 import { untilSeen } from '../../support/until-seen.ts';
@@ -201,13 +201,13 @@ describe('the tables of people and devices', () => {
           if (one.do === 'store') {
             const deliveries = one.events.map(deliveryOf);
             stored.push(...deliveries);
-            await storeEvents(test.db, deliveries);
+            await storeDeliveries(test.db, ...deliveries);
           } else if (one.do === 'erase') await erase((_user, index) => index % one.oneIn === 0);
           else if (one.do === 'redeliver') {
             // With what was erased: nobody refuses it here, so it is stored and counted again.
-            await storeEvents(
+            await storeDeliveries(
               test.db,
-              stored.map((delivery) => ({ ...delivery, deliveryId: crypto.randomUUID() })),
+              ...stored.map((delivery) => ({ ...delivery, deliveryId: crypto.randomUUID() })),
             );
           } else if (one.do === 'kill') await kill();
           else if (one.do === 'count all') await countAll();
@@ -235,10 +235,7 @@ describe('the tables of people and devices', () => {
 
   it('lose whom an erasure deletes, at once', async () => {
     const one = { type: 'AUDIT_LOG_ALL', station: '', daysAgo: 0, code: 10_001, source: 'default' } as const;
-    await storeEvents(
-      test.db,
-      ['bob', 'ann', 'bob'].map((person) => deliveryOf({ ...one, person })),
-    );
+    await storeDeliveries(test.db, ...['bob', 'ann', 'bob'].map((person) => deliveryOf({ ...one, person })));
     await countAll();
     expect(await counted()).toMatchObject([{ key: 'ann' }, { key: 'bob', events: 2 }]);
     await erase((user) => user === 'bob');
@@ -256,7 +253,7 @@ describe('the tables of people and devices', () => {
       code: 10_001,
       source: 'default',
     });
-    await storeEvents(test.db, [{ ...fetched, origin: 'backfill' }]);
+    await storeDeliveries(test.db, { ...fetched, origin: 'backfill' });
     await countAll();
     const rows = await test.query<{ eventId: string; occurredAt: Date }>`
       select event_id as "eventId", occurred_at as "occurredAt" from events`;
@@ -274,12 +271,13 @@ describe('the tables of people and devices', () => {
       nas_identifier: host,
     });
     const now = Date.now();
-    await storeEvents(test.db, [
+    await storeDeliveries(
+      test.db,
       queuedDelivery('AUTHENTICATION_LOG_ALL', [
         record('Ann', now, undefined),
         record('ANN', now - 10, 'ap-lobby'),
       ]),
-    ]);
+    );
     await countAll();
     const rows = await test.query`select kind, key, name, label from seen order by kind`;
     expect(rows).toEqual([
@@ -290,17 +288,17 @@ describe('the tables of people and devices', () => {
 
   it('forget days that are too old, and whom no event names any more', async () => {
     const one = { type: 'LOCATION_AP_CENTRIC', person: '', code: 7, source: 'default' } as const;
-    await storeEvents(
+    await storeDeliveries(
       test.db,
-      STATIONS.map((station, index) => deliveryOf({ ...one, station, daysAgo: index })),
+      ...STATIONS.map((station, index) => deliveryOf({ ...one, station, daysAgo: index })),
     );
     await countAll();
     await pruneSeen(test.db, new Date(Date.now() + (SEEN_DAYS - 1) * DAY));
     const rows = await test.query`select distinct key, events::int from seen_days where kind = 'client'`;
     expect(rows).toEqual([{ key: STATIONS[0], events: 1 }]);
     // An event of 1970 keeps nobody, and a dropped month of the future drops nobody.
-    await storeEvents(test.db, [deliveryOf({ ...one, station: STATIONS[0] ?? '', daysAgo: 20_000 })]);
-    await test.query`
+    await storeDeliveries(test.db, deliveryOf({ ...one, station: STATIONS[0] ?? '', daysAgo: 20_000 }));
+    await sql`
       insert into gaps (message_type, began_at, ended_at, reason) values
         ('LOCATION_AP_CENTRIC', '2001-01-01', '2001-02-01', 'retention'),
         ('LOCATION_AP_CENTRIC', '2090-01-01', '2090-02-01', 'retention')`;

@@ -1,17 +1,10 @@
-import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ask } from '../support/ask.ts';
-import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
-import { createEmulator } from '../../emulator/emulator.ts';
 import { PERMISSIONS } from '../../src/store/access/permissions.ts';
-import { countEvents } from '../../src/store/events/search-events.ts';
-import { ALL_SOURCES } from '../../src/store/server/scope.ts';
-import { auditRecord } from '../support/deliveries.ts';
-import { SECRET, startProgram, type Program } from '../support/program.ts';
-import { useDatabase } from '../support/use-database.ts';
 import { useDirectory } from '../support/use-directory.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { useConsole } from '../support/use-console.ts';
+import { areasOf, DESTINATION, namesOf, seedSource } from './sources/two-sources.ts';
 
 const jsonSchema = z.record(z.string(), z.unknown());
 const content = z.record(z.string(), z.strictObject({ schema: jsonSchema }));
@@ -75,61 +68,25 @@ function textsIn(value: unknown, texts = new Map<string, string>()): Map<string,
   return texts;
 }
 
-/** The real program, with something of everything in it. */
 describe('the API as its document describes it', () => {
-  const database = useDatabase();
   const directory = useDirectory();
-  let emulator: ReturnType<typeof createEmulator>;
-  let program: Program;
+  const names = namesOf('amber', 'a');
+  const admin = useConsole((db) => areasOf(db, directory, [names]), {
+    logs: true,
+    seed: (db) => seedSource(db, names),
+  });
   let raw: unknown;
   let document: z.infer<typeof documentSchema>;
-
   beforeAll(async () => {
-    emulator = createEmulator({ rate: 0 });
-    const { username, password } = EMULATOR_LOGINS.administrator;
-    program = await startProgram({
-      CLOUD_API_URL: await emulator.listen(0),
-      CLOUD_USERNAME: username,
-      CLOUD_PASSWORD: password,
-      PUBLIC_URL: 'http://127.0.0.1:9',
-      DATABASE_URL: database.databaseUrl,
-      DATA_DIR: directory,
-      WEBHOOK_SECRET: SECRET,
-      FORWARD_TO: `file://${path.join(directory, 'events.jsonl')}`,
-    });
     raw = await get('/api/openapi.json');
     document = documentSchema.parse(raw);
-    await deliver('AUDIT_LOG_ALL', [auditRecord()]);
-    await deliver('LOCATION_CLIENT_CENTRIC', [
-      { clientMac: 'aabbccddeeff', timeStamp: Date.now() },
-      'no record',
-    ]);
-    await waitFor(async () => {
-      const counts = await countEvents(database.db, ALL_SOURCES);
-      return counts.has('AUDIT_LOG_ALL') && counts.has('LOCATION_CLIENT_CENTRIC');
-    });
-  });
-  afterAll(async () => {
-    await program.end('SIGTERM');
-    await emulator.close();
   });
 
   async function get(address: string): Promise<unknown> {
-    const { status, text } = await ask(program.adminUrl, { path: address });
+    const { status, text } = await ask(admin.url, { path: address });
     if (status !== 200) throw new Error(`${address} answered ${status}: ${text}`);
     const answer: unknown = JSON.parse(text);
     return answer;
-  }
-
-  async function deliver(messageType: string, records: readonly unknown[]): Promise<void> {
-    const headers = { authorization: `Bearer ${SECRET}` };
-    const body = JSON.stringify(records);
-    const response = await fetch(`${program.url}/ingest/default/${messageType}`, {
-      method: 'POST',
-      headers,
-      body,
-    });
-    expect(response.status).toBe(200);
   }
 
   const operations = (): (readonly [path: string, method: string, operation: Operation])[] =>
@@ -165,15 +122,15 @@ describe('the API as its document describes it', () => {
       JSON.parse(JSON.stringify(schema).replaceAll('#/components/schemas/', '#/$defs/'));
     const $defs = z.record(z.string(), jsonSchema).parse(local(document.components.schemas));
     const known = new Map([
-      ['mac', 'aabbccddeeff'],
+      ['mac', names.mac],
       ['export_id', '0'.repeat(32)],
     ]);
     const RANGE: Record<string, string> = {
       since: new Date(Date.now() - 3_600_000).toISOString(),
       until: new Date().toISOString(),
     };
-    const NAMES: Record<string, string> = { users: 'admin@example.com', destinations: 'default' };
-    await ask(program.adminUrl, { path: `/api/v1/events/export?format=csv&export_id=${'0'.repeat(32)}` });
+    const NAMES: Record<string, string> = { users: names.user, destinations: DESTINATION };
+    await ask(admin.url, { path: `/api/v1/events/export?format=csv&export_id=${'0'.repeat(32)}` });
     const questions = operations()
       .filter(([, method, { responses }]) => method === 'get' && 'application/json' in responses[200].content)
       .toSorted(([a], [b]) => a.split('{').length - b.split('{').length);
