@@ -33,15 +33,6 @@ describe('the workflows of GitHub', () => {
     expect(await findProblems(name, read(name))).toEqual([]);
   });
 
-  it.each([
-    ['runs-on:', 'runs-at:', /Unexpected value 'runs-at'/],
-    ['steps.image.outputs', 'stages.image.outputs', /Unrecognized named-value: 'stages'/],
-    ['needs: check', 'needs: checks', /unknown job 'checks'/],
-  ])('are read so that a mistake is seen: %s', async (right, wrong, problem) => {
-    const problems = await findProblems('release.yml', read('release.yml').replace(right, wrong));
-    expect(problems.join('\n')).toMatch(problem);
-  });
-
   it('give a job that can write no more than it needs, and run the checks first', () => {
     const release = read('release.yml');
     expect(release).toMatch(
