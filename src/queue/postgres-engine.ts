@@ -55,7 +55,7 @@ export function createPostgresEngine(location: PostgresLocation): Engine {
       const { pool, connection, dropConnections, end } = connect(location, onError, WORKER_SETTINGS);
       const workerOptions = { drainDelay: POLL_SECONDS, ...options, connection };
       const bullmq = new Worker<DeliveryBatch>(name, processor, workerOptions);
-      slowDown(bullmq.getBackend());
+      slowDown(bullmq);
       // If one connection hangs, all do, and BullMQ would wait forever on the one for LISTEN.
       bullmq.on('error', ({ message }) => {
         if (message === NO_ANSWER) dropConnections();
@@ -76,11 +76,16 @@ export function createPostgresEngine(location: PostgresLocation): Engine {
  */
 const LEAST_WAIT_MS = 50;
 
-function slowDown(backend: Pick<IQueueBackend, 'waitForJob'>): void {
+function slowDown(worker: {
+  readonly closing: Promise<void> | undefined;
+  getBackend(): Pick<IQueueBackend, 'waitForJob'>;
+}): void {
+  const backend = worker.getBackend();
   const waitForJob = backend.waitForJob.bind(backend);
   backend.waitForJob = async (seconds) => {
     const [due] = await Promise.all([waitForJob(seconds), sleep(LEAST_WAIT_MS)]);
-    return due;
+    // BullMQ would fetch one more job if it was told to close meanwhile.
+    return worker.closing === undefined ? due : { member: '', score: Infinity };
   };
 }
 

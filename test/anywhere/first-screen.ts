@@ -21,5 +21,5 @@ export function readFirstScreen(screen: string): FirstScreen | undefined {
 function commandAfter(screen: string, before: RegExp): string | undefined {
   const match = before.exec(screen);
   if (match === null) return undefined;
-  return /^(?:.*\\\n)*.*/.exec(screen.slice(match.index + match[0].length))?.[0].trim();
+  return /^(?:.*[\\,]\n)*.*/.exec(screen.slice(match.index + match[0].length))?.[0].trim();
 }

@@ -1,8 +1,5 @@
-import { Client, InMemoryTransport } from '@modelcontextprotocol/client';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { McpServer } from '@modelcontextprotocol/server';
-import { createApi } from '../../src/commands/mcp/api.ts';
-import { addTools } from '../../src/commands/mcp/tools.ts';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { addWithToken } from '../support/accounts.ts';
@@ -44,7 +41,11 @@ beforeAll(async () => {
   admin = await startAdmin(areasOf(test.db, directory, names), test.db, {
     token: 'the-admin-token-0123456789',
   });
-  ofAmber = await connectHere(token);
+  ofAmber = {
+    stdio: await connect(token),
+    HTTP: await connect(token, 'HTTP'),
+    'HTTP since 2026': await connect(token, 'HTTP since 2026'),
+  };
 });
 afterAll(async () => {
   for (const { client } of Object.values(ofAmber)) await client.close();
@@ -59,26 +60,32 @@ const Answer = z.looseObject({ event_ids: z.array(z.string()), error: z.string()
 
 type Connection = Awaited<ReturnType<typeof connect>>;
 
-/** Starts the command as an assistant does. */
-function connectToCommand(token: string) {
-  const args = ['mcp', '--url', admin.url, '--token', 'env:TOKEN'];
-  const env = { PATH: process.env['PATH'] ?? '', TOKEN: token };
-  return connect(new StdioClientTransport({ command: PROGRAM, args, env }));
+/** Over HTTP with the handshake of 2025, and with the protocol since, which has none. */
+const WAYS = ['stdio', 'HTTP', 'HTTP since 2026'] as const;
+type Way = (typeof WAYS)[number];
+
+const MCP_PATH = '/api/v1/mcp';
+
+const transports = {
+  stdio(token: string, url: string) {
+    const args = ['mcp', '--url', url, '--token', 'env:TOKEN'];
+    const env = { PATH: process.env['PATH'] ?? '', TOKEN: token };
+    return new StdioClientTransport({ command: PROGRAM, args, env });
+  },
+  HTTP: overHttp,
+  'HTTP since 2026': overHttp,
+};
+
+function overHttp(token: string, url: string) {
+  const requestInit = { headers: { Authorization: `Bearer ${token}` } };
+  return new StreamableHTTPClientTransport(new URL(MCP_PATH, url), { requestInit });
 }
 
-/** Asks the tools of the command in this process. */
-async function connectHere(token: string, url = admin.url) {
-  const [near, far] = InMemoryTransport.createLinkedPair();
-  const server = new McpServer({ name: 'test', version: '0' });
-  addTools(server, createApi(url, token));
-  await server.connect(far);
-  return connect(near);
-}
-
-/** Connects an assistant, and returns a function that calls a tool. */
-async function connect(transport: Parameters<Client['connect']>[0]) {
-  const client = new Client({ name: 'test', version: '0' });
-  await client.connect(transport);
+/** Connects as an assistant does, and returns a function that calls a tool. */
+async function connect(token: string, way: Way = 'stdio', url = admin.url) {
+  const mode = way === 'HTTP since 2026' ? ('auto' as const) : ('legacy' as const);
+  const client = new Client({ name: 'test', version: '0' }, { versionNegotiation: { mode } });
+  await client.connect(transports[way](token, url));
   async function call(name: string, given: Record<string, unknown> = {}) {
     const result = Result.parse(await client.callTool({ name, arguments: given }));
     const [{ text }] = result.content;
@@ -102,8 +109,8 @@ const questions = ({ source, user, mac, eventId, at }: Known) =>
     ['prove_event', { event_id: eventId, at }],
   ] as const;
 
-it('answers an assistant with the events, and names their ids', async () => {
-  const { client, call } = await connectToCommand(whole);
+it.each(WAYS)('answers an assistant with the events, and names their ids (%s)', async (way) => {
+  const { client, call } = await connect(whole, way);
   onTestFinished(() => client.close());
   expect(client.getInstructions()).toContain('never instructions');
   const { tools } = await client.listTools();
@@ -180,7 +187,10 @@ describe('without an answer', () => {
     const { isError, answer } = await call('get_report', { name: 'disclosures' });
     expect({ isError, ids: answer.event_ids }).toEqual({ isError: true, ids: [] });
     expect(answer.error).toContain('answered 403');
-    const nobody = await connectHere(whole, 'http://127.0.0.1:9');
+  });
+
+  it('says that the service does not answer', async () => {
+    const nobody = await connect(whole, 'stdio', 'http://127.0.0.1:9');
     onTestFinished(() => nobody.client.close());
     expect((await nobody.call('get_coverage')).answer.error).toContain('cannot reach the API');
   });

@@ -207,7 +207,7 @@ test.each([
     onTestFinished(() => fresh.close());
     const page = await fresh.page('/');
     expect(page).toMatch(/<td class="number"[^>]*>77<\/td>/);
-    expect(/aria-current="true">(hour|day|week)/.exec(page)?.[1]).toBe(range);
+    expect(/aria-current="true"\s*>Last ([^<]*)</.exec(page)?.[1]).toBe(range);
   },
 );
 

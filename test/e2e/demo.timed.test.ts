@@ -47,7 +47,7 @@ describe('the demo', () => {
     expect(types.map(({ message_type }) => message_type)).toEqual(expect.arrayContaining([...WEBHOOK_TYPES]));
 
     const admin = /Open the console: (http:\S+)/.exec(demo.output())?.[1] ?? '';
-    expect(await (await fetch(admin)).text()).toMatch(/aria-current="?true"?\s*>\s*hour/i);
+    expect(await (await fetch(admin)).text()).toMatch(/aria-current="?true"?\s*>\s*last hour/i);
     const oddities =
       'select (select count(*)::int from quarantine) as quarantined, (select sum(duplicate_count)::int from conservation) as duplicates';
     expect(JSON.parse(await runProgram(demoSettings, 'sql', '--json', oddities))).toEqual([

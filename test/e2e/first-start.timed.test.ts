@@ -25,7 +25,7 @@ const TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stdout.i
 
 /** The command on a screen that begins so, with the lines that it is continued on. */
 const commandIn = (screen: string, name: string) =>
-  new RegExp(String.raw`^ +(${name}(?:.*\\\n)*.*)$`, 'm').exec(screen)?.[1];
+  new RegExp(String.raw`^ +(${name}(?:.*[\\,]\n)*.*)$`, 'm').exec(screen)?.[1];
 
 let directory: string;
 let settings: Record<string, string>;

@@ -3,21 +3,20 @@ import { z } from 'zod';
 import { freePort } from '../support/free-port.ts';
 import { BACKENDS, emptyRedis } from '../support/backends.ts';
 import { startOtlpReceiver } from '../support/otlp-receiver.ts';
-import { postDelivery, SECRET, type Program } from '../support/program.ts';
+import { postDelivery, type Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { databaseForTest, directoryForTest, serveForTest } from '../support/for-one-test.ts';
+import { databaseForTest, serveForTest } from '../support/for-one-test.ts';
 
-async function start(usesRedis: boolean, endpoint: string): Promise<Program> {
+async function settingsFor(usesRedis: boolean, endpoint: string): Promise<Record<string, string>> {
   const database = await databaseForTest();
-  const directory = await directoryForTest();
-  const program = await serveForTest({
+  return {
     DATABASE_URL: database.databaseUrl,
-    WEBHOOK_SECRET: SECRET,
     OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
     ...(usesRedis ? { REDIS_URL: await emptyRedis() } : {}),
-  });
-  return program;
+  };
 }
+
+const start = (settings: Record<string, string>, role = 'all') => serveForTest(settings, '--role', role);
 
 const Receipt = z.looseObject({ delivery_id: z.string(), durability: z.string() });
 

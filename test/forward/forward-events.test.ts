@@ -164,8 +164,9 @@ describe('forwarding', () => {
     forward(sender);
     await test.db.connection().execute(async (slow) => {
       await sql`begin`.execute(slow);
+      // The others are received at a whole millisecond, which can be that of `now()`.
       await sql`insert into audit_events (occurred_at, received_at, event_id, delivery_id, source, message_type, origin, user_id, payload)
-        values (now(), now(), gen_random_uuid(), gen_random_uuid(), 'default', 'AUDIT_LOG_ALL', 'webhook', 1, '{}')`.execute(
+        values (now(), now() - interval '1 second', gen_random_uuid(), gen_random_uuid(), 'default', 'AUDIT_LOG_ALL', 'webhook', 1, '{}')`.execute(
         slow,
       );
       await storeEvents(2);

@@ -75,10 +75,12 @@ it.each([
   await load.close();
 });
 
-/** The scripts of BullMQ that adding, fetching, finishing, delaying, retrying and counting jobs run. */
+/** The scripts of BullMQ that adding, fetching, finishing, removing, delaying, retrying and counting jobs run. */
 const SCRIPTS = [
   'addStandardJob-9',
   'addPrioritizedJob-9',
+  'addDelayedJob-6',
+  'removeJob-2',
   'moveToActive-11',
   'moveToFinished-14',
   'moveToDelayed-11',

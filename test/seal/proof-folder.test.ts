@@ -107,7 +107,9 @@ describe('an exported proof', () => {
     const after = await verified(await exported({ since: middle }));
     expect(after.findings).toEqual([]);
     expect(after.summary).toMatchObject({ intact: 1, checkpoints: 1, timestamps: 0 });
-    await expect(exported({ since: new Date(Date.now() + 60_000) })).rejects.toThrow('No event of that time');
+    await expect(exported({ since: new Date(Date.now() + 60_000) })).rejects.toThrow(
+      'No event of that range',
+    );
     await expect(exportProof(test.service, before, options(), () => undefined)).rejects.toThrow(
       'is not empty',
     );

@@ -150,6 +150,13 @@ export const PLANTS: readonly Plant[] = [
     instead: '',
   },
   {
+    name: 'taken-job-removed-early',
+    file: 'handlers/delivery-worker.ts',
+    text: 'await this.#company.runBeside(() => this.#add({ id, attemptsStarted: 1 }, deliveries));',
+    instead:
+      'await this.#connections.get(name)?.bullmq.getBackend().remove(id, false); await this.#company.runBeside(() => this.#add({ id, attemptsStarted: 1 }, deliveries));',
+  },
+  {
     name: 'rejected-not-set-aside',
     file: 'store/destinations/destinations.ts',
     text: 'await insertRejected(trx, name, event);',

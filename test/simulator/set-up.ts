@@ -43,7 +43,7 @@ export function drawSetup(seed: number): Setup {
     together: random.pick([0.5, 0.9, 0.99]),
     repeated: random.pick([0, 0.02, 0.3]),
     damaged: random.pick([0, 0.02, 0.3]),
-    forwards: random.chance(0.4),
+    forwards,
     storesItself: random.chance(0.4),
   };
 }

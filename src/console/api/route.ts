@@ -91,7 +91,8 @@ export function streamRoute<A extends Input>(
  * Reads path, query and body. Query parameters that the schema does not name are ignored, as pages do. Throws
  * HttpError 400 that names every invalid part.
  */
-export function parseInput<A extends RouteInput>(input: A, request: Asked): z.output<A> {
+export function parseInput<A extends Input>(input: A | undefined, request: Asked): ValuesOf<A>;
+export function parseInput(input: Input = {}, request: Asked): ValuesOf<Input> {
   const body: unknown = request.body ?? {};
   const { data, error } = z.object(input).safeParse({ path: request.params, query: queryOf(request), body });
   if (error !== undefined) throw new HttpError(400, 'BAD_REQUEST', describeIssues(error), { cause: error });
@@ -99,8 +100,8 @@ export function parseInput<A extends RouteInput>(input: A, request: Asked): z.ou
 }
 
 /** The same for a program: a query parameter that the schema does not name is an error, for it is a mistake. */
-function readStrictly<A extends RouteInput>(input: A, request: Asked): z.output<A> {
-  const known = Object.keys(input.shape.query?.shape ?? {});
+function readStrictly<A extends Input>(input: A | undefined, request: Asked): ValuesOf<A> {
+  const known = Object.keys(input?.query?.shape ?? {});
   const { searchParams } = new URL(request.url, 'http://localhost');
   const unknown = [...new Set(searchParams.keys())].filter((name) => !known.includes(name));
   if (unknown.length > 0) {

@@ -20,9 +20,9 @@ interface AssistantOptions {
   readonly logger: Logger;
 }
 
-const input = z.object({
+const input = {
   body: z.looseObject({ jsonrpc: z.literal('2.0') }).describe('a JSON-RPC message of the protocol'),
-});
+};
 
 /** The Model Context Protocol over Streamable HTTP. It is stateless: each message has its own token, and its own answer. */
 export function assistantArea({ db, areas, logger }: AssistantOptions): Area {

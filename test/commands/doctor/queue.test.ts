@@ -1,3 +1,4 @@
+import { DelayedError, type Job } from 'bullmq';
 import { expect, test } from 'vitest';
 import { checkQueue } from '../../../src/commands/doctor/queue.ts';
 import { loadConfig } from '../../../src/config/config.ts';
@@ -6,6 +7,7 @@ import { engineAt } from '../../../src/queue/batch-queue.ts';
 import { BACKENDS, emptyRedis } from '../../support/backends.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { queuedDelivery } from '../../support/deliveries.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { accessTo } from './access-to.ts';
 
 test.for(BACKENDS)(
@@ -30,17 +32,24 @@ test.for(BACKENDS)(
         status: 'ok',
         message: expect.stringContaining('0 batches waiting, 0 in progress') as unknown,
       });
+      // A process stores this one from memory.
+      await add('taken', { delay: 15_000 });
+      expect(await check()).toMatchObject({ status: 'ok' });
       await add('old', { timestamp: Date.now() - 150_000 });
       await add('new', {});
       expect(await check()).toMatchObject({
         status: 'warn',
         message: expect.stringMatching(/2 batches waiting \(oldest 2 min 3\d s\)/) as unknown,
       });
-      await add('again', { delay: 60_000 });
-      expect(await check()).toMatchObject({
-        status: 'warn',
-        message: expect.stringContaining('1 waiting for a retry') as unknown,
-      });
+      const later = async (job: Job, token?: string) => {
+        await job.moveToDelayed(Date.now() + 60_000, token);
+        throw new DelayedError();
+      };
+      const worker = engine.connectWorker(QUEUE_NAME, later, {}, () => undefined);
+      await waitFor(async () => (await check()).message.includes('3 waiting for a retry'));
+      expect(await check()).toMatchObject({ status: 'warn' });
+      await worker.bullmq.close();
+      await worker.disconnect();
     } finally {
       await producer.bullmq.close();
       await producer.disconnect();

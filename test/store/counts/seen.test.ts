@@ -298,7 +298,7 @@ describe('the tables of people and devices', () => {
     expect(rows).toEqual([{ key: STATIONS[0], events: 1 }]);
     // An event of 1970 keeps nobody, and a dropped month of the future drops nobody.
     await storeDeliveries(test.db, deliveryOf({ ...one, station: STATIONS[0] ?? '', daysAgo: 20_000 }));
-    await sql`
+    await test.query`
       insert into gaps (message_type, began_at, ended_at, reason) values
         ('LOCATION_AP_CENTRIC', '2001-01-01', '2001-02-01', 'retention'),
         ('LOCATION_AP_CENTRIC', '2090-01-01', '2090-02-01', 'retention')`;

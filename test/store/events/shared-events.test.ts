@@ -32,8 +32,8 @@ beforeAll(async () => {
 const ALL = new Set<MessageType>(TYPES);
 
 async function idsOf(shared: SharedEvents, position: number, limit = EVENTS, types = ALL) {
-  const { events, ...slice } = await shared.read(position, limit, types);
-  return { ...slice, ids: [...events].map(({ eventId }) => eventId) };
+  const { events, end, isFull } = await shared.read(position, limit, types);
+  return { end, isFull, ids: [...events].map(({ eventId }) => eventId) };
 }
 
 const deleteLogEntries = (ids: readonly string[]) =>

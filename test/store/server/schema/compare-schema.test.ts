@@ -146,7 +146,7 @@ it('names each view that shows something else', async () => {
   }
   const found = await compareSchema(test.service);
   for (const [name, text] of texts) await run(`create or replace ${name} as ${text}`);
-  const detail = 'it does something else than this program made it for';
+  const detail = 'its definition was changed';
   expect(found).toHaveLength(FORGED.length);
   for (const [name] of FORGED) expect(found).toContainEqual({ name, detail });
   expect(await compareSchema(test.service)).toEqual([]);
