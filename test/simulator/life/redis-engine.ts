@@ -191,10 +191,11 @@ class Worker {
     const wake = () => {
       if (isWoken) return;
       isWoken = true;
+      drained.isCancelled = true;
       self.after(WAY_MS, () => void this.#fetch());
     };
+    const drained = self.after(DRAIN_MS, wake);
     this.#queue.listen(wake);
-    self.after(DRAIN_MS, wake);
   }
 
   #start(job: Job, token: string): void {
