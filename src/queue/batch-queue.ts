@@ -4,9 +4,10 @@ import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
 import { OutageError } from '../lib/errors.ts';
 import { toBatch, type QueuedDelivery } from './delivery-batch.ts';
-import type { ConnectedProducer, OnError, QueueLocation, Engine } from './engine.ts';
+import type { ConnectedProducer, DelayedJob, OnError, QueueLocation, Engine } from './engine.ts';
 import { chooseQueue, LANES, QUEUE_NAME, queueNamesOf, type Lane } from './lanes.ts';
 import { logOutages } from './batch-logging.ts';
+import { IN_HAND_MS } from './near-worker.ts';
 import { createPostgresEngine } from './postgres-engine.ts';
 import { createRedisEngine } from './redis-engine.ts';
 
@@ -191,16 +192,28 @@ async function inspectOne(name: string, location: QueueLocation) {
   try {
     await Promise.race([bullmq.waitUntilReady(), failed]);
     const [measure, weaknesses] = await Promise.all([measureJobs(producer), producer.weaknesses()]);
-    // Those that no worker has had are in the hands of a process, and due later than a retry (near-worker.ts).
     const next = measure.delayed === 0 ? [] : await bullmq.getJobs(['delayed'], 0, 9, true);
-    const isRetried = next.some((job) => job !== undefined && job.attemptsStarted > 0);
-    return { ...measure, delayed: isRetried ? measure.delayed : 0, weaknesses };
+    return { ...nameDelayed(measure, next), weaknesses };
   } catch (error) {
     throw new OutageError('the queue does not answer', { cause: error });
   } finally {
     await bullmq.close().catch(() => undefined);
     await producer.disconnect();
   }
+}
+
+/**
+ * Delayed jobs that no worker has had, by those that are due next: in the hands of a process (near-worker.ts), and so in
+ * progress, or left by one that has ended, and waiting for a worker since they were added.
+ */
+function nameDelayed(measure: QueueMeasure, next: readonly (DelayedJob | undefined)[]): QueueMeasure {
+  const { waiting, active, delayed, oldestWaitingSeconds: oldest = 0 } = measure;
+  const found = next.filter((job) => job !== undefined);
+  if (found.length === 0 || found.some(({ attemptsStarted }) => attemptsStarted > 0)) return measure;
+  const age = Date.now() - Math.min(...found.map(({ timestamp }) => timestamp));
+  if (age <= IN_HAND_MS) return { ...measure, active: active + delayed, delayed: 0 };
+  const oldestWaitingSeconds = Math.max(oldest, age / 1000);
+  return { ...measure, waiting: waiting + delayed, delayed: 0, oldestWaitingSeconds };
 }
 
 /** Counts the jobs of a connected queue. Among jobs with a rank, the one whose turn is next counts as the oldest. */

@@ -27,6 +27,12 @@ interface Connected<T> {
   disconnect(): Promise<void>;
 }
 
+/** When it was added (epoch milliseconds), and how often a worker has begun with it. */
+export interface DelayedJob {
+  readonly timestamp: number;
+  readonly attemptsStarted: number;
+}
+
 interface Producer {
   /** Resolves once jobs can be added. After one failure it always rejects. */
   waitUntilReady(): Promise<unknown>;
@@ -38,7 +44,7 @@ interface Producer {
     start: number,
     end: number,
     asc: boolean,
-  ): Promise<readonly ({ readonly attemptsStarted: number } | undefined)[]>;
+  ): Promise<readonly (DelayedJob | undefined)[]>;
 }
 
 export interface ConnectedProducer extends Connected<Producer> {

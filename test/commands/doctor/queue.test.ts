@@ -34,19 +34,28 @@ test.for(BACKENDS)(
       });
       // A process stores this one from memory.
       await add('taken', { delay: 15_000 });
-      expect(await check()).toMatchObject({ status: 'ok' });
+      expect(await check()).toMatchObject({
+        status: 'ok',
+        message: expect.stringContaining('0 batches waiting, 1 in progress') as unknown,
+      });
+      // And this one has been left by a process that ended.
+      await add('left', { delay: 15_000, timestamp: Date.now() - 140_000 });
+      expect(await check()).toMatchObject({
+        status: 'warn',
+        message: expect.stringMatching(/2 batches waiting \(oldest 2 min 2\d s\)/) as unknown,
+      });
       await add('old', { timestamp: Date.now() - 150_000 });
       await add('new', {});
       expect(await check()).toMatchObject({
         status: 'warn',
-        message: expect.stringMatching(/2 batches waiting \(oldest 2 min 3\d s\)/) as unknown,
+        message: expect.stringMatching(/4 batches waiting \(oldest 2 min 3\d s\)/) as unknown,
       });
       const later = async (job: Job, token?: string) => {
         await job.moveToDelayed(Date.now() + 60_000, token);
         throw new DelayedError();
       };
       const worker = engine.connectWorker(QUEUE_NAME, later, {}, () => undefined);
-      await waitFor(async () => (await check()).message.includes('3 waiting for a retry'));
+      await waitFor(async () => (await check()).message.includes('4 waiting for a retry'));
       expect(await check()).toMatchObject({ status: 'warn' });
       await worker.bullmq.close();
       await worker.disconnect();
