@@ -162,6 +162,12 @@ async function findLockHolders(client: Connection): Promise<string> {
   return rows.map(({ holder }) => holder).join(', ') || 'a session that has ended since';
 }
 
+/**
+ * A pool waits for each connection that is in use. BullMQ keeps one for LISTEN, and if that has gone silent at the wrong
+ * moment, it is never given back.
+ */
+const END_MS = 2_000;
+
 /** The error message of pg for a query without an answer within `query_timeout`. */
 const NO_ANSWER = 'Query read timeout';
 
@@ -197,15 +203,20 @@ function connect(
   const direct = directUrl === undefined || directUrl === databaseUrl ? undefined : open(directUrl);
   // BullMQ declares the part of the pool that it uses in types that differ from pg's own in form only.
   if (!isPgPool(pool)) throw new TypeError('BullMQ does not accept this version of the pg package');
+  const dropConnections = () => {
+    for (const socket of sockets)
+      socket.destroy(new OutageError('connection closed: the server does not answer'));
+  };
   return {
     pool,
     /** BullMQ runs its queries on the pool. It connects only for the session of its own that waits for jobs (LISTEN). */
     connection: direct === undefined ? pool : joinPools(pool, direct),
-    dropConnections: () => {
-      for (const socket of sockets)
-        socket.destroy(new OutageError('connection closed: the server does not answer'));
+    dropConnections,
+    async end() {
+      const ended = Promise.all([pool.end(), direct?.end()]).then(() => true);
+      const hasEnded = await Promise.race([ended, sleep(END_MS, false, { ref: false })]);
+      if (!hasEnded) dropConnections();
     },
-    end: async () => void (await Promise.all([pool.end(), direct?.end()])),
   };
 }
 

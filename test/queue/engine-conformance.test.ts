@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Queue, UnrecoverableError, Worker, createPostgresBackend, isPgPool, withBackend } from 'bullmq';
 import { Redis } from 'ioredis';
+import pTimeout from 'p-timeout';
 import { Pool } from 'pg';
 import { pino } from 'pino';
 import { describe, expect, inject, it } from 'vitest';
@@ -239,6 +240,17 @@ function createGate() {
 const STALLED_MS = 25_000;
 
 const isEmpty = async ({ queue }: Bench) => (await unfinished(queue)) === 0;
+
+/** Where a worker finds the queue behind a proxy that can go silent. */
+async function throughProxy({ location }: Bench, { onTestFinished }: TestContext) {
+  const server = new URL(location.kind === 'redis' ? location.url : location.databaseUrl);
+  const proxy = await startProxy({ host: server.hostname, port: Number(server.port || 5432) });
+  onTestFinished(() => proxy.stop());
+  const url = through(proxy, server.href);
+  const near: QueueLocation =
+    location.kind === 'redis' ? { ...location, url } : { ...location, databaseUrl: url };
+  return { proxy, location: near };
+}
 
 type Behaviour = (bench: Bench, context: TestContext) => Promise<void>;
 
@@ -558,20 +570,22 @@ const SLOW_BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   },
 
   'connections that go silent are given up, and work goes on by new ones': async (bench, context) => {
-    const { location } = bench;
-    const server = new URL(location.kind === 'redis' ? location.url : location.databaseUrl);
-    const proxy = await startProxy({ host: server.hostname, port: Number(server.port || 5432) });
-    context.onTestFinished(() => proxy.stop());
-    const url = through(proxy, server.href);
-    const { stored } = startWorker(
-      context,
-      location.kind === 'redis' ? { ...location, url } : { ...location, databaseUrl: url },
-    );
+    const { proxy, location } = await throughProxy(bench, context);
+    const { stored } = startWorker(context, location);
     await enqueue(bench);
     await waitFor(() => stored.length === 1);
     proxy.silence();
     await enqueue(bench);
     await waitFor(() => stored.length === 2, 35_000);
+  },
+
+  'a worker whose connections have gone silent closes': async (bench, context) => {
+    const { proxy, location } = await throughProxy(bench, context);
+    const { stored, close } = startWorker(context, location);
+    await enqueue(bench);
+    await waitFor(() => stored.length === 1);
+    proxy.stall();
+    await pTimeout(close(), { milliseconds: 10_000, message: 'the worker has not closed' });
   },
 };
 
