@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { z } from 'zod';
+import { OutageError } from '../lib/errors.ts';
 import { MESSAGE_TYPES, ORIGINS, SENT_TYPE_NAME, type UNKNOWN_MESSAGE_TYPE } from '../events/domain.ts';
 
 /**
@@ -156,6 +157,9 @@ export const DeliveryBatch = z.object({
 
 export type DeliveryBatch = z.infer<typeof DeliveryBatch>;
 
+/** A batch that only a newer version of xiq-sink can read. */
+export const NewerBatch = z.object({ version: z.int().gt(Math.max(...DeliveryBatch.shape.version.values)) });
+
 /** The job of these deliveries, in the oldest version that has room for them. */
 export function toBatch(deliveries: readonly QueuedDelivery[]): DeliveryBatch {
   const isNew = deliveries.some(({ messageType }) => messageType === 'ALERT' || messageType === 'OTHER');
@@ -172,7 +176,10 @@ export function encodeBatch(deliveries: readonly QueuedDelivery[]): Buffer {
   return Buffer.from(JSON.stringify(toBatch(deliveries)));
 }
 
-/** Reads the result of `encodeBatch`. Throws if it is not a batch, or has an unknown version. */
+/** Reads the result of `encodeBatch`. Throws an OutageError if a newer version wrote it, and an error if it is no batch. */
 export function decodeBatch(bytes: Buffer): DeliveryBatch {
-  return DeliveryBatch.parse(JSON.parse(bytes.toString()));
+  const data: unknown = JSON.parse(bytes.toString());
+  const newer = NewerBatch.safeParse(data).data;
+  if (newer === undefined) return DeliveryBatch.parse(data);
+  throw new OutageError(`version ${newer.version} is of a newer xiq-sink: upgrade this process`);
 }

@@ -1,14 +1,12 @@
 import { v5 as uuidv5 } from 'uuid';
 import { z } from 'zod';
 import { UNKNOWN_MESSAGE_TYPE } from '../events/domain.ts';
-import { DeliveryBatch, QueuedDelivery, type ReadDelivery } from './delivery-batch.ts';
+import { NewerBatch, QueuedDelivery, type ReadDelivery } from './delivery-batch.ts';
 
 /** The content of a job: deliveries (and the number of malformed ones), or data of a newer version. */
 export type ReadBatch =
   | { readonly kind: 'deliveries'; readonly deliveries: readonly ReadDelivery[]; readonly malformed: number }
   | { readonly kind: 'newer'; readonly version: number };
-
-const NewerBatch = z.object({ version: z.int().gt(Math.max(...DeliveryBatch.shape.version.values)) });
 
 /** A batch, to read its deliveries one by one. */
 const AnyDeliveries = z.object({ deliveries: z.array(z.unknown()) });

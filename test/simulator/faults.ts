@@ -46,9 +46,9 @@ const trouble = (
   },
 });
 
-/** What `moveCursor` sends. */
+/** What `moveCursor` sends, unless another has moved the cursor further back meanwhile: forward would leave events out. */
 const MOVE_CURSOR =
-  'update "destinations" set "cursor_position" = $1, "generation" = generation + 1 where "name" = $2';
+  'update "destinations" set "cursor_position" = $1, "generation" = generation + 1 where "name" = $2 and "cursor_position" >= $1';
 
 const RULES = {
   kill: {

@@ -324,6 +324,8 @@ export class LogStatements {
     const row = this.destination(name);
     if (row === undefined || (holder !== undefined && row['lease_holder'] !== holder)) return [];
     const position = given(text, values, /"cursor_position" = \$(\d+)/);
+    const least = given(text, values, /"cursor_position" >= \$(\d+)/);
+    if (least !== undefined && this.cursorOf(name) < Number(least)) return [];
     const failed = given(text, values, /then \$(\d+) else state end/);
     const asked = given(text, values, /"state" = \$(\d+)/);
     const state = row['state'] === 'running' ? (asked ?? failed) : asked;

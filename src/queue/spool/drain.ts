@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { describeError, toError } from '../../lib/errors.ts';
+import { describeError, OutageError, toError } from '../../lib/errors.ts';
 import type { BatchQueue } from '../batch-queue.ts';
 import { decodeBatch, GROUP_BOUNDS, deliverySize, type QueuedDelivery } from '../delivery-batch.ts';
 import { countOfGroup } from '../../lib/group-commit.ts';
@@ -156,7 +156,11 @@ async function readDeliveries(
     }
     return deliveries;
   } catch (error) {
-    logger.error({ err: error, segment }, `can't read a spool segment, so it stays: ${describeError(error)}`);
+    const level = error instanceof OutageError ? 'warn' : 'error';
+    logger[level](
+      { err: error, segment },
+      `can't read a spool segment, so it stays: ${describeError(error)}`,
+    );
     return undefined;
   }
 }
