@@ -212,7 +212,7 @@ function connect(
     /** BullMQ runs its queries on the pool. It connects only for the session of its own that waits for jobs (LISTEN). */
     connection: direct === undefined ? pool : joinPools(pool, direct),
     dropConnections,
-    async end() {
+    end: async () => {
       const ended = Promise.all([pool.end(), direct?.end()]).then(() => true);
       const hasEnded = await Promise.race([ended, sleep(END_MS, false, { ref: false })]);
       if (!hasEnded) dropConnections();
