@@ -11,10 +11,12 @@ export interface Job {
   stalledCounter: number;
   attemptsStarted: number;
   state: 'wait' | 'active' | 'delayed';
+  /** Of a waiting job: those of a lower one are before it. */
+  turn: number;
   /** Of an active job: who has it, and until when. */
   token: string | undefined;
   lockedUntil: number;
-  /** The last check of stalled jobs has seen it without a lock. */
+  /** Not renewed since the last check of stalled jobs. */
   isSuspect: boolean;
   dueAt: number;
 }
@@ -49,6 +51,7 @@ export class SimulatedQueue {
       stalledCounter: 0,
       attemptsStarted: 0,
       state: delay > 0 ? 'delayed' : 'wait',
+      turn: priority,
       token: undefined,
       lockedUntil: 0,
       isSuspect: false,
@@ -59,10 +62,11 @@ export class SimulatedQueue {
     else this.#wait(job);
   }
 
-  /** Removes a job unless a worker has it. Returns how many were removed. */
+  /** Removes a job, if there is one. Returns 0 if a worker has it, and 1 otherwise. */
   remove(id: string): number {
     const job = this.jobs.get(id);
-    if (job === undefined || (job.state === 'active' && job.lockedUntil > this.#now())) return 0;
+    if (job === undefined) return 1;
+    if (job.state === 'active' && job.lockedUntil > this.#now()) return 0;
     this.jobs.delete(id);
     this.#delayed.delete(job);
     const at = this.#waiting.indexOf(job);
@@ -90,8 +94,10 @@ export class SimulatedQueue {
   /** Renews the lock of a job. Returns whether it still had it. */
   extend(id: string, token: string, lockMs: number): boolean {
     const job = this.#locked(id, token);
-    if (job !== undefined) job.lockedUntil = this.#now() + lockMs;
-    return job !== undefined;
+    if (job === undefined) return false;
+    job.lockedUntil = this.#now() + lockMs;
+    job.isSuspect = false;
+    return true;
   }
 
   /** Removes a job. Throws if its lock is lost. */
@@ -115,16 +121,15 @@ export class SimulatedQueue {
     job.progress = progress;
   }
 
-  /** Moves jobs back whose lock is over, and was at the last check. */
+  /** Lets jobs wait in front of all others that have no lock, and that no worker has renewed since the last check. */
   checkStalled(): void {
     for (const job of this.jobs.values()) {
-      if (job.state !== 'active' || job.lockedUntil > this.#now()) {
-        job.isSuspect = false;
-      } else if (job.isSuspect) {
-        job.isSuspect = false;
+      if (job.state !== 'active') continue;
+      if (job.isSuspect && job.lockedUntil <= this.#now()) {
         job.token = undefined;
         job.stalledCounter += 1;
-        this.#wait(job);
+        job.turn = 0;
+        this.#insert(job, 0);
       } else {
         job.isSuspect = true;
       }
@@ -156,9 +161,14 @@ export class SimulatedQueue {
   }
 
   #wait(job: Job): void {
+    job.turn = job.priority;
+    const at = this.#waiting.findIndex(({ turn }) => turn > job.turn);
+    this.#insert(job, at === -1 ? this.#waiting.length : at);
+  }
+
+  #insert(job: Job, place: number): void {
     job.state = 'wait';
-    const at = this.#waiting.findIndex(({ priority }) => priority > job.priority);
-    this.#waiting.splice(at === -1 ? this.#waiting.length : at, 0, job);
+    this.#waiting.splice(place, 0, job);
     for (const listener of this.#listeners) listener();
     this.#listeners.clear();
   }
