@@ -22,7 +22,7 @@ export interface SentBody {
 
 export function drawBody(seed: number, number: number, setup: Setup): SentBody {
   const random = createRandom(seed, `delivery ${number}`);
-  const source = random.pick(setup.sources);
+  const source = random.chance(setup.loud) ? setup.sources[0] : random.pick(setup.sources);
   const tries = random.pick([1, 2, 5, 20]);
   const isRepeated = random.chance(setup.repeated);
   const damage = random.chance(setup.damaged)

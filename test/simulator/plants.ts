@@ -150,6 +150,12 @@ export const PLANTS: readonly Plant[] = [
     instead: '',
   },
   {
+    name: 'shares-not-compared',
+    file: 'ingest/admission.ts',
+    text: 'return (part?.bytes ?? 0) + more >= bytes / (this.#parts.size + (part === undefined ? 1 : 0));',
+    instead: 'return part?.bytes !== -1 || more >= bytes;',
+  },
+  {
     name: 'taken-job-removed-early',
     file: 'handlers/delivery-worker.ts',
     text: 'await this.#company.runBeside(() => this.#add({ id, attemptsStarted: 1 }, deliveries));',

@@ -1,6 +1,7 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { createRandom, type Random } from '../../emulator/random.ts';
+import { OVERLOADED } from '../../src/ingest/admission.ts';
 import { HttpError } from '../../src/lib/errors.ts';
 import type { Receipt } from '../../src/ingest/receive-delivery.ts';
 import { drawBody, type SentBody } from './deliveries.ts';
@@ -84,6 +85,13 @@ export class Senders {
     clockwork.after(WAY_MS, () => this.#deliver(body, slot, answerLater));
   }
 
+  /** What others have in flight refuses nothing of a source that has nothing else there. */
+  #judgeOverload({ name, requests }: Slot, { source, number }: SentBody): void {
+    const inFlight = [...requests.values()];
+    if (inFlight.length > 0 && !inFlight.includes(source))
+      this.#world.fail(`${name} refuses delivery ${number}, the only one of ${source}, for those of others`);
+  }
+
   #deliver(
     body: SentBody,
     slot: Slot | undefined,
@@ -104,7 +112,7 @@ export class Senders {
       request.destroy(new Error('aborted'));
       onAnswer('unanswered', 'connection reset');
     };
-    slot.requests.add(closed);
+    slot.requests.set(closed, body.source);
     const answered = (answer: Answer, what: string) => {
       slot.requests.delete(closed);
       onAnswer(answer, `${what} by ${slot.name}`);
@@ -125,6 +133,7 @@ export class Senders {
       } else {
         if (status !== 503 && status !== 429) this.#world.fail(`an answer is ${status}: ${message}`);
         answered('refused', `${status} ${message}`);
+        if (error instanceof HttpError && error.code === OVERLOADED) this.#judgeOverload(slot, body);
       }
     });
   }

@@ -17,6 +17,8 @@ export interface Setup {
   readonly together: number;
   /** The share of deliveries whose sender repeats them although they were accepted. */
   readonly repeated: number;
+  /** The share of deliveries that the first source sends in addition to its part. */
+  readonly loud: number;
   /** The share of deliveries with something that goes to quarantine. */
   readonly damaged: number;
   /** The log is extended, and forwarded to two destinations. */
@@ -45,5 +47,6 @@ export function drawSetup(seed: number): Setup {
     damaged: random.pick([0, 0.02, 0.3]),
     forwards,
     storesItself: random.chance(0.4),
+    loud: random.pick([0, 0.9, 0.99]),
   };
 }

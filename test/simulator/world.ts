@@ -27,8 +27,8 @@ export interface Slot {
   isStopping: boolean;
   /** Its next lives are of the version after this one. */
   isUpgraded: boolean;
-  /** Requests without an answer: each is told when its connection is reset. */
-  readonly requests: Set<() => void>;
+  /** Requests without an answer, and their sources: each is told when its connection is reset. */
+  readonly requests: Map<() => void, string>;
   lives: number;
 }
 
@@ -73,7 +73,7 @@ export class World {
       service: undefined,
       isStopping: false,
       isUpgraded: false,
-      requests: new Set(),
+      requests: new Map(),
       lives: 0,
     });
     const [third = first, fourth = first] = this.machines.slice(-2);
@@ -122,7 +122,7 @@ export class World {
     this.clockwork.after(noticedMs, () => {
       for (const session of process.connections) this.database.disconnect(session);
     });
-    for (const reset of slot.requests) reset();
+    for (const reset of slot.requests.keys()) reset();
     slot.requests.clear();
     this.start(slot, downMs);
   }
