@@ -184,7 +184,7 @@ interface HashedStep {
  * Creates the function that hashes the rows of the first of these steps, and begins with the others. Rows stay as they are
  * until they are sealed: an erasure waits for that. A standby that takes over may have others at these positions.
  */
-function createHasher(db: Db) {
+export function createHasher(db: Db) {
   let begun: readonly HashedStep[] = [];
 
   function hash(positions: Positions, timeline: string | null): HashedStep {

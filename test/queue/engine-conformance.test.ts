@@ -418,6 +418,20 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     expect([gate.calls(), storedIds().length]).toEqual([3, 3]);
   },
 
+  'a queue that loses a job while it is stored alone is out of order, and the batch has no defect': async (
+    bench,
+    context,
+  ) => {
+    const queue = await openQueue(context, bench.location);
+    const id = await queue.add([newDelivery(), newDelivery()]);
+    await bench.killWorkers(id, 2);
+    const { stored, close, logged } = startWorker(context, bench.location, () => bench.loseData());
+    await waitFor(() => stored.length === 1);
+    await close();
+    expect(stored).toHaveLength(1);
+    expect(logged("can't store a batch")).toBe(false);
+  },
+
   'a delivery with which a third worker died alone is quarantined, and no other': async (bench, context) => {
     const queue = await openQueue(context, bench.location);
     const deliveries = [newDelivery(), newDelivery(), newDelivery()];

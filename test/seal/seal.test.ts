@@ -5,6 +5,7 @@ import { sql, type RawBuilder } from 'kysely';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parseCheckpoints } from '../../src/seal/checkpoint.ts';
 import { proveEvent, sealOf } from '../../src/seal/prove-event.ts';
+import { createHasher } from '../../src/seal/sealer.ts';
 import { isSignedBy, parseVerifier } from '../../src/seal/signed-note.ts';
 import { readLogKeys } from '../../src/seal/log-key.ts';
 import { openDatabase } from '../../src/store/server/database.ts';
@@ -42,6 +43,18 @@ describe('the seal', () => {
     expect(sealed).toEqual(logged);
     expect(isSignedBy(anchor, parseVerifier(log.key.publicText))).toBe(true);
     expect(parseCheckpoints(anchor)).toMatchObject([{ origin: log.key.name, size: STORED }]);
+  });
+
+  it('hashes rows again that a server may not have that has taken over', async () => {
+    const { logged } = await readSealState(test.service);
+    const hash = createHasher(test.service);
+    const steps = [{ from: logged.from, to: logged.from + 3 }] as const;
+    const before = hash(steps, '1');
+    expect(hash(steps, '1')).toBe(before);
+    const after = hash(steps, '2');
+    // Each time with salts of its own.
+    expect(after.salts).not.toEqual(before.salts);
+    expect(await after.hashes).not.toEqual(await before.hashes);
   });
 
   it('signs with a key that only its owner may read, and that stays', async () => {
