@@ -1,6 +1,6 @@
 import { mkdir, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { unlessMissing } from './durable-file.ts';
+import { syncDirectory, unlessMissing } from './durable-file.ts';
 
 /**
  * Creates a directory for data with its missing parents: only the owner can list or enter them. Existing directories keep
@@ -13,6 +13,8 @@ export async function makePrivateDirectory(directory: string): Promise<void> {
   if (parent !== directory) await makePrivateDirectory(parent);
   try {
     await mkdir(directory, { mode: 0o700 });
+    // Without it a power failure could remove the directory with all that is synced below it.
+    await syncDirectory(parent);
   } catch (error) {
     // Another process may have been faster.
     if (!(await isDirectory(directory))) throw error;
