@@ -331,6 +331,21 @@ describe('the page of events', () => {
     expect(page).toContain('No events match');
   });
 
+  it('tells of new events although one on the list is from the future', async () => {
+    const timeStamp = Date.now() + 20 * 86_400_000;
+    await storeDeliveries(
+      admin.db,
+      queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ userName: 'tomorrow', timeStamp })]),
+    );
+    const page = await admin.page('/events?user=tomorrow&since=1d');
+    expect(page).toMatch(/href="\/events\/[0-9a-f-]{36}/);
+    const asked = new URLSearchParams(
+      /data-newer="[^?]*\?([^"]*)"/.exec(page)?.[1]?.replaceAll('&amp;', '&'),
+    );
+    expect(Date.parse(asked.get('since') ?? '')).toBeLessThanOrEqual(Date.now());
+    expect(Date.parse(asked.get('until') ?? '')).toBeLessThan(timeStamp);
+  });
+
   it('writes what events say as text, and no more of it than one reads', async () => {
     const hostile = '<img src=x onerror=alert(1)>';
     const description = `${hostile}${'long '.repeat(1_000)}`;

@@ -5,6 +5,7 @@ import type { StoredEvent } from '../../events/stored-event.ts';
 import { listSavedSearches } from '../../store/alerts/saved-searches.ts';
 import { searchStatement } from '../../store/events/search-events.ts';
 import { readRange } from '../../store/log/read-log.ts';
+import { DAY_MS } from '../../lib/clock.ts';
 import { type Visitor, EXPORT, hasAccess } from '../access/access.ts';
 import { TYPE_TITLES } from '../../events/event-words.ts';
 import { ACTION_TITLES } from '../../events/record-kind.ts';
@@ -146,11 +147,16 @@ function livePlace(values: Conditions, written: Written, position: number): VNod
   `;
 }
 
-/** browser/events/newer.js tells here how many events there are since the newest one of the list. */
+/**
+ * browser/events/newer.js tells here how many events there are since the newest one of the list. One from the future, of a
+ * device whose clock is wrong, must not hide those of today.
+ */
 function newerPlace(values: Conditions, newest: StoredEvent | undefined): VNode {
-  const since = newest === undefined ? new Date() : new Date(Date.parse(newest.occurredAt) + 1);
-  const address = addressOf('/events/histogram', { ...queryOfConditions({ ...values, since }), bars: '2' });
-  return html`<div class="newer" role="status" data-newer=${address}></div>`;
+  const now = Date.now();
+  const since = new Date(Math.min(now, newest === undefined ? now : Date.parse(newest.occurredAt) + 1));
+  const until = new Date(now + DAY_MS);
+  const query = { ...queryOfConditions({ ...values, since, until }), bars: '2' };
+  return html`<div class="newer" role="status" data-newer=${addressOf('/events/histogram', query)}></div>`;
 }
 
 /** browser/charts/range-chart.js draws into this section. */
