@@ -11,6 +11,7 @@ import { readJson } from './json.ts';
 import type { CloudLogger, Request } from './request.ts';
 import type { Secrets } from '../lib/secrets.ts';
 import type { RefusedLogin, RefusedLogins } from '../store/sources/refused-logins.ts';
+import { commandName } from '../lib/text/command-name.ts';
 
 /** The client's credentials: an API token, or a user name and password to log in with. */
 export type Credentials = { apiToken: string } | { username: string; password: string };
@@ -87,7 +88,7 @@ function standsUntil(status: number, isHtml: boolean, now: number): Date | null 
 
 function stillRefused({ status, reason, refused_at: at, until }: RefusedLogin): CloudApiError {
   const next = until === null ? 'the credentials change' : until.toISOString();
-  const message = `${reason} (at ${at.toISOString()}; not sent again until ${next}, or you run "xiq-sink subscribe plan")`;
+  const message = `${reason} (at ${at.toISOString()}; not sent again until ${next}, or you run "${commandName()} subscribe plan")`;
   // Of the refusals that are final, only that of a page ends by itself.
   const isHtml = FINAL.has(status) && until !== null;
   return new CloudApiError(message, { method: 'POST', path: '/login', status, isHtml });

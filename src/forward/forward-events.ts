@@ -13,6 +13,7 @@ import { createBatcher, type Batching } from './batch-events.ts';
 import { LEASE_RENEWAL_MS, type ForwardingSource } from './forwarding-source.ts';
 import { sendBisecting, MAX_REJECTED_IN_ROW, settleBatch } from './send-batch.ts';
 import { EndpointRefusedError, RetryLaterError, type Sender } from './sender.ts';
+import { commandName } from '../lib/text/command-name.ts';
 
 /** A destination that is ready to receive events. */
 export interface Forwarding extends Batching {
@@ -135,7 +136,7 @@ async function reportFailure(
   if (refused)
     logger.error(
       fields,
-      `destination ${name} refuses all events and is stopped: ${describeError(error)}. Fix the cause, then run "xiq-sink destinations resume ${name}"`,
+      `destination ${name} refuses all events and is stopped: ${describeError(error)}. Fix the cause, then run "${commandName()} destinations resume ${name}"`,
     );
   else {
     const what = `destination ${name} failed, retrying in ${(wait / 1_000).toFixed(1)} s`;

@@ -31,6 +31,13 @@ const CONNECTION_MESSAGE =
 export const isConnectionFailure = (error: Error): boolean =>
   error instanceof AggregateError || 'syscall' in error || CONNECTION_MESSAGE.test(error.message);
 
+/** SQLSTATE of a refused login (class 28), a missing database (3D) and a missing right. */
+const REFUSED = /^(?:28|3D|42501)/;
+
+/** Whether Postgres refused the login, the database or a right: an administrator has to act. */
+export const isAccessRefused = (error: unknown): boolean =>
+  error instanceof Error && 'severity' in error && 'code' in error && REFUSED.test(String(error.code));
+
 class CodedError extends Error {
   readonly code: string;
 

@@ -1,6 +1,6 @@
 import { pino, type Logger } from 'pino';
 import pretty, { type PrettyOptions } from 'pino-pretty';
-import { describeError } from './errors.ts';
+import { describeError, isAccessRefused, isConnectionFailure } from './errors.ts';
 import { escapeHiddenInJson, revealHidden } from './text/hidden-characters.ts';
 
 /** Members that must not appear in a log line, at any depth that pino redacts. */
@@ -58,9 +58,13 @@ function revealValues(entry: string): string {
   return `${JSON.stringify(JSON.parse(entry, reveal))}\n`;
 }
 
-/** Messages, code and stack of an error, without what clients attach to it (sockets, connection parameters). */
+/**
+ * Messages, code and stack of an error, without what clients attach to it (sockets, connection parameters). A server that
+ * is away or refuses is no defect: the stack would only name the parts of its client.
+ */
 function describeForLog(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) };
   const code = 'code' in error ? { code: error.code } : {};
-  return { type: error.name, message: describeError(error), ...code, stack: error.stack };
+  const stack = isAccessRefused(error) || isConnectionFailure(error) ? {} : { stack: error.stack };
+  return { type: error.name, message: describeError(error), ...code, ...stack };
 }

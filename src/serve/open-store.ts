@@ -5,7 +5,7 @@ import { checkDataDirectory } from '../lib/files/data-directory.ts';
 import { hasCluster } from '../embedded/cluster.ts';
 import { startEmbeddedPostgres } from '../embedded/embedded-postgres.ts';
 import { commandName } from '../lib/text/command-name.ts';
-import { describeError, OutageError, UsageError } from '../lib/errors.ts';
+import { describeError, isAccessRefused, OutageError, UsageError } from '../lib/errors.ts';
 import { isPooled, serverName } from '../store/server/postgres.ts';
 import type { QueueLocation } from '../queue/engine.ts';
 import type { InstallationMemory } from '../queue/installation.ts';
@@ -120,8 +120,9 @@ export async function prepareTables(
   signal: AbortSignal,
 ): Promise<string[]> {
   const { databaseUrl } = urls;
-  if (config.migrates) return migrateAll(config, urls, db, signal);
-  checkTables(await readMigrationState(db), nameOf(config, databaseUrl));
+  if (config.migrates) return namingRefusal(databaseUrl, () => migrateAll(config, urls, db, signal));
+  const state = await namingRefusal(databaseUrl, () => readMigrationState(db));
+  checkTables(state, nameOf(config, databaseUrl));
   if (config.redisUrl === undefined && !(await isQueueMigrated(databaseUrl))) {
     throw new UsageError(`The tables of the queue are not up to date. Run: ${commandName()} migrate`);
   }
@@ -223,11 +224,24 @@ function checkTables(state: MigrationState, where: string): void {
 /** What the first query of a command throws, in one line, if it is the connection that failed. */
 async function asOutage<T>(databaseUrl: string, query: () => Promise<T>): Promise<T> {
   try {
-    return await query();
+    return await namingRefusal(databaseUrl, query);
   } catch (error) {
     if (classifyFailure(error) !== 'connection lost') throw error;
     throw new Error(
       `Can't reach the database at ${serverName(databaseUrl)} (${reasonOf(error)}). Check DATABASE_URL.`,
+      { cause: error },
+    );
+  }
+}
+
+/** Runs a query. What it throws says what to do if the database denied the login or a right. */
+async function namingRefusal<T>(databaseUrl: string, query: () => Promise<T>): Promise<T> {
+  try {
+    return await query();
+  } catch (error) {
+    if (!isAccessRefused(error)) throw error;
+    throw new Error(
+      `The database at ${serverName(databaseUrl)} denies access (${describeError(error)}). Check the login in its URL, or create the roles (docs/operating.md#database-roles).`,
       { cause: error },
     );
   }

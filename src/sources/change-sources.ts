@@ -12,6 +12,7 @@ import type { OperatorActionName } from '../store/server/schema/access-tables.ts
 import type { SourceConfig } from '../config/sources.ts';
 import { describeSources } from './describe-sources.ts';
 import { toStored } from './join-sources.ts';
+import { commandName } from '../lib/text/command-name.ts';
 
 /** Who changes a source in which database, under which settings. */
 export interface SourceChange {
@@ -195,7 +196,7 @@ function referenceTo(given: GivenSecret, source: string, [key]: readonly Secrets
   if (!('value' in given)) return given;
   if (key === undefined) {
     throw new UsageError(
-      'cannot store the secret: set SECRETS_KEY for all processes (try: openssl rand -base64 32), or name a variable or a file that contains the secret (see "xiq-sink sources add --help")',
+      `cannot store the secret: set SECRETS_KEY for all processes (try: openssl rand -base64 32), or name a variable or a file that contains the secret (see "${commandName()} sources add --help")`,
     );
   }
   return { sealed: sealSecret(given.value, subjectOf(source), key) };

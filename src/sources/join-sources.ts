@@ -8,6 +8,7 @@ import {
 import type { Db } from '../store/server/database.ts';
 import { ALL_SOURCES } from '../store/server/scope.ts';
 import { listSources, type SourceRow } from '../store/sources/sources.ts';
+import { commandName } from '../lib/text/command-name.ts';
 
 export function joinSources(
   settings: readonly SourceConfig[],
@@ -31,7 +32,7 @@ export function joinSources(
 }
 
 const describeConflict = ({ name }: StoredSource) =>
-  `source "${name}" is in the settings and in the database: remove it from the settings, or disable the other with "xiq-sink sources disable ${name}"`;
+  `source "${name}" is in the settings and in the database: remove it from the settings, or disable the other with "${commandName()} sources disable ${name}"`;
 
 /** The sources in the database. Throws an error that names one whose definition is invalid. */
 export async function readStoredSources(db: Db): Promise<StoredSource[]> {

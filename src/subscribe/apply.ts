@@ -17,6 +17,7 @@ import {
 } from './actual.ts';
 import { digestOf, isAlert, type DesiredSubscription, type Ownership } from './desired.ts';
 import { changesOf, messageTypeOf, planSubscriptions, type Change } from './plan.ts';
+import { commandName } from '../lib/text/command-name.ts';
 
 export interface ApplyContext {
   readonly client: SubscriptionApis;
@@ -138,7 +139,7 @@ async function tryChange(change: Change, context: ApplyContext, signal: AbortSig
       'the cloud has neither returned the id of this subscription nor lists subscriptions: delete it manually in the cloud' +
         (change.action === 'delete'
           ? ''
-          : ', then run "xiq-sink subscribe remove --yes" and "xiq-sink subscribe apply"'),
+          : `, then run "${commandName()} subscribe remove --yes" and "${commandName()} subscribe apply"`),
     );
   }
   if (change.action === 'update') return await ownError(() => update(id, change, context, signal));

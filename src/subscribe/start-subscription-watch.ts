@@ -14,6 +14,7 @@ import { describeError } from '../lib/errors.ts';
 import { logOut } from '../cloud/client.ts';
 import { changesOf, messageTypeOf, type Change } from './plan.ts';
 import { followGaps, type SuspectedGap } from '../store/reconcile/gaps.ts';
+import { commandName } from '../lib/text/command-name.ts';
 
 interface WatchNeeds {
   readonly db: Db;
@@ -116,7 +117,7 @@ export function watchSubscriptions(options: WatchOptions): Repetition {
         logger.debug({ source }, 'the subscriptions match the settings');
         return;
       }
-      const remedy = repairs ? 'repairing' : 'run "xiq-sink subscribe apply", or set SUBSCRIBE=auto';
+      const remedy = repairs ? 'repairing' : `run "${commandName()} subscribe apply", or set SUBSCRIBE=auto`;
       logger.warn({ source, ...summarise(changes) }, `the subscriptions differ from the settings: ${remedy}`);
       if (repairs) await repair(subscriber);
     } catch (error) {

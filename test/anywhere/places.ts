@@ -97,7 +97,7 @@ export const PLACES: readonly Place[] = [
       await run(ground.shell, `rm -r ${quoteForShell(installed)}`, 60);
       const shell = await createBareDebian(ground, copy, 'nothing else');
       const start = 'node_modules/.bin/xiq-sink serve';
-      return { ...siteIn(shell), curlShell: ground.shell, install: 'true', start };
+      return { ...siteIn(shell), curlShell: { ...ground.shell, directory: copy }, install: 'true', start };
     },
   },
   {

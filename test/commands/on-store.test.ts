@@ -70,6 +70,21 @@ it.each([[['events', 'search']], [['migrate']]])(
   },
 );
 
+it.each([[['events', 'search']], [['migrate']]])(
+  '%j says what to do if the database denies access',
+  async (args) => {
+    const empty = await createOwnedDatabase();
+    onTestFinished(() => empty.drop());
+    const url = new URL(empty.databaseUrl);
+    url.username = 'nobody_here';
+    const { code, stderr } = await endOfCommand({ DATABASE_URL: url.href }, ...args);
+    expect(stderr).toMatch(
+      /^xiq-sink: The database at \S+ denies access \(.*\bnobody_here\b.*\)\. Check the login.*operating\.md#database-roles\)\.\n$/,
+    );
+    expect(code).toBe(1);
+  },
+);
+
 describe('times on the command line', () => {
   const test = useDatabase();
   beforeAll(async () => {

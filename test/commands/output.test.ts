@@ -98,13 +98,14 @@ describe('a table on a terminal', () => {
       'first         1',
       'second thing',
       'third         3',
+      '',
     ]);
   });
 
   it('puts values that all rows share above a table that cannot fit', () => {
     process.stdout.columns = 40;
-    const rows = ['1', '2'].map((third) => ['a'.repeat(15), 'b'.repeat(20), third]);
-    const text = format(['first', 'second thing', 'third'], rows, true);
+    const rows = ['1', '2'].map((third) => ['a'.repeat(15), 'b'.repeat(20), third, '']);
+    const text = format(['first', 'second thing', 'third', 'empty'], rows, true);
     expect(stripVTControlCharacters(text).split('\n')).toEqual([
       `first         ${'a'.repeat(15)}`,
       `second thing  ${'b'.repeat(20)}`,

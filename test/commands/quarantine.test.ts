@@ -110,7 +110,7 @@ describe('a body', () => {
     expect(again).toMatch(/already discarded at 2.*\ndiscarded 0 items/);
     const list = (state: 'open' | 'discarded') =>
       printed(() => printQuarantine(test.db, {}, { state, limit: 9 }, true));
-    expect(await list('open')).toContain('(0 of 0 open)');
+    expect(await list('open')).toContain('no open items');
     const listed: unknown = JSON.parse((await list('discarded')).split('\n')[0] ?? '');
     expect(listed).toMatchObject({ quarantine_id: id, bytes: 7, resolution: 'discarded' });
     expect(await addsUp()).toBe(true);

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it } from 'vitest';
+import { commandName } from '../../src/lib/text/command-name.ts';
 import { lastAction } from '../support/actions.ts';
 import { endOfCommand } from '../support/command.ts';
 import { SECRET } from '../support/program.ts';
@@ -66,7 +67,7 @@ it('has an API of its own, whose secrets come from a place', async () => {
   const { stdout, stderr } = await run('add', 'west', ...cloud);
   expect(secretIn(stdout)).toBeDefined();
   expect(stderr).toContain(
-    'register the new secret in the cloud with: xiq-sink subscribe apply --source west',
+    `register the new secret in the cloud with: ${commandName()} subscribe apply --source west`,
   );
   expect(await lineOf('west')).toMatchObject({ api_url: 'https://cloud.test' });
 });

@@ -7,12 +7,12 @@ const run = promisify(execFile);
 const TEXT = 'of \u001B[2J\u009B31m\u202E and\nmore';
 
 /** What a process logs about an error with such a text, on a terminal or in a pipe. */
-async function logged(isTerminal: boolean): Promise<string> {
+async function logged(isTerminal: boolean, members: object = {}): Promise<string> {
   const script = `
     process.stderr.isTTY = ${isTerminal};
     const { createLogger } = await import('./src/lib/logger.ts');
     const text = ${JSON.stringify(TEXT)};
-    createLogger('info').info({ name: text, err: new Error(text) }, text);`;
+    createLogger('info').info({ name: text, err: Object.assign(new Error(text), ${JSON.stringify(members)}) }, text);`;
   const { stderr } = await run(process.execPath, ['--input-type=module', '--eval', script], {
     env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0' },
   });
@@ -29,4 +29,11 @@ it('a log entry in a pipe is JSON without hidden characters, of the same text', 
   const entry = await logged(false);
   expect(entry).toMatch(/^[ -~]+\n$/);
   expect(JSON.parse(entry)).toMatchObject({ msg: TEXT, name: TEXT, err: { message: TEXT } });
+});
+
+it('has the stack of a defect, and not of a server that is away or refuses', async () => {
+  const stackOf = async (members: object) => /"stack"/.test(await logged(false, members));
+  expect(await stackOf({ severity: 'ERROR', code: '42601' })).toBe(true);
+  expect(await stackOf({ severity: 'ERROR', code: '42501' })).toBe(false);
+  expect(await stackOf({ syscall: 'connect', code: 'ECONNREFUSED' })).toBe(false);
 });

@@ -1,6 +1,7 @@
 import { hashPassword, newPassword } from '../../access/passwords.ts';
 import { newTotpSecret } from '../../access/totp.ts';
 import { UsageError } from '../../lib/errors.ts';
+import { commandName } from '../../lib/text/command-name.ts';
 import type { AccountRole } from '../../store/access/permissions.ts';
 import {
   addAccount,
@@ -187,7 +188,7 @@ export async function printAccess(db: Db, asJson: boolean): Promise<void> {
       print(JSON.stringify({ sql_login: reader.person, sessions: reader.sessions }));
     return;
   }
-  if (accounts.length === 0) note('(no accounts; add one with access add)');
+  if (accounts.length === 0) note(`no accounts exist; add one with ${commandName()} access add`);
   await printRows(accounts, ACCOUNT_COLUMNS);
   if (tokens.length > 0) print('');
   await printRows(tokens, TOKEN_COLUMNS);

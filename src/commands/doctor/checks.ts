@@ -26,7 +26,7 @@ import { checkQueue, checkQueueOwner, checkSpool } from './queue.ts';
 const EMBEDDED_LIMIT_MS = 60_000;
 
 const DATABASE_REMEDY =
-  'check DATABASE_URL, and that the server is running and accepts connections from this machine';
+  'check DATABASE_URL and the roles (docs/operating.md#database-roles), and that the server accepts connections from this machine';
 const EMBEDDED_REMEDY = 'see DATA_DIR/postgres/server.log';
 const REDIS_REMEDY =
   'check REDIS_URL, and that the server is running and accepts connections from this machine';

@@ -38,7 +38,8 @@ export async function printQuarantine(
   const found = await searchQuarantine(db, ALL_SOURCES, filter, state, limit);
   await printRows(found, COLUMNS, asJson);
   const total = await countQuarantine(db, ALL_SOURCES, filter, state);
-  note(`(${found.length} of ${formatCount(total)}${state === 'all' ? '' : ` ${state}`})`);
+  const which = state === 'all' ? '' : ` ${state}`;
+  note(total === 0 ? `no${which} items` : `(${found.length} of ${formatCount(total)}${which})`);
 }
 
 export type ShowFormat = 'text' | 'json' | 'raw';

@@ -119,24 +119,25 @@ function formatNarrow(
   );
   if (isShared.every((shared) => shared) || !isShared.includes(true))
     return formatBlocks(headings, rows, widthOf);
-  const shared = <Cell>(cells: readonly Cell[]) => cells.filter((_cell, at) => isShared[at]);
+  // A column in which no row has anything is left out.
+  const shared = <Cell>(cells: readonly Cell[]) =>
+    cells.filter((_cell, at) => isShared[at] && first[at] !== '');
   const rest = <Cell>(cells: readonly Cell[]) => cells.filter((_cell, at) => isShared[at] !== true);
-  return `${formatBlocks(shared(headings), [shared(first)], widthOf)}\n\n${formatTable(rest(headings), rows.map(rest), widthOf)}`;
+  const above =
+    shared(first).length === 0 ? '' : `${formatBlocks(shared(headings), [shared(first)], widthOf)}\n`;
+  return `${above}${formatTable(rest(headings), rows.map(rest), widthOf)}`;
 }
 
+/** Each block ends with an empty line, which also keeps a remark apart that follows. */
 function formatBlocks(headings: readonly string[], rows: readonly (readonly string[])[], widthOf: WidthOf) {
   const width = Math.max(...headings.map(widthOf));
   return rows
-    .map((row) =>
-      align(
-        row.map((cell, at) => [headings[at] ?? '', cell]),
-        [width],
-        widthOf,
-      )
-        .map((line) => styleText('bold', line.slice(0, width)) + line.slice(width))
-        .join('\n'),
-    )
-    .join('\n\n');
+    .map((row) => {
+      const lines = row.map((cell, at) => [headings[at] ?? '', cell]);
+      const toLine = (line: string) => `${styleText('bold', line.slice(0, width))}${line.slice(width)}\n`;
+      return align(lines, [width], widthOf).map(toLine).join('');
+    })
+    .join('\n');
 }
 
 function cut(text: string, limit: number, widthOf: WidthOf): string {

@@ -17,6 +17,7 @@ import { ALL_SOURCES } from '../../store/server/scope.ts';
 import { countOf } from '../../lib/text/units.ts';
 import { note, print, printRows, type Columns } from '../shared/output.ts';
 import { asUsage, commandOperator } from '../shared/process.ts';
+import { commandName } from '../../lib/text/command-name.ts';
 
 interface AddOptions {
   readonly secret?: string | undefined;
@@ -138,5 +139,5 @@ function printSecret({ generated }: Made): void {
 
 function printNextStep({ subscribe }: ServiceConfig, name: string): void {
   if (subscribe === 'auto') note('serve registers the new secret in the cloud within seconds');
-  else note(`register the new secret in the cloud with: xiq-sink subscribe apply --source ${name}`);
+  else note(`register the new secret in the cloud with: ${commandName()} subscribe apply --source ${name}`);
 }

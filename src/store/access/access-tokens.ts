@@ -4,6 +4,7 @@ import { isNamed } from './accounts.ts';
 import type { Db } from '../server/database.ts';
 import type { Holder } from './sessions.ts';
 import type { Tables } from '../server/schema/tables.ts';
+import { commandName } from '../../lib/text/command-name.ts';
 
 export interface NewAccessToken {
   readonly account: string;
@@ -30,7 +31,7 @@ export async function addAccessToken(db: Db, token: NewAccessToken): Promise<str
     .returning('id')
     .executeTakeFirst();
   if (added !== undefined) return added.id;
-  const message = `there is no account "${account}", or it is disabled; xiq-sink access list shows all`;
+  const message = `there is no account "${account}", or it is disabled; ${commandName()} access list shows all`;
   throw new NotFoundError('UNKNOWN_ACCOUNT', message);
 }
 
@@ -83,6 +84,6 @@ export async function revokeAccessToken(db: Db, id: string) {
     .returning(['account', 'label'])
     .executeTakeFirst();
   if (revoked !== undefined) return revoked;
-  const message = `there is no API token ${id}, or it is revoked; xiq-sink access list shows all`;
+  const message = `there is no API token ${id}, or it is revoked; ${commandName()} access list shows all`;
   throw new NotFoundError('UNKNOWN_TOKEN', message);
 }

@@ -4,6 +4,7 @@ import type { AccountRole } from './permissions.ts';
 import type { Db, Trx } from '../server/database.ts';
 import type { Tables } from '../server/schema/tables.ts';
 import { isMissingTable } from '../server/statement.ts';
+import { commandName } from '../../lib/text/command-name.ts';
 
 /** A personal account, with its secrets. */
 export type Account = Readonly<Selectable<Tables['accounts']>>;
@@ -152,7 +153,10 @@ const endSessions = (trx: Trx, account: string) =>
   trx.deleteFrom('sessions').where('account', '=', account).execute();
 
 const unknownAccount = (name: string) =>
-  new NotFoundError('UNKNOWN_ACCOUNT', `there is no account "${name}"; xiq-sink access list shows all`);
+  new NotFoundError(
+    'UNKNOWN_ACCOUNT',
+    `there is no account "${name}"; ${commandName()} access list shows all`,
+  );
 
 /**
  * Records that the one-time password of this time step was used. False if it, or a later one, was used before: each

@@ -1,4 +1,4 @@
-import { Client, escapeIdentifier, type FieldDef } from 'pg';
+import { Client, DatabaseError, escapeIdentifier, type FieldDef } from 'pg';
 import { UsageError } from '../../lib/errors.ts';
 import { createClient } from './postgres.ts';
 import { READER } from './roles/roles.ts';
@@ -22,7 +22,7 @@ const AS_TEXT = { getTypeParser: () => (value: string) => value };
 /**
  * Runs a person's SQL statement in a read-only transaction, logged in as `xiq_reader`: there is no stronger role to return
  * to. The extended protocol accepts a single statement, so that no second one can be appended. Throws a UsageError if the
- * login is another role or has further rights, else what Postgres reports.
+ * login is another role or has further rights, else what Postgres reports, with what would help.
  */
 export async function readOnlyQuery(readerUrl: string, statement: string): Promise<QueryResult> {
   const client = createClient(readerUrl, { application_name: 'xiq-sink sql' });
@@ -35,9 +35,24 @@ export async function readOnlyQuery(readerUrl: string, statement: string): Promi
     const query = { text: statement, rowMode: 'array' as const, queryMode: 'extended', types: AS_TEXT };
     const result = await client.query<(string | null)[]>(query);
     return { columns: await describeColumns(client, result.fields), rows: result.rows };
+  } catch (error) {
+    throw withHint(error);
   } finally {
     await client.end();
   }
+}
+
+/** SQLSTATE of an unknown table or column. */
+const UNKNOWN_NAME: ReadonlySet<unknown> = new Set(['42P01', '42703']);
+
+/** A refused statement with the server's own hint, or with where the names are listed. */
+function withHint(error: unknown): unknown {
+  if (!(error instanceof DatabaseError)) return error;
+  const names = UNKNOWN_NAME.has(error.code)
+    ? 'docs/tables.md lists the views and their columns.'
+    : undefined;
+  const hint = error.hint ?? names;
+  return hint === undefined ? error : new Error(`${error.message}. ${hint}`, { cause: error });
 }
 
 async function describeColumns(client: Client, fields: readonly FieldDef[]): Promise<ResultColumn[]> {

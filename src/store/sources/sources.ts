@@ -4,6 +4,7 @@ import type { Db, Trx } from '../server/database.ts';
 import { inScope, type Scope } from '../server/scope.ts';
 import type { Tables } from '../server/schema/tables.ts';
 import { isMissingTable } from '../server/statement.ts';
+import { commandName } from '../../lib/text/command-name.ts';
 
 /** A source as the database keeps it. */
 export type SourceRow = Selectable<Tables['sources']>;
@@ -98,5 +99,5 @@ const CHANGED: Readonly<{ revision: RawBuilder<string>; changed_at: RawBuilder<D
 const unknownSource = (name: string) =>
   new NotFoundError(
     'UNKNOWN_SOURCE',
-    `the database has no source "${name}" in use: "xiq-sink sources list" shows all sources`,
+    `the database has no source "${name}" in use: "${commandName()} sources list" shows all sources`,
   );
