@@ -6,20 +6,21 @@ import type { Ground } from './place.ts';
 import { run, type Shell } from './shell.ts';
 
 /**
- * Installs the smallest Debian of this machine's release and mirror, with nothing else in it, or with this machine's
- * Node.js and npm. Its shell works in the directory `inside`, which has the same path inside and outside.
+ * Installs the smallest Debian of this machine's release and mirror, with these packages, and with nothing else in it or
+ * with this machine's Node.js and npm. Its shell works in the directory `inside`, which has the same path inside and outside.
  */
 export async function createBareDebian(
   { directory, shell }: Ground,
   inside: string,
   programs: 'Node.js and npm' | 'nothing else',
+  packages: readonly string[] = [],
 ): Promise<Shell> {
   const root = path.join(directory, 'debian');
   const release = await debianRelease();
   const mirror = await debianMirror(shell, release);
   await run(
     shell,
-    `debootstrap --variant=minbase ${release} ${quoteForShell(root)} ${quoteForShell(mirror)}`,
+    `debootstrap --variant=minbase --include=${packages.join(',')} ${release} ${quoteForShell(root)} ${quoteForShell(mirror)}`,
     600,
   );
   if (programs === 'Node.js and npm') await copyNode(root);

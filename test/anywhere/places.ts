@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { quoteForShell } from '../../src/lib/text/command-name.ts';
@@ -101,6 +101,24 @@ export const PLACES: readonly Place[] = [
     },
   },
   {
+    name: 'systemd',
+    title: "a bare Debian with systemd: what its unit starts, as the unit's user",
+    obstacle: needsDebootstrap,
+    async open(ground) {
+      const directory = await clone(ground);
+      const shell = await createBareDebian(ground, directory, 'Node.js and npm', ['systemd', 'curl']);
+      await copyNpmCache(ground, path.join(ground.directory, 'debian', shell.env['HOME'] ?? ''));
+      await run(shell, `ln -s ${quoteForShell(directory)} /opt/xiq-sink`, 10);
+      // No systemd runs here: this directory is its work, too.
+      const made = 'install -d -m 700 -o xiq-sink -g xiq-sink /var/lib/xiq-sink';
+      const verified = 'systemd-analyze verify --man=no /etc/systemd/system/xiq-sink.service';
+      const user = 'setpriv --reuid=xiq-sink --regid=xiq-sink --init-groups';
+      const start = `${user} env NODE_ENV=production DATA_DIR=/var/lib/xiq-sink /opt/xiq-sink/bin/xiq-sink serve`;
+      const lines = [...(await systemdLines(directory)), made, verified];
+      return { ...siteIn(shell), install: lines.join(' && '), start };
+    },
+  },
+  {
     name: 'no-namespaces',
     title: 'without user namespaces',
     parent: os.homedir(),
@@ -170,6 +188,15 @@ function nodePlace(version: number, install = 'npm install'): Place {
 
 async function openCheckout(ground: Ground): Promise<Site> {
   return siteIn({ ...ground.shell, directory: await clone(ground) });
+}
+
+/** What docs/deploying.md has people type before systemd starts the service, in a checkout. */
+async function systemdLines(checkout: string): Promise<readonly string[]> {
+  const page = await readFile(path.join(checkout, 'docs/deploying.md'), 'utf8');
+  const lines = /^## systemd\n\n```sh\n(.*?)\n```/ms.exec(page)?.[1]?.split('\n') ?? [];
+  return lines
+    .filter((line) => !line.startsWith('systemctl '))
+    .map((line) => line.replace(/^git clone .* && (?=npm )/, '').replace(/ +#.*$/, ''));
 }
 
 /** Makes the tarball of a release, and installs it in the present folder. */

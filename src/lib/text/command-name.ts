@@ -1,14 +1,19 @@
 import { realpathSync } from 'node:fs';
 import path from 'node:path';
 
+const ROOT = path.resolve(import.meta.dirname, '../../..');
+
 /** The launcher of this checkout or image: the absolute path of `bin/xiq-sink`. */
-export const LAUNCHER = path.resolve(import.meta.dirname, '../../../bin/xiq-sink');
+export const LAUNCHER = path.join(ROOT, 'bin/xiq-sink');
+
+/** What `xiq-sink` on the PATH may lead to: the launcher, or what runs it as the systemd service does. */
+const COMMANDS = ['bin/xiq-sink', 'deploy/as-service'];
 
 /** npm puts these folders on the PATH of what it runs, such as `npx xiq-sink`; another terminal does not have them. */
 const NPM_PROGRAMS = path.join('node_modules', '.bin');
 
 /**
- * What a person types here to run this program: `xiq-sink` when that is on the PATH and leads to this launcher, else
+ * What a person types here to run this program: `xiq-sink` when that is on the PATH and leads to this program, else
  * the shortest path of the launcher, such as `bin/xiq-sink`. Use it wherever a message names a command.
  */
 export function commandName(): string {
@@ -16,14 +21,15 @@ export function commandName(): string {
   // oxlint-disable-next-line node/no-process-env
   const directories = (process.env['PATH'] ?? '').split(path.delimiter).filter(Boolean);
   const usual = directories.filter((directory) => !directory.endsWith(NPM_PROGRAMS));
-  if (usual.some((directory) => isLauncher(path.join(directory, 'xiq-sink')))) return 'xiq-sink';
+  if (usual.some((directory) => leadsHere(path.join(directory, 'xiq-sink')))) return 'xiq-sink';
   const fromHere = path.relative(process.cwd(), LAUNCHER);
   return fromHere.startsWith('..') ? LAUNCHER : fromHere;
 }
 
-function isLauncher(file: string): boolean {
+function leadsHere(file: string): boolean {
   try {
-    return realpathSync(file) === realpathSync(LAUNCHER);
+    const root = realpathSync(ROOT);
+    return COMMANDS.some((command) => realpathSync(file) === path.join(root, command));
   } catch {
     return false;
   }
