@@ -139,5 +139,6 @@ describe('an installed release', () => {
     expect(await use(FIRST, 'before')).toEqual(['before']);
     expect(await use(SECOND, 'upgraded')).toEqual(['before', 'upgraded']);
     expect(await use(FIRST, 'rolled back')).toEqual(['before', 'upgraded', 'rolled back']);
-  });
+    // Three installations, which a busy machine takes a minute each for.
+  }, 300_000);
 });

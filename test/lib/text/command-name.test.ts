@@ -25,6 +25,15 @@ it('is the bare name where the PATH leads to this launcher', () => {
   expect(commandName()).toBe('xiq-sink');
 });
 
+it('is the bare name where the PATH leads to what runs it as the service does', async () => {
+  const programs = path.join(other, 'service');
+  await mkdir(programs);
+  const asService = path.resolve(LAUNCHER, '../../deploy/as-service');
+  await symlink(asService, path.join(programs, 'xiq-sink'));
+  vi.stubEnv('PATH', programs);
+  expect(commandName()).toBe('xiq-sink');
+});
+
 it('is the path of the launcher where only the programs of npm have it, which another terminal does not find', async () => {
   const programs = path.join(other, 'node_modules', '.bin');
   await mkdir(programs, { recursive: true });
