@@ -205,12 +205,14 @@ interface FoundTrigger {
 const isOff = ({ trigger, enabled }: FoundTrigger) =>
   enabled !== 'A' && !(enabled === 'O' && trigger?.startsWith('queue_statement') === true);
 
+/** Postgres 14 calls a trigger internal if a partition has it from its table. */
 async function findTriggers(db: Db, { triggers, required }: Created): Promise<readonly SchemaDifference[]> {
   const found = await allRows<FoundTrigger>(db)`
     select pg_class.relname as table, coalesce(parent.relname, pg_class.relname) as root, tgname as trigger,
       proname as calls, tgenabled as enabled
     from pg_class left join pg_inherits on inhrelid = pg_class.oid left join pg_class as parent on parent.oid = inhparent
-      left join pg_trigger on tgrelid = pg_class.oid and not tgisinternal left join pg_proc on pg_proc.oid = tgfoid
+      left join pg_trigger on tgrelid = pg_class.oid and (not tgisinternal or tgparentid <> 0)
+      left join pg_proc on pg_proc.oid = tgfoid
     where pg_class.relnamespace = 'public'::regnamespace and pg_class.relkind in ('r', 'p')
       and not coalesce(pg_class.relname like '%\\_detached', false)
     order by 1, 3`;
