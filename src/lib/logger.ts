@@ -1,6 +1,6 @@
 import { pino, type Logger } from 'pino';
 import pretty, { type PrettyOptions } from 'pino-pretty';
-import { describeError, isAccessRefused, isConnectionFailure } from './errors.ts';
+import { describeError, isAccessRefused, isConnectionFailure, OutageError } from './errors.ts';
 import { escapeHiddenInJson, revealHidden } from './text/hidden-characters.ts';
 
 /** Members that must not appear in a log line, at any depth that pino redacts. */
@@ -65,6 +65,7 @@ function revealValues(entry: string): string {
 function describeForLog(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) };
   const code = 'code' in error ? { code: error.code } : {};
-  const stack = isAccessRefused(error) || isConnectionFailure(error) ? {} : { stack: error.stack };
+  const isDefect = !(error instanceof OutageError || isAccessRefused(error) || isConnectionFailure(error));
+  const stack = isDefect ? { stack: error.stack } : {};
   return { type: error.name, message: describeError(error), ...code, ...stack };
 }
