@@ -104,6 +104,7 @@ export async function readRoleState(db: Db): Promise<RoleState> {
           as "hasOwner",
         coalesce(pg_has_role(service.oid, to_regrole(${OWNER})::oid, 'member'), false) as "canBecomeOwner",
         array_remove(array[
+          case when has_schema_privilege(reader.oid, 'public', 'create') then 'tables and functions of its own' end,
           case when has_database_privilege(reader.oid, current_database(), 'temporary') then 'temporary tables' end,
           case when has_function_privilege(reader.oid, 'pg_advisory_lock(bigint)', 'execute') then 'advisory locks' end,
           case when has_function_privilege(reader.oid, 'lo_create(oid)', 'execute') then 'large objects' end,
