@@ -5,6 +5,7 @@ import {
   checkMigrations,
   checkPartitions,
   checkRetention,
+  checkRoles,
 } from '../../../src/commands/doctor/database.ts';
 import { checkWitnessed } from '../../../src/commands/doctor/seal.ts';
 import { loadConfig } from '../../../src/config/config.ts';
@@ -33,6 +34,15 @@ test('migrations of a newer version are a failure', async () => {
     status: 'fail',
     message: 'a newer xiq-sink has applied 9999_later',
   });
+});
+
+test('a reader who may create tables, as on Postgres 14 without an administrator, is reported', async () => {
+  const { db } = database;
+  const message = async () => (await checkRoles(access(), loadConfig({}))).message;
+  expect(await message()).not.toContain('of its own');
+  await sql`grant create on schema public to xiq_reader`.execute(db);
+  expect(await message()).toContain('xiq_reader has tables and functions of its own');
+  await sql`revoke create on schema public from xiq_reader`.execute(db);
 });
 
 test('what is open in quarantine waits for a person, and adds up', async () => {
