@@ -43,7 +43,7 @@ const LONGER = [
   'test/erasure/refusals.test.ts',
   'test/events/search-everywhere.test.ts',
   'test/inventory/refresh.test.ts',
-  'test/seal/log-model.test.ts',
+  'test/store/log/log-model.test.ts',
   'test/seal/proof-folder.test.ts',
   'test/store/counts/arrivals.test.ts',
   'test/store/events/search-events.test.ts',

@@ -35,7 +35,7 @@ export function searchOf({ users, macs, phones }: Person): PersonSearch | undefi
 
   const patterns = [
     ...MAY_BE_WRITTEN_OTHERWISE,
-    ...names.flatMap(namePattern),
+    ...names.map(namePattern),
     ...[...wantedMacs].map(macPattern),
     ...[...wantedPhones].map((phone) => phone.split('').join('[ ./()-]*')),
   ];
@@ -46,11 +46,10 @@ export function searchOf({ users, macs, phones }: Person): PersonSearch | undefi
   };
 }
 
-/** A text of plain ASCII names nobody whose name is not plain ASCII. */
-function namePattern({ name }: { readonly name: string }): readonly string[] {
-  if (/[^\0-\x7f]/.test(name)) return [];
+/** A text that has the name has its longest word. */
+function namePattern({ name }: { readonly name: string }): string {
   const [longest = ''] = name.split(' ').toSorted((a, b) => b.length - a.length);
-  return [longest.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`)];
+  return longest.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
 }
 
 /** In any notation; of an address that was made of it, the part that is never abbreviated. */

@@ -61,7 +61,7 @@ export function foldName(name: string): FoldedName {
 /** What may be a name in a text, folded: so many words in a row, or for 0 the whole text. */
 export function* namesIn(text: string, lengths: ReadonlySet<number>): Generator<string> {
   const longest = Math.max(0, ...lengths);
-  for (const reading of lengths.size === 0 ? [] : readings(text)) {
+  for (const reading of readings(text)) {
     if (lengths.has(0)) yield reading;
     const last: string[] = [];
     for (const word of longest > 0 ? wordsOf(reading) : []) {

@@ -375,6 +375,7 @@ describe('a name that looks like a setting', () => {
     ['RETENTION_AUDIT_MONTH', 'RETENTION_AUDIT_MONTHS'],
     ['DATADIR', 'DATA_DIR'],
     ['ADMIN_PROT', 'ADMIN_PORT'],
+    ['ADMN_PRT', 'ADMIN_PORT'],
     ['XIQ_SINK_CONF', 'XIQ_SINK_CONFIG'],
     ['public_url', 'PUBLIC_URL'],
   ])('%s is an error that suggests %s', (name, meant) => {
@@ -387,12 +388,14 @@ describe('a name that looks like a setting', () => {
         /^RETENTION_DAYS is not a setting: .*RETENTION_AUDIT_MONTHS, .*_DELIVERIES_MONTHS/,
       ),
     ]);
-    expect(problemsOf({ SPOOL_DIR: '/x' })).toEqual([expect.stringContaining('SPOOL_MAX_BYTES')]);
+    expect(problemsOf({ SPOOL_DIR: '/x' })).toEqual([
+      expect.stringMatching(/: there are SPOOL_MAX_BYTES, SPOOL_MIN_FREE_BYTES$/),
+    ]);
   });
 
   it('is ignored if it belongs to another program', () => {
     const foreign =
-      'HOSTNAME HOME PATH PWD SHELL TERM USER LANG TZ EDITOR POST HOSTS PORTS LOG_FORMAT LOG_FILE DEBUG ' +
+      'HOSTNAME HOME PATH PWD SHELL TERM USER LANG TZ EDITOR POST HOSTS PORTS LOG_FORMAT LOG_FILE DATA_IN DEBUG ' +
       'NODE_ENV NODE_OPTIONS NODE_EXTRA_CA_CERTS SSL_CERT_FILE SSL_CERT_DIR PGHOST PGPORT PGUSER PGPASSWORD PGDATABASE ' +
       'POSTGRES_PASSWORD POSTGRES_USER POSTGRES_DB DATABASE_NAME DATABASE_HOST DATABASE_USER DB_URL REDIS_HOST REDIS_PORT ' +
       'REDIS_PASSWORD REDIS_TLS_URL ADMIN_USER ADMIN_EMAIL ADMIN_PASSWORD BASE_URL WEBHOOK_URL CLOUD_RUN_JOB CLOUD_PROVIDER ' +

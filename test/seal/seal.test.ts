@@ -160,6 +160,16 @@ describe('verify', () => {
     });
   });
 
+  it('names the leaves of which nothing says whose they are, and the rows that no leaf has then', async () => {
+    await tampered('log_seals', sql`delete from log_seals`, async () => {
+      const { summary, findings } = await log.verify();
+      expect(findings).toContainEqual(
+        expect.objectContaining({ state: 'MISSING', subject: 'leaves', leaves: [0, STORED] }),
+      );
+      expect(summary).toMatchObject({ intact: 0, size: STORED });
+    });
+  });
+
   it('names a forged checkpoint', async () => {
     const forged = sql`update log_checkpoints set note = replace(note, 'time 2', 'time 3')`;
     await tampered('log_checkpoints', forged, async () =>

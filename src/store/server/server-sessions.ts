@@ -1,7 +1,7 @@
 import { sql, type RawBuilder } from 'kysely';
 import { formatDuration } from '../../lib/text/units.ts';
 import type { Db } from './database.ts';
-import { allRows, firstRow, run } from './statement.ts';
+import { allRows, onlyRow, run } from './statement.ts';
 
 /** A session on the database server that others wait for. */
 export interface Session {
@@ -63,11 +63,11 @@ const CANCEL_INTERVAL_MS = 200;
  * until the result is disposed of. Throws the signal's reason if it has fired already.
  */
 export async function cancelOn(signal: AbortSignal | undefined, db: Db, connection: Db): Promise<Disposable> {
-  const row = await firstRow<{ pid: number }>(connection)`select pg_backend_pid() as pid`;
+  const { pid } = await onlyRow<{ pid: number }>(connection)`select pg_backend_pid() as pid`;
   let timer: NodeJS.Timeout | undefined;
   const cancel = () => {
     // If the server does not answer, the work fails by that.
-    void run(db)`select pg_cancel_backend(${row?.pid})`.catch(() => undefined);
+    void run(db)`select pg_cancel_backend(${pid})`.catch(() => undefined);
   };
   const onAbort = () => {
     cancel();

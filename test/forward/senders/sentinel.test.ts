@@ -37,7 +37,10 @@ describe.skipIf(!hasOpenssl)('sentinel (needs openssl on PATH to make certificat
     for (const from of [0, 2]) expect(await sender.send(messages(2, from))).toEqual([]);
 
     expect(login.received).toHaveLength(1);
-    expect(login.received[0]?.url).toBe('/tenant/oauth2/v2.0/token');
+    expect(login.received[0]).toMatchObject({
+      url: '/tenant/oauth2/v2.0/token',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    });
     expect(Object.fromEntries(new URLSearchParams(login.received[0]?.body))).toEqual({
       grant_type: 'client_credentials',
       client_id: 'app',

@@ -82,12 +82,21 @@ test('Parquet has the envelope as typed columns and the event as JSON', async ()
   const [key = ''] = await server.keys(`${prefix}source`);
   const body = await server.read(key);
   const file = new Uint8Array(body).buffer;
-  const types = parquetMetadata(file).schema.map(({ name, logical_type: type }) => [name, type]);
+  const { schema, row_groups: groups } = parquetMetadata(file);
+  const types = schema.map(({ name, logical_type: type }) => [name, type]);
   expect(Object.fromEntries(types)).toMatchObject({
     event_id: { type: 'STRING' },
     occurred_at: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' },
     received_at: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' },
   });
+  const withStatistics = groups.map(({ columns }) =>
+    columns
+      .filter(({ meta_data: data }) => data?.statistics)
+      .map(({ meta_data: data }) => data?.path_in_schema[0]),
+  );
+  // A text of an event as its least or greatest value would be of no use.
+  const all = schema.slice(1).map(({ name }) => name);
+  expect(withStatistics).toEqual(Array(3).fill(all.filter((name) => name !== 'event')));
   const rows = await parquetReadObjects({ file });
   expect(rows).toHaveLength(1_200);
   expect(rows[1_199]).toMatchObject({

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { assignPositions } from '../../src/store/log/extend-log.ts';
-import { openLog } from '../../src/store/log/read-log.ts';
-import { untilSeen } from '../support/until-seen.ts';
-import { useDatabase } from '../support/use-database.ts';
-import { runs } from '../support/runs.ts';
+import { assignPositions } from '../../../src/store/log/extend-log.ts';
+import { openLog } from '../../../src/store/log/read-log.ts';
+import { untilSeen } from '../../support/until-seen.ts';
+import { useDatabase } from '../../support/use-database.ts';
+import { runs } from '../../support/runs.ts';
 
 const WRITERS = 3;
 

@@ -1,17 +1,15 @@
-import { exactTerms } from '../../src/events/search-query.ts';
+import { exactTerms } from '../../../src/events/search-query.ts';
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { pino } from 'pino';
-import { createSequencer } from '../../src/seal/sequencer.ts';
-import { assignPositions } from '../../src/store/log/extend-log.ts';
-import { readSlice } from '../../src/store/events/read-events.ts';
-import { openLog, positionOf, positionsSince } from '../../src/store/log/read-log.ts';
-import { ALL_SOURCES } from '../../src/store/server/scope.ts';
-import { emptyTables } from '../support/database.ts';
-import { useDatabase } from '../support/use-database.ts';
-import { untilSeen } from '../support/until-seen.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { assignPositions } from '../../../src/store/log/extend-log.ts';
+import { readSlice } from '../../../src/store/events/read-events.ts';
+import { openLog, positionOf, positionsSince } from '../../../src/store/log/read-log.ts';
+import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
+import { emptyTables } from '../../support/database.ts';
+import { useDatabase } from '../../support/use-database.ts';
+import { untilSeen } from '../../support/until-seen.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const test = useDatabase();
 beforeEach(() => emptyTables(test.db));
@@ -50,17 +48,6 @@ describe('the log', () => {
     const { numbers, positions } = await readAll();
     expect(numbers).toEqual(range(1_000));
     expect(positions).toEqual(range(1_000, next));
-  });
-
-  it('looks at its own pace once it has found nothing, however long the look before took', async () => {
-    const sequencer = createSequencer(test.db, pino({ level: 'silent' }), 1);
-    await sql.raw(insert([1])).execute(test.db);
-    await waitFor(async () => (await sequencer.extend()) === 'idle');
-    await sql.raw(insert([2])).execute(test.db);
-    await sequencer.extend();
-    expect(sequencer.pauseMs()).toBeGreaterThan(1);
-    await waitFor(async () => (await sequencer.extend()) === 'idle');
-    expect(sequencer.pauseMs()).toBe(1);
   });
 
   it('keeps the events of deliveries apart that were received at the same time', async () => {
