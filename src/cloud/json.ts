@@ -69,6 +69,6 @@ export function expectationOf({ issues }: z.ZodError): string {
     issue = issue.errors.at(0)?.at(0);
   }
   path.push(...(issue?.path ?? []));
-  const expected = issue?.message.replace(/^Invalid input: (?:expected )?/, '') ?? 'another form';
+  const expected = issue?.message.replace('Invalid input: expected ', '') ?? 'another form';
   return path.length === 0 ? expected : `${expected} at ${z.core.toDotPath(path)}`;
 }

@@ -135,9 +135,6 @@ export const SETTING_NAMES: readonly string[] = Object.keys(environmentSchema.sh
 /** No other program uses variables that begin so. (`XIQ_SINK_` does not count: Kubernetes sets variables for a service of that name.) */
 const OWN_PREFIXES = ['CLOUD_API_', 'HISTORY_', 'RETENTION_', 'SPOOL_', 'STRICT_', 'QUARANTINE_'];
 
-/** Variables of other programs that resemble a setting. */
-const FOREIGN = new Set(['SSL_CERT_FILE']);
-
 /**
  * Reads the settings of an environment; an empty one counts as not set. Undefined if any is wrong: `problems` has then
  * gained a line for each, with its value and what it must be. A misspelled name gains a line, too.
@@ -160,15 +157,13 @@ export function readEnvironment(env: Environment, problems: string[]): Environme
 /** Shorter names are too close to names that mean something else. */
 const MIN_MISSPELLED_LENGTH = 6;
 
-const LONG_NAMES = SETTING_NAMES.filter((name) => name.length >= MIN_MISSPELLED_LENGTH);
-
 /** One edit is a slip in any name; two only in a name that stays recognizable. */
 const editsOf = (name: string) => (name.length < 8 ? 1 : 2);
 
 function describeMisspelling(name: string): string[] {
-  if (SETTING_NAMES.includes(name) || FOREIGN.has(name)) return [];
+  if (SETTING_NAMES.includes(name)) return [];
   const meant =
-    name.length < MIN_MISSPELLED_LENGTH ? undefined : closestName(name, LONG_NAMES, editsOf(name));
+    name.length < MIN_MISSPELLED_LENGTH ? undefined : closestName(name, SETTING_NAMES, editsOf(name));
   if (meant !== undefined) return [`${name} is not a setting: did you mean ${meant}?`];
   const prefix = OWN_PREFIXES.find((own) => name.startsWith(own));
   if (prefix === undefined) return [];

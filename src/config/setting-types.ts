@@ -200,7 +200,7 @@ export const trustedProxies = commaSeparated
   .refine(
     (parts) =>
       isProxyCount(parts) ||
-      parts.every((part) => proxyAddress.safeParse(part).success && !/\/0+$/.test(part)),
+      parts.every((part) => proxyAddress.safeParse(part).success && !part.endsWith('/0')),
     `must be the number of proxies in front (1 to ${MAX_PROXIES}), or their addresses and networks, comma separated (also ${PROXY_NETWORKS.join(', ')})`,
   )
   .transform((parts) => (isProxyCount(parts) ? Number(parts[0]) : parts));

@@ -20,8 +20,8 @@ export function searchOf({ users, macs, phones }: Person): PersonSearch | undefi
       names.some(
         ({ name, verbatim }) => found.has(name) && (verbatim === undefined || containsName(text, verbatim)),
       ) ||
-      (wantedMacs.size > 0 && macsIn(text).some((mac) => wantedMacs.has(mac))) ||
-      (wantedPhones.size > 0 && phonesIn(text).some((phone) => wantedPhones.has(phone)))
+      macsIn(text).some((mac) => wantedMacs.has(mac)) ||
+      phonesIn(text).some((phone) => wantedPhones.has(phone))
     );
   }
 

@@ -162,8 +162,7 @@ function endOfValue(text: string, from: number): number {
   const quote = indexFrom(text, /[^\\]/g, start);
   if (text[quote] === '"') return endOfQuoted(text, quote + 1);
   if (text[start] !== "'") return indexFrom(text, /\s/g, start);
-  const closing = text.indexOf("'", start + 1);
-  return closing < 0 ? text.length : closing + 1;
+  return text.indexOf("'", start + 1) + 1 || text.length;
 }
 
 function endOfQuoted(text: string, start: number): number {

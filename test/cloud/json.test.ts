@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseJson } from '../../src/cloud/json.ts';
+import { z } from 'zod';
+import { expectationOf, parseJson } from '../../src/cloud/json.ts';
 
 test('an integer beyond 2^53 comes back as its exact digits, wherever it stands', () => {
   expect(parseJson('{"id":9223372036854775807,"ids":[-9007199254740993,1]}')).toEqual({
@@ -31,4 +32,15 @@ test('JSON without such numbers reads as JSON.parse reads it', () => {
       expect(parseJson(text)).toEqual(JSON.parse(text));
     }),
   );
+});
+
+test('the first wrong member is named with what it should be, as far as that is known', () => {
+  const form = z.object({ a: z.union([z.object({ b: z.number() }), z.null()]), c: z.string().optional() });
+  const kinds = z.discriminatedUnion('kind', [z.object({ kind: z.literal('x') })]);
+  const errors = [form.safeParse({ a: { b: 'x' }, c: 1 }), form.safeParse(1), kinds.safeParse({ kind: 'y' })];
+  expect(errors.map(({ error }) => error && expectationOf(error))).toEqual([
+    'number, received string at a.b',
+    'object, received number',
+    'another form at kind',
+  ]);
 });

@@ -124,8 +124,8 @@ describe('each setting', () => {
       { traces: { endpoint: 'http://otel:4318', serviceName: 'xiq-sink', ratio: 0.05 } },
     ],
     [
-      { DRAIN_SECONDS: '20', MIGRATE: 'off', LOG_LEVEL: 'debug' },
-      { drainSeconds: 20, migrates: false, logLevel: 'debug' },
+      { DRAIN_SECONDS: '20', MIGRATE: 'off', LOG_LEVEL: 'debug', SECRETS_KEY: `${'A'.repeat(43)}=` },
+      { drainSeconds: 20, migrates: false, logLevel: 'debug', secretsKeys: [expect.anything()] },
     ],
   ])('%o is read', (env, expected) => {
     expect(loadConfig(env)).toEqual({ ...loadConfig({}), ...expected });
@@ -264,6 +264,7 @@ describe('the settings file', () => {
       expect.stringContaining('sources.0.webhook_secrets.0: '),
       expect.stringContaining('"secret"'),
     ]);
+    expect(problems('sources:\n')).toEqual([expect.stringContaining('sources: ')]);
     expect(problems('source: []')).toEqual([expect.stringContaining('"source"')]);
     expect(problems('[]')).toEqual([expect.stringContaining('the file: ')]);
   });
@@ -360,10 +361,12 @@ describe('secrets', () => {
   });
 
   it('absent, the log shows where database and queue are by default', () => {
+    expect(loadConfig({}).secretsKeys).toEqual([]);
     expect(maskConfig(loadConfig({}))).toMatchObject({
       database: 'embedded',
       queue: 'in Postgres',
       listen: 'http://0.0.0.0:8080',
+      admin: '127.0.0.1:8081, this machine only',
     });
   });
 });

@@ -48,6 +48,7 @@ describe('a name', () => {
     ['berg', 'ＢＥＲＧ'],
     ['berg', 'be\u200Brg'],
     ['Jane Doe', 'by jane  doe, admin'],
+    ['Jane Doe', 'by jane ... doe'],
     ['zöe', 'ZÖE'],
     ['zöe', decomposed('zöe')],
     [decomposed('zöe'), 'zöe'],

@@ -43,9 +43,9 @@ it.each([
   [
     'bytes, but for one long text alone',
     { bytes: 4 },
-    ['a', 'abcde', 'b'],
-    [['a'], ['abcde'], ['b']],
-    [1, 2, 9],
+    ['abcde', 'a', 'abcde', 'b'],
+    [['abcde'], ['a'], ['abcde'], ['b']],
+    [1, 2, 3, 9],
   ],
 ] as const)('limits a batch in %s', async (_what, limits, texts, expected, positions) => {
   const events = texts.map((text, position) => ({ ...storedEvent('OTHER', { text }), position }));

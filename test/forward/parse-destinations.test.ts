@@ -50,6 +50,9 @@ describe('destinations of the file', () => {
       filter: {},
       limits: { events: 500, bytes: 900_000 },
     });
+    const bucket = { type: 's3', bucket: 'network-events' };
+    const objects = { events: 5_000, bytes: 10_000_000, seconds: 60 };
+    expect(parse({ destinations: [{ name: 'bucket', ...bucket }] })).toMatchObject([{ limits: objects }]);
   });
 
   it('say what they want', () => {

@@ -18,6 +18,7 @@ describe('what a text gives away', () => {
     ['password: Tr0ub4dor&3', 'password: [redacted]'],
     ['Password = "two words"; user bob', 'Password = [redacted]; user bob'],
     ["wifi_password='it is' user=bob", 'wifi_password=[redacted] user=bob'],
+    ["password='never closed", 'password=[redacted]'],
     ['newPassword=hunter2 by bob', 'newPassword=[redacted] by bob'],
     [String.raw`password="a\" b" user=bob`, 'password=[redacted] user=bob'],
     ['the password is hunter2', 'the password is [redacted]'],

@@ -131,6 +131,11 @@ describe('a comparison of a range', () => {
     const judged = judgeRange([], [found({ matched: 3, onlyLog: 1 })], range(0, 5 * MINUTE, HOUR), undefined);
     expect(judged).toMatchObject([{ quarter, state: 'pending', healed: 1, agreedAt: null }]);
     expect(judgeRange([], [found({ matched: 3 })], range(0, 5 * MINUTE, HOUR), undefined)).toEqual([]);
+    const proven = [after([HOUR], [8 * HOUR]), after([HOUR, { onlyLog: 1 }], [8 * HOUR])];
+    const healed = proven.map((before) =>
+      judgeRange(before ? [before] : [], [found({ onlyLog: 1 })], range(0, 5 * MINUTE, 9 * HOUR), undefined),
+    );
+    expect(healed).toMatchObject([[{ state: 'healed', healed: 1 }], [{ state: 'healed', healed: 2 }]]);
   });
 
   it('does not write a proven quarter again unless it changed', () => {

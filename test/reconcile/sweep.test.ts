@@ -31,7 +31,7 @@ const clock = { now: () => now, sleep: async () => undefined };
 const plenty: CallBudget = { fetch, check: () => undefined, isAmple: () => true };
 
 /** A process that sweeps. */
-function startProcess(source: Partial<SweptSource> = {}) {
+function startProcess(source: Partial<SweptSource> = {}, signal?: AbortSignal) {
   const storeMissing = createMissingStore(test.service, logger, new AbortController().signal);
   const sweep = createSweep({
     context: {
@@ -40,6 +40,7 @@ function startProcess(source: Partial<SweptSource> = {}) {
       toleranceMs: 2_000,
       storeMissing,
       onCompared: recordCoverage(test.db),
+      signal,
     },
     holder: randomUUID(),
     logger: pino({ level: 'warn' }, { write: (line: string) => void warnings.push(line) }),
@@ -94,6 +95,10 @@ describe('a sweep', () => {
     const { round } = startProcess();
     await round();
     expect(await fetched()).toEqual(['2', '3']);
+    expect(warnings.map((line): unknown => JSON.parse(line))).toMatchObject([
+      { source: 'default', messageType: 'CREDENTIAL_LOG_ALL', missing: 1 },
+      { missing: 1 },
+    ]);
     log.records.push(credential(4, now - 5 * HOUR));
     now += 10 * MINUTE;
     await round();
@@ -200,5 +205,19 @@ describe('a sweep', () => {
     log.records = [credential(1, now - HOUR)];
     await startProcess({ logs, messageTypes: ['SMS_LOG_ALL', 'CREDENTIAL_LOG_ALL'] }).round();
     expect(await fetched()).toEqual(['1']);
+    expect(warnings).toContainEqual(expect.stringContaining('no permission'));
+  });
+
+  it('warns of nothing when it ends with the process', async () => {
+    const stopping = new AbortController();
+    const logs: SweptSource['logs'] = {
+      ...log,
+      async *read() {
+        stopping.abort();
+        yield credential(1, now - HOUR);
+      },
+    };
+    await startProcess({ logs }, stopping.signal).round();
+    expect([await fetched(), warnings]).toEqual([[], []]);
   });
 });
