@@ -406,6 +406,35 @@ describe('forwarding', () => {
     expect((await status()).state).toBe('paused');
   });
 
+  it.each(['another process has', 'an operator has just paused'])(
+    'sends nothing under a lease that %s',
+    async (what) => {
+      const { taken, sender } = collector();
+      const source = openForwardingSource(test.db);
+      let looks = 0;
+      await storeEvents(1);
+      await untilSeen(test.db);
+      forward(
+        sender,
+        {},
+        {},
+        {
+          ...source,
+          async lease(holder) {
+            const lease = await source.lease(holder);
+            return lease && what.startsWith('an operator') ? { ...lease, state: 'paused' } : undefined;
+          },
+          async nextLook() {
+            looks += 1;
+            await source.nextLook();
+          },
+        },
+      );
+      await waitFor(() => looks > 1);
+      expect(taken).toEqual([]);
+    },
+  );
+
   it('gives a batch up that is not taken in time, and leaves the events to the next', async () => {
     const { sender } = collector(() => new Promise(() => undefined));
     await storeEvents(...range(5));

@@ -77,6 +77,7 @@ test.each([
   [{ port: 25 }, 'starttls'],
   [{ port: 465 }, 'tls'],
   [{ host: '127.0.0.1', port: 25 }, 'none'],
+  [{ host: 'localhost', auth: { user: 'sink', password: 'secret' } }, 'none'],
   [{ security: 'none' }, 'none'],
 ])('mail with %j is sent with the security %s', (given, security) => {
   expect(smtpOptions.parse({ ...MAIL, ...given }).security).toBe(security);
