@@ -90,9 +90,7 @@ export async function isPartition(db: Db, name: string): Promise<boolean> {
 }
 
 /** A month that begins so much later is what a sender claims, not one that comes. */
-const YEARS_AHEAD = 1;
-
-export const farMonth = (now: Date) => addMonths(now, 12 * YEARS_AHEAD);
+export const farMonth = (now: Date) => addMonths(now, 12);
 
 /** More wait for the next round: a sender may claim any month. */
 const OPENED_AT_ONCE = 200;

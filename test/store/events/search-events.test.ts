@@ -185,6 +185,15 @@ async function followAll({ scope, filter }: Search, limit: number): Promise<stri
   }
 }
 
+it('finds the events that match each term alone, and those of which nothing tells the outcome', async () => {
+  const lines = TERMS.map((text) => parseSearch(text).terms ?? []);
+  for (const terms of [...lines, [exactTerm('outcome', 'unknown')]]) {
+    const search = { scope: ALL_SOURCES, filter: { terms } };
+    const found = await searchAll(search, STORED + 1, 'newest');
+    expect({ terms, found }).toEqual({ terms, found: idsOf(expectedOf(search)) });
+  }
+});
+
 it('finds all events, newest first', () => {
   expect(all).toHaveLength(STORED);
   const place = ({ occurredAt, eventId }: StoredEvent) => `${occurredAt} ${eventId}`;

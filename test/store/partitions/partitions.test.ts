@@ -6,7 +6,7 @@ import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
 import { addDestination, setState } from '../../../src/store/destinations/destinations.ts';
 import type { BlockedChange } from '../../../src/store/partitions/partition-changes.ts';
 import { startMaintenance } from '../../../src/store/partitions/start-maintenance.ts';
-import { maintainPartitions } from '../../../src/store/partitions/partitions.ts';
+import { maintainPartitions, readPartitionState } from '../../../src/store/partitions/partitions.ts';
 import { readRange } from '../../../src/store/log/read-log.ts';
 import { listActions } from '../../../src/store/access/operator-log.ts';
 import { useDatabase } from '../../support/use-database.ts';
@@ -134,6 +134,7 @@ describe('partitions', () => {
     for (const time of times) await insertAudits(test.db, { occurredAt: time, receivedAt: '2060-02-01' });
     await insertAudits(test.db, { occurredAt: '2199-01-01', receivedAt: '2060-02-01' });
     await insertAudits(test.db, { occurredAt: '2199-01-02', receivedAt: '2060-06-01' });
+    expect((await readPartitionState(test.db, now, keep)).passed).toContain('audit_events_default');
     const { dropped, blocked } = await maintainPartitions(test.db, now, keep);
     expect(blocked).toEqual([]);
     expect(dropped.filter((name) => !/_20\d\d_/.test(name))).toEqual([
