@@ -86,11 +86,17 @@ test('the API lists each quarter of an hour', async () => {
   );
 });
 
-test('the page of a month has a mark for each day, which leads to a mark for each quarter', async () => {
-  const month = await admin.page(`/coverage?month=${day.slice(0, 7)}`);
-  expect(month).toContain(`href="/coverage?day=${day}"`);
-  expect(month).toContain(`${day}: 4 pending, 1 healed, 91 whole; 2 events fetched`);
-  expect(month).toContain(`${day}: 96 push only`);
+test('the page has the worst state of each day and source, which leads to each quarter of its types', async () => {
+  const all = await admin.page(`/coverage?month=${day.slice(0, 7)}`);
+  expect(all).toContain(`href="/coverage?day=${day}&amp;source=branch"`);
+  expect(all).toContain(
+    `${day}: 4 pending, 1 healed, 91 whole, 96 push only (AUDIT_LOG_ALL); 2 events fetched`,
+  );
+  expect(all).toContain('100 %');
+  expect(await admin.page('/coverage')).toContain(`${day}: 4 pending`);
+  const types = await admin.page(`/coverage?month=${day.slice(0, 7)}&source=branch`);
+  expect(types).toContain(`${day}: 4 pending, 1 healed, 91 whole; 2 events fetched`);
+  expect(types).toContain(`${day}: 96 push only`);
   const quarters = await admin.page(`/coverage?day=${day}`);
   expect(quarters.match(/title="\d\d:\d\d: \w/g)).toHaveLength(192);
   expect(quarters).toContain('01:00: healed, 2 events fetched');

@@ -1,20 +1,26 @@
 import type { VNode } from 'preact';
-import { monthRange } from '../../lib/text/parse-time.ts';
+import { periodAt, type Period } from '../../lib/text/parse-time.ts';
 import { addressOf } from '../addresses.ts';
 import { textOf, type Entered, type Written } from '../api/parameters.ts';
-import { localText, zoneWord } from '../browser/shared/local-time.js';
+import { zoneWord } from '../browser/shared/local-time.js';
 import { fieldOf } from './form.ts';
 import { html, type Content } from './html.ts';
 import { inZone, writtenIn } from './time-zone.ts';
 
+interface Choice {
+  readonly label: string;
+  readonly since: string;
+  readonly until?: string | undefined;
+}
+
 /** Ranges that end now. */
-const RANGES = [
-  ['15m', 'Last 15 minutes'],
-  ['1h', 'Last hour'],
-  ['24h', 'Last 24 hours'],
-  ['7d', 'Last 7 days'],
-  ['30d', 'Last 30 days'],
-] as const;
+const RELATIVE: readonly Choice[] = [
+  { label: 'Last 15 minutes', since: '15m' },
+  { label: 'Last hour', since: '1h' },
+  { label: 'Last 24 hours', since: '24h' },
+  { label: 'Last 7 days', since: '7d' },
+  { label: 'Last 30 days', since: '30d' },
+];
 
 const MONTHS = 12;
 
@@ -24,14 +30,12 @@ const MONTHS = 12;
  */
 export const rangePicker = (path: string, { written, problems }: Entered): VNode =>
   inZone((zone) => {
-    const isChosen = (since: string, until?: string) =>
-      written['since'] === since && written['until'] === until;
-    const choice = (label: string, since: string, until?: string): Content => html`
+    const choice = (one: Choice): Content => html`
       <li>
         <a
-          href=${addressOf(path, { ...written, since, until, cursor: undefined })}
-          aria-current=${isChosen(since, until) ? 'true' : undefined}
-          >${label}</a
+          href=${addressOf(path, { ...written, since: one.since, until: one.until, cursor: undefined })}
+          aria-current=${isChosen(written, one) ? 'true' : undefined}
+          >${one.label}</a
         >
       </li>
     `;
@@ -40,18 +44,24 @@ export const rangePicker = (path: string, { written, problems }: Entered): VNode
       const entered = { written: { [name]: text }, problems };
       return fieldOf(entered, name, `${label} (${zoneWord(zone)})`, placeholder);
     };
-    const months = monthsBefore(new Date(), zone);
-    const month = months.find(({ since, until }) => isChosen(since, until));
-    const label = RANGES.find(([since]) => isChosen(since))?.[1] ?? month?.label ?? rangeText(written, zone);
+    const ranges = [
+      ...RELATIVE,
+      ...lastPeriods('day', 2, zone, (_day, back) => (back === 0 ? 'Today' : 'Yesterday')),
+      ...lastPeriods('week', 2, zone, (_day, back) => (back === 0 ? 'This week' : 'Last week')),
+    ];
+    const months = lastPeriods('month', MONTHS, zone, (month) =>
+      new Date(month).toLocaleDateString('en', { month: 'long', year: 'numeric', timeZone: 'UTC' }),
+    );
+    const chosen = [...ranges, ...months].find((one) => isChosen(written, one));
     return html`
       <details class="picker" open=${problems.has('since') || problems.has('until')}>
-        <summary class="button quiet">${label}</summary>
+        <summary class="button quiet">${chosen?.label ?? rangeText(written, zone)}</summary>
         <div class="panel">
           <ul class="plain">
-            ${RANGES.map(([since, text]) => choice(text, since))}
+            ${ranges.map(choice)}
           </ul>
           <ul class="plain months">
-            ${months.map(({ label: text, since, until }) => choice(text, since, until))}
+            ${months.map(choice)}
           </ul>
           ${field('since', 'From', '24h, 2026-01-31 08:00')} ${field('until', 'To', 'now')}
           <button>Show</button>
@@ -65,14 +75,21 @@ function rangeText(written: Written, zone: string): string {
   return since === '' && until === '' ? 'All times' : `${since || 'start'} – ${until || 'now'}`;
 }
 
-function monthsBefore(now: Date, zone: string) {
-  const [year = 0, month = 0] = localText(now, zone).split('-').map(Number);
-  return Array.from({ length: MONTHS }).flatMap((_, back) => {
-    const first = new Date(Date.UTC(year, month - 1 - back));
-    const range = monthRange(first.toISOString().slice(0, 'YYYY-MM'.length), zone);
-    const label = first.toLocaleDateString('en', { month: 'long', year: 'numeric', timeZone: 'UTC' });
-    return range === undefined
-      ? []
-      : [{ label, since: range.since.toISOString(), until: range.until.toISOString() }];
+const isChosen = (written: Written, { since, until }: Choice) =>
+  written['since'] === since && written['until'] === until;
+
+/** The last periods of the calendar, the present one first, which has not ended. */
+function lastPeriods(
+  every: Period,
+  count: number,
+  zone: string,
+  labelOf: (firstDay: string, back: number) => string,
+): readonly Choice[] {
+  let at = new Date();
+  return Array.from({ length: count }, (_, back) => {
+    const { label, since, until } = periodAt(every, at, zone);
+    at = new Date(since.getTime() - 1);
+    const end = back === 0 ? undefined : until.toISOString();
+    return { label: labelOf(label, back), since: since.toISOString(), until: end };
   });
 }

@@ -1,6 +1,7 @@
 import { exactTerm } from '../../events/search-query.ts';
 import type { Request } from 'express';
 import { z } from 'zod';
+import { eventHistogram } from '../../store/events/event-histogram.ts';
 import { summarizeAccessPoint } from '../../store/events/timeline.ts';
 import type { Db } from '../../store/server/database.ts';
 import { readDirectoryEntry } from '../../store/counts/read-directory.ts';
@@ -11,6 +12,8 @@ import { queryOf, readQuery } from '../api/parameters.ts';
 import { cursor, mac, readEvents } from '../events/conditions.ts';
 import { html, type Page } from '../html/html.ts';
 import { factsPanel, timeOf } from '../html/elements.ts';
+import { lastSeenOf } from './directory-page.ts';
+import { silenceBars } from './time-bars.ts';
 import { eventsOf } from './timeline-pages.ts';
 import { DAY_MS } from '../../lib/clock.ts';
 
@@ -18,19 +21,22 @@ const query = z.object({ mac: mac('MAC address of the access point, in any notat
 
 const EVENTS_PER_PAGE = 50;
 
-/** The page of an access point: its facts, and its events, newest first. */
+/** The days of the chart of silence, in quarters of an hour. */
+const DAYS = 7;
+const QUARTERS = DAYS * 24 * 4 + 1;
+
+/** The page of an access point: its facts, when it was silent, and its events, newest first. */
 export async function renderAccessPoint(db: Db, scope: Scope, request: Request): Promise<Page> {
   const { values, right: written } = readQuery(query, queryOf(request));
   const address = values.mac;
-  const [entry, activity, page] = await Promise.all([
+  const until = new Date();
+  const range = { since: new Date(until.getTime() - DAYS * DAY_MS), until };
+  const terms = [exactTerm('ap', address)];
+  const [entry, activity, histogram, page] = await Promise.all([
     readDirectoryEntry(db, scope, 'access point', address),
-    summarizeAccessPoint(db, scope, address, new Date(Date.now() - DAY_MS)),
-    readEvents(
-      db,
-      scope,
-      { terms: [exactTerm('ap', address)] },
-      { limit: EVENTS_PER_PAGE, after: values.cursor },
-    ),
+    summarizeAccessPoint(db, scope, address, new Date(until.getTime() - DAY_MS)),
+    eventHistogram(db, scope, { ...range, terms }, QUARTERS),
+    readEvents(db, scope, { terms }, { limit: EVENTS_PER_PAGE, after: values.cursor }),
   ]);
   const lastSeen = entry?.lastSeen ?? page.items[0]?.occurredAt;
   const lastDay = searchAddress({ since: '24h', q: `ap:${address}` });
@@ -38,7 +44,7 @@ export async function renderAccessPoint(db: Db, scope: Scope, request: Request):
     ${factsPanel('Access point', [
       ['Host name', entry?.name],
       ['MAC address', html`<span class="mono">${address}</span>`],
-      ['Last seen', lastSeen && timeOf(lastSeen)],
+      ['Last seen', lastSeen && [timeOf(lastSeen), ' ', lastSeenOf('access point', new Date(lastSeen))]],
       [
         'Clients in the last day',
         activity === undefined
@@ -47,6 +53,7 @@ export async function renderAccessPoint(db: Db, scope: Scope, request: Request):
       ],
       ['SSIDs in the last day', activity && activity.ssids.length > 0 && activity.ssids.join(', ')],
     ])}
+    ${histogram.isComplete && silenceBars(histogram.bars, range)}
     ${eventsOf('Events', '/devices/access-point', written, page, `ap:${address}`, 'No event names this access point.')}
   `;
   return { title: entry?.name ?? `Access point ${address}`, content };

@@ -1,14 +1,16 @@
 import type { Request } from 'express';
 import type { VNode } from 'preact';
 import { exactTerm, printSearch, type SearchTerm } from '../../events/search-query.ts';
-import { formatCount } from '../../lib/text/units.ts';
+import { HOUR_MS } from '../../lib/clock.ts';
+import { countOf as counted, formatCount } from '../../lib/text/units.ts';
 import type { Db } from '../../store/server/database.ts';
+import { countSilent, directorySince } from '../../store/counts/read-directory.ts';
 import type { SeenKind } from '../../store/server/schema/count-tables.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { accessPointAddress, addressOf, clientAddress, searchAddress, userAddress } from '../addresses.ts';
 import { only, queryOf, readQuery, textOf, type Written } from '../api/parameters.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
-import { agoOf, pagerOf } from '../html/elements.ts';
+import { agoOf, badge, pagerOf } from '../html/elements.ts';
 import { fieldOf, selectOf } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { sparkline } from '../html/sparkline.ts';
@@ -16,6 +18,16 @@ import { directoryQuery, KINDS_IN, readDirectory, type DirectoryName } from './d
 
 type Directory = Awaited<ReturnType<typeof readDirectory>>;
 type Entry = Directory['items'][number];
+
+/** An access point that no event has named for so long is silent: an occupied one reports every few minutes. */
+const SILENT_MS = HOUR_MS;
+
+/** How long ago a person or device was seen. An access point that is not seen for a month counts as removed. */
+export function lastSeenOf(kind: SeenKind, at: Date): Content {
+  const now = new Date();
+  const isSilent = now.getTime() - at.getTime() > SILENT_MS && at >= directorySince(now);
+  return html`${kind === 'access point' && isSilent && badge('warn', 'silent')} ${agoOf(at)}`;
+}
 
 const TITLES: Readonly<Record<DirectoryName, string>> = { people: 'People', devices: 'Devices' };
 
@@ -26,7 +38,7 @@ export async function renderDirectory(
   request: Request,
   name: DirectoryName,
 ): Promise<Page> {
-  const written = only(queryOf(request), ['q', 'kind', 'order', 'cursor']);
+  const written = only(queryOf(request), ['q', 'kind', 'order', 'silent', 'cursor']);
   const asked = readQuery(directoryQuery(name), written);
   const { values, right } = asked;
   const label = name === 'people' ? 'Name' : 'MAC address or host name';
@@ -39,11 +51,25 @@ export async function renderDirectory(
         ${fieldOf(asked, 'q', label, 'starts with')}
         ${selectOf(asked, 'kind', 'Kind', [['', 'all'], ...kinds])}
         <input type="hidden" name="order" value=${textOf(written, 'order') ?? ''} />
+        <input type="hidden" name="silent" value=${textOf(written, 'silent') ?? ''} />
         <button>Search</button>
+        ${name === 'devices' && (await silenceLink(db, scope, written))}
       </form>
       <div data-directory>${listOf(name, right, await readDirectory(db, scope, name, values))}</div>
     `,
   };
+}
+
+/** Leads to the access points that are silent, and back. */
+async function silenceLink(db: Db, scope: Scope, written: Written): Promise<Content> {
+  if (written['silent'] !== undefined) return html`<a class="button quiet" href="/devices">All devices</a>`;
+  const count = await countSilent(db, scope, new Date(Date.now() - SILENT_MS));
+  return (
+    count > 0 &&
+    html`<a class="button quiet" href=${addressOf('/devices', { silent: '1h' })}
+      >${badge('warn', `${counted(count, 'access point')} silent`)} for over an hour</a
+    >`
+  );
 }
 
 /** The entries, with links to sort them and to the next page. */
@@ -52,8 +78,8 @@ function listOf(
   written: Written,
   { since, items, next_cursor: next }: Directory,
 ): Content {
-  if (items.length === 0) return nothing(name, textOf(written, 'q'));
-  const isByName = written['order'] === 'name';
+  if (items.length === 0) return nothing(name, written);
+  const order = written['order'] ?? 'seen';
   const sortBy = (order: string) => addressOf(`/${name}`, { ...written, order, cursor: undefined });
   const number = (heading: string, of: (entry: Entry) => number, ...actions: readonly string[]) =>
     ({
@@ -66,14 +92,17 @@ function listOf(
       heading: 'Name',
       kind: 'wrap',
       isPlain: true,
-      sort: { href: sortBy('name'), order: isByName ? 'ascending' : undefined },
+      sort: { href: sortBy('name'), order: order === 'name' ? 'ascending' : undefined },
       cell: nameOf,
     },
     { heading: 'Kind', cell: ({ kind }) => kind },
     {
       heading: 'Last seen',
-      sort: { href: sortBy('seen'), order: isByName ? undefined : 'descending' },
-      cell: ({ last_seen: at }) => agoOf(at),
+      sort: {
+        href: sortBy(order === 'seen' ? 'silent' : 'seen'),
+        order: order === 'seen' ? 'descending' : order === 'silent' ? 'ascending' : undefined,
+      },
+      cell: ({ kind, last_seen: at }) => lastSeenOf(kind, at),
     },
     { heading: '30 days', kind: 'days', isPlain: true, cell: ({ days }) => sparkline(days, '30 days') },
     number('Events', ({ events }) => events),
@@ -86,7 +115,12 @@ function listOf(
       : []),
   ];
   return [
-    tableOf(`${TITLES[name]}, ${isByName ? 'by name' : 'last seen first'}`, columns, items, 'directory'),
+    tableOf(
+      `${TITLES[name]}, ${order === 'name' ? 'by name' : `last seen ${order === 'seen' ? 'first' : 'last'}`}`,
+      columns,
+      items,
+      'directory',
+    ),
     pagerOf(`/${name}`, written, next, ['First page', 'Next page']),
   ];
 }
@@ -129,7 +163,12 @@ function countOf(entry: Entry, count: number, since: Date, actions: readonly str
   >`;
 }
 
-function nothing(name: DirectoryName, q: string | undefined): Content {
+function nothing(name: DirectoryName, written: Written): Content {
+  const q = textOf(written, 'q');
+  if (written['silent'] !== undefined)
+    return html`<p class="empty">
+      Every access point of the last 30 days was named by an event since then.
+    </p>`;
   if (q === undefined) {
     return html`<p class="empty">No ${name} yet. They appear here a few seconds after their first event.</p>`;
   }

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { SEEN_DAYS } from '../../store/counts/roll-up-seen.ts';
-import { directorySince, listDirectory } from '../../store/counts/read-directory.ts';
+import { DIRECTORY_ORDERS, directorySince, listDirectory } from '../../store/counts/read-directory.ts';
 import type { Db } from '../../store/server/database.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { toAnswer } from '../api/route.ts';
-import { isoTime, shortText, limit, text } from '../api/parameters.ts';
+import { isoTime, moment, shortText, limit, text } from '../api/parameters.ts';
 import { cursorOf, pageOf, writeCursor } from '../api/paging.ts';
 import { SEEN_KINDS, type SeenKind } from '../../store/server/schema/count-tables.ts';
 
@@ -36,9 +36,14 @@ export const directoryQuery = (name: DirectoryName) =>
       ),
     kind: z.enum(KINDS_IN[name], `must be ${KINDS_IN[name].join(' or ')}`).optional(),
     order: z
-      .enum(['seen', 'name'], 'must be seen or name')
+      .enum(DIRECTORY_ORDERS, `must be ${DIRECTORY_ORDERS.join(', ')}`)
       .default('seen')
-      .describe('last seen first, or by name'),
+      .describe('last seen first, longest silent first, or by name'),
+    silent: moment
+      .optional()
+      .describe(
+        'only access points that events of the last 30 days named, but none since then: 1h, or a time',
+      ),
     limit: limit(50, 500),
     cursor: cursorOf(place),
   });
@@ -73,10 +78,13 @@ export async function readDirectory(
   db: Db,
   scope: Scope,
   name: DirectoryName,
-  { q, kind, order, limit: size, cursor }: DirectoryQueryText,
+  { q, kind, order, silent, limit: size, cursor }: DirectoryQueryText,
 ): Promise<z.input<typeof directorySchema>> {
   const found = await listDirectory(db, scope, {
-    kinds: kind === undefined ? KINDS_IN[name] : [kind],
+    kinds: KINDS_IN[name].filter((one) =>
+      silent === undefined ? kind === undefined || one === kind : one === 'access point',
+    ),
+    silentSince: silent,
     prefixes: q === undefined ? [] : [q, ...(name === 'devices' ? macPrefix(q) : [])],
     order,
     limit: size + 1,

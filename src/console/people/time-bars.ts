@@ -1,5 +1,7 @@
 import type { VNode } from 'preact';
+import { HOUR_MS } from '../../lib/clock.ts';
 import { formatDuration, countOf } from '../../lib/text/units.ts';
+import type { EventHistogram } from '../../store/events/event-histogram.ts';
 import { localText } from '../browser/shared/local-time.js';
 import { html, type Content } from '../html/html.ts';
 import { inZone } from '../html/time-zone.ts';
@@ -19,7 +21,7 @@ const TICKS = 5;
 const SHORTEST = 3;
 
 /** Intervals as bars on a time axis, a lane each; pointing at a bar shows its times. */
-const timeBars = (title: string, { since, until }: WholeRange, lanes: readonly Lane[]): VNode =>
+const timeBars = (title: string, { since, until }: WholeRange, lanes: readonly Lane[], kind = ''): VNode =>
   inZone((zone) => {
     const length = Math.max(1, until.getTime() - since.getTime());
     const at = (time: Date) =>
@@ -29,7 +31,7 @@ const timeBars = (title: string, { since, until }: WholeRange, lanes: readonly L
       (_, index) => new Date(since.getTime() + (index * length) / TICKS),
     );
     return html`
-      <div class="panel bars" role="group" aria-label=${title}>
+      <div class=${`panel bars ${kind}`} role="group" aria-label=${title}>
         ${lanes.map(
           ({ label, bars }) => html`
             <span class="lane">${label}</span>
@@ -120,4 +122,30 @@ export function roamingBars(
   );
   return html`<h2>Access points over time</h2>
     ${timeBars('Access points over time', range, lanes)}`;
+}
+
+/** The times of an hour and more in which nothing was counted, as bars on a time axis; undefined if nothing was at all. */
+export function silenceBars(counted: EventHistogram['bars'], { since, until }: WholeRange): Content {
+  const heard = counted.flatMap(({ start, counts }, index) =>
+    Object.keys(counts).length === 0 ? [] : [{ from: start, to: counted[index + 1]?.start ?? until }],
+  );
+  if (heard.length === 0) return undefined;
+  const silences = [...heard, { from: until, to: until }]
+    .map(({ from }, index) => ({ from: heard[index - 1]?.to ?? since, to: from }))
+    .filter(({ from, to }) => to.getTime() - from.getTime() >= HOUR_MS);
+  const lengths = silences.map(({ from, to }) => (to.getTime() - from.getTime()) / 1000);
+  const bars = silences.map((silence) => ({
+    ...silence,
+    text: 'No event names this access point',
+    isOpen: silence.to === until,
+  }));
+  return html`<h2>Silence</h2>
+    <p>
+      ${
+        silences.length === 0
+          ? 'In the last 7 days, never silent for an hour.'
+          : `In the last 7 days, silent for an hour or more ${countOf(silences.length, 'time')}, the longest ${formatDuration(Math.max(...lengths))}, ${formatDuration(lengths.reduce((sum, one) => sum + one, 0))} together.`
+      }
+    </p>
+    ${silences.length > 0 && timeBars('Silence over time', { since, until }, [{ label: 'Silent', bars }], 'silent')}`;
 }

@@ -41,7 +41,7 @@ interface Subject {
 /** What happened to a person or client is little: a page of it is enough, beside a link to all of it. */
 const EVENTS_PER_PAGE = 50;
 
-/** A map with more dots is unreadable. */
+/** More of them are unreadable. */
 const OBSERVATIONS = 500;
 
 const HAPPENS_TO_USER: readonly MessageType[] = ['CREDENTIAL_LOG_ALL', 'EMAIL_LOG_ALL', 'SMS_LOG_ALL'];
@@ -139,7 +139,7 @@ export async function renderClient(db: Db, { operator, scope }: Visitor, request
     ${sessionBars(sessions.items, range, ({ ssid, user }) => [user, ssid].filter(Boolean).join(' on ') || 'session')}
     ${roamingBars(sightings, range, new Map([...places.names, ...names]))}
     <h2>Location</h2>
-    ${clientLocationOf(mac, places, OBSERVATIONS)}
+    ${clientLocationOf(places, OBSERVATIONS)}
     ${eventsOf('Activity', CLIENT.path, written, did, printSearch([named, exactTerm('type', ...(type ?? CLIENT_DOES))]))}
     ${affectedOf(affected.items, written, [printSearch([named, exactTerm('type', 'GDPR_LOG_ALL')])])}
   `;

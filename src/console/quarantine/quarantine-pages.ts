@@ -94,12 +94,10 @@ function chooser(
           html`
             <div class="row">
               <label><input type="checkbox" name="page" /> Select this page</label>
-              ${
-                isOpen &&
-                html`<label><input type="checkbox" name="all" /> Select all ${formatCount(total)}</label>`
-              }
-              <button type="button" name="replay">Replay</button>
-              <button type="button" name="discard" class="danger">Discard</button>
+              <button type="button" name="replay">Replay${isOpen && ` all ${formatCount(total)}`}</button>
+              <button type="button" name="discard" class="danger">
+                Discard${isOpen && ` all ${formatCount(total)}`}
+              </button>
             </div>
           `
         }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { monthRange, PERIODS } from '../../lib/text/parse-time.ts';
+import { monthRange, PERIODS, rangeBefore } from '../../lib/text/parse-time.ts';
 import { REPORT_NAMES, type ReportName } from '../../store/reports/report-names.ts';
 import { BOM } from '../../lib/text/csv.ts';
 import type { Db } from '../../store/server/database.ts';
@@ -91,6 +91,12 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
     const rows = isAnswerable ? await readReport(db, report, range, mostRows) : [];
     return { range, rows, statement: report.statement(range).trim() };
   }
+  /** The days of a person are not the days before. */
+  async function answerBefore(report: Report, range: ReportRange) {
+    if (report.chart === undefined || report.isOfPerson === true) return undefined;
+    const before = rangeBefore(range, new Date(), range.zone);
+    return { range: before, rows: await readReport(db, report, { ...range, ...before }, MOST_FILE_ROWS) };
+  }
   const route = (name: ReportName) => {
     const report = reportOf(name);
     return jsonRoute({
@@ -167,6 +173,7 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
           const answered = await answer(report, inZone, visitor);
           return reportPage({
             ...answered,
+            before: await answerBefore(report, answered.range),
             report,
             all: shown,
             entered,

@@ -1,4 +1,6 @@
 import type { Report, ReportChart, ReportRange, ReportRow } from '../../store/reports/reports.ts';
+import { fold } from '../../lib/text/fold.ts';
+import type { WholeRange } from '../../lib/text/parse-time.ts';
 import { countOf } from '../../lib/text/units.ts';
 import { addressOf, destinationAddress, searchAddress } from '../addresses.ts';
 import { html, type Content, type Page } from '../html/html.ts';
@@ -17,19 +19,30 @@ export interface ShownReport {
   readonly entered: Entered;
   readonly range: ReportRange;
   readonly rows: readonly ReportRow[];
+  /** The same report of the period before; undefined if it has no figures to compare. */
+  readonly before: ReportBefore | undefined;
   readonly statement: string;
   readonly mostRows: number;
   readonly mayExport: boolean;
   readonly schedules: readonly DescribedSchedule[];
 }
 
+interface ReportBefore {
+  readonly range: WholeRange;
+  readonly rows: readonly ReportRow[];
+}
+
 /** The page of a report: which one and for when, its table, and the statement behind it. */
 export function reportPage(shown: ShownReport): Page {
-  const { report, all, entered, range, rows, statement, mostRows, mayExport, schedules } = shown;
+  const { report, all, entered, range, rows, before, statement, mayExport, schedules } = shown;
   const { written, problems } = entered;
   const { month: _month, ...given } = written;
   const hasRange = given['since'] !== undefined && !problems.has('since');
-  const whole = { since: range.since.toISOString(), until: range.until.toISOString() };
+  const whole = {
+    since: range.since.toISOString(),
+    // A month that has not ended is chosen as one that goes on.
+    ...(range.until <= new Date() && { until: range.until.toISOString() }),
+  };
   const asked = hasRange ? given : { ...given, ...whole };
   const { since, until } = asked;
   const query = { since, until, tz: range.zone, user: range.user };
@@ -58,9 +71,11 @@ export function reportPage(shown: ShownReport): Page {
         <button>Show</button>
         ${['month', 'tz'].map((name) => problems.has(name) && html`<p class="problem">${name} ${problems.get(name)}.</p>`)}
       </form>
-      <p class="dim">${report.answers} Times are in the zone ${range.zone}.</p>
-      ${rows.length > 0 && report.chart !== undefined && chartOf(report.title, report.chart, rows)}
-      ${contentOf(report, range, rows, mostRows)}
+      <p class="dim">
+        ${report.answers} Times are in the zone ${range.zone}.
+        ${before && html` Before: ${timeOf(before.range.since)} to ${timeOf(before.range.until)}.`}
+      </p>
+      ${contentOf(shown)}
       ${
         mayExport &&
         rows.length > 0 &&
@@ -83,86 +98,94 @@ export function reportPage(shown: ShownReport): Page {
   };
 }
 
-function contentOf(
-  report: Report,
-  range: ReportRange,
-  rows: readonly ReportRow[],
-  mostRows: number,
-): Content {
+function contentOf({ report, range, rows, before, mostRows }: ShownReport): Content {
   if (report.isOfPerson === true && range.user === undefined) {
     return html`<p>Name a person, as the cloud spells the user name.</p>`;
   }
-  if (rows.length === 0) return html`<p>Nothing was found in this range.</p>`;
+  const { chart } = report;
+  const lines = chart === undefined || before === undefined ? rows : withBefore(chart, rows, before.rows);
+  if (lines.length === 0) return html`<p>Nothing was found in this range.</p>`;
   return html`
-    ${tableOf(report.title, columnsOf(report, range, rows), rows)}
+    ${tableOf(report.title, columnsOf(report, range, lines, before?.range), lines)}
     <p class="dim">
       ${countOf(rows.length, 'row')}${rows.length === mostRows && ': the others are in the CSV of the command'}.
     </p>
   `;
 }
 
-/** The first column leads to the events of a row. */
+const BEFORE = 'Before';
+
+/** The rows with their figures of the period before. Those that only that one has come last. */
+function withBefore(
+  { labels, value }: ReportChart,
+  rows: readonly ReportRow[],
+  before: readonly ReportRow[],
+): readonly ReportRow[] {
+  const keyOf = (row: ReportRow) => fold(labels.map((heading) => row[heading] ?? '').join('\n'));
+  const figures = new Map(before.map((row) => [keyOf(row), row[value]]));
+  const known = new Set(rows.map(keyOf));
+  return [
+    ...rows.map((row) => ({ ...row, [BEFORE]: figures.get(keyOf(row)) ?? '0' })),
+    ...before
+      .filter((row) => !known.has(keyOf(row)))
+      .map((row) => ({
+        ...Object.fromEntries(labels.map((heading) => [heading, row[heading] ?? null])),
+        [value]: '0',
+        [BEFORE]: row[value] ?? '0',
+      })),
+  ];
+}
+
+/** The figures of a row lead to its events. */
 function columnsOf(
-  { searchOf }: Report,
-  { since, until }: ReportRange,
-  [first = {}]: readonly ReportRow[],
+  { searchOf, chart }: Report,
+  range: ReportRange,
+  rows: readonly ReportRow[],
+  before: WholeRange | undefined,
 ): readonly Column<ReportRow>[] {
-  const within = { since: since.toISOString(), until: until.toISOString() };
-  return Object.keys(first).map((heading, index) => ({
+  const plain = (heading: string): Column<ReportRow> => ({
     heading,
-    cell: (row) => {
-      const search = index === 0 ? searchOf?.(row) : undefined;
-      const value = row[heading] ?? 'none';
-      return search === undefined
-        ? value
-        : html`<a href=${searchAddress({ q: search, ...within })}>${value}</a>`;
+    cell: (row) => row[heading] ?? html`<span class="dim">–</span>`,
+  });
+  const figure = (heading: string, { since, until }: WholeRange): Column<ReportRow> => ({
+    heading,
+    kind: 'number',
+    cell(row) {
+      const [q, count = null] = [searchOf?.(row), row[heading]];
+      const within = { since: since.toISOString(), until: until.toISOString() };
+      return q === undefined || count === '0'
+        ? count
+        : html`<a href=${searchAddress({ q, ...within })}>${count}</a>`;
     },
-  }));
+  });
+  return Object.keys(rows[0] ?? {})
+    .filter((heading) => heading !== BEFORE)
+    .flatMap((heading) =>
+      heading === chart?.value
+        ? [
+            figure(heading, range),
+            ...(before === undefined ? [] : [figure(BEFORE, before)]),
+            { heading: '', kind: 'days' as const, cell: barsOf(chart, rows) },
+          ]
+        : [plain(heading)],
+    );
 }
 
-/** More bars are not read. */
-const MOST_BARS = 20;
-
-/** Units of the drawing, about pixels. */
-const BAR = { height: 18, gap: 4, labels: 260, width: 900, figures: 120 } as const;
-
-/** Bars of the first rows, in their order, with a part of each in the colour of warnings. */
-function chartOf(title: string, { labels, value, marked }: ReportChart, rows: readonly ReportRow[]): Content {
-  const figure = (row: ReportRow, heading: string) => Number(row[heading] ?? 0);
-  const shown = rows.slice(0, MOST_BARS);
-  const longest = Math.max(1, ...shown.map((row) => figure(row, value)));
-  const length = (count: number) => (count / longest) * (BAR.width - BAR.labels - BAR.figures);
-  const height = shown.length * (BAR.height + BAR.gap);
-  const name = `${title}: ${value.toLowerCase()}`;
-  return html`
-    <figure class="report-chart">
-      <svg viewBox=${`0 0 ${BAR.width} ${height}`} role="img" aria-label=${name}>
-        ${shown.map((row, index) => {
-          const y = index * (BAR.height + BAR.gap);
-          const [all, part] = [figure(row, value), marked === undefined ? 0 : figure(row, marked)];
-          const label = labels.map((heading) => row[heading] ?? 'none').join(', ');
-          const baseline = y + BAR.height - 5;
-          return html`
-            <text x=${BAR.labels - 8} y=${baseline} text-anchor="end"
-              >${shortened(label)}<title>${label}</title></text
-            >
-            <rect class="bar" x=${BAR.labels} y=${y} width=${length(all)} height=${BAR.height} rx="2" />
-            ${part > 0 && html`<rect class="marked" x=${BAR.labels} y=${y} width=${length(part)} height=${BAR.height} rx="2" />`}
-            <text x=${BAR.labels + length(all) + 6} y=${baseline}
-              >${part > 0 ? `${all} (${part} ${marked?.toLowerCase()})` : all}</text
-            >
-          `;
-        })}
+/** A bar of the figure of a row, with a part of it in the colour of warnings, and a mark at the figure of the period before. */
+function barsOf({ value, marked }: ReportChart, rows: readonly ReportRow[]) {
+  const figureOf = (row: ReportRow, heading = '') => Number(row[heading] ?? 0);
+  const longest = Math.max(1, ...rows.flatMap((row) => [figureOf(row, value), figureOf(row, BEFORE)]));
+  return (row: ReportRow): Content => {
+    const widthOf = (heading?: string) => (100 * figureOf(row, heading)) / longest;
+    return html`
+      <svg class="measure" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+        <rect width=${widthOf(value)} height="10" />
+        <rect class="marked" width=${widthOf(marked)} height="10" />
+        ${BEFORE in row && html`<path d=${`M${widthOf(BEFORE)} 0v10`} />`}
       </svg>
-      ${rows.length > MOST_BARS && html`<figcaption class="dim">The first ${MOST_BARS} rows.</figcaption>`}
-    </figure>
-  `;
+    `;
+  };
 }
-
-const LABEL_CHARACTERS = 36;
-
-const shortened = (label: string) =>
-  label.length > LABEL_CHARACTERS ? `${label.slice(0, LABEL_CHARACTERS - 1)}…` : label;
 
 function scheduledReports(schedules: readonly DescribedSchedule[]): Content {
   return html`

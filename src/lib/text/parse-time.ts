@@ -129,6 +129,23 @@ export function periodAt(every: Period, instant: Date, zone: string) {
   };
 }
 
+/**
+ * What a range is compared with, as far as it has passed: the same hours a day before, the same days a week before if it is
+ * longer than a day, the month before if it is a month of the zone, else as long a time before it.
+ */
+export function rangeBefore({ since, until }: WholeRange, now: Date, zone: string): WholeRange {
+  const [first, end] = [since.getTime(), until.getTime()];
+  const { since: monthSince, until: monthUntil } = periodAt('month', since, zone);
+  const isMonth = first === monthSince.getTime() && end === monthUntil.getTime();
+  const monthBefore = periodAt('month', new Date(first - 1), zone).since.getTime();
+  const usual = [DAY_MS, 7 * DAY_MS].find((shift) => end - first <= shift) ?? end - first;
+  const shift = isMonth ? first - monthBefore : usual;
+  return {
+    since: new Date(first - shift),
+    until: new Date(Math.min(first, Math.min(end, now.getTime()) - shift)),
+  };
+}
+
 function firstDayOf(every: Period, day: Date): number {
   if (every === 'month') return Date.UTC(day.getUTCFullYear(), day.getUTCMonth(), 1);
   const daysSinceMonday = (day.getUTCDay() + 6) % 7;

@@ -27,8 +27,10 @@ export interface DirectoryEntry {
   readonly keys: number;
 }
 
-/** The order of a directory: last seen first, or by name. */
-type DirectoryOrder = 'seen' | 'name';
+/** The order of a directory: last seen first, longest silent first, or by name. */
+export const DIRECTORY_ORDERS = ['seen', 'silent', 'name'] as const;
+
+type DirectoryOrder = (typeof DIRECTORY_ORDERS)[number];
 
 /** The place of an entry in either order. */
 type DirectoryPlace = Pick<DirectoryEntry, 'kind' | 'key' | 'label' | 'lastSeen'>;
@@ -37,6 +39,8 @@ export interface DirectoryQuery {
   readonly kinds: readonly SeenKind[];
   /** Beginnings of a name or host name in any case, or of a MAC address in its usual notation: one of them matches. */
   readonly prefixes?: readonly string[] | undefined;
+  /** Only those that were last seen in the counted days, but not since this time. */
+  readonly silentSince?: Date | undefined;
   readonly order: DirectoryOrder;
   readonly limit: number;
   readonly after?: DirectoryPlace | undefined;
@@ -82,20 +86,41 @@ export async function listDirectory(db: Db, scope: Scope, query: DirectoryQuery)
     ) as counted ${orderBy(order)}`;
 }
 
-const orderBy = (order: DirectoryOrder) =>
-  order === 'seen' ? sql`order by last_seen desc, key desc, kind desc` : sql`order by label, key, kind`;
+const ORDERS: Readonly<Record<DirectoryOrder, RawBuilder<unknown>>> = {
+  seen: sql`last_seen desc, key desc, kind desc`,
+  silent: sql`last_seen, key, kind`,
+  name: sql`label, key, kind`,
+};
+
+const orderBy = (order: DirectoryOrder) => sql`order by ${ORDERS[order]}`;
+
+/** The access points that events of the counted days named, but none since this time. */
+export async function countSilent(db: Db, scope: Scope, since: Date): Promise<number> {
+  const { count } = await db
+    .selectFrom('seen')
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .where('kind', '=', 'access point')
+    .where('last_seen', '<', since)
+    .where('last_seen', '>=', directorySince(new Date()))
+    .where(inScope(scope))
+    .where(isLatest(scope))
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
 
 /** Of the rows of several sources, the one that was seen last stands for all. */
-const isLatest = (scope: Scope) => sql`not exists (
+const isLatest = (scope: Scope) => sql<boolean>`not exists (
   select from seen as other
   where other.kind = seen.kind and other.key = seen.key and ${inScope(scope, 'other.source')}
     and (other.last_seen, other.source) > (seen.last_seen, seen.source))`;
 
 function matches(
   kind: SeenKind,
-  { prefixes = [], order, after }: DirectoryQuery,
+  { prefixes = [], silentSince, order, after }: DirectoryQuery,
 ): readonly RawBuilder<unknown>[] {
   const conditions: RawBuilder<unknown>[] = [];
+  if (silentSince !== undefined)
+    conditions.push(sql`last_seen < ${silentSince} and last_seen >= ${directorySince(new Date())}`);
   if (prefixes.length > 0) {
     // A label is the key, except that of an access point with a host name.
     const columns = kind === 'access point' ? ['label', 'key'] : ['label'];
@@ -107,11 +132,13 @@ function matches(
   }
   if (after !== undefined) {
     const { lastSeen, label, key } = after;
-    conditions.push(
-      order === 'seen'
-        ? sql`last_seen <= ${lastSeen} and (last_seen, key, kind) < (${lastSeen}::timestamptz, ${key}, ${after.kind})`
-        : sql`label >= ${label} and (label, key, kind) > (${label}, ${key}, ${after.kind})`,
-    );
+    const bySeen = sql`(${lastSeen}::timestamptz, ${key}, ${after.kind})`;
+    const behind: Readonly<Record<DirectoryOrder, RawBuilder<unknown>>> = {
+      seen: sql`last_seen <= ${lastSeen} and (last_seen, key, kind) < ${bySeen}`,
+      silent: sql`last_seen >= ${lastSeen} and (last_seen, key, kind) > ${bySeen}`,
+      name: sql`label >= ${label} and (label, key, kind) > (${label}, ${key}, ${after.kind})`,
+    };
+    conditions.push(behind[order]);
   }
   return conditions;
 }

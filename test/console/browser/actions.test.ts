@@ -71,10 +71,14 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
     const body = JSON.stringify([auditRecord({ description: 'replayed' })]);
     await storeDeliveries(admin.db, unreadableDelivery(body), unreadableDelivery(body.slice(0, -1)));
     await browser.page.goto(`${admin.url}/quarantine`);
-    await button('Replay').click();
-    await browser.page.getByText('Select at least one item.').click();
+    await button('Replay all 2').waitFor();
+    await browser.page
+      .getByRole('checkbox', { name: /^Select the item/ })
+      .first()
+      .check();
+    await button('Replay 1').waitFor();
     await browser.page.getByRole('checkbox', { name: 'Select this page' }).check();
-    await button('Replay').click();
+    await button('Replay 2').click();
     await browser.page
       .getByText('1 replayed: 1 event, 0 duplicates, 0 quarantined again; 1 not replayed.')
       .waitFor();
@@ -86,12 +90,11 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
   it('discards only after it has asked', async () => {
     await browser.page.goto(`${admin.url}/quarantine`);
     const before = await open();
-    await browser.page.getByRole('checkbox', { name: /^Select all \d+$/ }).check();
-    await button('Discard').click();
+    await button(`Discard all ${before}`).click();
     await browser.page.getByRole('dialog').getByText('permanently').waitFor();
     await browser.page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
     expect(await open()).toBe(before);
-    await button('Discard').click();
+    await button(`Discard all ${before}`).click();
     await browser.page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click();
     await browser.page.getByText(`${before} discarded.`).waitFor();
     expect(await open()).toBe(0);

@@ -1,4 +1,5 @@
-// Replays or discards the selected items of the list in parts, and reports the result of each.
+// Replays or discards the selected items of the list in parts, and reports the result of each. If none is selected, the
+// buttons are for all items that match.
 
 import { html } from 'htm/preact';
 import { agree, chosenIds, fieldsOf, finish } from '../shared/actions.js';
@@ -36,25 +37,27 @@ function enable(form) {
       for (const one of fieldsOf(form, 'ids')) one.checked = all.checked;
     });
   }
+  const buttons = [...form.querySelectorAll('button')].map((button) => ({
+    button,
+    text: button.textContent.trim(),
+  }));
+  form.addEventListener('change', () => {
+    const count = chosenIds(form).length;
+    for (const { button, text } of buttons)
+      button.textContent = count === 0 ? text : `${text.split(' ')[0]} ${count}`;
+  });
   form.querySelector('[name="replay"]')?.addEventListener('click', () => void run('replay'));
   form.querySelector('[name="discard"]')?.addEventListener('click', () => void run('discard'));
 
   /** @param {'replay' | 'discard'} action */
   async function run(action) {
-    const isAll = fieldsOf(form, 'all').some((field) => field.checked);
     const ids = chosenIds(form);
+    const isAll = ids.length === 0;
     const count = isAll ? total : ids.length;
     if (count === 0) return notify('Select at least one item.', 'bad');
     const what = `${count} ${count === 1 ? 'item' : 'items'}`;
-    const question =
-      action === 'discard'
-        ? `Discard ${what}? Their content is deleted permanently; reason, size and source stay.`
-        : `Replay all ${what} that match?`;
-    if (
-      (action === 'discard' || isAll) &&
-      !(await agree(question, action === 'discard' ? 'Discard' : 'Replay'))
-    )
-      return;
+    const question = `Discard ${what}? Their content is deleted permanently; reason, size and source stay.`;
+    if (action === 'discard' && !(await agree(question, 'Discard'))) return;
     const chosen = isAll ? { matching: JSON.parse(form.dataset['matching'] ?? '{}') } : { ids };
     const told = action === 'replay' ? REPLAYING : DISCARDING;
     await postInParts(form, `/quarantine/${action}`, { ...chosen, limit: PART }, { count, ...told });

@@ -1,0 +1,247 @@
+import { z } from 'zod';
+import { DAY_MS } from '../../lib/clock.ts';
+import { countOf } from '../../lib/text/units.ts';
+import {
+  readCoverageByDay,
+  readQuarters,
+  type DayCoverage,
+  type QuarterCoverage,
+} from '../../store/reconcile/coverage.ts';
+import { listGaps, type MissingPeriod } from '../../store/reconcile/gaps.ts';
+import type { Db } from '../../store/server/database.ts';
+import { COVERAGE_STATES, type CoverageState } from '../../store/server/schema/cloud-tables.ts';
+import type { Scope } from '../../store/server/scope.ts';
+import { addressOf, type Query } from '../addresses.ts';
+import { text } from '../api/parameters.ts';
+import { tableOf, type Column } from '../browser/shared/table.js';
+import { timeOf } from '../html/elements.ts';
+import { html, type Content, type Page } from '../html/html.ts';
+
+/** The query of the page: a day, a month, or neither for the last 30 days; of one source, or of all. */
+export const shownSchema = z.object({
+  day: z.iso.date('must be a day such as 2026-01-31').optional(),
+  month: z
+    .string()
+    .regex(/^\d{4}-(?:0[1-9]|1[0-2])$/, 'must be a month such as 2026-01')
+    .optional(),
+  source: text.optional(),
+});
+
+type Shown = z.output<typeof shownSchema>;
+
+const USUAL_DAYS = 30;
+
+/**
+ * The page of a month, with a mark for each day: of all sources a line each, of one source a line for each message type.
+ * That of a day has a mark for each quarter of an hour.
+ */
+export async function renderCoverage(db: Db, scope: Scope, shown: Shown): Promise<Page> {
+  const { day, month, source } = shown;
+  const range = rangeOf(shown);
+  const filter = { ...range, source };
+  const [gaps, marks] = await Promise.all([
+    listGaps(db, scope, filter),
+    day === undefined
+      ? readCoverageByDay(db, scope, filter).then((days) => daysOf(days, shown))
+      : readQuarters(db, scope, filter).then((quarters) => hoursOf(quarters, shown)),
+  ]);
+  const title = [source, day ?? month ?? `Last ${USUAL_DAYS} days`].filter(Boolean).join(', ');
+  return {
+    title: 'Coverage',
+    content: html`
+      <p>
+        Each quarter of an hour is compared with the history of the cloud. Events that were missed are
+        fetched. Days and hours are in UTC.
+      </p>
+      <div class="row apart">
+        <h2>${title}</h2>
+        ${stepsOf(range.since, range.until, shown)}
+      </div>
+      ${marks.length === 0 ? html`<p class="empty">No source was known at that time.</p>` : marks} ${legend}
+      <h2>Times in which events may have been missed</h2>
+      ${gaps.length === 0 ? html`<p class="empty">None.</p>` : tableOf('Gaps, newest first', GAPS, gaps)}
+    `,
+  };
+}
+
+function rangeOf({ day, month }: Shown) {
+  const today = new Date(Math.floor(Date.now() / DAY_MS) * DAY_MS);
+  const written = day ?? (month === undefined ? undefined : `${month}-01`);
+  const since = new Date(written ?? today.getTime() - (USUAL_DAYS - 1) * DAY_MS);
+  const until = new Date(written === undefined ? today : since);
+  if (month !== undefined && day === undefined) until.setUTCMonth(until.getUTCMonth() + 1);
+  else until.setUTCDate(until.getUTCDate() + 1);
+  return { since, until };
+}
+
+const MARKS: Readonly<Record<CoverageState, readonly [kind: string, sign: string, meaning: string]>> = {
+  whole: ['good', '', 'the logs of the cloud have no event that is missing here'],
+  healed: ['good', '+', 'missing events were fetched from the logs of the cloud'],
+  'push only': ['plain', '·', 'the cloud has no log of this type'],
+  'not comparable': ['bad', '?', 'the logs of the cloud prove nothing'],
+  unrecoverable: ['bad', '×', 'not proven, and the logs of the cloud no longer reach back'],
+  pending: ['warn', '…', 'not proven yet'],
+};
+
+const legend = html`
+  <ul class="row plain legend">
+    ${COVERAGE_STATES.map((state) => html`<li title=${MARKS[state][2]}>${markOf(state, state)} ${state}</li>`)}
+  </ul>
+`;
+
+/** A state as a sign, with the words for screen readers and on hovering; with an address, it leads there. */
+function markOf(state: CoverageState, words: string, href?: string): Content {
+  const [kind, sign] = MARKS[state];
+  const content = html`<span aria-hidden="true">${sign}</span><span class="visually-hidden">${words}</span>`;
+  const look = { class: `cell badge ${kind}`, title: words };
+  return href === undefined
+    ? html`<span ...${look}>${content}</span>`
+    : html`<a ...${look} href=${href}>${content}</a>`;
+}
+
+/** Links to the time before and after, from a day to its month, and to all sources. */
+function stepsOf(since: Date, until: Date, { day, month, source }: Shown): Content {
+  const at = (time: number) => new Date(time).toISOString().slice(0, day === undefined ? 7 : 10);
+  const name = day === undefined ? 'month' : 'day';
+  const link = (label: string, query: Query) =>
+    html`<a class="button quiet" href=${addressOf('/coverage', query)}>${label}</a>`;
+  return html`
+    <nav class="row" aria-label="Time">
+      ${link(`Earlier ${name}`, { [name]: at(since.getTime() - DAY_MS), source })}
+      ${until.getTime() < Date.now() && link(`Later ${name}`, { [name]: at(until.getTime()), source })}
+      ${day !== undefined && link('Month', { month: day.slice(0, 7), source })}
+      ${(month ?? day) !== undefined && link(`Last ${USUAL_DAYS} days`, { source })}
+      ${source !== undefined && link('All sources', { day, month })}
+    </nav>
+  `;
+}
+
+/** A line of marks, and the address of what it is about, if that has a page. */
+interface Line {
+  readonly name: string;
+  readonly href?: string;
+  readonly cells: ReadonlyMap<string, readonly Content[]>;
+  readonly proven: string;
+}
+
+/** Several states are shown by the first of these. */
+const WORST_FIRST = ['unrecoverable', 'not comparable', 'pending', 'healed', 'whole', 'push only'] as const;
+
+const countsOf = (line: DayCoverage): Readonly<Record<CoverageState, number>> => ({
+  ...line,
+  'push only': line.push_only,
+  'not comparable': line.not_comparable,
+});
+
+const sumOf = (lines: readonly DayCoverage[], state: CoverageState) =>
+  lines.reduce((sum, line) => sum + countsOf(line)[state], 0);
+
+/** The days of each source; or, of one source, those of each message type. */
+function daysOf(lines: readonly DayCoverage[], shown: Shown): readonly Content[] {
+  const { source } = shown;
+  if (lines.length === 0) return [];
+  const byName = Map.groupBy(lines, (line) => (source === undefined ? line.source : line.message_type));
+  return [
+    marksTable(
+      source === undefined ? 'Coverage of each source by day' : `Coverage of ${source} by type and day`,
+      source === undefined ? 'Source' : 'Type',
+      [...byName].map(([name, ofName]) => ({
+        name,
+        ...(source === undefined && { href: addressOf('/coverage', { ...shown, source: name }) }),
+        proven: provenOf(ofName),
+        cells: new Map(
+          [...Map.groupBy(ofName, ({ day }) => day)].map(([day, ofDay]) => [
+            day,
+            [markOfDay(day, ofDay, addressOf('/coverage', { day, source: source ?? name }))],
+          ]),
+        ),
+      })),
+    ),
+  ];
+}
+
+/** A day with the worst of its states, and in words how many quarters are in each. */
+function markOfDay(day: string, lines: readonly DayCoverage[], href: string): Content {
+  const states = WORST_FIRST.filter((state) => sumOf(lines, state) > 0);
+  const counts = states.map((state) => `${sumOf(lines, state)} ${state}`).join(', ');
+  const [worst = 'pending'] = states;
+  const types = lines.filter((line) => countsOf(line)[worst] > 0).map((line) => line.message_type);
+  const where =
+    lines.length === 1 || worst === 'whole' || worst === 'push only' ? '' : ` (${types.join(', ')})`;
+  const reasons = [...new Set(lines.flatMap((line) => line.reasons))];
+  const why = reasons.length === 0 ? '' : ` (${reasons.join(', ')})`;
+  const fetched = lines.reduce((sum, line) => sum + line.healed_events, 0);
+  const words = `${day}: ${counts}${where}${why}${fetched === 0 ? '' : `; ${countOf(fetched, 'event')} fetched`}`;
+  return markOf(worst, words, href);
+}
+
+/** Which part of the quarters that can be proven is; those that may still be are left out. */
+function provenOf(lines: readonly DayCoverage[]): string {
+  const proven = sumOf(lines, 'whole') + sumOf(lines, 'healed');
+  const all = proven + sumOf(lines, 'not comparable') + sumOf(lines, 'unrecoverable');
+  // Rounded down: one lost quarter is not 100 %.
+  return all === 0 ? '–' : `${Math.floor((proven / all) * 10_000) / 100} %`;
+}
+
+/** The quarters of a day, a table for each source, with a line for each of its message types. */
+const hoursOf = (quarters: readonly QuarterCoverage[], shown: Shown): readonly Content[] =>
+  [...Map.groupBy(quarters, ({ source }) => source)].map(([source, ofSource]) => {
+    const lines = [...Map.groupBy(ofSource, (one) => one.message_type)].map(([name, ofType]) => ({
+      name,
+      cells: new Map(
+        [...Map.groupBy(ofType, hourOf)].map(([hour, ofHour]) => [hour, ofHour.map(markOfQuarter)]),
+      ),
+      proven: '',
+    }));
+    return html`
+      <h3><a href=${addressOf('/coverage', { ...shown, source })}>${source}</a></h3>
+      ${marksTable(`Coverage of ${source} by type and hour`, 'Type', lines)}
+    `;
+  });
+
+const hourOf = ({ quarter }: QuarterCoverage) => quarter.toISOString().slice(11, 13);
+
+function markOfQuarter({ quarter, state, reason, healed }: QuarterCoverage): Content {
+  const fetched = healed === 0 ? '' : `, ${countOf(healed, 'event')} fetched`;
+  const why = state === 'not comparable' ? ` (${reason})` : '';
+  return markOf(state, `${quarter.toISOString().slice(11, 16)}: ${state}${why}${fetched}`);
+}
+
+function marksTable(caption: string, heading: string, lines: readonly Line[]): Content {
+  const headings = [...new Set(lines.flatMap(({ cells }) => [...cells.keys()]))].toSorted();
+  const columns: readonly Column<Line>[] = [
+    {
+      heading,
+      isPlain: true,
+      cell: ({ name, href }) => (href === undefined ? name : html`<a href=${href}>${name}</a>`),
+    },
+    ...headings.map((column): Column<Line> => ({
+      heading: column.slice(-2),
+      kind: 'mark',
+      cell: ({ cells }) => cells.get(column),
+    })),
+    ...(lines.some(({ proven }) => proven !== '')
+      ? [{ heading: 'Proven', kind: 'number' as const, cell: ({ proven }: Line) => proven }]
+      : []),
+  ];
+  return tableOf(caption, columns, lines, 'marks');
+}
+
+const GAPS: readonly Column<MissingPeriod>[] = [
+  { heading: { time: 'From' }, cell: ({ began_at: began }) => timeOf(began) },
+  {
+    heading: { time: 'To' },
+    cell: ({ ended_at: ended }) => (ended === null ? 'persists' : timeOf(ended)),
+  },
+  { heading: 'Source', cell: ({ source }) => source ?? 'all' },
+  { heading: 'Type', cell: ({ message_type: type }) => type ?? 'all' },
+  { heading: 'Reason', kind: 'nowrap', cell: ({ reason }) => reason },
+  {
+    heading: 'Details',
+    kind: 'wrap',
+    cell: ({ detail }) =>
+      Object.entries(detail)
+        .map(([name, value]) => `${name.replaceAll('_', ' ')}: ${String(value)}`)
+        .join(', '),
+  },
+];
