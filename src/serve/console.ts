@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { maskConfig } from '../config/config.ts';
 import type { ConsoleOptions } from '../console/admin-app.ts';
 import { assistantArea } from '../console/assistant/assistant-area.ts';
+import { accountsArea } from '../console/accounts/accounts-area.ts';
 import { alertsArea } from '../console/alerts/alerts-area.ts';
 import { certificateArea } from '../console/certificate/certificate-area.ts';
 import { reportsArea } from '../console/reports/reports-area.ts';
@@ -23,8 +24,8 @@ import { openPartDatabase } from '../store/server/database.ts';
 import { changingSources } from '../sources/change-sources.ts';
 import { closeLogged } from '../lib/close-logged.ts';
 import { freeBytes } from '../lib/files/free-bytes.ts';
-import { filteredBy, subscriptionsOf } from '../console/console-actions.ts';
-import { overviewOptions, type OverviewParts } from '../console/console-overview.ts';
+import { filteredBy, subscriptionsOf } from './console-actions.ts';
+import { overviewOptions, type OverviewParts } from './console-overview.ts';
 import type { LiveSettings } from './live-settings.ts';
 import { logKeyFileOf, readLogKeys } from '../seal/log-key.ts';
 import { readTrust } from '../seal/trust.ts';
@@ -65,6 +66,7 @@ export function createConsole(
     destinationsArea({ db, configured: destinations }),
     subscriptionsArea(subscriptionsOf({ db, sources, allNames: live.names, publicUrl, logger, opened })),
     sourcesArea(db, changingSources(db, live)),
+    accountsArea({ db }),
     settingsArea({ db, settings: () => maskConfig(config), reload: live.reload }),
     operatorLogArea({ db }),
     systemArea({ db, queue: parts.queue, freeDisk: () => freeBytes(config.dataDir) }),

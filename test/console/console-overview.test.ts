@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { loadConfig } from '../../src/config/config.ts';
-import { overviewOptions } from '../../src/console/console-overview.ts';
+import { overviewOptions } from '../../src/serve/console-overview.ts';
 import { deliverAndCount } from '../support/arrivals.ts';
 import { useDatabase } from '../support/use-database.ts';
 

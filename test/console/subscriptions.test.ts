@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { subscriptionsOf } from '../../src/console/console-actions.ts';
+import { subscriptionsOf } from '../../src/serve/console-actions.ts';
 import type { SourceConfig } from '../../src/config/config.ts';
 import { subscriptionsArea } from '../../src/console/subscriptions/subscriptions-area.ts';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';

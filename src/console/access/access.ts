@@ -162,6 +162,7 @@ export const READ_OPERATOR_LOG = { needs: 'operator-log.read', data: 'whole' } a
 export const CHANGE_DESTINATIONS = { needs: 'destinations.change', data: 'whole' } as const satisfies Rule;
 export const CHANGE_QUARANTINE = { needs: 'quarantine.change', data: 'by source' } as const satisfies Rule;
 export const VERIFY = { needs: 'integrity.verify', data: 'whole' } as const satisfies Rule;
+export const CHANGE_ACCESS = { needs: 'access.change', data: 'whole' } as const satisfies Rule;
 export const CHANGE_SOURCES = { needs: 'sources.change', data: 'whole' } as const satisfies Rule;
 
 export const hasAccess = (

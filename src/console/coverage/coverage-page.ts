@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { DAY_MS } from '../../lib/clock.ts';
 import { countOf } from '../../lib/text/units.ts';
 import {
+  listSourcesAfter,
   readCoverageByDay,
   readQuarters,
   type DayCoverage,
@@ -12,9 +13,10 @@ import type { Db } from '../../store/server/database.ts';
 import { COVERAGE_STATES, type CoverageState } from '../../store/server/schema/cloud-tables.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { addressOf, type Query } from '../addresses.ts';
+import { pageOf } from '../api/paging.ts';
 import { text } from '../api/parameters.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
-import { timeOf } from '../html/elements.ts';
+import { pagerOf, timeOf } from '../html/elements.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 
 /** The query of the page: a day, a month, or neither for the last 30 days; of one source, or of all. */
@@ -25,25 +27,34 @@ export const shownSchema = z.object({
     .regex(/^\d{4}-(?:0[1-9]|1[0-2])$/, 'must be a month such as 2026-01')
     .optional(),
   source: text.optional(),
+  cursor: text.optional().describe('the last source of the page before'),
 });
 
 type Shown = z.output<typeof shownSchema>;
 
 const USUAL_DAYS = 30;
 
+/** Their quarters of a month are counted within a second or two. */
+const SOURCES_PER_PAGE = 100;
+
 /**
  * The page of a month, with a mark for each day: of all sources a line each, of one source a line for each message type.
  * That of a day has a mark for each quarter of an hour.
  */
 export async function renderCoverage(db: Db, scope: Scope, shown: Shown): Promise<Page> {
-  const { day, month, source } = shown;
+  const { day, month, source, cursor = '' } = shown;
   const range = rangeOf(shown);
   const filter = { ...range, source };
+  const found = await listSourcesAfter(db, scope, cursor, SOURCES_PER_PAGE + 1);
+  const { items: names, next_cursor: next } = pageOf(found, SOURCES_PER_PAGE, (name) => name);
+  const within = source === undefined ? names : scope;
   const [gaps, marks] = await Promise.all([
     listGaps(db, scope, filter),
     day === undefined
-      ? readCoverageByDay(db, scope, filter).then((days) => daysOf(days, shown))
-      : readQuarters(db, scope, filter).then((quarters) => hoursOf(quarters, shown)),
+      ? readCoverageByDay(db, within, filter).then((days) =>
+          days.length === 0 ? undefined : daysOf(days, shown),
+        )
+      : readQuarters(db, within, filter).then((all) => (all.length === 0 ? undefined : hoursOf(all, shown))),
   ]);
   const title = [source, day ?? month ?? `Last ${USUAL_DAYS} days`].filter(Boolean).join(', ');
   return {
@@ -57,7 +68,9 @@ export async function renderCoverage(db: Db, scope: Scope, shown: Shown): Promis
         <h2>${title}</h2>
         ${stepsOf(range.since, range.until, shown)}
       </div>
-      ${marks.length === 0 ? html`<p class="empty">No source was known at that time.</p>` : marks} ${legend}
+      ${marks ?? html`<p class="empty">No source was known at that time.</p>`}
+      ${source === undefined && pagerOf('/coverage', shown, next, ['First sources', 'Next sources'])}
+      ${legend}
       <h2>Times in which events may have been missed</h2>
       ${gaps.length === 0 ? html`<p class="empty">None.</p>` : tableOf('Gaps, newest first', GAPS, gaps)}
     `,
@@ -80,7 +93,7 @@ const MARKS: Readonly<Record<CoverageState, readonly [kind: string, sign: string
   'push only': ['plain', '·', 'the cloud has no log of this type'],
   'not comparable': ['bad', '?', 'the logs of the cloud prove nothing'],
   unrecoverable: ['bad', '×', 'not proven, and the logs of the cloud no longer reach back'],
-  pending: ['warn', '…', 'not proven yet'],
+  pending: ['open', '…', 'not proven yet'],
 };
 
 const legend = html`
@@ -90,10 +103,10 @@ const legend = html`
 `;
 
 /** A state as a sign, with the words for screen readers and on hovering; with an address, it leads there. */
-function markOf(state: CoverageState, words: string, href?: string): Content {
+function markOf(state: CoverageState, words: string, href?: string, size = ''): Content {
   const [kind, sign] = MARKS[state];
   const content = html`<span aria-hidden="true">${sign}</span><span class="visually-hidden">${words}</span>`;
-  const look = { class: `cell badge ${kind}`, title: words };
+  const look = { class: `cell badge ${kind} ${size}`, title: words };
   return href === undefined
     ? html`<span ...${look}>${content}</span>`
     : html`<a ...${look} href=${href}>${content}</a>`;
@@ -116,12 +129,11 @@ function stepsOf(since: Date, until: Date, { day, month, source }: Shown): Conte
   `;
 }
 
-/** A line of marks, and the address of what it is about, if that has a page. */
-interface Line {
-  readonly name: string;
-  readonly href?: string;
-  readonly cells: ReadonlyMap<string, readonly Content[]>;
-  readonly proven: string;
+/** A mark in a line and a column of a table. */
+interface Mark {
+  readonly line: string;
+  readonly column: string;
+  readonly content: Content;
 }
 
 /** Several states are shown by the first of these. */
@@ -137,27 +149,24 @@ const sumOf = (lines: readonly DayCoverage[], state: CoverageState) =>
   lines.reduce((sum, line) => sum + countsOf(line)[state], 0);
 
 /** The days of each source; or, of one source, those of each message type. */
-function daysOf(lines: readonly DayCoverage[], shown: Shown): readonly Content[] {
+function daysOf(lines: readonly DayCoverage[], shown: Shown): Content {
   const { source } = shown;
-  if (lines.length === 0) return [];
-  const byName = Map.groupBy(lines, (line) => (source === undefined ? line.source : line.message_type));
-  return [
-    marksTable(
-      source === undefined ? 'Coverage of each source by day' : `Coverage of ${source} by type and day`,
-      source === undefined ? 'Source' : 'Type',
-      [...byName].map(([name, ofName]) => ({
-        name,
-        ...(source === undefined && { href: addressOf('/coverage', { ...shown, source: name }) }),
-        proven: provenOf(ofName),
-        cells: new Map(
-          [...Map.groupBy(ofName, ({ day }) => day)].map(([day, ofDay]) => [
-            day,
-            [markOfDay(day, ofDay, addressOf('/coverage', { day, source: source ?? name }))],
-          ]),
-        ),
-      })),
-    ),
-  ];
+  const lineOf = (line: DayCoverage) => (source === undefined ? line.source : line.message_type);
+  const marks = [...Map.groupBy(lines, (one) => `${lineOf(one)} ${one.day}`).values()].flatMap((ofDay) =>
+    ofDay.slice(0, 1).map((first): Mark => {
+      const href = addressOf('/coverage', { day: first.day, source: first.source });
+      return { line: lineOf(first), column: first.day, content: markOfDay(first.day, ofDay, href) };
+    }),
+  );
+  const byLine = Map.groupBy(lines, lineOf);
+  const proven: Column<string> = {
+    heading: 'Proven',
+    kind: 'number',
+    cell: (name) => provenOf(byLine.get(name) ?? []),
+  };
+  return source === undefined
+    ? marksTable('Coverage of each source by day', marks, { heading: 'Source', further: [proven], shown })
+    : marksTable(`Coverage of ${source} by type and day`, marks, { heading: 'Type', further: [proven] });
 }
 
 /** A day with the worst of its states, and in words how many quarters are in each. */
@@ -184,47 +193,53 @@ function provenOf(lines: readonly DayCoverage[]): string {
 }
 
 /** The quarters of a day, a table for each source, with a line for each of its message types. */
-const hoursOf = (quarters: readonly QuarterCoverage[], shown: Shown): readonly Content[] =>
-  [...Map.groupBy(quarters, ({ source }) => source)].map(([source, ofSource]) => {
-    const lines = [...Map.groupBy(ofSource, (one) => one.message_type)].map(([name, ofType]) => ({
-      name,
-      cells: new Map(
-        [...Map.groupBy(ofType, hourOf)].map(([hour, ofHour]) => [hour, ofHour.map(markOfQuarter)]),
-      ),
-      proven: '',
-    }));
-    return html`
-      <h3><a href=${addressOf('/coverage', { ...shown, source })}>${source}</a></h3>
-      ${marksTable(`Coverage of ${source} by type and hour`, 'Type', lines)}
-    `;
-  });
+const hoursOf = (quarters: readonly QuarterCoverage[], shown: Shown): Content =>
+  [...Map.groupBy(quarters, ({ source }) => source)].map(([source, ofSource]) => [
+    shown.source === undefined &&
+      html`<h3><a href=${addressOf('/coverage', { ...shown, source })}>${source}</a></h3>`,
+    marksTable(`Coverage of ${source} by type and hour`, ofSource.map(markOfQuarter), { heading: 'Type' }),
+  ]);
 
-const hourOf = ({ quarter }: QuarterCoverage) => quarter.toISOString().slice(11, 13);
-
-function markOfQuarter({ quarter, state, reason, healed }: QuarterCoverage): Content {
+function markOfQuarter({ quarter, message_type: line, state, reason, healed }: QuarterCoverage): Mark {
+  const time = quarter.toISOString().slice(11, 16);
   const fetched = healed === 0 ? '' : `, ${countOf(healed, 'event')} fetched`;
   const why = state === 'not comparable' ? ` (${reason})` : '';
-  return markOf(state, `${quarter.toISOString().slice(11, 16)}: ${state}${why}${fetched}`);
+  const content = markOf(state, `${time}: ${state}${why}${fetched}`, undefined, 'quarter');
+  return { line, column: time.slice(0, 2), content };
 }
 
-function marksTable(caption: string, heading: string, lines: readonly Line[]): Content {
-  const headings = [...new Set(lines.flatMap(({ cells }) => [...cells.keys()]))].toSorted();
-  const columns: readonly Column<Line>[] = [
+interface MarksTable {
+  readonly heading: string;
+  readonly further?: readonly Column<string>[];
+  /** If the lines are sources: what is shown, so that their names lead to each. */
+  readonly shown?: Shown;
+}
+
+function marksTable(
+  caption: string,
+  marks: readonly Mark[],
+  { heading, further = [], shown }: MarksTable,
+): Content {
+  const placeOf = (line: string, column: string) => `${column} ${line}`;
+  const byPlace = Map.groupBy(marks, ({ line, column }) => placeOf(line, column));
+  const headings = [...new Set(marks.map(({ column }) => column))].toSorted();
+  const columns: readonly Column<string>[] = [
     {
       heading,
       isPlain: true,
-      cell: ({ name, href }) => (href === undefined ? name : html`<a href=${href}>${name}</a>`),
+      cell: (name) =>
+        shown === undefined
+          ? name
+          : html`<a href=${addressOf('/coverage', { ...shown, source: name })}>${name}</a>`,
     },
-    ...headings.map((column): Column<Line> => ({
+    ...headings.map((column): Column<string> => ({
       heading: column.slice(-2),
       kind: 'mark',
-      cell: ({ cells }) => cells.get(column),
+      cell: (name) => byPlace.get(placeOf(name, column))?.map(({ content }) => content),
     })),
-    ...(lines.some(({ proven }) => proven !== '')
-      ? [{ heading: 'Proven', kind: 'number' as const, cell: ({ proven }: Line) => proven }]
-      : []),
+    ...further,
   ];
-  return tableOf(caption, columns, lines, 'marks');
+  return tableOf(caption, columns, [...new Set(marks.map(({ line }) => line))], 'marks');
 }
 
 const GAPS: readonly Column<MissingPeriod>[] = [

@@ -215,13 +215,6 @@ function destinationFacts(described: DescribedDestination, seesAll: boolean): Co
   return factsOf([['State', stateOf(described)], ['Type', type], ...(seesAll ? ofAllSources : [])], 'panel');
 }
 
-const PRESETS = [
-  ['1h', '1 hour ago'],
-  ['24h', '1 day ago'],
-  ['7d', '7 days ago'],
-  ['30d', '30 days ago'],
-] as const;
-
 function rewindForms({ name, behind }: DescribedDestination): Content {
   const action = `${destinationAddress(name)}/rewind`;
   const question = `Send ${name} all events received since that time? Those already sent are resent.`;
@@ -229,23 +222,13 @@ function rewindForms({ name, behind }: DescribedDestination): Content {
   const skipping = `Skip the backlog of ${name}? ${waiting} that wait now will never be sent to it.`;
   return html`
     <h3>Resend</h3>
-    <div class="row forms">
-      <form class="row" data-action=${action} data-confirm=${question} data-done="Resending.">
-        <label>
-          Resend from
-          <select name="to">
-            ${PRESETS.map(([value, text]) => html`<option value=${value}>${text}</option>`)}
-          </select>
-        </label>
-        <button class="quiet">Resend</button>
-      </form>
-      <form class="row" data-action=${action} data-confirm=${question} data-done="Resending.">
-        <label
-          >${timeHeading('Resend from')} <input type="datetime-local" name="to" data-time required
-        /></label>
-        <button class="quiet">Resend</button>
-      </form>
-    </div>
+    <form class="row" data-action=${action} data-confirm=${question} data-done="Resending.">
+      <label
+        >${timeHeading('Resend from')}
+        <input name="to" data-time placeholder="24h, 2026-01-31 08:00" autocomplete="off" required
+      /></label>
+      <button class="quiet">Resend</button>
+    </form>
     ${
       behind !== 0 &&
       html`

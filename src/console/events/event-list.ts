@@ -59,25 +59,39 @@ type ColumnName = keyof typeof COLUMNS;
 
 const isColumn = (name: string): name is ColumnName => name in COLUMNS;
 
-/** The cookie with the columns that a reader chose, in order; columns.js writes it. */
+/** The cookie with the columns that a reader chose; columns.js writes it. */
 const COLUMNS_COOKIE = 'xiq_event_columns';
 
 const USUAL_COLUMNS: readonly ColumnName[] = ['title', 'person', 'details', 'source'];
 
-/** The columns that a reader chose, in order; the usual ones if there is no valid choice. */
+/** The columns that a reader chose; the usual ones if there is no valid choice. */
 export function columnsOf({ headers }: Request): readonly ColumnName[] {
   const { [COLUMNS_COOKIE]: written = '' } = parseCookie(headers.cookie ?? '');
   const chosen = written.split('.').filter(isColumn);
   return chosen.length === 0 ? USUAL_COLUMNS : [...new Set(chosen)];
 }
 
-/** columns.js draws the choice of columns here. */
+/** The choice of columns, which columns.js keeps. Without any, the list has the usual ones. */
 export const columnChoice = (chosen: readonly ColumnName[]): VNode => html`
-  <div
-    data-columns=${JSON.stringify(Object.entries(COLUMNS).map(([name, { heading }]) => [name, heading]))}
-    data-chosen=${JSON.stringify(chosen)}
-    data-usual=${JSON.stringify(USUAL_COLUMNS)}
-  ></div>
+  <details class="picker columns">
+    <summary class="button quiet">Columns</summary>
+    <form class="panel" data-columns=${COLUMNS_COOKIE}>
+      ${Object.entries(COLUMNS).map(
+        ([name, { heading }]) => html`
+          <label>
+            <input
+              type="checkbox"
+              name="column"
+              value=${name}
+              checked=${chosen.some((one) => one === name)}
+            />
+            ${heading}
+          </label>
+        `,
+      )}
+      <button>Apply</button>
+    </form>
+  </details>
 `;
 
 /** Events in lines of one height, each with a link to its page; on a phone as cards of two lines. */

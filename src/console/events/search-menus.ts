@@ -1,5 +1,4 @@
 import type { VNode } from 'preact';
-import { stringify } from 'yaml';
 import { printSearch } from '../../events/search-query.ts';
 import { isDeletable, type StoredSearch } from '../../store/alerts/saved-searches.ts';
 import { type Visitor, hasAccess } from '../access/access.ts';
@@ -109,7 +108,7 @@ export function alertButton(
   `;
 }
 
-/** The search on screen in other forms: as a command, as SQL and as a rule that raises alerts. */
+/** The search on screen in other forms: as a command, and as SQL. */
 export function otherForms(conditions: Conditions, statement: string): VNode {
   const { since, until } = conditions;
   const line = printSearch(termsOfConditions(conditions));
@@ -124,22 +123,15 @@ export function otherForms(conditions: Conditions, statement: string): VNode {
       <div class="panel">
         ${copied('On the command line', ['xiq-sink events search', ...range, ...quoted].join(' '))}
         ${copied('As SQL', statement)}
-        ${copied('As an alert rule', ruleOf(line), 'Add it to the settings file.')}
       </div>
     </details>
   `;
 }
 
-const ruleOf = (line: string) =>
-  stringify({
-    alerts: [{ name: 'my-search', title: 'Describe the alert', filter: { search: line } }],
-  }).trimEnd();
-
-const copied = (title: string, text: string, note?: Content): VNode => html`
+const copied = (title: string, text: string): VNode => html`
   <div class="row apart">
     <h3>${title}</h3>
     <button class="quiet" type="button" data-copy=${text} aria-label=${`Copy: ${title}`}>Copy</button>
   </div>
   <pre tabindex="0" role="group" aria-label=${title}>${text}</pre>
-  ${note !== undefined && html`<p class="dim">${note}</p>`}
 `;

@@ -9,6 +9,7 @@ const GROUPS = ['Investigate', 'Delivery', 'Administer'] as const;
 
 /** The lines of each icon, as the path of an SVG of 16 by 16. */
 const ICONS = {
+  access: 'M10.5 9a3.5 3.5 0 1 0-3.3-2.3L2 12v2h2.5v-1.5H6V11h1.5l1.8-1.8M11 5h.01',
   alerts: 'M4 11V7a4 4 0 018 0v4l1.5 1.5h-11zM6.5 14.5h3',
   certificate: 'M3 2h10v9H3zM5 5h6M5 8h4M6 11v4l2-1 2 1v-4',
   coverage: 'M2 3h12v11H2zM2 6.5h12M6 6.5V14M10 6.5V14',

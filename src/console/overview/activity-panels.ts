@@ -2,10 +2,8 @@ import { titleOfType } from '../../events/event-words.ts';
 import { formatCount } from '../../lib/text/units.ts';
 import { searchAddress, userAddress, type Query } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
-import { badge, sinceOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
-import type { Activity, Figure, NamedFigure, Overview, Silence } from './overview-schemas.ts';
-import { HOUR_MS } from '../../lib/clock.ts';
+import type { Activity, Figure, NamedFigure } from './overview-schemas.ts';
 
 type Range = Pick<Activity, 'since' | 'until'>;
 
@@ -90,56 +88,3 @@ export const alertsPanel = (activity: Activity): Content => html`
       : figureList(activity, activity.alerts)
   }
 `;
-
-/** The unusual silences, and how many others there are. Each leads to the last events before it. */
-export function silencesPanel({ at, sources }: Overview, silences: readonly Silence[]): Content {
-  const unusual = silences.filter(({ state }) => state === 'unusual');
-  const others = silences.filter(({ state }) => state !== 'unusual');
-  const nameOf = ({ source, message_type: type }: Silence) =>
-    sources.length > 1 ? `${titleOfType(type)} from ${source}` : titleOfType(type);
-  const line = (one: Silence) => html`
-    <li>
-      <span>
-        ${
-          one.last_received_at === null
-            ? nameOf(one)
-            : html`<a href=${lastEventsOf(one, one.last_received_at)}>${nameOf(one)}</a>`
-        }
-        ${' '}${badge(one.state === 'unusual' ? 'warn' : 'plain', one.state)}
-      </span>
-      <span>${sinceOf(at, one.last_received_at)}</span>
-      <span class="dim">${one.sentence}</span>
-    </li>
-  `;
-  return html`
-    <h2>Silences</h2>
-    ${
-      unusual.length === 0
-        ? html`<p>
-            ${silences.length === 0 ? 'No message type has been received yet.' : 'All message types arrive as usual.'}
-          </p>`
-        : html`<ul class="plain silences">
-            ${unusual.map(line)}
-          </ul>`
-    }
-    ${
-      others.length > 0 &&
-      html`<details>
-        <summary>${formatCount(others.length)} others</summary>
-        <ul class="plain silences">
-          ${others.map(line)}
-        </ul>
-      </details>`
-    }
-  `;
-}
-
-function lastEventsOf({ source, message_type: type }: Silence, lastReceivedAt: Date): string {
-  const last = lastReceivedAt.getTime();
-  return searchAddress({
-    q: `type:${type}`,
-    source,
-    since: new Date(last - HOUR_MS).toISOString(),
-    until: new Date(last + 1000).toISOString(),
-  });
-}

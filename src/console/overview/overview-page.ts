@@ -1,5 +1,6 @@
 import type { Request } from 'express';
 import { CHANGE_DESTINATIONS, hasAccess, type Visitor } from '../access/access.ts';
+import { addressOf } from '../addresses.ts';
 import { only, queryOf, readQuery, text, textOf, withBeginning, type Written } from '../api/parameters.ts';
 import { withValidRange, rangeShape } from '../events/conditions.ts';
 import { partOf, loadParts } from '../page-parts.ts';
@@ -7,16 +8,8 @@ import { html, type Content, type Page } from '../html/html.ts';
 import { filterForm } from '../html/filter-form.ts';
 import { selectOf } from '../html/form.ts';
 import { freshnessOf, livePart, timeOf, zoneName, badge, sinceOf, withTimes } from '../html/elements.ts';
-import {
-  administratorsPanel,
-  alertsPanel,
-  eventsPanel,
-  failedLoginsPanel,
-  silencesPanel,
-} from './activity-panels.ts';
+import { administratorsPanel, alertsPanel, eventsPanel, failedLoginsPanel } from './activity-panels.ts';
 import { wholeRange } from '../people/people-schemas.ts';
-import { arrivalsPanel } from './arrivals-panel.ts';
-import { readAskedArrivals } from './arrivals.ts';
 import type { CountedRange } from './count-activity.ts';
 import type { Activity, Overview, StatusLine } from './overview-schemas.ts';
 import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
@@ -41,10 +34,7 @@ export async function renderOverview(
   const { source } = asked.values;
   const shown = { ...wholeRange(asked.values), source };
   const counted = asked.values.until === undefined ? countedRange(shown) : shown;
-  const [arrivals, activity] = await Promise.all([
-    read('arrivals', () => readAskedArrivals(questions.arrivals, scope, shown)),
-    read('activity', () => questions.activity(scope, counted)),
-  ]);
+  const activity = await read('activity', () => questions.activity(scope, counted));
   const all = [...overview.problems, ...problems];
   const range = only(written, ['since', 'until', 'source']);
   const form = filterForm(
@@ -68,17 +58,25 @@ export async function renderOverview(
       ${freshnessOf(overview.at)} ${livePart('service', answersPanel(overview), 'panels four')}
       ${livePart('start', isFirst && firstDeliveryNote(firstDelivery))}
       <div class="panels chart-and-needs">
-        ${arrivalsPanel(range, form, arrivals, all)} ${livePart('needs', needsPanel(overview), 'panel')}
+        <section class="panel" id="arrivals">
+          <div class="row apart">
+            <h2>Events received</h2>
+            ${form}
+          </div>
+          <div
+            id="arrivals-chart"
+            data-histogram=${addressOf('/arrivals', range)}
+            data-height="180"
+            data-label="Events received, by time and family of message types"
+          ></div>
+          <noscript><p class="dim">The chart needs JavaScript.</p></noscript>
+        </section>
+        ${livePart('needs', needsPanel(overview), 'panel')}
       </div>
       ${livePart('counted', countedNote(counted), 'dim')}
       <div class="panels broad">
         ${figures('administrators', administratorsPanel)} ${figures('events', eventsPanel)}
         ${figures('failed-logins', failedLoginsPanel)} ${figures('alerts', alertsPanel)}
-        ${livePart(
-          'silences',
-          partOf(all, 'silences', overview.silences, (silences) => silencesPanel(overview, silences)),
-          'panel wide',
-        )}
       </div>
     `,
   };

@@ -11,56 +11,20 @@ import { accessPointAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
 import { timeOf } from '../html/elements.ts';
 import { tableOf } from '../browser/shared/table.js';
-import { staysOf } from './intervals.ts';
+import { staysOf, type Sighting } from './intervals.ts';
 import type { WholeRange } from '../../lib/text/parse-time.ts';
 
-/** Where a client was: the access points that received it, and its positions if the records contain any. */
-export function clientLocationOf(clientPlaces: ClientPlaces, limit: number): Content {
-  const { positions, names } = clientPlaces;
-  if (positions.length === 0) {
-    return html`<p class="empty">
-      No access point reported this client in this range. Locations are in the message types${' '}
-      <code>LOCATION_AP_CENTRIC</code> and <code>LOCATION_CLIENT_CENTRIC</code>.
-    </p>`;
-  }
-  const places = placesOf(positions);
-  return html`
-    ${
-      positions.length === limit &&
-      html`<p class="dim">Only the newest ${formatCount(limit)} observations are shown.</p>`
-    }
-    ${staysTable(clientPlaces)}
-    ${
-      places.length > 0 &&
-      html`<details>
-        <summary>Positions on the floor plan</summary>
-        ${tableOf(
-          'Positions of the client, newest first',
-          [
-            { heading: { time: 'Time' }, cell: ({ occurredAt }) => timeOf(occurredAt) },
-            { heading: 'x', kind: 'number', cell: ({ x }) => x.toFixed(1) },
-            { heading: 'y', kind: 'number', cell: ({ y }) => y.toFixed(1) },
-            { heading: 'Uncertainty', kind: 'number', cell: ({ unc }) => unc },
-            { heading: 'Strongest access point', cell: ({ apMac }) => accessPointName(apMac, names) },
-            { heading: 'Signal (dBm)', kind: 'number', cell: ({ rssi }) => rssi },
-          ],
-          places,
-        )}
-      </details>`
-    }
-  `;
-}
-
-const staysTable = ({ positions, names }: ClientPlaces) =>
+/** The access points that received a client best, with the times of each stay. */
+export const staysTable = (sightings: readonly Sighting[], names: ReadonlyMap<string, string>) =>
   tableOf(
     'Strongest access points over time, newest first',
     [
       { heading: 'Access point', cell: ({ apMac }) => accessPointName(apMac, names) },
       { heading: { time: 'From' }, cell: ({ from }) => timeOf(from) },
       { heading: { time: 'To' }, cell: ({ to }) => timeOf(to) },
-      { heading: 'Observations', kind: 'number', cell: ({ sightings }) => formatCount(sightings) },
+      { heading: 'Observations', kind: 'number', cell: ({ sightings: times }) => formatCount(times) },
     ],
-    staysOf(strongestOfEachTime(positions)).toReversed(),
+    staysOf(sightings).toReversed(),
   );
 
 /** The MAC address of an access point, which links to its page, and its name if known. */
@@ -69,8 +33,6 @@ export function accessPointName(mac: string | null, names: ReadonlyMap<string, s
   const name = names.get(mac);
   return html`<a class="mono" href=${accessPointAddress(mac)}>${mac}</a>${name !== undefined && ` ${name}`}`;
 }
-
-type ClientPlaces = Awaited<ReturnType<typeof readPlaces>>;
 
 /**
  * Reads the newest `limit` observations of a client in a range, the access points that have an estimated position, and the
@@ -96,15 +58,6 @@ export async function readPlaces(
   }));
   return { positions, accessPoints, names };
 }
-
-/** The position of a client at one time, whichever number of access points reported it. */
-type Place = ClientPosition & { readonly x: number; readonly y: number };
-
-/** The positions of observations that have x and y. */
-const placesOf = (positions: readonly ClientPosition[]): readonly Place[] =>
-  strongestOfEachTime(positions).flatMap(({ x, y, ...others }) =>
-    x === null || y === null ? [] : [{ ...others, x, y }],
-  );
 
 /** The observation with the strongest signal of each time. */
 export function strongestOfEachTime(positions: readonly ClientPosition[]): readonly ClientPosition[] {

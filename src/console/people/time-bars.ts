@@ -145,7 +145,8 @@ export function silenceBars(counted: EventHistogram['bars'], { since, until }: W
         silences.length === 0
           ? 'In the last 7 days, never silent for an hour.'
           : `In the last 7 days, silent for an hour or more ${countOf(silences.length, 'time')}, the longest ${formatDuration(Math.max(...lengths))}, ${formatDuration(lengths.reduce((sum, one) => sum + one, 0))} together.`
-      }
+      }${' '}An
+      access point without clients is silent, too.
     </p>
     ${silences.length > 0 && timeBars('Silence over time', { since, until }, [{ label: 'Silent', bars }], 'silent')}`;
 }

@@ -27,7 +27,7 @@ import { rangePicker } from '../html/range-picker.ts';
 import { factsOf } from '../browser/shared/facts.js';
 import { roamingBars, sessionBars } from './time-bars.ts';
 import { clientQuery, userQuery, USUAL_DAYS, wholeRange } from './people-schemas.ts';
-import { accessPointName, readPlaces, strongestOfEachTime, clientLocationOf } from './client-location.ts';
+import { accessPointName, readPlaces, staysTable, strongestOfEachTime } from './client-location.ts';
 
 const USER: Subject = { path: '/people/user', parameter: 'name' };
 const CLIENT: Subject = { path: '/devices/client', parameter: 'mac' };
@@ -119,6 +119,7 @@ export async function renderClient(db: Db, { operator, scope }: Visitor, request
     readPlaces(db, scope, mac, range, OBSERVATIONS),
   ]);
   const names = await namesOf(db, scope, summary, [...did.items, ...sessions.items]);
+  const allNames = new Map([...places.names, ...names]);
   const inRange = rangeOf(written);
   const panels = [
     seenPanel(summary, CLIENT, written),
@@ -137,9 +138,7 @@ export async function renderClient(db: Db, { operator, scope }: Visitor, request
     ${timelineForm(CLIENT, asked)}
     <div class="panels four">${panels}</div>
     ${sessionBars(sessions.items, range, ({ ssid, user }) => [user, ssid].filter(Boolean).join(' on ') || 'session')}
-    ${roamingBars(sightings, range, new Map([...places.names, ...names]))}
-    <h2>Location</h2>
-    ${clientLocationOf(places, OBSERVATIONS)}
+    ${roamingBars(sightings, range, allNames)} ${sightings.length > 0 && staysTable(sightings, allNames)}
     ${eventsOf('Activity', CLIENT.path, written, did, printSearch([named, exactTerm('type', ...(type ?? CLIENT_DOES))]))}
     ${affectedOf(affected.items, written, [printSearch([named, exactTerm('type', 'GDPR_LOG_ALL')])])}
   `;

@@ -145,6 +145,7 @@ function columnsOf(
 ): readonly Column<ReportRow>[] {
   const plain = (heading: string): Column<ReportRow> => ({
     heading,
+    kind: /^\d+$/.test(rows[0]?.[heading] ?? '') ? 'number' : undefined,
     cell: (row) => row[heading] ?? html`<span class="dim">–</span>`,
   });
   const figure = (heading: string, { since, until }: WholeRange): Column<ReportRow> => ({
@@ -181,7 +182,7 @@ function barsOf({ value, marked }: ReportChart, rows: readonly ReportRow[]) {
       <svg class="measure" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
         <rect width=${widthOf(value)} height="10" />
         <rect class="marked" width=${widthOf(marked)} height="10" />
-        ${BEFORE in row && html`<path d=${`M${widthOf(BEFORE)} 0v10`} />`}
+        ${figureOf(row, BEFORE) > 0 && html`<path d=${`M${widthOf(BEFORE)} 0v10`} />`}
       </svg>
     `;
   };

@@ -174,7 +174,7 @@ function changesOf({ name, origin, state, secrets }: SourceLine): Content {
     <div class="row">
       <form
         data-action=${`${path}/rotate`}
-        data-secret=${name}
+        data-secret="secret"
         data-confirm=${`Add a new secret to ${name}? The old one is accepted until you drop it.`}
       >
         <button class="quiet" aria-label=${`Rotate the secret of ${name}`}>Rotate</button>
@@ -205,7 +205,7 @@ function changesOf({ name, origin, state, secrets }: SourceLine): Content {
 const ADD = html`
   <section class="panel">
     <h2>Add a source</h2>
-    <form class="filters" data-action="/sources" data-secret="">
+    <form class="filters" data-action="/sources" data-secret="secret">
       ${fieldOf(NOTHING_ENTERED, 'name', 'Name', 'customer-a')}
       ${fieldOf(NOTHING_ENTERED, 'api_url', 'API of its cloud (optional)', 'https://…')}
       ${fieldOf(NOTHING_ENTERED, 'api_token', 'API token (optional)', '')}

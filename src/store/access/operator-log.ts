@@ -113,6 +113,18 @@ export async function lastEnded(
   return row?.result ?? undefined;
 }
 
+/** When each account last logged in to the console, by name. */
+export async function lastLogins(db: Db): Promise<ReadonlyMap<string, Date>> {
+  const rows = await db
+    .selectFrom('operator_log')
+    .select((row) => ['operator', row.fn.max('began_at').as('at')])
+    .where('action', '=', 'console.login')
+    .where('outcome', '=', 'done')
+    .groupBy('operator')
+    .execute();
+  return new Map(rows.map(({ operator, at }) => [operator, at]));
+}
+
 /** When the last backup ended; without one, when the log begins. Undefined if it is empty. */
 export async function lastBackupAt(db: Db): Promise<Date | undefined> {
   const { at } = await db

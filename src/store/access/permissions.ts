@@ -14,6 +14,7 @@ export const PERMISSIONS = [
   'settings.read',
   'settings.reload',
   'sources.change',
+  'access.change',
 ] as const;
 
 export type Permission = (typeof PERMISSIONS)[number];

@@ -97,6 +97,14 @@ export async function readCoverageByDay(db: Db, scope: Scope, filter: CoverageFi
     from ${quartersOf(scope, filter)} group by 1, 2, 3 order by 1, 2, 3`;
 }
 
+/** The next sources by name after one, of which anything arrived or is subscribed to. */
+export async function listSourcesAfter(db: Db, scope: Scope, after: string, limit: number) {
+  const rows = await allRows<{ source: string }>(db)`
+    select source from (select source from arrival_totals union select source from subscriptions) as known
+    where ${inScope(scope)} and source > ${after} order by source limit ${limit}`;
+  return rows.map(({ source }) => source);
+}
+
 /** The number of quarters of one source and message type in one state. */
 export interface StateCount {
   readonly source: string;

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Area } from '../../../src/console/area.ts';
 import type { Db } from '../../../src/store/server/database.ts';
-import { subscriptionsOf } from '../../../src/console/console-actions.ts';
+import { subscriptionsOf } from '../../../src/serve/console-actions.ts';
 import { destinationsArea } from '../../../src/console/destinations/destinations-area.ts';
 import { quarantineArea } from '../../../src/console/quarantine/quarantine-area.ts';
 import { subscriptionsArea } from '../../../src/console/subscriptions/subscriptions-area.ts';
@@ -180,7 +180,7 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
     await browser.page.getByText('1 resent.').waitFor();
     expect(await takenBy('archive', directory)).toContain('"description":"replayed"');
     expect(await lastAction(admin.db)).toMatchObject({ action: 'destination.replay' });
-    await browser.page.getByRole('main').getByRole('combobox').selectOption('7d');
+    await browser.page.getByLabel(/^Resend from/).fill('7d');
     await button('Resend').first().click();
     await browser.page.getByRole('dialog').getByText('Those already sent are resent.').waitFor();
     await browser.page.getByRole('dialog').getByRole('button', { name: 'Resend' }).click();

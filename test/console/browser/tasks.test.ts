@@ -1,5 +1,6 @@
 import { pino } from 'pino';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { accountsArea } from '../../../src/console/accounts/accounts-area.ts';
 import type { Area } from '../../../src/console/area.ts';
 import { destinationsArea } from '../../../src/console/destinations/destinations-area.ts';
 import { eventsArea } from '../../../src/console/events/events-area.ts';
@@ -15,6 +16,7 @@ import { fileDestination, storeDeliveries, unreadableDelivery } from '../../supp
 import { countAll } from '../../support/arrivals.ts';
 import { hasChromium } from '../../support/browser.ts';
 import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
+import { problemsOf } from '../../support/page-checks.ts';
 import { sourcesForTests } from '../../support/sources.ts';
 import { knowing, nothingKnown } from '../../support/trust.ts';
 import { useBrowser } from '../../support/use-browser.ts';
@@ -28,6 +30,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
+const TOKEN = 'the-admin-token-0123456789';
 const MOST_ACTIONS = 4;
 const NOW = Date.now();
 const KEY = parseLogKey(generateLogKey('xiq-sink/5f0c2a52-0b43-4a51-9d10-4d2a6b0f7a0e'));
@@ -156,16 +159,25 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
     quarantineArea({ db, maxBodyBytes: 1024 * 1024, logger: pino({ level: 'silent' }) }),
     destinationsArea({ db, configured: () => [fileDestination('siem', directory)] }),
     sourcesForTests(db),
+    accountsArea({ db }),
     ...integrityForTests(db, url, KEY),
   ];
   const admin = useConsole(areas, {
     logs: true,
+    // With the first account, everyone has to log in.
+    token: TOKEN,
     seed: async (db) => {
       url = admin.database.databaseUrl;
       await seed(db);
     },
   });
   const browser = useBrowser(() => admin.url, { timezoneId: 'UTC' });
+  beforeAll(async () => {
+    await browser.page.goto(admin.url);
+    await browser.page.getByLabel('Admin token').fill(TOKEN);
+    await browser.page.getByRole('button', { name: 'Log in' }).click();
+    await browser.page.waitForURL(`${admin.url}/`);
+  });
   const measured: string[] = [];
   afterAll(() => process.stdout.write(`${measured.join('\n')}\n`));
 
@@ -195,6 +207,9 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
 
   const pushButton = (name: string | RegExp) => () =>
     browser.page.locator('main').getByRole('button', { name }).click();
+
+  const type = (field: string, text: string) => () =>
+    browser.page.getByRole('textbox', { name: field, exact: true }).fill(text);
 
   const enter = (field: string | RegExp, text: string) => async () => {
     await browser.page.getByRole('textbox', { name: field, exact: true }).fill(text);
@@ -370,7 +385,23 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
     );
   });
 
-  it.todo("an auditor with one customer's events");
+  it("an auditor with one customer's events", async ({ task }) => {
+    await expectInFourActions(
+      task.name,
+      [
+        openPage('Access'),
+        type('Name', 'grace@example.com'),
+        type('Sources', 'customer-a'),
+        pushButton('Add'),
+      ],
+      shows('The new password of grace@example.com, shown only now:'),
+    );
+    expect(await problemsOf(browser.page, 'access')).toEqual([]);
+    await browser.page.getByRole('link', { name: 'Continue' }).click();
+    expect(await browser.page.getByRole('row', { name: /grace/ }).locator('td').allInnerTexts()).toEqual(
+      expect.arrayContaining(['auditor', 'customer-a', 'password', 'never']),
+    );
+  });
 
   it.todo('a new SIEM');
 

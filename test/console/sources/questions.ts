@@ -220,6 +220,12 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   'post /api/v1/sources/{name}/rotate': { whole: [change('/api/v1/sources/oak/rotate')] },
   'post /api/v1/sources/{name}/drop-old': { whole: [change('/api/v1/sources/oak/drop-old')] },
   'post /api/v1/sources/{name}/disable': { whole: [change('/api/v1/sources/oak/disable')] },
+  'get /api/v1/accounts': { whole: [{ path: '/api/v1/accounts' }] },
+  'post /api/v1/accounts': { whole: [change('/api/v1/accounts', { name: 'eve', role: 'admin' })] },
+  'post /api/v1/accounts/{name}/change': {
+    whole: [change('/api/v1/accounts/ada/change', { role: 'admin' })],
+  },
+  'post /api/v1/accounts/{name}/disable': { whole: [change('/api/v1/accounts/ada/disable')] },
   'post /api/v1/reload': { whole: [change('/api/v1/reload')] },
   'get /api/v1/settings': { whole: [{ path: '/api/v1/settings' }] },
 
@@ -285,6 +291,7 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   '/subscriptions': { all: ['/subscriptions'] },
   '/operator-log': { whole: [{ path: '/operator-log' }] },
   '/sources': { all: ['/sources'] },
+  '/access': { whole: [{ path: '/access' }] },
   '/system': { whole: [{ path: '/system' }] },
   '/settings': { whole: [{ path: '/settings' }] },
   '/metrics': { whole: [{ path: '/metrics' }] },

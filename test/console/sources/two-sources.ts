@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import type { Area } from '../../../src/console/area.ts';
+import { accountsArea } from '../../../src/console/accounts/accounts-area.ts';
 import { assistantArea } from '../../../src/console/assistant/assistant-area.ts';
 import { alertsArea } from '../../../src/console/alerts/alerts-area.ts';
 import { reportsArea } from '../../../src/console/reports/reports-area.ts';
@@ -217,6 +218,7 @@ export function areasOf(db: Db, directory: string, sources: readonly Names[]): A
     subscriptionsArea({ db, sources: sources.map(subscriptionsOf), missing: [] }),
     operatorLogArea({ db }),
     systemForTests(db),
+    accountsArea({ db }),
     sourcesForTests(db, { SECRETS_KEY, WEBHOOK_SECRET: `${WHOLE}-0123456789` }),
     settingsForTests(db, { sources: [WHOLE, ...sources.map(({ source }) => source)] }),
   ];

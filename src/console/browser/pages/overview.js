@@ -36,15 +36,12 @@ async function refresh() {
 const FOCUSABLE = 'a, button, summary, [tabindex]';
 
 /**
- * Replaces a part that has changed. What a person opened stays open, and the focus keeps its place.
+ * Replaces a part that has changed. The focus keeps its place.
  *
  * @param {Element} part
  * @param {Element} like
  */
 function replace(part, like) {
-  const opened = [...part.querySelectorAll('details')].map(({ open }) => open);
-  for (const [index, details] of like.querySelectorAll('details').entries())
-    details.open = opened[index] ?? details.open;
   if (part.isEqualNode(like)) return;
   const focused = [...part.querySelectorAll(FOCUSABLE)].findIndex((one) => one === document.activeElement);
   part.replaceWith(like);

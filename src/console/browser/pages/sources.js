@@ -1,15 +1,16 @@
 import { html } from 'htm/preact';
 import { render } from 'preact';
 
-// Shows what an action returned and the page cannot show again: a generated secret, or the result of a reload.
+// Shows what an action returned and the page cannot show again: a generated secret or password, or the result of a reload.
 
 document.addEventListener('done', (event) => {
   const form = event.target;
   if (!(form instanceof HTMLFormElement) || !(event instanceof CustomEvent)) return;
   if (form.dataset['secret'] !== undefined && typeof event.detail.secret === 'string') {
     event.preventDefault();
-    const { name, secret } = event.detail;
-    show(`The new secret of ${name}, shown only now:`, [secret]);
+    const { name, secret, totp_uri: key } = event.detail;
+    const lines = key === undefined ? [secret] : [secret, key];
+    show(`The new ${form.dataset['secret']} of ${name}, shown only now:`, lines);
     form.reset();
   }
   if (form.dataset['reload'] !== undefined) {

@@ -13,28 +13,12 @@ showHere();
 addEventListener('resize', showHere);
 
 const format = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long', timeZone: zone });
-const ago = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
 
 document.addEventListener('pointerover', (event) => {
   if (!(event.target instanceof HTMLTimeElement) || event.target.title !== '') return;
   const time = new Date(event.target.dateTime);
-  event.target.title = `${format.format(time)}\n${localText(time, 'UTC')} UTC, ${relativeText(time)}`;
+  event.target.title = `${format.format(time)}\n${localText(time, 'UTC')} UTC`;
 });
-
-/** @type {readonly (readonly [Intl.RelativeTimeFormatUnit, number])[]} */
-const UNITS = [
-  ['day', 86_400],
-  ['hour', 3_600],
-  ['minute', 60],
-  ['second', 1],
-];
-
-/** @param {Date} time */
-function relativeText(time) {
-  const seconds = (time.getTime() - Date.now()) / 1000;
-  const [unit, length] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1];
-  return ago.format(Math.round(seconds / length), unit);
-}
 
 /**
  * Closes the open menus but the one around an element.

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts';
-import type { OverviewOptions } from './overview/read-overview.ts';
+import type { OverviewOptions } from '../console/overview/read-overview.ts';
 import { assessSilences, learnPatterns } from '../observe/silence/assess-silences.ts';
 import { describeSilence, type TypeSilence } from '../observe/silence/silence.ts';
 import type { QueueMeasure } from '../queue/batch-queue.ts';

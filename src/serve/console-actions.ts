@@ -1,7 +1,10 @@
 import type { Logger } from 'pino';
 import type { SourceConfig } from '../config/config.ts';
-import type { SourceSubscriptions, SubscriptionsOptions } from './subscriptions/subscriptions-area.ts';
-import type { IsFiltered } from './events/describe-event.ts';
+import type {
+  SourceSubscriptions,
+  SubscriptionsOptions,
+} from '../console/subscriptions/subscriptions-area.ts';
+import type { IsFiltered } from '../console/events/describe-event.ts';
 import { createFilter } from '../forward/destination-filter.ts';
 import type { Destination } from '../forward/parse-destinations.ts';
 import type { Db } from '../store/server/database.ts';

@@ -1,0 +1,135 @@
+import { z } from 'zod';
+import { hashPassword, newPassword } from '../../access/passwords.ts';
+import { newTotpSecret } from '../../access/totp.ts';
+import { listAccessTokens } from '../../store/access/access-tokens.ts';
+import {
+  addAccount,
+  changeAccount,
+  disableAccount,
+  isAccountName,
+  listAccounts,
+} from '../../store/access/accounts.ts';
+import { lastLogins, recordAction } from '../../store/access/operator-log.ts';
+import { ACCOUNT_ROLES } from '../../store/access/permissions.ts';
+import type { Db } from '../../store/server/database.ts';
+import { CHANGE_ACCESS } from '../access/access.ts';
+import { whole, wholeSchema } from '../api/paging.ts';
+import { isoTime, text } from '../api/parameters.ts';
+import { jsonRoute } from '../api/route.ts';
+import type { Area } from '../area.ts';
+import { accountsPage } from './accounts-page.ts';
+
+/** People's access: their roles and sources, how they log in, and when they last did. */
+export function accountsArea({ db }: { readonly db: Db }): Area {
+  return {
+    tag: 'access',
+    routes: [
+      jsonRoute({
+        route: 'GET /accounts',
+        summary: 'list the accounts, with their last logins',
+        ...CHANGE_ACCESS,
+        answer: wholeSchema(accountSchema),
+        work: async () => whole(await describeAccounts(db)),
+      }),
+      jsonRoute({
+        route: 'POST /accounts',
+        summary: 'add an account with a generated password, which the answer shows once',
+        ...CHANGE_ACCESS,
+        input: { body: z.strictObject({ name, role, source: sources, totp: z.literal('on').optional() }) },
+        answer: z.object({ name, secret: z.string(), totp_uri: z.string().optional() }),
+        async work({ body: { name: subject, role: asked, source, totp } }, { operator }) {
+          const password = newPassword();
+          const key = totp && newTotpSecret(subject);
+          const details = { role: asked, sources: source ?? 'all', password: true, totp: key !== undefined };
+          const account = { name: subject, role: asked, sources: source, totpSecret: key?.secret };
+          await recordAction(db, { operator, action: 'access.add', subject, details }, async () =>
+            addAccount(db, { ...account, passwordHash: await hashPassword(password) }),
+          );
+          return { name: subject, secret: password, totp_uri: key?.uri };
+        },
+      }),
+      changeRoute(db, 'disable', 'disable an account: ends its sessions and revokes its API tokens', {
+        action: 'access.remove',
+        change: (name) => disableAccount(db, name),
+      }),
+      changeRoute(db, 'enable', 'enable an account again, without its API tokens of before', {
+        action: 'access.change',
+        change: (name) => changeAccount(db, name, { isEnabled: true }),
+      }),
+    ],
+    pages: [
+      {
+        path: '/access',
+        entry: { label: 'Access', group: 'Administer', icon: 'access' },
+        ...CHANGE_ACCESS,
+        render: async () => accountsPage(await describeAccounts(db)),
+      },
+    ],
+  };
+}
+
+interface AccountChange {
+  readonly action: 'access.remove' | 'access.change';
+  readonly change: (name: string) => Promise<void>;
+}
+
+const changeRoute = (db: Db, verb: string, summary: string, { action, change }: AccountChange) =>
+  jsonRoute({
+    route: `POST /accounts/{name}/${verb}`,
+    summary,
+    ...CHANGE_ACCESS,
+    input: { path: onePath },
+    answer: onePath,
+    async work({ path: { name: subject } }, { operator }) {
+      await recordAction(db, { operator, action, subject, details: { verb } }, () => change(subject));
+      return { name: subject };
+    },
+  });
+
+const name = text.refine(isAccountName, 'must have 1 to 100 letters, digits and signs without spaces');
+
+const onePath = z.object({ name });
+
+const role = z.enum(ACCOUNT_ROLES, `must be ${ACCOUNT_ROLES.join(', ')}`);
+
+const sources = z
+  .preprocess((value) => (typeof value === 'string' ? value.split(',') : value), z.array(text).min(1))
+  .optional()
+  .describe('sources (a list, or separated by commas) whose events the account may see; default: all');
+
+const accountSchema = z
+  .object({
+    name: z.string(),
+    role,
+    sources: z.array(z.string()).nullable().describe('null: all'),
+    login: z.enum(['password', 'password and code', 'OpenID Connect', 'API tokens only']),
+    last_login_at: isoTime.nullable(),
+    api_tokens: z.int(),
+    disabled_at: isoTime.nullable(),
+  })
+  .meta({ id: 'Account' });
+
+export type DescribedAccount = z.input<typeof accountSchema>;
+
+async function describeAccounts(db: Db): Promise<DescribedAccount[]> {
+  const [accounts, tokens, logins] = await Promise.all([
+    listAccounts(db),
+    listAccessTokens(db),
+    lastLogins(db),
+  ]);
+  return accounts.map((account) => ({
+    name: account.name,
+    role: account.role,
+    sources: account.sources,
+    login: account.is_openid
+      ? 'OpenID Connect'
+      : !account.has_password
+        ? 'API tokens only'
+        : account.has_totp
+          ? 'password and code'
+          : 'password',
+    last_login_at: logins.get(account.name) ?? null,
+    api_tokens: tokens.filter((token) => token.account === account.name).length,
+    disabled_at: account.disabled_at,
+  }));
+}
