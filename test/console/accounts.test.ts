@@ -37,7 +37,7 @@ it('adds an account, whose password is shown once and is not in the operator log
         role: 'auditor',
         sources: ['oak', 'elm'],
         login: 'password and code',
-        last_login_at: expect.stringMatching(/^20/) as string,
+        last_login_at: expect.stringMatching(/^20/) as unknown,
         api_tokens: 0,
         disabled_at: null,
       },
@@ -48,7 +48,7 @@ it('adds an account, whose password is shown once and is not in the operator log
 
 it('disables an account, and enables it again', async () => {
   await send('/accounts/grace/disable', {});
-  expect(await listed()).toMatchObject({ items: [{ disabled_at: expect.any(String) as string }] });
+  expect(await listed()).toMatchObject({ items: [{ disabled_at: expect.any(String) as unknown }] });
   await send('/accounts/grace/enable', {});
   expect(await listed()).toMatchObject({ items: [{ disabled_at: null }] });
   expect((await listActions(admin.db, { limit: 2 })).map(({ action }) => action)).toEqual([

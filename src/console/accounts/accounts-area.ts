@@ -1,23 +1,17 @@
 import { z } from 'zod';
 import { hashPassword, newPassword } from '../../access/passwords.ts';
 import { newTotpSecret } from '../../access/totp.ts';
-import { listAccessTokens } from '../../store/access/access-tokens.ts';
-import {
-  addAccount,
-  changeAccount,
-  disableAccount,
-  isAccountName,
-  listAccounts,
-} from '../../store/access/accounts.ts';
-import { lastLogins, recordAction } from '../../store/access/operator-log.ts';
+import { addAccount, changeAccount, disableAccount, isAccountName } from '../../store/access/accounts.ts';
+import { recordAction } from '../../store/access/operator-log.ts';
 import { ACCOUNT_ROLES } from '../../store/access/permissions.ts';
 import type { Db } from '../../store/server/database.ts';
 import { CHANGE_ACCESS } from '../access/access.ts';
 import { whole, wholeSchema } from '../api/paging.ts';
-import { isoTime, text } from '../api/parameters.ts';
+import { text } from '../api/parameters.ts';
 import { jsonRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { accountsPage } from './accounts-page.ts';
+import { accountSchema, describeAccounts } from './describe-accounts.ts';
 
 /** People's access: their roles and sources, how they log in, and when they last did. */
 export function accountsArea({ db }: { readonly db: Db }): Area {
@@ -96,40 +90,3 @@ const sources = z
   .preprocess((value) => (typeof value === 'string' ? value.split(',') : value), z.array(text).min(1))
   .optional()
   .describe('sources (a list, or separated by commas) whose events the account may see; default: all');
-
-const accountSchema = z
-  .object({
-    name: z.string(),
-    role,
-    sources: z.array(z.string()).nullable().describe('null: all'),
-    login: z.enum(['password', 'password and code', 'OpenID Connect', 'API tokens only']),
-    last_login_at: isoTime.nullable(),
-    api_tokens: z.int(),
-    disabled_at: isoTime.nullable(),
-  })
-  .meta({ id: 'Account' });
-
-export type DescribedAccount = z.input<typeof accountSchema>;
-
-async function describeAccounts(db: Db): Promise<DescribedAccount[]> {
-  const [accounts, tokens, logins] = await Promise.all([
-    listAccounts(db),
-    listAccessTokens(db),
-    lastLogins(db),
-  ]);
-  return accounts.map((account) => ({
-    name: account.name,
-    role: account.role,
-    sources: account.sources,
-    login: account.is_openid
-      ? 'OpenID Connect'
-      : !account.has_password
-        ? 'API tokens only'
-        : account.has_totp
-          ? 'password and code'
-          : 'password',
-    last_login_at: logins.get(account.name) ?? null,
-    api_tokens: tokens.filter((token) => token.account === account.name).length,
-    disabled_at: account.disabled_at,
-  }));
-}

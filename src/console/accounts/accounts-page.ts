@@ -6,7 +6,7 @@ import { tableOf, type Column } from '../browser/shared/table.js';
 import { agoOf, badge } from '../html/elements.ts';
 import { fieldOf, selectOf } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
-import type { DescribedAccount } from './accounts-area.ts';
+import type { DescribedAccount } from './describe-accounts.ts';
 
 /** What most people who are let in are to do comes first. */
 const ROLES = ['auditor', ...ACCOUNT_ROLES.filter((role) => role !== 'auditor')].map(

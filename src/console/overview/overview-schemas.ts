@@ -109,7 +109,6 @@ export type Overview = z.input<typeof overviewSchema>;
 export type Activity = z.input<typeof activitySchema>;
 export type Figure = z.input<typeof figure>;
 export type NamedFigure = z.input<typeof namedFigure>;
-export type Silence = z.input<typeof silenceSchema>;
 export type Conservation = z.input<typeof conservationSchema>;
 export type StatusLine = z.input<typeof status>;
 

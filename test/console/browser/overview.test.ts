@@ -98,7 +98,7 @@ describe.skipIf(!hasChromium())('the overview in a browser (needs Chromium)', ()
 
   test('numbers follow what arrives, and the focus stays; an error is told until it is over', async () => {
     const { page, problems } = await open();
-    const link = page.locator('#events a').first();
+    const link = page.locator('#service a').first();
     await link.focus();
     const value = page.locator('#arrivals-chart .legend button', { hasText: 'logs' }).locator('.value');
     expect(await value.textContent()).toBe('80');

@@ -1,3 +1,4 @@
+import { fieldsOf } from '../shared/actions.js';
 import { keep } from '../shared/cookie.js';
 
 // Keeps the chosen columns of the list of events. The server knows them by a cookie, so that the first paint is right.
@@ -6,6 +7,7 @@ const form = document.querySelector('form[data-columns]');
 form?.addEventListener('submit', (event) => {
   event.preventDefault();
   if (!(form instanceof HTMLFormElement)) return;
-  const chosen = new FormData(form).getAll('column').join('.');
-  if (keep(form.dataset['columns'] ?? '', chosen)) location.reload();
+  const chosen = fieldsOf(form, 'column').filter(({ checked }) => checked);
+  const names = chosen.map(({ value }) => value).join('.');
+  if (keep(form.dataset['columns'] ?? '', names)) location.reload();
 });
