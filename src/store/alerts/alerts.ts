@@ -182,16 +182,8 @@ export async function markAlertsStored(db: Db, ids: readonly string[]): Promise<
     .execute();
 }
 
-/** How often a rule raised alerts. */
-export interface RuleTally {
-  readonly rule: string;
-  readonly last: Date;
-  /** In the last 30 days. */
-  readonly recent: number;
-}
-
-/** Counts the alerts of each rule. */
-export async function tallyAlerts(db: Db, scope: Scope): Promise<readonly RuleTally[]> {
+/** When each rule raised its last alert, and how many in the last 30 days. */
+export async function tallyAlerts(db: Db, scope: Scope) {
   return db
     .selectFrom('alerts')
     .select((row) => ['rule', row.fn.max('raised_at').as('last')])

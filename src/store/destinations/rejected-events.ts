@@ -4,7 +4,7 @@ import type { Db } from '../server/database.ts';
 import { positionOf } from '../log/read-log.ts';
 import { ALL_SOURCES, inScope, type Scope } from '../server/scope.ts';
 import type { StoredEvent } from '../../events/stored-event.ts';
-import { type Tables, type DestinationState } from '../server/schema/tables.ts';
+import type { Tables } from '../server/schema/tables.ts';
 
 /** An event that a destination rejected because of its content. */
 export interface RejectedEvent {
@@ -128,24 +128,16 @@ export async function markReplayed(db: Db, destination: string, eventId: string)
     .execute();
 }
 
-/** The state of one event at one destination. */
-export interface EventForwarding {
-  readonly destination: string;
-  readonly state: DestinationState;
-  /** The cursor is past the event: sent, filtered out, or stored before the destination started. */
-  readonly hasPassed: boolean;
-  /** Why the destination rejected the event; null when it did not. */
-  readonly reason: string | null;
-  readonly rejectedAt: Date | null;
-  /** When it was sent again. */
-  readonly replayedAt: Date | null;
-}
+export type EventForwarding = Awaited<ReturnType<typeof forwardingOf>>[number];
 
-/** The state of an event at each destination, by name. */
+/**
+ * The state of an event at each destination, by name. `hasPassed`: it was sent, filtered out, or stored before the
+ * destination started. `reason`: why the destination rejected it; null when it did not.
+ */
 export async function forwardingOf(
   db: Db,
   event: Pick<StoredEvent, 'eventId' | 'occurredAt' | 'receivedAt'>,
-): Promise<readonly EventForwarding[]> {
+) {
   const { eventId, occurredAt } = event;
   const position = (await positionOf(db, event)) ?? null;
   return db

@@ -7,16 +7,6 @@ import { withinTime, type Db } from '../server/database.ts';
 import type { Scope } from '../server/scope.ts';
 import { allRows } from '../server/statement.ts';
 
-/** The number of events in each bar of a time range. */
-export interface EventHistogram {
-  /** Width of a bar. */
-  readonly bucketSeconds: number;
-  /** All bars of the range in order of time, including empty ones. */
-  readonly bars: readonly EventBar[];
-  /** Whether all events were counted; otherwise the counts are estimates. */
-  readonly isComplete: boolean;
-}
-
 /** One bar, from its start to the start of the next, within the range. */
 interface EventBar {
   readonly start: Date;
@@ -55,16 +45,10 @@ const STEPS = [
 const ORIGIN = Date.parse('1970-01-05T00:00:00Z');
 
 /**
- * Counts the matching events by time and type, in at most `maxBars` bars (at least two), within 1.5 seconds. If
- * counting takes longer than one second, the bars are estimated from a few samples each. If even that takes too long,
- * as it may for a rare text, all bars are empty.
+ * Counts the matching events by time and type, in at most `maxBars` bars (two at least), empty ones included, within 1.5
+ * seconds: all of them (`isComplete`), else estimates from a few samples each, else none.
  */
-export async function eventHistogram(
-  db: Db,
-  scope: Scope,
-  filter: RangeFilter,
-  maxBars: number,
-): Promise<EventHistogram> {
+export async function eventHistogram(db: Db, scope: Scope, filter: RangeFilter, maxBars: number) {
   const { bucketSeconds, starts } = divide(filter, maxBars);
   const queries = familyQueries(scope, filter);
   if (starts.length === 0 || queries.length === 0) {

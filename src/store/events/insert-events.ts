@@ -89,20 +89,11 @@ export async function beginStoring(trx: Trx): Promise<void> {
  */
 export const orderOf = ({ occurredAt, eventId }: EventRow): string => occurredAt + eventId;
 
-/** What became of events. */
-export interface InsertedEvents {
-  /** The delivery id of each row written. */
-  readonly written: readonly string[];
-  /** Events that were neither written nor stored before: something in the database drops them. */
-  readonly dropped: readonly EventRow[];
-}
-
-/** Inserts any number of events of one message type by one statement. An event that is stored already is skipped. */
-export async function insertEvents(
-  trx: Trx,
-  messageType: MessageType,
-  rows: readonly EventRow[],
-): Promise<InsertedEvents> {
+/**
+ * Inserts any number of events of one message type by one statement. An event that is stored already is skipped. `written`:
+ * the delivery id of each row written. `dropped`: events that something in the database drops.
+ */
+export async function insertEvents(trx: Trx, messageType: MessageType, rows: readonly EventRow[]) {
   const insert = insertOf(messageType);
   const ordered = rows.toSorted((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
   const written = await insertRows<EventRow, { delivery_id: string; event_id: string }>(

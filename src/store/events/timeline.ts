@@ -75,18 +75,10 @@ export async function summarizeClient(db: Db, scope: Scope, mac: string, since: 
   };
 }
 
-/** Clients and networks of an access point in a time range. */
-export interface AccessPointActivity {
-  /** MAC addresses of clients, each counted once. */
-  readonly clients: number;
-  /** Most frequent first, at most 20. */
-  readonly ssids: readonly string[];
-}
-
-/** Counts the clients of an access point from a time on, and lists its SSIDs. Undefined after 1.5 seconds. */
+/** Counts the clients of an access point from a time on, and lists its 20 most frequent SSIDs. Undefined after 1.5 seconds. */
 export async function summarizeAccessPoint(db: Db, scope: Scope, mac: string, since: Date) {
   const condition = allOf([inScope(scope), sql`ap_mac = ${mac}::macaddr`, ...timeConditions({ since })]);
-  const rows = await allRowsWithin<AccessPointActivity>(db, TIMEOUT_MS)`
+  const rows = await allRowsWithin<{ clients: number; ssids: string[] }>(db, TIMEOUT_MS)`
       with heard as materialized (
         select client_mac, ssid from location_observations where ${condition}
         union all select client_mac, ssid from log_entries where ${condition} and ${IS_OF_CLIENT}

@@ -2,19 +2,7 @@ import { sql } from 'kysely';
 import type { Period, WholeRange } from '../../lib/text/parse-time.ts';
 import type { Db, Trx } from '../server/database.ts';
 
-export interface ScheduleProgress {
-  readonly name: string;
-  readonly every: Period;
-  readonly zone: string;
-  /** Start of the period of the next report. */
-  readonly nextSince: Date;
-  /** Failed attempts to send it. */
-  readonly attempts: number;
-  readonly lastError: string | null;
-  /** When the latest report was sent, with the start of its period. */
-  readonly sentAt: Date | null;
-  readonly sentSince: Date | null;
-}
+export type ScheduleProgress = Awaited<ReturnType<typeof readSchedules>>[number];
 
 /** A schedule, and the start of the period that it begins with. */
 export interface OpenedSchedule {
@@ -43,8 +31,8 @@ export async function openSchedule(db: Db, { name, every, zone, since }: OpenedS
     .execute();
 }
 
-/** The progress of these schedules, by name. */
-export async function readSchedules(db: Db, names: readonly string[]): Promise<readonly ScheduleProgress[]> {
+/** The next period of each of these schedules, by name, the failed attempts to report on it, and the latest report sent. */
+export async function readSchedules(db: Db, names: readonly string[]) {
   return db
     .selectFrom('report_schedules')
     .leftJoinLateral(

@@ -63,15 +63,8 @@ export async function readAnchors(db: Db) {
     .execute();
 }
 
-/** The time-stamp of a checkpoint. */
-export interface StoredTimestamp {
-  readonly size: number;
-  readonly madeAt: Date;
-  /** The checkpoint as it was stamped. */
-  readonly note: string;
-  /** The answer of the authority, in DER. */
-  readonly token: Buffer;
-}
+/** The checkpoint as it was stamped, and the answer of the authority, in DER. */
+export type StoredTimestamp = Awaited<ReturnType<typeof timestampsBetween>>[number];
 
 /** Stores the time-stamp of a checkpoint. One of the same size stays. */
 export async function addTimestamp(db: Db, { size, madeAt, note, token }: StoredTimestamp): Promise<void> {

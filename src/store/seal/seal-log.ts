@@ -104,14 +104,8 @@ export async function readTile(db: Db, level: number, number: number): Promise<B
   return row?.hashes ?? Buffer.alloc(0);
 }
 
-/** A signed head of the tree. */
-export interface StoredCheckpoint {
-  readonly size: number;
-  readonly madeAt: Date;
-  readonly note: string;
-  /** The key that verifies the signature. */
-  readonly publicKey: string;
-}
+/** A signed head of the tree, and the key that verifies the signature. */
+export type StoredCheckpoint = Awaited<ReturnType<typeof checkpointsAfter>>[number];
 
 /** Stores a checkpoint. One of the same size stays. */
 export async function addCheckpoint(trx: Trx, checkpoint: StoredCheckpoint): Promise<void> {
