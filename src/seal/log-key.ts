@@ -3,23 +3,18 @@ import path from 'node:path';
 import type { Config } from '../config/config.ts';
 import { unlessMissing } from '../lib/files/durable-file.ts';
 import { UsageError } from '../lib/errors.ts';
-import { generateLogKey, parseLogKey, parseVerifier, type LogKey, type NoteVerifier } from './signed-note.ts';
+import { generateLogKey, parseLogKey, parseVerifier } from './signed-note.ts';
 import { makePrivateDirectory } from '../lib/files/private-directory.ts';
 
 /** The file with the keys of the log. */
 export const logKeyFileOf = ({ dataDir, logKeyFile }: Pick<Config, 'dataDir' | 'logKeyFile'>) =>
   logKeyFile ?? path.join(dataDir, 'log-key');
 
-/** The keys of a log, as its file has them, a line each. */
-export interface LogKeys {
-  /** Signs the checkpoints; undefined on a machine that only verifies. */
-  readonly signing: LogKey | undefined;
-  /** Keys whose signatures count: that of `signing`, and those of before, or of another machine. */
-  readonly verifiers: readonly NoteVerifier[];
-}
-
-/** Reads the keys of the log; none if there is no file. Throws a UsageError if it is damaged. */
-export async function readLogKeys(file: string): Promise<LogKeys> {
+/**
+ * Reads the keys of the log, a line each: the one that is `signing` checkpoints, undefined on a machine that only verifies,
+ * and those whose signatures count. None if there is no file. Throws a UsageError if it is damaged.
+ */
+export async function readLogKeys(file: string) {
   try {
     const text = await unlessMissing(readFile(file, 'utf8'), '');
     const lines = text.split(/\s+/).filter((line) => line !== '');

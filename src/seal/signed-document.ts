@@ -13,19 +13,13 @@ export function signDocument(document: string, name: string, key: LogKey): strin
   return `${document}${BEGIN}${signNote(documentNote(key.name, name, document), key)}${END}`;
 }
 
-/** What a signed document says to be, and the key that has signed it. */
-export interface SignedDocument {
-  readonly name: string;
-  readonly publicKey: string;
-}
-
 const PUBLIC_KEY = /xiq-sink\/[\w-]+\+[\da-f]{8}\+[\w+/=]+/g;
 
 /**
  * Checks the signature of a document. Without keys that count, those that the document names do, which a person compares.
- * Throws a TypeError with the reason if it is not as it was signed.
+ * Returns what it says to be, and the key. Throws a TypeError with the reason if it is not as it was signed.
  */
-export function readSignedDocument(text: string, keys: readonly string[]): SignedDocument {
+export function readSignedDocument(text: string, keys: readonly string[]) {
   const at = text.lastIndexOf(BEGIN);
   if (at < 0 || !text.endsWith(END)) throw new TypeError('it has no signature at its end');
   const [document, note] = [text.slice(0, at), text.slice(at + BEGIN.length, -END.length)];

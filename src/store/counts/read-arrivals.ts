@@ -18,26 +18,11 @@ export interface ArrivalRange {
   readonly source?: string | undefined;
 }
 
-/** The arrivals of one message type in one bucket. */
-export interface Arrival {
-  /** Start of the bucket. */
-  readonly bucket: Date;
-  readonly messageType: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
-  readonly deliveries: number;
-  readonly records: number;
-  /** Rows written. */
-  readonly events: number;
-  readonly duplicates: number;
-  readonly quarantined: number;
-  /** Total size of the bodies as they were received. */
-  readonly bytes: number;
-}
+/** `events` counts the rows written, `bytes` the bodies as they were received. */
+export type Arrival = Awaited<ReturnType<typeof readArrivals>>[number];
 
-/**
- * The arrivals in a range, by time and message type. Empty buckets are left out. Arrivals older than 14 days are
- * counted by the hour: with a finer width, the first bucket of an hour contains all of it.
- */
-export async function readArrivals(db: Db, scope: Scope, range: ArrivalRange): Promise<Arrival[]> {
+/** The arrivals in a range, by time and message type, without empty buckets. Those older than 14 days are by the hour. */
+export async function readArrivals(db: Db, scope: Scope, range: ArrivalRange) {
   const { since, until, bucketSeconds, source } = range;
   return db
     .selectFrom('arrivals')

@@ -208,15 +208,11 @@ export async function listDestinations(db: Db): Promise<DestinationStatus[]> {
     order by name`;
 }
 
-/** Where the forwarder of a destination is, for many that ask at once. */
-export interface Cursor extends Lease {
-  readonly name: string;
-  /** Of the lease; null when it is free. It may have ended. */
-  readonly holder: string | null;
-}
+/** Where the forwarder of a destination is. `holder` is that of the lease, which may have ended; null when it is free. */
+export type Cursor = Awaited<ReturnType<typeof readCursors>>[number];
 
 /** Reads the cursors of all destinations, without a transaction id, as renewing the lease of each would take. */
-export async function readCursors(db: Db): Promise<readonly Cursor[]> {
+export async function readCursors(db: Db) {
   return db
     .selectFrom('destinations')
     .select(['name', 'lease_holder as holder', 'state', 'generation', 'rejected_in_row as rejectedInRow'])

@@ -86,17 +86,13 @@ export async function countQuarantine(
   return Number(count);
 }
 
-export interface OpenQuarantine {
-  /** Counted up to MAX_OPEN_COUNT + 1. */
-  readonly count: number;
-  readonly oldestReceivedAt: Date | null;
-}
+export type OpenQuarantine = Awaited<ReturnType<typeof readOpenQuarantine>>;
 
 /** Counting further would take long, and a larger number would not change what to do. */
 export const MAX_OPEN_COUNT = 10_000;
 
-/** Counts the open items, up to a limit that keeps the query fast. */
-export async function readOpenQuarantine(db: Db, scope: Scope): Promise<OpenQuarantine> {
+/** Counts the open items, up to MAX_OPEN_COUNT + 1. */
+export async function readOpenQuarantine(db: Db, scope: Scope) {
   const oldest = db
     .selectFrom('quarantine')
     .select('received_at')

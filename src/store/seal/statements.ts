@@ -108,12 +108,10 @@ export async function addStatements(trx: Trx, firstLeaf: number, statements: rea
       ${statements.map(({ record }) => record)}::text[]) with ordinality as one (kind, key, record, number)`;
 }
 
-export interface SealedStatement extends Statement {
-  readonly leaf: number;
-}
+export type SealedStatement = Awaited<ReturnType<typeof readStatements>>[number];
 
 /** Reads the sealed statements with leaves from one up to, and without, another. */
-export async function readStatements(db: Db, from: number, to: number): Promise<readonly SealedStatement[]> {
+export async function readStatements(db: Db, from: number, to: number) {
   return db
     .selectFrom('log_statements')
     .select((eb) => [eb.cast<number>('leaf', 'float8').as('leaf'), 'kind', 'key', 'record'])
