@@ -1,8 +1,9 @@
 import { COUNTS, IS_NOT_COUNTED, SUMS } from './roll-up-arrivals.ts';
 import { sql, type RawBuilder } from 'kysely';
-import { MESSAGE_TYPES, type MessageType, type UNKNOWN_MESSAGE_TYPE } from '../../events/domain.ts';
+import { MESSAGE_TYPES, type MessageType } from '../../events/domain.ts';
 import type { Db, Trx } from '../server/database.ts';
 import { inScope, isSource, type Scope } from '../server/scope.ts';
+import type { ReceivedType } from '../server/schema/delivery-tables.ts';
 import { readScripts } from '../server/schema/migrations.ts';
 import { allRows, firstRow, run } from '../server/statement.ts';
 
@@ -77,7 +78,7 @@ export async function recentArrivals(db: Db, scope: Scope, hours: number) {
 /** All arrivals of one source and message type so far. */
 export interface ArrivalSum {
   readonly source: string;
-  readonly messageType: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
+  readonly messageType: ReceivedType;
   readonly deliveries: number;
   /** The number of rows that the deliveries must account for: one for each record, or observation. */
   readonly expected: number;

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
-import type { MessageType, Origin, SecretForm, UNKNOWN_MESSAGE_TYPE } from '../../events/domain.ts';
+import type { Origin, SecretForm } from '../../events/domain.ts';
+import type { ReceivedType } from '../server/schema/delivery-tables.ts';
 import type { Db, Trx } from '../server/database.ts';
 import { StoredMeanwhileError } from '../server/failure.ts';
 import {
@@ -16,7 +17,7 @@ import { firstRow, run } from '../server/statement.ts';
 export interface NewDelivery {
   readonly deliveryId: string;
   readonly source: string;
-  readonly messageType: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
+  readonly messageType: ReceivedType;
   /** Of `OTHER`: the name of the message type as sent. */
   readonly sentType?: string | undefined;
   /** ISO 8601. */

@@ -1,15 +1,11 @@
 import { sql, type RawBuilder, type Selectable } from 'kysely';
-import {
-  FAMILY_OF,
-  isMessageType,
-  type MessageType,
-  type UNKNOWN_MESSAGE_TYPE,
-} from '../../events/domain.ts';
+import { FAMILY_OF, isMessageType } from '../../events/domain.ts';
 import { TABLE_OF } from '../../events/message-types.ts';
 import { withinTime, type Db } from '../server/database.ts';
 import { selectRows, toEvent } from '../events/event-rows.ts';
 import { inScope, isSource, type Scope } from '../server/scope.ts';
 import type { StoredEvent } from '../../events/stored-event.ts';
+import type { ReceivedType } from '../server/schema/delivery-tables.ts';
 import type { Tables } from '../server/schema/tables.ts';
 import { firstRow } from '../server/statement.ts';
 import { HOUR_MS, MINUTE_MS } from '../../lib/clock.ts';
@@ -17,7 +13,7 @@ import { HOUR_MS, MINUTE_MS } from '../../lib/clock.ts';
 /** Conditions on what was received. All conditions that are given must hold. */
 export interface ReceivedFilter {
   readonly source?: string | undefined;
-  readonly messageType?: MessageType | typeof UNKNOWN_MESSAGE_TYPE | undefined;
+  readonly messageType?: ReceivedType | undefined;
   /** Time of receipt, inclusive. */
   readonly since?: Date | undefined;
   /** Exclusive. */

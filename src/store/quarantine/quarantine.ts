@@ -1,20 +1,20 @@
 import { sql, type Selectable } from 'kysely';
 import { jsonArrayFrom } from 'kysely/helpers/postgres';
-import type { MessageType, Origin, UNKNOWN_MESSAGE_TYPE } from '../../events/domain.ts';
+import type { Origin } from '../../events/domain.ts';
 import type { Db, Trx } from '../server/database.ts';
 import { arrayLiteral, insertRows, insertStatement, type Column } from '../events/insert-rows.ts';
 import { receivedConditions, type ReceivedFilter } from '../deliveries/search-deliveries.ts';
 import { inScope, type Scope } from '../server/scope.ts';
 import type { Tables } from '../server/schema/tables.ts';
 import { run } from '../server/statement.ts';
-import type { Resolution } from '../server/schema/delivery-tables.ts';
+import type { ReceivedType, Resolution } from '../server/schema/delivery-tables.ts';
 
 /** An item to be quarantined: its origin, the reason, and the original bytes. */
 export interface NewQuarantined {
   readonly quarantineId: string;
   readonly deliveryId: string;
   readonly source: string;
-  readonly messageType: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
+  readonly messageType: ReceivedType;
   /** Of `OTHER`: the name of the message type as sent. */
   readonly sentType?: string | undefined;
   /** ISO 8601. */

@@ -42,6 +42,14 @@ export const GAP_REASONS = [
 
 export type GapReason = (typeof GAP_REASONS)[number];
 
+/** What a source had in its inventory for a time. */
+interface Version {
+  id: GeneratedAlways<string>;
+  source: string;
+  valid_from: Timestamp;
+  valid_to: Timestamp | null;
+}
+
 /** Sources, subscriptions, what is proven to be complete, and the cloud's inventory. */
 export interface CloudTables {
   sources: {
@@ -120,45 +128,29 @@ export interface CloudTables {
     seen_at: Generated<Timestamp>;
     status_changed_at: Timestamp | null;
   };
-  devices: {
-    id: GeneratedAlways<string>;
-    source: string;
+  devices: Version & {
     device_id: Int8;
     mac: string | null;
     serial_number: string | null;
     host_name: string | null;
     function: string | null;
     location_id: Int8 | null;
-    valid_from: Timestamp;
-    valid_to: Timestamp | null;
   };
-  locations: {
-    id: GeneratedAlways<string>;
-    source: string;
+  locations: Version & {
     location_id: Int8;
     parent_id: Int8 | null;
     name: string;
     type: string | null;
     place: string;
-    valid_from: Timestamp;
-    valid_to: Timestamp | null;
   };
-  organizations: {
-    id: GeneratedAlways<string>;
-    source: string;
+  organizations: Version & {
     organization_id: Int8;
     name: string;
-    valid_from: Timestamp;
-    valid_to: Timestamp | null;
   };
-  people: {
-    id: GeneratedAlways<string>;
-    source: string;
+  people: Version & {
     person_id: Int8;
     user_name: string;
     name: string | null;
     role: string | null;
-    valid_from: Timestamp;
-    valid_to: Timestamp | null;
   };
 }

@@ -1,6 +1,6 @@
 import type { GeneratedAlways } from 'kysely';
 import type { Generated, Int8, Timestamp } from './column-types.ts';
-import type { ReceivedType } from './delivery-tables.ts';
+import type { DeliveryCounts } from './delivery-tables.ts';
 
 /** The kinds of people and devices that events name. */
 export const SEEN_KINDS = ['administrator', 'user', 'client', 'access point'] as const;
@@ -9,19 +9,9 @@ export type SeenKind = (typeof SEEN_KINDS)[number];
 
 /** Counts of deliveries by time of arrival, and of events by the people and devices that they name. */
 export interface CountTables {
-  arrivals: {
+  arrivals: DeliveryCounts & {
     bucket: Timestamp;
     seconds: number;
-    source: string;
-    message_type: ReceivedType;
-    deliveries: Int8;
-    records: Int8;
-    expected: Int8;
-    events: Int8;
-    duplicates: Int8;
-    quarantined: Int8;
-    bytes: Int8;
-    unbalanced: Int8;
     last_received_at: Timestamp;
   };
   arrivals_progress: {
@@ -29,17 +19,7 @@ export interface CountTables {
     next_xid: string;
     era: Generated<number>;
   };
-  arrival_totals: {
-    source: string;
-    message_type: ReceivedType;
-    deliveries: Int8;
-    records: Int8;
-    expected: Int8;
-    events: Int8;
-    duplicates: Int8;
-    quarantined: Int8;
-    bytes: Int8;
-    unbalanced: Int8;
+  arrival_totals: DeliveryCounts & {
     last_received_at: Timestamp;
   };
   seen: {

@@ -11,6 +11,20 @@ export type QuarantineState = (typeof QUARANTINE_STATES)[number];
 
 export type ReceivedType = MessageType | typeof UNKNOWN_MESSAGE_TYPE;
 
+/** The sums of the deliveries of a source and message type. */
+export interface DeliveryCounts {
+  source: string;
+  message_type: ReceivedType;
+  deliveries: Int8;
+  records: Int8;
+  expected: Int8;
+  events: Int8;
+  duplicates: Int8;
+  quarantined: Int8;
+  bytes: Int8;
+  unbalanced: Int8;
+}
+
 /** Deliveries, quarantine, and what checks that none is missing. */
 export interface DeliveryTables {
   deliveries: {
@@ -57,18 +71,8 @@ export interface DeliveryTables {
     dropped_at: Timestamp | null;
     counted_era: Generated<number>;
   };
-  delivery_sums: {
+  delivery_sums: DeliveryCounts & {
     partition: string;
-    source: string;
-    message_type: string;
-    deliveries: Int8;
-    records: Int8;
-    expected: Int8;
-    events: Int8;
-    duplicates: Int8;
-    quarantined: Int8;
-    bytes: Int8;
-    unbalanced: Int8;
     last_received_at: Timestamp | null;
     missing: Int8;
     differs: boolean;

@@ -6,8 +6,8 @@ import { COLUMNS_OF } from '../../../../src/store/events/event-rows.ts';
 import { useDatabase } from '../../../support/use-database.ts';
 
 /*
- * TypeScript's types are gone at run time, so the files are read as text: a table opens with `  name: {`, and each of
- * its columns takes a line. Those of the families are made from their typed columns.
+ * TypeScript's types are gone at run time, so the files are read as text: a table opens with `  name: {`, or with
+ * `  name: Shared & {`, and each of its columns takes a line. Those of the families are made from their typed columns.
  */
 
 const DIRECTORY = new URL('../../../../src/store/server/schema/', import.meta.url);
@@ -22,15 +22,18 @@ async function declaredColumns(): Promise<Columns> {
   const texts = await Promise.all(files.map((name) => readFile(new URL(name, DIRECTORY), 'utf8')));
   const tables: Columns = {};
   const shared: Columns = {};
+  const bases = new Map<string, string>();
   let columns: Record<string, string> = {};
   for (const line of texts.join('\n').split('\n')) {
-    const [, record] = /^interface (\w+) \{$/.exec(line) ?? [];
-    const [, table] = /^ {2}(\w+): \{$/.exec(line) ?? [];
+    const [, record] = /^(?:export )?interface (\w+) \{$/.exec(line) ?? [];
+    const [, table, base] = /^ {2}(\w+): (?:(\w+) & )?\{$/.exec(line) ?? [];
     const [, column, type = ''] = /^ {2,4}(\w+): (.+);$/.exec(line) ?? [];
     if (record !== undefined) shared[record] = columns = {};
     else if (table !== undefined) tables[table] = columns = {};
     else if (column !== undefined) columns[column] = widened(type);
+    if (table !== undefined && base !== undefined) bases.set(table, base);
   }
+  for (const [table, base] of bases) tables[table] = { ...shared[base], ...tables[table] };
   for (const family of FAMILIES) {
     const typed = COLUMNS_OF[family].map(({ column, kind }): [string, string] => [
       column,
