@@ -195,7 +195,6 @@ const receiver = (url: URL) => ({
 
 const topic = (url: URL) => ({ brokers: [url.host], topic: decodeURIComponent(url.pathname.slice(1)) });
 
-/** The address without our scheme prefix and options. */
 const httpsUrl = ({ host, pathname }: URL) => `https://${host}${pathname}`;
 
 function simpleValue(text: string): string | number | boolean {

@@ -9,7 +9,6 @@ export interface ProcessParts {
   readonly queueState: () => QueueState | undefined;
 }
 
-/** Collects the figures that a process reports about itself. */
 export type ProcessGauge = ReturnType<typeof createProcessGauge>;
 
 /** The sampling interval of the event loop's delay, which wakes an idle process so often. Only the delay beyond it is reported. */

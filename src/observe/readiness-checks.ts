@@ -136,13 +136,11 @@ async function startFinding(
   return { state: 'starting', why: `${step} since ${timeOf(since)}${why === undefined ? '' : `: ${why}`}` };
 }
 
-/** Whether what is stored gets into a checkpoint. */
 async function sealFinding(db: Db): Promise<Finding> {
   const { word, what } = statusOfSeal(await readSealFacts(db), new Date());
   return word === 'behind' ? { state: 'behind', why: what } : { state: 'ok' };
 }
 
-/** Whether the worker stores what arrives, and if not, why. */
 async function storingFinding(
   db: Db,
   measure: () => Promise<QueueMeasure>,
@@ -175,7 +173,6 @@ async function storingFinding(
   };
 }
 
-/** What the sessions of this service wait for in the database. */
 async function explainWait(db: Db): Promise<string> {
   try {
     return (await findObstaclesOf(db)) ?? 'the database names nothing that is in the way';
@@ -239,7 +236,6 @@ function silenceFinding({ arrivals }: CheckedParts['observation']): Finding {
   return worstOf(parts, ['unusually quiet']);
 }
 
-/** Whether the cloud accepts the logins of the sources that log in. */
 async function cloudFinding(db: Db, sources: readonly SourceConfig[]): Promise<Finding> {
   const refused = new Map((await listRefusedLogins(db)).map((login) => [login.source, login]));
   const parts = sources.flatMap(({ name, cloud }) => {

@@ -17,7 +17,6 @@ export interface CheckLine {
   readonly why: string;
 }
 
-/** Whether the silence of a source and message type is unusual, also in words. */
 interface SilenceFacts {
   readonly source: string;
   readonly messageType: string;
@@ -132,7 +131,6 @@ function whenArriving({ sums, now, systemPage }: ServiceFacts): Status {
   return good('arriving', `last delivery ${age} ago, all types arriving as usual`, '/deliveries');
 }
 
-/** Sources and types of which not nothing lost. */
 function sumProblems({ sums, sealPage }: ServiceFacts): Status[] {
   return (sums ?? [])
     .filter(({ addsUp }) => !addsUp)

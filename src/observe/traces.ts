@@ -6,7 +6,6 @@ import { describeError } from '../lib/errors.ts';
 import { failuresIn } from '../lib/failure-log.ts';
 import type { ReadDelivery } from '../queue/delivery-batch.ts';
 
-/** Traces of deliveries, from their receipt to their rows. */
 export type Traces = Awaited<ReturnType<typeof startTraces>>;
 
 export interface TracesOptions {

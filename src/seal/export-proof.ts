@@ -223,7 +223,6 @@ async function explainAbsent(
   return gone.map((leaf) => `${leaf} ${found.get(leaf) ?? 'MISSING nothing says what it was of'}\n`).join('');
 }
 
-/** The sealed forms of rows, by leaf. */
 async function readRecords(
   db: Db,
   { leaf: start, of }: Chunk,

@@ -110,7 +110,6 @@ async function subtree(read: ReadNode, from: number, to: number): Promise<Buffer
   return nodeHash(await subtree(read, from, middle), await subtree(read, middle, to));
 }
 
-/** The largest power of two below a number above 1. */
 function largestPower(count: number): number {
   let power = 1;
   while (power * 2 < count) power *= 2;

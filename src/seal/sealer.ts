@@ -90,7 +90,6 @@ export function createSealer(db: Db, key: LogKey, trust: () => Promise<Trust>): 
   let quartersDue = 0;
   const hasher = createHasher(db);
 
-  /** Whether to leave the processor to storing for now. */
   function mustWait({ sealed, logged }: SealState): boolean {
     const arrived = logged.to - lastLogged;
     lastLogged = logged.to;
@@ -232,35 +231,32 @@ async function sealEvents(trx: Trx, state: SealState, hasher: ReturnType<typeof 
   return true;
 }
 
-/** Seals rows that changed since. Returns whether there were some. */
-async function sealChanges(trx: Trx, { size }: SealState): Promise<boolean> {
-  await planByKeys(trx);
-  return sealStatements(trx, size, await takeStatements(trx, STATEMENTS));
+/** Creates the function that seals up to so many entries of a queue. It returns whether there were some. */
+function sealQueued(take: (trx: Trx, limit: number) => Promise<readonly Statement[]>, limit: number) {
+  return async (trx: Trx, { size: firstLeaf }: SealState): Promise<boolean> => {
+    await planByKeys(trx);
+    const statements = await take(trx, limit);
+    const count = statements.length;
+    if (count === 0) return false;
+    const salts = randomBytes(count * SALT_BYTES);
+    const hashes = Buffer.concat(statements.map(({ record }, at) => leafHash(entryAt(salts, at, record))));
+    const tiles = await growTree(trx, firstLeaf, hashes);
+    await addStatements(trx, firstLeaf, statements);
+    await addLeaves(trx, {
+      firstLeaf,
+      count,
+      positions: undefined,
+      version: STATEMENT_VERSION,
+      tiles,
+      salts,
+    });
+    return true;
+  };
 }
 
-/** Seals deliveries that were counted since. Returns whether there were some. */
-async function sealDeliveries(trx: Trx, { size }: SealState): Promise<boolean> {
-  await planByKeys(trx);
-  return sealStatements(trx, size, await takeDeliveries(trx, QUEUED_DELIVERIES));
-}
-
-/** Seals quarters of an hour that were proven since. Returns whether there were some. */
-async function sealQuarters(trx: Trx, { size }: SealState): Promise<boolean> {
-  await planByKeys(trx);
-  return sealStatements(trx, size, await takeQuarters(trx, QUEUED_QUARTERS));
-}
-
-async function sealStatements(trx: Trx, size: number, statements: readonly Statement[]): Promise<boolean> {
-  const count = statements.length;
-  if (count === 0) return false;
-  const salts = randomBytes(count * SALT_BYTES);
-  const hashes = Buffer.concat(statements.map(({ record }, at) => leafHash(entryAt(salts, at, record))));
-  const tiles = await growTree(trx, size, hashes);
-  await addStatements(trx, size, statements);
-  const version = STATEMENT_VERSION;
-  await addLeaves(trx, { firstLeaf: size, count, positions: undefined, version, tiles, salts });
-  return true;
-}
+const sealChanges = sealQueued(takeStatements, STATEMENTS);
+const sealDeliveries = sealQueued(takeDeliveries, QUEUED_DELIVERIES);
+const sealQuarters = sealQueued(takeQuarters, QUEUED_QUARTERS);
 
 /** The nodes that new leaves add to the tree, by tile. */
 async function growTree(trx: Trx, size: number, hashes: Buffer): Promise<readonly TilePiece[]> {

@@ -10,7 +10,6 @@ export interface LogKey {
   readonly publicText: string;
 }
 
-/** A public key of signed notes. */
 export interface NoteVerifier {
   readonly name: string;
   readonly id: Buffer;

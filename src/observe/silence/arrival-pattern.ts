@@ -2,7 +2,6 @@ import { DAY_MS, HOUR_MS } from '../../lib/clock.ts';
 import { learnRates } from './weekly-rates.ts';
 import type { QuietPeriod, History, HistoryHour, Rates } from './weekly-rates.ts';
 
-/** The usual arrivals of one source and message type. */
 export interface ArrivalPattern extends Rates {
   /** A gap in which more deliveries than this were expected (at least) is so rare by chance that it is an alarm. */
   readonly bound: number;

@@ -163,7 +163,6 @@ async function checkFiles({ directory, manifest, report }: Folder): Promise<void
   }
 }
 
-/** Compares checkpoints, time-stamps and anchors with the tree. */
 async function checkHeads(folder: Folder, anchors: readonly Checkpoint[]) {
   const { directory, manifest, verifiers, report } = folder;
   const sizes: number[] = [];
@@ -302,7 +301,6 @@ async function checkRows({ directory, manifest, tile, report }: Folder, onLeaves
   return counts;
 }
 
-/** What the export says about a row that was gone. */
 function explainAbsence(line: Buffer | undefined, leaf: number): VerifyFinding {
   const about = { subject: 'leaves', leaves: [leaf, leaf + 1] } as const;
   const { groups = {} } =

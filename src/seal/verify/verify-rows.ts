@@ -129,7 +129,6 @@ export async function checkEvents(
 /** A row that would be as it was sealed, and whose columns are not what its payload says. */
 type Rewritten = VerifyFinding & { readonly position: number };
 
-/** Names rows whose columns are not what their payloads say. */
 async function explainRewritten(trx: Trx, events: readonly SealedEvent[]): Promise<readonly Rewritten[]> {
   const rewritten = await findRewritten(trx, events);
   return events.flatMap(({ eventId, position, source, messageType }) => {

@@ -120,7 +120,6 @@ export async function compareStated(db: Db, report: (finding: VerifyFinding) => 
   return (await countQueuedStatements(db)) + (await countUnsealedDeliveries(db));
 }
 
-/** How a row differs from what was sealed of it last. */
 function describeStated({ leaf, isGone }: { readonly leaf: number | null; readonly isGone: boolean }) {
   if (leaf === null) return { state: 'INSERTED', detail: 'it was never queued to be sealed' } as const;
   const leaves = [leaf, leaf + 1] as const;

@@ -137,7 +137,6 @@ export function createTreeCheck(db: Db, { size, lastSigned }: TreeExtent, outsid
 
 const timeOf = ({ time }: Checkpoint) => (time === undefined ? '' : ` of ${time.toISOString()}`);
 
-/** A signed head to compare the tree with. */
 interface Head {
   readonly checkpoint: Checkpoint;
   readonly subject: 'checkpoint' | 'seen checkpoint' | 'time-stamp' | 'anchor';

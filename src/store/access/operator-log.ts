@@ -70,7 +70,6 @@ const entryOf = ({ operator, action, subject, details = {} }: OperatorAction) =>
   details: JSON.stringify(details),
 });
 
-/** How an action ended that is recorded as a whole. */
 export interface ActionEnd {
   readonly outcome: 'done' | 'failed';
   readonly result?: Readonly<Record<string, unknown>>;

@@ -60,7 +60,6 @@ export async function* readRuleEvents(
   }
 }
 
-/** A time slice with the queries for its events. */
 interface Reading {
   readonly since: Date;
   readonly until: Date;

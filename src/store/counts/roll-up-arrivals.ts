@@ -111,7 +111,6 @@ export const SUMS = sql.join([
   sql`max(last_received_at)`,
 ]);
 
-/** Adds new counts to a row that exists already. */
 function addToThere(table: string, key: readonly string[]): RawBuilder<unknown> {
   const there = (name: string) => sql.ref(`${table}.${name}`);
   const come = (name: string) => sql.ref(`excluded.${name}`);

@@ -61,7 +61,6 @@ export async function readRows(
   return { rows, next: next === Infinity ? undefined : next };
 }
 
-/** An entry whose event was not erased. */
 interface StoredEntry extends LogEntry {
   readonly occurredAt: string;
 }

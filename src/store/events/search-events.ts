@@ -113,7 +113,6 @@ async function toEvents(rows: readonly StoredRow[]): Promise<readonly StoredEven
   return events;
 }
 
-/** The place before the first event of a range. */
 function beginningOf({ since, until }: TimeRange, order: EventOrder): FoundEvents['next'] {
   const time = order === 'newest' ? until : since;
   return time && { occurredAt: time.toISOString(), eventId: NO_ID };

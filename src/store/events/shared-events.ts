@@ -54,7 +54,6 @@ export function openSharedEvents(log: Log) {
     }
   }
 
-  /** Begins to read the rows of these entries. */
   function load(entries: readonly LogEntry[]): void {
     const began = performance.now();
     const byPosition = new Map<number, Kept>();

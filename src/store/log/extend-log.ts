@@ -37,7 +37,6 @@ export const TILE_ENTRIES = 256;
 /** About so many new events get their positions in one transaction, beside the whole of the last one stored. */
 const NEW_STEP = 20_000;
 
-/** What one transaction added to the log. */
 export interface Extension {
   /** New events, which follow at the end. */
   readonly added: number;

@@ -19,7 +19,6 @@ export interface Change {
   readonly partition: string;
 }
 
-/** A change that did not get its locks. */
 export interface BlockedChange extends Change {
   /** The sessions that use the table, longest first; empty if they have ended since. */
   readonly by: readonly Session[];

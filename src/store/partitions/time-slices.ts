@@ -89,7 +89,6 @@ export function divide({ since, until }: TimeRange, parts: number): readonly Tim
   return Array.from({ length: parts }, (_, index) => ({ since: at(index), until: at(index + 1) }));
 }
 
-/** The time of the first event in this order. */
 async function firstTime(
   db: Db,
   queries: readonly Pick<FamilyQuery, 'family'>[],

@@ -4,7 +4,6 @@ import type { Db, Trx } from '../server/database.ts';
 
 export type ScheduleProgress = Awaited<ReturnType<typeof readSchedules>>[number];
 
-/** A schedule, and the start of the period that it begins with. */
 export interface OpenedSchedule {
   readonly name: string;
   readonly every: Period;

@@ -168,7 +168,6 @@ async function findQuarantined(
   return { named, possible };
 }
 
-/** The rows of a query, so many of them in memory at a time. */
 async function* eachRow<Row>(db: Db, query: RawBuilder<Row>, atOnce = 1_000): AsyncGenerator<Row> {
   const trx = await db.startTransaction().setAccessMode('read only').execute();
   try {

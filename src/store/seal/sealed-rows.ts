@@ -162,7 +162,6 @@ export async function hashEvents(trx: Trx, range: SealedEvents, salts: Buffer): 
   return { hashes: bytes, positions: [...plain, ...shifted], late };
 }
 
-/** An event of the log with the sealed form of its row. */
 export interface SealedEvent {
   readonly position: number;
   /** Null: the event was erased. */

@@ -9,7 +9,6 @@ export type { Client, Pool } from 'pg';
 /** A connection, or a pool of them. */
 export type Connection = Pick<Client, 'query'>;
 
-/** What differs between the pools of this program. */
 export type PoolOptions = PoolConfig & {
   readonly connectionString: string;
   /** The largest number of connections. */

@@ -152,7 +152,6 @@ async function isBuilt(db: Db, index: LargeIndex): Promise<boolean> {
   return row?.valid === true && (await partitionsWithout(db, index.table, name)).length === 0;
 }
 
-/** Whether the index that it replaces is still there. */
 async function isReplaced(db: Db, { table, replaces }: LargeIndex): Promise<boolean> {
   if (replaces === undefined) return false;
   const row = await firstRow<{ there: boolean }>(

@@ -20,7 +20,6 @@ interface CreatedFunction {
   readonly settings: readonly string[];
 }
 
-/** What the migrations of this program create. */
 interface Created {
   readonly functions: ReadonlyMap<string, CreatedFunction>;
   /** The function that each trigger calls, by the name of the trigger. */

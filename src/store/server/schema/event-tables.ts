@@ -33,7 +33,6 @@ interface Values {
   jsonb: Json;
 }
 
-/** The envelope and the typed columns of a family. */
 type EventsOf<F extends Family> = Envelope & {
   [One in FieldsOf<F> as One['column']]: Values[One['kind']] | null;
 };
