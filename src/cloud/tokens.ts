@@ -16,7 +16,6 @@ import { commandName } from '../lib/text/command-name.ts';
 /** The client's credentials: an API token, or a user name and password to log in with. */
 export type Credentials = { apiToken: string } | { username: string; password: string };
 
-/** Provides the bearer token for calls. */
 export type Tokens = ReturnType<typeof createLogins>;
 
 interface TokensOptions {

@@ -28,11 +28,9 @@ interface Batch {
   readonly position: number;
 }
 
-/** How a destination's batches are made. */
 export interface Batching {
   readonly name: string;
   readonly filter: DestinationFilter;
-  /** Redacts an event and writes it in the destination's format. */
   readonly format: Format;
   readonly limits: BatchLimits;
 }

@@ -15,7 +15,6 @@ import { sendBisecting, MAX_REJECTED_IN_ROW, settleBatch } from './send-batch.ts
 import { EndpointRefusedError, RetryLaterError, type Sender } from './sender.ts';
 import { commandName } from '../lib/text/command-name.ts';
 
-/** A destination that is ready to receive events. */
 export interface Forwarding extends Batching {
   readonly sender: Sender;
 }

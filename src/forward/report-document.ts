@@ -2,7 +2,6 @@ import { revealOnLine } from '../lib/text/hidden-characters.ts';
 import type { ReportRow } from '../store/reports/reports.ts';
 import { countOf } from '../lib/text/units.ts';
 
-/** A report of one period, as a destination receives it. */
 export interface ReportDocument {
   /** The name of the schedule and the period: the same whenever the report is sent. */
   readonly id: string;

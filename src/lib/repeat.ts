@@ -6,7 +6,6 @@ import { failuresIn } from './failure-log.ts';
 
 type Outcome = 'more' | 'done' | 'idle' | 'over';
 
-/** Work that is repeated until it is stopped. */
 export type Repetition = ReturnType<typeof repeat>;
 
 interface RepeatedWork {

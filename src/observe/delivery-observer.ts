@@ -23,7 +23,6 @@ interface DeliveryFigures {
   readonly progress: StoringProgress;
 }
 
-/** Counts and traces the deliveries of this process. */
 export class ProcessDeliveryObserver implements DeliveryObserver {
   readonly #figures: DeliveryFigures;
 

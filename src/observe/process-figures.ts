@@ -14,7 +14,6 @@ export type ProcessGauge = ReturnType<typeof createProcessGauge>;
 /** The sampling interval of the event loop's delay, which wakes an idle process so often. Only the delay beyond it is reported. */
 const RESOLUTION_MS = 100;
 
-/** Starts to collect. */
 export function createProcessGauge({ receives, stores, queueState }: ProcessParts) {
   const answers = createLastMinute();
   const refusals = createLastMinute();

@@ -27,7 +27,6 @@ export interface Finding {
   readonly parts?: readonly ReadinessLine[] | undefined;
 }
 
-/** One line of the report for operators. */
 interface ReadinessLine {
   readonly name: string;
   readonly state: State;
@@ -51,7 +50,6 @@ type Status = 'ok' | 'degraded' | 'unavailable';
 /** Whether a state needs attention. `unknown` has a cause that another check reports. */
 export const isProblem = ({ state }: { readonly state: string }) => state !== 'ok' && state !== 'unknown';
 
-/** The readiness of the process. Simultaneous calls share one answer. */
 export type Readiness = ReturnType<typeof createReadiness>;
 
 /** The states in which a part does not do its work. */

@@ -37,9 +37,7 @@ import { EVERYTHING, readGoneReasons, type GoneReasons } from './verify/verify-r
 /** Rows of events that were received in this range. Neither end: everything that is sealed. */
 export type ProofRange = RowFilter;
 
-/** How to export. */
 export interface ExportOptions extends ProofRange {
-  /** Signs the manifest. */
   readonly key: LogKey;
   /** The keys whose signatures count. */
   readonly trust: Pick<Trust, 'keys'>;
@@ -101,7 +99,6 @@ export async function exportProof(
   return {
     findings: findings.count,
     rows: rows.rows,
-    /** Rows that are gone. */
     absent: rows.absent,
     checkpoints: heads.sizes.length,
     timestamps: stamps.sizes.length,

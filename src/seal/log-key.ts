@@ -6,7 +6,6 @@ import { UsageError } from '../lib/errors.ts';
 import { generateLogKey, parseLogKey, parseVerifier } from './signed-note.ts';
 import { makePrivateDirectory } from '../lib/files/private-directory.ts';
 
-/** The file with the keys of the log. */
 export const logKeyFileOf = ({ dataDir, logKeyFile }: Pick<Config, 'dataDir' | 'logKeyFile'>) =>
   logKeyFile ?? path.join(dataDir, 'log-key');
 

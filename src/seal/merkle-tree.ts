@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 
-/** Bytes of a SHA-256 hash. */
 export const HASH_BYTES = 32;
 
 /** A tile has 256 hashes of one level; the next level of tiles has a hash for each full tile (C2SP tlog-tiles). */
@@ -20,7 +19,6 @@ export function leafHash(entry: Buffer): Buffer {
 const LEAF_PREFIX = Buffer.of(0);
 const NODE_PREFIX = Buffer.of(1);
 
-/** The root of a tree without entries. */
 export const EMPTY_ROOT = hash('sha256', Buffer.alloc(0), 'buffer');
 
 /** The root of a full subtree: level 0 has the leaves, and `index` counts the subtrees of the level from the left. */

@@ -90,6 +90,5 @@ export function* leafTiles(leaves: Manifest['leaves'], sizes: Iterable<number>):
   for (const number of edges) if (!isInRange(number)) yield number;
 }
 
-/** Bytes of a tile in a tree. */
 export const tileBytes = (level: number, number: number, size: number) =>
   tileWidth(level, number, size) * HASH_BYTES;

@@ -10,14 +10,12 @@ import { compareWithSeen } from './seen-checkpoint.ts';
 import { isForeign, type Trust } from './trust.ts';
 import { entryAt, nodesIn } from './stored-tree.ts';
 
-/** An event, as far as it is needed to find it in the log. */
 type EventToProve = Pick<StoredEvent, 'eventId' | 'occurredAt' | 'receivedAt'>;
 
 export interface EventProof {
   readonly leaf: number;
   /** Leaves of the tree that the checkpoint signs. */
   readonly size: number;
-  /** When the checkpoint was signed. */
   readonly signedAt: Date;
   /** Of an event that had no seal for more than a day after its arrival: until when. */
   readonly unsealedUntil: Date | undefined;
@@ -36,7 +34,6 @@ export type Seal =
   | { readonly state: 'altered'; readonly leaf: number }
   | { readonly state: 'proven'; readonly proof: EventProof };
 
-/** Why an event cannot be proven. */
 class NotProvableError extends Error {
   override readonly name = 'NotProvableError';
 }

@@ -69,7 +69,6 @@ const CHECKPOINT_MS = 60_000;
 const BUSY_EVENTS = 4_000;
 const PATIENCE_MS = 40_000;
 
-/** Seals what enters the log. */
 export interface Sealer {
   /** Seals a step, if there is something; `more` if there is more at once, `idle` if all is sealed and signed. */
   seal(): Promise<'more' | 'done' | 'idle'>;
@@ -171,7 +170,6 @@ function nextSteps({ sealed, logged }: SealState): readonly Positions[] {
   return [{ from: Math.max(logged.from, sealed.from - STEP), to: sealed.from }];
 }
 
-/** Events whose rows are being hashed. */
 interface HashedStep {
   readonly positions: Positions;
   readonly timeline: string | null;

@@ -2,7 +2,6 @@ import type { Db } from '../store/server/database.ts';
 import { readTile } from '../store/seal/seal-log.ts';
 import { nodesOfTiles, type ReadNode } from './merkle-tree.ts';
 
-/** The nodes of the tree in the database. */
 export const nodesIn = (db: Db): ReadNode => nodesOfTiles((level, number) => readTile(db, level, number));
 
 /** Every leaf has so much salt. The salts of consecutive leaves lie one after another. */

@@ -3,7 +3,6 @@ import { defineCommand } from '../shared/options.ts';
 import { stopSignal } from '../shared/process.ts';
 import type { Environment } from '../../config/references.ts';
 
-/** The command `demo`, which needs no cloud. */
 export function defineDemo(program: Command, env: Environment): void {
   defineCommand(program, 'demo', 'run the program with an emulated cloud that sends events, until Ctrl-C', [
     'xiq-sink demo',

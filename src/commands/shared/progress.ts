@@ -9,7 +9,6 @@ const PLAIN_INTERVAL_MS = 5_000;
 
 const BAR_WIDTH = 24;
 
-/** Reports the progress of long work on standard error. */
 export type Progress = ReturnType<typeof createProgress>;
 
 /**

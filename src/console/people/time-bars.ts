@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import { HOUR_MS } from '../../lib/clock.ts';
 import { formatDuration, countOf } from '../../lib/text/units.ts';
-import type { EventHistogram } from '../../store/events/event-histogram.ts';
+import type { EventBar } from '../../store/events/event-histogram.ts';
 import { localText } from '../browser/shared/local-time.js';
 import { html, type Content } from '../html/html.ts';
 import { inZone } from '../html/time-zone.ts';
@@ -125,7 +125,7 @@ export function roamingBars(
 }
 
 /** The times of an hour and more in which nothing was counted, as bars on a time axis; undefined if nothing was at all. */
-export function silenceBars(counted: EventHistogram['bars'], { since, until }: WholeRange): Content {
+export function silenceBars(counted: readonly EventBar[], { since, until }: WholeRange): Content {
   const heard = counted.flatMap(({ start, counts }, index) =>
     Object.keys(counts).length === 0 ? [] : [{ from: start, to: counted[index + 1]?.start ?? until }],
   );

@@ -47,7 +47,6 @@ function factNames({ messageType, payload }: StoredEvent): Readonly<Record<strin
   return admin !== undefined && username === undefined ? GDPR_BY_ADMIN : GDPR;
 }
 
-/** Reads an event's facts. */
 export function factsOf(event: StoredEvent): Facts {
   const recorded: Record<string, Fact> = {
     occurred_at: event.occurredAt,

@@ -19,7 +19,6 @@ export const formatText: Format = (event) => {
   return revealOnLine(`${time} UTC ${sentenceOf(event)} (${details.join(', ')})`);
 };
 
-/** The title of the event and its summary. */
 function sentenceOf(event: StoredEvent): string {
   if (isRuleAlert(event)) {
     const { severity, summary } = readAlertRecord(event);

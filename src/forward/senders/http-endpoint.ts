@@ -29,7 +29,6 @@ export interface Answer {
   readonly bytes: Buffer;
   /** The same as text. */
   readonly text: string;
-  /** Whether the body is longer than the limit. */
   readonly isTooLong: boolean;
 }
 

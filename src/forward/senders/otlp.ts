@@ -23,7 +23,6 @@ const PROTOBUF = 'application/x-protobuf';
 const SCOPE = { name: 'xiq-sink' };
 
 const Attribute = z.union([z.string(), z.number(), z.boolean(), z.array(z.string())]);
-/** What the format `otlp` writes. */
 const Written = z.object({
   eventName: z.string(),
   body: z.string(),

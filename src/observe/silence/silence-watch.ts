@@ -9,7 +9,6 @@ import { HOUR_MS } from '../../lib/clock.ts';
 import { repeatInBackground } from '../../lib/repeat.ts';
 import { followGaps, type SuspectedGap } from '../../store/reconcile/gaps.ts';
 
-/** Looks for unusual silences and logs them. */
 export type SilenceWatch = ReturnType<typeof createSilenceWatch>;
 
 /**

@@ -7,7 +7,6 @@ import { HOUR_MS } from '../../lib/clock.ts';
 /** A shorter silence is never unusual, however many deliveries usually arrive: networks and clouds have hiccups. */
 export const MIN_SILENCE_MS = 5 * 60 * 1000;
 
-/** How unusual a current silence is. */
 export interface Silence {
   /**
    * `unusual`: an operator should look into it. `unknown`: the history is too short or too sparse, or nothing has
@@ -22,7 +21,6 @@ export interface Silence {
   readonly longestUsualSeconds: number;
 }
 
-/** A silence of one source and message type. */
 export interface TypeSilence extends Silence {
   readonly source: string;
   readonly messageType: MessageType;

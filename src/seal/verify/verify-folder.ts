@@ -29,7 +29,6 @@ import { linesOf, notesOf, readStamp } from './read-folder.ts';
 
 type Report = (finding: VerifyFinding) => void;
 
-/** What an exported proof contains. */
 export interface FolderSummary {
   /** Keys whose signatures the checkpoints have. */
   readonly publicKeys: readonly string[];

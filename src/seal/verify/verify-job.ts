@@ -15,7 +15,6 @@ export interface VerifyRange {
   readonly month?: string;
 }
 
-/** A verification that a person started. */
 export interface VerificationRun extends VerifyRange {
   readonly state: 'running' | 'done' | 'failed';
   readonly operator: string;

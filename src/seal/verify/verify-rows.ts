@@ -34,7 +34,6 @@ export interface EventLeaves extends Leaves {
   readonly version: number;
 }
 
-/** How rows compare with their leaves. */
 export interface RowResult {
   /** The hashes of the leaves, as they are stored. */
   readonly leaves: Buffer;
@@ -43,7 +42,6 @@ export interface RowResult {
   readonly late?: LateEvents;
 }
 
-/** Which rows to compare. */
 export interface RowChoice {
   readonly positions: Positions;
   readonly source?: string | undefined;
@@ -51,17 +49,14 @@ export interface RowChoice {
   readonly isFull?: boolean | undefined;
 }
 
-/** All of them. */
 export const EVERYTHING: RowChoice = { positions: { from: 0, to: Number.MAX_SAFE_INTEGER } };
 
-/** What explains that rows are gone. */
 export interface GoneReasons {
   readonly dropped: readonly DroppedEvents[];
   readonly droppedDeliveries: readonly DroppedMonth[];
   readonly erased: readonly ErasedLeaves[];
 }
 
-/** Reads what explains that rows are gone. */
 export const readGoneReasons = async (db: Db): Promise<GoneReasons> => ({
   dropped: await readDroppedMonths(db),
   droppedDeliveries: await readDroppedDeliveries(db),
@@ -163,7 +158,6 @@ const hashHere: Hash = async (trx, range, salts) => {
   return { hashes: Buffer.concat(hashes), positions, late, rewritten };
 };
 
-/** Both together. */
 export const addLate = (one: LateEvents, other: LateEvents): LateEvents => ({
   count: one.count + other.count,
   earliest: [one.earliest, other.earliest].reduce((a, b) => (a !== null && (b === null || a < b) ? a : b)),

@@ -6,7 +6,6 @@ import type { Tables } from '../server/schema/tables.ts';
 import { isMissingTable } from '../server/statement.ts';
 import { commandName } from '../../lib/text/command-name.ts';
 
-/** A personal account, with its secrets. */
 export type Account = Readonly<Selectable<Tables['accounts']>>;
 
 /** Letters that show, no spaces: no account can be called "admin token" or "local user". */

@@ -19,7 +19,6 @@ export interface NewAlert {
   readonly destinations?: readonly string[] | undefined;
 }
 
-/** How far the rules are. */
 export interface RuleProgress {
   /** Undefined: no rule was ever on. */
   readonly position: number | undefined;
@@ -29,7 +28,6 @@ export interface RuleProgress {
   readonly changes: number;
 }
 
-/** Reads how far the rules are. */
 export async function readRuleProgress(db: Db): Promise<RuleProgress> {
   const { rules, position, changes } = await db
     .selectFrom('rule_progress')
@@ -63,7 +61,6 @@ export async function readRuleStates(db: Db, rules: Readonly<Record<string, stri
 const fingerprintIn = (rules: Readonly<Record<string, string>>) =>
   sql<string>`(${JSON.stringify(rules)}::jsonb ->> rule)`;
 
-/** What a step of the rules has changed. */
 export interface RuleStep {
   /** Position of the next event. */
   readonly position: number;

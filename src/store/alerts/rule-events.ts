@@ -28,7 +28,6 @@ export interface RuleGroups {
     | { readonly metres: number };
 }
 
-/** The events that a rule is evaluated on. */
 export interface RuleSearch {
   readonly source?: string | undefined;
   readonly since: Date;

@@ -18,7 +18,6 @@ export interface NewSearch extends SavedSearch {
   readonly raisesAlerts: boolean;
 }
 
-/** A saved search with who saved it. */
 export interface StoredSearch extends NewSearch {
   readonly id: string;
   readonly savedBy: string;
@@ -30,7 +29,6 @@ export interface RaisingSearch extends Pick<StoredSearch, 'id' | 'name' | 'line'
   readonly sources: readonly string[] | null;
 }
 
-/** Who changes a saved search. */
 export interface SearchEditor {
   readonly name: string;
   /** May also change searches that raise alerts. */

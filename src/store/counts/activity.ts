@@ -35,7 +35,6 @@ export function countAdministrators(db: Db, scope: Scope, filter: RangeFilter, l
   return readFamily<AdministratorActivity>(db, scope, filter, 'audit', read);
 }
 
-/** The number of events with the same network name and user. */
 export interface LoginCount {
   readonly ssid: string | null;
   readonly user: string | null;

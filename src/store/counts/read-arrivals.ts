@@ -7,7 +7,6 @@ import type { ReceivedType } from '../server/schema/delivery-tables.ts';
 import { readScripts } from '../server/schema/migrations.ts';
 import { allRows, firstRow, run } from '../server/statement.ts';
 
-/** A range of arrival times, and the width of its buckets. */
 export interface ArrivalRange {
   /** Inclusive. Buckets that begin before it are left out, so it should be a multiple of the width. */
   readonly since: Date;

@@ -32,7 +32,6 @@ export const DIRECTORY_ORDERS = ['seen', 'silent', 'name'] as const;
 
 type DirectoryOrder = (typeof DIRECTORY_ORDERS)[number];
 
-/** The place of an entry in either order. */
 type DirectoryPlace = Pick<DirectoryEntry, 'kind' | 'key' | 'label' | 'lastSeen'>;
 
 export interface DirectoryQuery {

@@ -23,7 +23,6 @@ export interface ReceivedFilter {
 export interface DeliveryFilter extends ReceivedFilter {
   /** Only deliveries with items in quarantine, resolved or not. */
   readonly withQuarantined?: boolean | undefined;
-  /** Only deliveries with duplicates. */
   readonly withDuplicates?: boolean | undefined;
 }
 
@@ -32,7 +31,6 @@ interface DeliveryPage {
   readonly after?: { readonly receivedAt: Date; readonly deliveryId: string } | undefined;
 }
 
-/** The row of a delivery, with its counts. */
 export type Delivery = Selectable<Tables['deliveries']>;
 
 /** The search goes back from the page's end in these steps: the index by time finds a slice, but gives no order. */
@@ -154,13 +152,11 @@ export async function eventsOfDelivery(
 
 /** What is on record about events of a delivery that are not stored any more. */
 export interface RecordedLoss {
-  /** Events of the delivery that were erased on request. */
   readonly erased: number;
   /** Months of the message type that retention has dropped, as YYYY-MM. */
   readonly droppedMonths: readonly string[];
 }
 
-/** Reads what may explain that events of a delivery are gone. */
 export async function readRecordedLoss(
   db: Db,
   { delivery_id: id, message_type: messageType }: Delivery,
@@ -203,7 +199,6 @@ function selectMatching(db: Db, scope: Scope, filter: DeliveryFilter) {
   return query;
 }
 
-/** The conditions on deliveries, or on quarantined items. */
 export function receivedConditions(
   scope: Scope,
   { source, messageType, since, until }: ReceivedFilter,

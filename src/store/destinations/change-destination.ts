@@ -9,7 +9,6 @@ import type { OperatorActionName } from '../server/schema/access-tables.ts';
 export interface DestinationChange {
   readonly db: Db;
   readonly operator: Operator;
-  /** The names of the configured destinations. */
   readonly configured: readonly string[];
   readonly name: string;
 }

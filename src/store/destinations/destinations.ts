@@ -74,7 +74,6 @@ export interface Progress {
   readonly rejectedInRow: number;
 }
 
-/** The progress of a destination under a lease. */
 export interface LeasedProgress extends Progress, Holder {
   readonly generation: string;
   /** Where the cursor was when this was read. */
@@ -130,7 +129,6 @@ function errorOf({ rejected, rejectedInRow }: Progress): string | null {
   return reason === undefined ? null : `rejected an event: ${reason}`;
 }
 
-/** Records why sending failed. */
 export async function recordFailure(
   db: Db,
   { name, holder }: Holder,
@@ -178,7 +176,6 @@ export async function forgetDestination(db: Db, name: string): Promise<boolean> 
   });
 }
 
-/** The present state of a destination. */
 export interface DestinationStatus extends Selectable<Tables['destinations']> {
   /** Events in the log from the cursor on, including those that the filter leaves out. */
   readonly behind_count: number;
@@ -283,7 +280,6 @@ const countOpen = (scope: Scope) => sql<number>`(
   select count(*)::int from rejected_events
   where destination = destinations.name and replayed_at is null and ${isOfScope(scope)})`;
 
-/** The state of each destination, and its rejected events of the scope. */
 async function listStates(db: Db, scope: Scope): Promise<KnownStatus[]> {
   return db
     .selectFrom('destinations')

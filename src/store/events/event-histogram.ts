@@ -8,7 +8,7 @@ import type { Scope } from '../server/scope.ts';
 import { allRows } from '../server/statement.ts';
 
 /** One bar, from its start to the start of the next, within the range. */
-interface EventBar {
+export interface EventBar {
   readonly start: Date;
   readonly counts: Readonly<Partial<Record<MessageType, number>>>;
 }
@@ -98,7 +98,6 @@ async function count(
     from (${timesOf(queries, timeConditions(range))}) as found group by 1, 2`;
 }
 
-/** A part of a bar whose events are counted. */
 interface Sample {
   readonly start: Date;
   readonly since: Date;

@@ -15,7 +15,6 @@ export interface EventPosition {
 
 export interface EventPage {
   readonly limit: number;
-  /** The page begins after this position. */
   readonly after?: EventPosition | undefined;
   /** The default is newest first. */
   readonly order?: EventOrder | undefined;
@@ -28,7 +27,6 @@ export const byTime = (order: EventOrder) => (a: StoredRow, b: StoredRow) => {
   return isBefore === (order === 'oldest') ? -1 : 1;
 };
 
-/** A page with an explicit order. */
 export type OrderedPage = EventPage & {
   readonly order: EventOrder;
   /** The typed columns to read; the default is all. */

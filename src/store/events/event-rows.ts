@@ -23,7 +23,6 @@ export interface StoredRow extends Omit<StoredEvent, 'columns' | 'payload' | 'fa
   readonly [column: `c${number}`]: string | string[] | null;
 }
 
-/** The first rows of a query, in its order. */
 export interface FirstRows {
   readonly rows: readonly StoredRow[];
   /** The position of the first row that is left out, because those before it are all that fits; undefined if all were read. */

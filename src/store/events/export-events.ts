@@ -8,10 +8,8 @@ import { rowsByTime } from '../partitions/rows-by-time.ts';
 import type { Scope } from '../server/scope.ts';
 import { onlyRow } from '../server/statement.ts';
 
-/** Rows of a family read at once. */
 const ROWS_AT_ONCE = 1_000;
 
-/** Rows in one piece of text. */
 const ROWS_A_PIECE = 500;
 
 /**

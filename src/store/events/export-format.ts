@@ -9,7 +9,6 @@ import { viewColumns, type StoredEvent } from '../../events/stored-event.ts';
 /** The format of an export: CSV (RFC 4180), or one JSON object per line. */
 export type ExportFormat = 'csv' | 'ndjson';
 
-/** How an export is written. */
 export interface ExportForm {
   readonly format: ExportFormat;
   /** The IANA time zone in which CSV has its times, with their offset; UTC unless set. */
@@ -18,7 +17,6 @@ export interface ExportForm {
   readonly bom?: boolean | undefined;
 }
 
-/** Turns rows into text. */
 interface RowFormat {
   /** The text before the first row; may be empty. */
   readonly header: string;

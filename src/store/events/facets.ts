@@ -26,7 +26,6 @@ export const FACETS = [
 
 export type Facet = (typeof FACETS)[number];
 
-/** The most frequent values of a facet. */
 export interface FacetValues {
   /** Most frequent first. */
   readonly values: readonly { readonly value: string; readonly count: number }[];

@@ -17,7 +17,6 @@ import { firstRow } from '../server/statement.ts';
 /** A text search divides each slice into this many parts and queries them in parallel, to use several processors. */
 const PARTS_AT_ONCE = 4;
 
-/** A page of a search. */
 export interface FoundEvents {
   readonly events: readonly StoredEvent[];
   /** After which time and id to go on, if the page is short because payloads are long, or the time was over. */

@@ -14,19 +14,15 @@ export interface SeenWith {
   readonly lastSeen: Date;
 }
 
-/** A user in a time range. */
 export type UserSummary = Awaited<ReturnType<typeof summarizeUser>>;
 
-/** A client in a time range. */
 export type ClientSummary = Awaited<ReturnType<typeof summarizeClient>>;
 
 /** These entries name the administrator who had the data of a client deleted or downloaded, who is no user of it. */
 const IS_OF_CLIENT = sql`message_type <> 'GDPR_LOG_ALL'`;
 
-/** The limit of each query of a summary. */
 const TIMEOUT_MS = 1_500;
 
-/** The longest list in a summary. */
 const LONGEST_LIST = 50;
 
 /** Summarizes the events of a user, however their name is written, from `since` (inclusive) to `until` (exclusive). Each list has at most 50 entries. */

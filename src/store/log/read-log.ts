@@ -56,7 +56,6 @@ export function openLog(db: Db, maxAgeMs = 0): Log {
     return found;
   }, maxAgeMs);
 
-  /** The entries of consecutive tiles. */
   async function load(from: number, to: number): Promise<readonly LogEntry[]> {
     const pieces = await readPieces(db, from, to);
     if (pieces.some((piece) => piece.kinds.some((kind) => !kinds.has(kind)))) kinds = await readKinds(db);

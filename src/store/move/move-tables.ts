@@ -16,7 +16,6 @@ export interface MovedTable {
   readonly digest: string;
 }
 
-/** How far a move is. */
 export interface MoveObserver {
   /** Estimated from the statistics of the tables. */
   onTotal(rows: number): void;

@@ -12,7 +12,6 @@ import {
 } from './partitioned-tables.ts';
 import { allRows, run } from '../server/statement.ts';
 
-/** What became of months. */
 export interface CreatedMonths {
   readonly created: string[];
   /** Changes that did not get their locks, because others use the table. */

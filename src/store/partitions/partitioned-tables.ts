@@ -138,7 +138,6 @@ export async function isLongReceived(
 /** Counting further would not change what to do, and takes long. */
 export const MAX_DEFAULT_COUNT = 10_000;
 
-/** The rows of a default partition. */
 export interface DefaultRows {
   readonly partition: string;
   /** Counted up to 10,001. */

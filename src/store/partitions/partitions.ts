@@ -26,7 +26,6 @@ import {
 import { keepRecount, markDropped } from '../deliveries/recount-deliveries.ts';
 import { allRows, run } from '../server/statement.ts';
 
-/** The result of one round of maintenance. */
 export interface PartitionReport extends CreatedMonths {
   readonly dropped: string[];
   /** Expired partitions that are kept because these destinations have not passed them yet. */

@@ -4,7 +4,6 @@ import { byTime, selectPage, slicesToSearch } from '../events/event-pages.ts';
 import type { StoredRow } from '../events/event-rows.ts';
 import type { EventOrder, TimeRange } from './time-slices.ts';
 
-/** How to read rows. */
 interface ReadOptions {
   readonly order: EventOrder;
   /** Rows of a family in a page. At most two pages are in memory. */
@@ -30,7 +29,6 @@ export function rowsByTime(
   );
 }
 
-/** A family's rows in order. */
 async function* rowsOf(
   db: Db,
   query: FamilyQuery,

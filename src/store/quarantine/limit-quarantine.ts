@@ -6,7 +6,6 @@ import { onlyRow } from '../server/statement.ts';
 import type { Logger } from 'pino';
 import { repeatInBackground } from '../../lib/repeat.ts';
 
-/** How much content quarantine keeps. */
 export interface QuarantineLimits {
   /** Bytes of one source. */
   readonly maxBytes: number;
@@ -14,7 +13,6 @@ export interface QuarantineLimits {
   readonly months: number | undefined;
 }
 
-/** Content that was deleted because of a limit. */
 export interface DroppedContent {
   readonly source: string;
   readonly reason: 'size' | 'age';
@@ -67,7 +65,6 @@ export async function limitQuarantine(
   return dropped;
 }
 
-/** The bytes of content by source. */
 const sumContent = (db: Db, condition: RawBuilder<boolean>) =>
   db
     .selectFrom('quarantine')

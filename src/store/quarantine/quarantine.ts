@@ -145,7 +145,6 @@ export async function countReceivedItems(
     .executeTakeFirstOrThrow();
 }
 
-/** The counts of a replay's delivery. */
 export interface ReplayTally {
   readonly events: number;
   readonly duplicates: number;
@@ -175,7 +174,6 @@ export async function findReplayTallies(db: Db, scope: Scope, deliveryIds: reado
   return new Map(rows.map(({ delivery_id: id, ...tally }) => [id, tally]));
 }
 
-/** The outcome of the replay of one item. */
 export type Replay = { readonly quarantineId: string } & (
   | ({ readonly kind: 'replayed'; readonly deliveryId: string } & ReplayTally)
   /** The item was resolved before; nothing was done. */
@@ -201,7 +199,6 @@ export interface ReplaySums {
 
 export const NO_REPLAYS: ReplaySums = { replayed: 0, events: 0, duplicates: 0, again: 0, left: 0 };
 
-/** The sums with one more replay. */
 export function addReplay(sums: ReplaySums, replay: Replay): ReplaySums {
   switch (replay.kind) {
     case 'replayed':

@@ -5,7 +5,6 @@ import { receivedConditions, type ReceivedFilter } from '../deliveries/search-de
 import type { QuarantineState } from '../server/schema/delivery-tables.ts';
 import type { Tables } from '../server/schema/tables.ts';
 
-/** Conditions on quarantined items. */
 export interface QuarantineFilter extends ReceivedFilter {
   /** Part of the reason, in any case. */
   readonly reason?: string | undefined;
@@ -71,7 +70,6 @@ export async function searchQuarantine(
   return newest.where(sql<boolean>`(received_at, quarantine_id) < ${placeOf(scope, after)}`).execute();
 }
 
-/** The number of matching items. */
 export async function countQuarantine(
   db: Db,
   scope: Scope,
@@ -165,7 +163,6 @@ export async function* openQuarantine(
   } while (place !== undefined);
 }
 
-/** The end of a page of open items. */
 export interface OpenPlace {
   /** When the first page was read, in Postgres' text form. */
   readonly began: string;

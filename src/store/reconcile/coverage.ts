@@ -7,7 +7,6 @@ import type { CoverageDoubt, CoverageState } from '../server/schema/cloud-tables
 
 /** The result of all comparisons of one quarter so far. */
 export interface ComparedQuarter {
-  /** Start of the quarter. */
   readonly quarter: Date;
   readonly state: Exclude<CoverageState, 'push only' | 'unrecoverable'>;
   /** Why it is not comparable; null in other states. */
@@ -57,7 +56,6 @@ export async function updateCoverage(
   });
 }
 
-/** Which quarters to read. */
 export interface CoverageFilter {
   /** Inclusive: also the quarter that it is in. */
   readonly since: Date;
@@ -105,7 +103,6 @@ export async function listSourcesAfter(db: Db, scope: Scope, after: string, limi
   return rows.map(({ source }) => source);
 }
 
-/** The number of quarters of one source and message type in one state. */
 export interface StateCount {
   readonly source: string;
   readonly message_type: string;

@@ -168,7 +168,6 @@ export async function recordDropped(trx: Trx, table: PartitionedTable, partition
     from unnest(${types}::text[]) as dropped (message_type)`;
 }
 
-/** A page shows no more. */
 const MOST_GAPS = 500;
 
 /** The gaps that overlap a range, newest first, at most 500. Those that concern all sources are in every scope. */

@@ -18,7 +18,6 @@ export interface HistoryRange {
   readonly to: Date;
 }
 
-/** The id and the time of a stored event. */
 export interface StoredAt {
   readonly eventId: string;
   readonly occurredAt: Date;

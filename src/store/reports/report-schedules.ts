@@ -64,7 +64,6 @@ export async function leaseReport(db: Db, name: string, since: Date, seconds: nu
   return numUpdatedRows > 0n;
 }
 
-/** An update of a schedule whose next report is that of the period from a time on. */
 const updateNext = (db: Db, name: string, since: Date) =>
   db.updateTable('report_schedules').where('name', '=', name).where('next_since', '=', since);
 

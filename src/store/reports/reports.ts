@@ -183,7 +183,6 @@ export async function readReport(db: Db, report: Report, range: ReportRange, lim
   );
 }
 
-/** The most rows of a report in a file. */
 export const MOST_FILE_ROWS = 50_000;
 
 /** The rows as CSV; without rows, a line that says so. */

@@ -31,7 +31,6 @@ export async function claimAnchor(db: Db, claim: AnchorClaim): Promise<number | 
   return row?.size;
 }
 
-/** Records that an anchor has a checkpoint. */
 export async function recordAnchored(db: Db, anchor: string, size: number): Promise<void> {
   const now = sql<Date>`now()`;
   await db
@@ -41,7 +40,6 @@ export async function recordAnchored(db: Db, anchor: string, size: number): Prom
     .execute();
 }
 
-/** Records why an anchor did not accept a checkpoint. */
 export async function recordAnchorFailure(db: Db, anchor: string, error: string): Promise<void> {
   await db.updateTable('log_anchors').set({ error }).where('anchor', '=', anchor).execute();
 }

@@ -13,7 +13,6 @@ import { checkpointsAfter, latestCheckpoint } from './seal-log.ts';
 import { countQuartersSealedInTime } from './sealed-quarters.ts';
 import { readVerified } from './verifications.ts';
 
-/** How rows compare with their seal. */
 export interface RowCounts {
   readonly intact: number;
   readonly expired: number;

@@ -162,7 +162,6 @@ export interface ErasedFingerprint {
 /** A fingerprint, and the time before which the refused records occurred. */
 export type StoredFingerprint = Awaited<ReturnType<typeof readFingerprints>>[number];
 
-/** Reads the fingerprints of what was erased. */
 export async function readFingerprints(db: Db) {
   return db
     .selectFrom('refused_records')
@@ -171,7 +170,6 @@ export async function readFingerprints(db: Db) {
     .execute();
 }
 
-/** Which records an erasure is of. */
 export interface ErasureScope {
   /** Only those of this source; undefined: of all. */
   readonly source?: string | undefined;

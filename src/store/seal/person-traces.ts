@@ -9,7 +9,6 @@ import { allRows, run } from '../server/statement.ts';
 /** How sure it is that something names a person: `possible` if only a part of a longer word does. */
 export type Naming = 'named' | 'possible';
 
-/** How to find a person. */
 export interface PersonSearch {
   /**
    * A regular expression of Postgres that finds, in any case, every JSON text that may name the person, and others. The
@@ -46,7 +45,6 @@ export interface OtherTraces {
   readonly inventory: Readonly<Record<InventoryTable, readonly string[]>>;
 }
 
-/** Nothing else does. */
 export const NO_TRACES: OtherTraces = {
   quarantine: [],
   operations: [],

@@ -23,7 +23,6 @@ export interface SealState {
   readonly quartersQueued: boolean;
 }
 
-/** Reads how much is sealed. */
 export async function readSealState(db: Db): Promise<SealState> {
   return onlyRow<SealState>(db)`
     select size::float8, coalesce((select max(size) from log_checkpoints), 0)::float8 as signed,
@@ -117,7 +116,6 @@ export async function addCheckpoint(trx: Trx, checkpoint: StoredCheckpoint): Pro
     .execute();
 }
 
-/** Reads the latest checkpoint. */
 export async function latestCheckpoint(db: Db): Promise<StoredCheckpoint | undefined> {
   return selectCheckpoints(db).orderBy('log_checkpoints.size', 'desc').limit(1).executeTakeFirst();
 }

@@ -136,7 +136,6 @@ export async function findStrayDeliveries(db: Db, scope: Scope, { since, until }
     order by received_at`;
 }
 
-/** Counts the deliveries that are not sealed yet. */
 export async function countUnsealedDeliveries(db: Db): Promise<number> {
   const row = await firstRow<{ waiting: number }>(db)`
     select ((select coalesce(sum(cardinality(delivery_ids)), 0) from log_delivery_queue)

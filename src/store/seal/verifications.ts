@@ -10,14 +10,12 @@ import { allRows, onlyRow } from '../server/statement.ts';
 /** Leaves that are verified together. */
 export const CHUNK_LEAVES = 32 * TILE_ENTRIES;
 
-/** The number of events of one source and message type. */
 export interface CountedEvents {
   readonly source: string;
   readonly messageType: string;
   readonly events: number;
 }
 
-/** What was found of them. */
 export interface VerifiedEvents extends CountedEvents {
   readonly expired: number;
   readonly erased: number;
@@ -35,7 +33,6 @@ export interface Verification {
   readonly events: readonly VerifiedEvents[];
 }
 
-/** When leaves are verified. */
 export interface VerificationPace {
   /** Any leaves, by whatever process, after this time since the last ones. */
   readonly intervalSeconds: number;

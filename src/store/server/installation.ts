@@ -1,7 +1,6 @@
 import type { Db } from './database.ts';
 import { firstRow } from './statement.ts';
 
-/** The installation that a database belongs to. */
 interface StoredInstallation {
   /** Made once, and part of every backup. */
   readonly id: string;

@@ -71,7 +71,6 @@ export async function listProcesses(db: Db): Promise<ReportedProcess[]> {
   return rows.map((row) => ({ ...row, figures: ProcessFigures.safeParse(row.figures).data ?? null }));
 }
 
-/** Deletes the row of a process that stops normally. */
 export async function removeProcess(db: Db, processId: string): Promise<void> {
   await db.deleteFrom('processes').where('process_id', '=', processId).execute();
 }

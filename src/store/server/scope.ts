@@ -10,7 +10,6 @@ export const ALL_SOURCES = 'all' as const;
  */
 export type Scope = typeof ALL_SOURCES | readonly string[];
 
-/** Whether a source may be seen. */
 export const isInScope = (scope: Scope, source: string): boolean =>
   scope === ALL_SOURCES || scope.includes(source);
 

@@ -3,7 +3,6 @@ import { formatDuration } from '../../lib/text/units.ts';
 import type { Db } from './database.ts';
 import { allRows, onlyRow, run } from './statement.ts';
 
-/** A session on the database server that others wait for. */
 export interface Session {
   /** Null for a prepared transaction, which belongs to no session. */
   readonly pid: number | null;

@@ -4,7 +4,6 @@ import type { Db } from './database.ts';
 import { MAX_DEFAULT_COUNT, PARTITIONED, readDefault } from '../partitions/partitioned-tables.ts';
 import { allRows, onlyRow } from './statement.ts';
 
-/** One partition of a table of events. */
 interface PartitionSize {
   readonly family: Family;
   readonly partition: string;
@@ -18,7 +17,6 @@ interface PartitionSize {
   readonly isUsed: boolean;
 }
 
-/** The disk space of the database. */
 export type StorageSize = Awaited<ReturnType<typeof measureStorage>>;
 
 /** Measures the database and its partitions. Reads no events except in the default partitions, which contain few. */

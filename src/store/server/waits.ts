@@ -4,7 +4,6 @@ import { findLongStoring } from '../log/horizon.ts';
 import { describeSession, findHolders, SESSION_COLUMNS, type Session } from './server-sessions.ts';
 import { allRows } from './statement.ts';
 
-/** Something that waits for a session. */
 export interface Wait {
   readonly waiting: 'forwarding' | 'a statement';
   readonly session: Session;

@@ -32,6 +32,5 @@ export function refusedLoginsOf(db: Db, source: string) {
   };
 }
 
-/** The refused logins of all sources. */
 export const listRefusedLogins = (db: Db) =>
   db.selectFrom('refused_logins').selectAll().orderBy('source').execute();

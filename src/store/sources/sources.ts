@@ -6,7 +6,6 @@ import type { Tables } from '../server/schema/tables.ts';
 import { isMissingTable } from '../server/statement.ts';
 import { commandName } from '../../lib/text/command-name.ts';
 
-/** A source as the database keeps it. */
 export type SourceRow = Selectable<Tables['sources']>;
 
 /** The sources that were added to the database, disabled ones included, by name. */
@@ -42,7 +41,6 @@ export async function insertSource(db: Db, name: string, definition: object): Pr
   if (added === 0n) throw new ConflictError('SOURCE_EXISTS', `there is a source "${name}" already`);
 }
 
-/** What a change of a source replaces. */
 export interface SourceUpdate {
   readonly definition: object;
   readonly oldSecretsUntil: Date | null;

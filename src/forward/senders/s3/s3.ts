@@ -66,7 +66,6 @@ interface ManifestLink {
   readonly sha256: string;
 }
 
-/** The manifest of a batch: its objects, and the manifest before. */
 function manifestOf(
   prefix: string,
   files: readonly ObjectFile[],

@@ -7,7 +7,6 @@ import { canKeepReaders, findReaderChanges, keepReader, type ReaderChange } from
 import { passwordOf, READER } from './roles.ts';
 import { repeatInBackground } from '../../../lib/repeat.ts';
 
-/** A session of a reader that was ended. */
 export interface EndedReader {
   readonly pid: number;
   readonly role: string;

@@ -10,7 +10,6 @@ import { allRows, firstRow, run } from '../statement.ts';
 import type { Logger } from 'pino';
 import { repeatInBackground } from '../../../lib/repeat.ts';
 
-/** How far the building of an index has come. */
 interface IndexProgress {
   readonly index: string;
   /** What Postgres does now, such as `building index: scanning table`. */

@@ -1,7 +1,6 @@
 import type { MessageType, Origin, SecretForm, UNKNOWN_MESSAGE_TYPE } from '../../../events/domain.ts';
 import type { Generated, Int8, Timestamp } from './column-types.ts';
 
-/** How a quarantined item was resolved. */
 export type Resolution = 'replayed' | 'discarded';
 
 /** Open items, items resolved in one of the ways, or all items. */
