@@ -19,6 +19,8 @@ interface FaultRule {
   readonly forMs: readonly [number, number];
   /** Between how much and how much, in steps of equal ratio. */
   readonly amount?: readonly [number, number];
+  /** In half of the cases this one begins shortly before it. */
+  readonly meets?: 'destinations are slow';
   /** Only where the documents promise that nothing is lost by it. */
   readonly isPossible?: (setup: Setup) => boolean;
   /** Begins it. Returns how it ends. */
@@ -169,6 +171,7 @@ const RULES = {
   },
   'failover that loses commits': {
     forMs: [10, 20_000],
+    meets: 'destinations are slow',
     amount: [1_000, 20_000],
     isPossible: ({ isStrict, keepMs }) => isStrict && keepMs >= 30_000,
     // docs/durability.md: without room, the oldest kept deliveries are removed early.
@@ -242,8 +245,9 @@ function failOver(world: World, lagMs: number): () => void {
 /** The share of kinds that a run has: one of these. */
 const KINDS = [0.15, 0.35, 0.7] as const;
 
-/** Faults that meet begin within so long. */
+/** Faults that meet begin within so long, several times in a run. */
 const MEETING_MS = 10_000;
+const MOST_MEETINGS = 3;
 
 /** Draws the faults of a run in which senders begin for so long. A few kinds each time, as in a swarm. */
 export function drawFaults(seed: number, setup: Setup, sendingMs: number): readonly Fault[] {
@@ -252,15 +256,29 @@ export function drawFaults(seed: number, setup: Setup, sendingMs: number): reado
   const faults: Fault[] = [];
   const kinds = random.pick(KINDS);
   // Faults that need each other seldom meet by chance.
-  const meetAt = random.chance(0.5) ? random.int(0, Math.round(sendingMs)) : undefined;
+  const meetings = random.chance(0.5)
+    ? Array.from({ length: random.int(1, MOST_MEETINGS) }, () => random.int(0, Math.round(sendingMs)))
+    : [];
   for (const kind of FAULT_KINDS) {
     const rule = RULE_OF[kind];
     const isOn = random.chance(kinds) && rule.isPossible?.(setup) !== false;
     const count = random.pick([1, 2, 3, 6]);
     const own = createRandom(seed, kind);
-    if (isOn) for (let at = 0; at < count; at += 1) faults.push(draw(kind, rule, own, forMs, meetAt));
+    if (isOn)
+      for (let at = 0; at < count; at += 1) {
+        const fault = draw(kind, rule, own, forMs, meetings);
+        faults.push(fault, ...drawCompanion(fault, setup, own));
+      }
   }
   return faults.toSorted((a, b) => a.at - b.at);
+}
+
+/** What was begun before a fault and ends after it is found only if it takes long. */
+function drawCompanion({ kind, at }: Fault, setup: Setup, random: Random): readonly Fault[] {
+  const { meets } = RULE_OF[kind];
+  if (meets === undefined || RULE_OF[meets].isPossible?.(setup) === false || random.chance(0.5)) return [];
+  const companion = draw(meets, RULE_OF[meets], random, 0, []);
+  return [{ ...companion, at: Math.max(0, at - random.int(0, 2_000)) }];
 }
 
 function draw(
@@ -268,8 +286,9 @@ function draw(
   { forMs, amount = [1, 1] }: FaultRule,
   random: Random,
   untilMs: number,
-  meetAt: number | undefined,
+  meetings: readonly number[],
 ): Fault {
+  const meetAt = random.pickAny(meetings);
   const between = ([least, most]: readonly [number, number]) =>
     least * (most / least) ** (random.int(0, 1_000) / 1_000);
   return {
