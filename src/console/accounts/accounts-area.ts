@@ -46,7 +46,7 @@ export function accountsArea({ db }: { readonly db: Db }): Area {
         action: 'access.remove',
         change: (name) => disableAccount(db, name),
       }),
-      changeRoute(db, 'enable', 'enable an account again, without its API tokens of before', {
+      changeRoute(db, 'enable', 'enable an account again; its earlier API tokens stay revoked', {
         action: 'access.change',
         change: (name) => changeAccount(db, name, { isEnabled: true }),
       }),

@@ -8,7 +8,7 @@ import { fieldOf, selectOf } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import type { DescribedAccount } from './describe-accounts.ts';
 
-/** What most people who are let in are to do comes first. */
+/** The role that most people get is the default. */
 const ROLES = ['auditor', ...ACCOUNT_ROLES.filter((role) => role !== 'auditor')].map(
   (role) => [role, role] as const,
 );
@@ -72,7 +72,7 @@ function actionsOn({ name, disabled_at: disabled }: DescribedAccount): Content {
     : html`
         <form
           data-action=${`${path}/enable`}
-          data-done=${`${name} is enabled, without its API tokens of before.`}
+          data-done=${`${name} is enabled. Its earlier API tokens stay revoked.`}
         >
           <button class="quiet" aria-label=${`Enable ${name}`}>Enable</button>
         </form>

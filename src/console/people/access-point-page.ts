@@ -15,27 +15,28 @@ import { factsPanel, timeOf } from '../html/elements.ts';
 import { lastSeenOf } from './directory-page.ts';
 import { silenceBars } from './time-bars.ts';
 import { eventsOf } from './timeline-pages.ts';
-import { DAY_MS } from '../../lib/clock.ts';
+import { DAY_MS, MINUTE_MS } from '../../lib/clock.ts';
 
 const query = z.object({ mac: mac('MAC address of the access point, in any notation'), cursor });
 
 const EVENTS_PER_PAGE = 50;
 
-/** The days of the chart of silence, in quarters of an hour. */
+/** The chart of silence has so many days, in whole quarters of an hour. */
 const DAYS = 7;
-const QUARTERS = DAYS * 24 * 4 + 1;
+const QUARTER_MS = 15 * MINUTE_MS;
 
 /** The page of an access point: its facts, when it was silent, and its events, newest first. */
 export async function renderAccessPoint(db: Db, scope: Scope, request: Request): Promise<Page> {
   const { values, right: written } = readQuery(query, queryOf(request));
   const address = values.mac;
-  const until = new Date();
-  const range = { since: new Date(until.getTime() - DAYS * DAY_MS), until };
+  const now = Date.now();
+  const end = Math.ceil(now / QUARTER_MS) * QUARTER_MS;
+  const range = { since: new Date(end - DAYS * DAY_MS), until: new Date(end) };
   const terms = [exactTerm('ap', address)];
   const [entry, activity, histogram, page] = await Promise.all([
     readDirectoryEntry(db, scope, 'access point', address),
-    summarizeAccessPoint(db, scope, address, new Date(until.getTime() - DAY_MS)),
-    eventHistogram(db, scope, { ...range, terms }, QUARTERS),
+    summarizeAccessPoint(db, scope, address, new Date(now - DAY_MS)),
+    eventHistogram(db, scope, { ...range, terms }, (DAYS * DAY_MS) / QUARTER_MS),
     readEvents(db, scope, { terms }, { limit: EVENTS_PER_PAGE, after: values.cursor }),
   ]);
   const lastSeen = entry?.lastSeen ?? page.items[0]?.occurredAt;

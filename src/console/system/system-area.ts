@@ -147,7 +147,8 @@ function queuePanel(system: System): Content {
               : formatDuration(queue.oldest_waiting_seconds),
           ],
           ['active', formatCount(queue.active)],
-          ['after errors', `${formatCount(queue.delayed)} delayed, ${formatCount(queue.failed)} failed`],
+          ['delayed', `${formatCount(queue.delayed)} (to be retried, or being stored by another process)`],
+          ['failed', formatCount(queue.failed)],
         ])}
       `,
     )}

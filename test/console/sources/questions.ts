@@ -222,8 +222,8 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   'post /api/v1/sources/{name}/disable': { whole: [change('/api/v1/sources/oak/disable')] },
   'get /api/v1/accounts': { whole: [{ path: '/api/v1/accounts' }] },
   'post /api/v1/accounts': { whole: [change('/api/v1/accounts', { name: 'eve', role: 'admin' })] },
-  'post /api/v1/accounts/{name}/enable': { whole: [change('/api/v1/accounts/ada/enable')] },
-  'post /api/v1/accounts/{name}/disable': { whole: [change('/api/v1/accounts/ada/disable')] },
+  'post /api/v1/accounts/{name}/enable': { whole: [change('/api/v1/accounts/nobody/enable')] },
+  'post /api/v1/accounts/{name}/disable': { whole: [change('/api/v1/accounts/nobody/disable')] },
   'post /api/v1/reload': { whole: [change('/api/v1/reload')] },
   'get /api/v1/settings': { whole: [{ path: '/api/v1/settings' }] },
 

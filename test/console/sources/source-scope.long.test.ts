@@ -116,6 +116,8 @@ const normalized = (text: string) =>
     .replaceAll(/"error_id":"[^"]*"/g, '"error_id":""')
     .replaceAll(/"at":"[^"]*"/g, '"at":""')
     .replaceAll(/data-[0-9a-f-]{36}/g, 'data-')
+    // The time before a period that has not ended ends as long before now.
+    .replaceAll(/(Before: <time[^>]*>[^<]*<\/time> to) <time [^>]*>[^<]*<\/time>/g, '$1 now')
     .replaceAll(/As of <time datetime=\\?"[^"]*">[\d:]+<\/time> UTC/g, 'As of now')
     .replaceAll(/>[^<>]* ago</g, '>ago<');
 
