@@ -21,7 +21,7 @@ const query = z.object({ mac: mac('MAC address of the access point, in any notat
 
 const EVENTS_PER_PAGE = 50;
 
-/** The chart of silence has so many days, in whole quarters of an hour. */
+/** The length of the chart of silence, in days and in its bars. */
 const DAYS = 7;
 const QUARTER_MS = 15 * MINUTE_MS;
 
