@@ -162,7 +162,8 @@ function endOfValue(text: string, from: number): number {
   const quote = indexFrom(text, /[^\\]/g, start);
   if (text[quote] === '"') return endOfQuoted(text, quote + 1);
   if (text[start] !== "'") return indexFrom(text, /\s/g, start);
-  return text.indexOf("'", start + 1) + 1 || text.length;
+  const closing = text.indexOf("'", start + 1);
+  return closing < 0 ? text.length : closing + 1;
 }
 
 function endOfQuoted(text: string, start: number): number {

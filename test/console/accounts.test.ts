@@ -24,7 +24,7 @@ async function listed(): Promise<unknown> {
 }
 
 it('adds an account, whose password is shown once and is not in the operator log', async () => {
-  const added = await send('/accounts', { name: 'grace', role: 'auditor', source: 'oak,elm', totp: 'on' });
+  const added = await send('/accounts', { name: 'grace', role: 'auditor', source: 'oak, elm', totp: 'on' });
   const answer = z.object({ secret: z.string(), totp_uri: z.string() }).parse(added.body);
   expect(answer.totp_uri).toMatch(/^otpauth:\/\/totp\/xiq-sink:grace/);
   const stored = await findAccount(admin.db, 'grace');

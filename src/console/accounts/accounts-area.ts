@@ -5,6 +5,7 @@ import { addAccount, changeAccount, disableAccount, isAccountName } from '../../
 import { recordAction } from '../../store/access/operator-log.ts';
 import { ACCOUNT_ROLES } from '../../store/access/permissions.ts';
 import type { Db } from '../../store/server/database.ts';
+import { commaSeparated } from '../../config/setting-types.ts';
 import { CHANGE_ACCESS } from '../access/access.ts';
 import { whole, wholeSchema } from '../api/paging.ts';
 import { text } from '../api/parameters.ts';
@@ -87,6 +88,9 @@ const onePath = z.object({ name });
 const role = z.enum(ACCOUNT_ROLES, `must be ${ACCOUNT_ROLES.join(', ')}`);
 
 const sources = z
-  .preprocess((value) => (typeof value === 'string' ? value.split(',') : value), z.array(text).min(1))
+  .preprocess(
+    (value) => (typeof value === 'string' ? commaSeparated.parse(value) : value),
+    z.array(text).min(1),
+  )
   .optional()
   .describe('sources (a list, or separated by commas) whose events the account may see; default: all');
