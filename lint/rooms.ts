@@ -9,6 +9,7 @@ export const FLOORS: readonly (readonly string[])[] = [
   [
     'access',
     'alerts',
+    'archive',
     'embedded',
     'erasure',
     'forward',
@@ -33,7 +34,8 @@ export const FLOORS: readonly (readonly string[])[] = [
 export const NEIGHBOURS: Readonly<Record<string, readonly string[]>> = {
   access: ['ingest'],
   alerts: ['forward', 'handlers'],
-  erasure: ['ingest'],
+  archive: ['seal'],
+  erasure: ['archive', 'ingest'],
   handlers: ['erasure', 'observe'],
   inventory: ['sources'],
   reconcile: ['handlers', 'sources'],

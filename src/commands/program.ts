@@ -13,6 +13,7 @@ import { defineDemo } from './demo/command.ts';
 import { defineDestinations } from './destinations/command.ts';
 import { defineDoctor } from './doctor/command.ts';
 import { defineEmulator } from './emulator.ts';
+import { defineArchive, defineUnarchive } from './archive/command.ts';
 import { defineErase } from './erase/command.ts';
 import { defineEvents } from './events/command.ts';
 import { defineExportProof } from './export-proof/command.ts';
@@ -97,6 +98,8 @@ export function defineProgram(env: Environment, reread: () => Environment = () =
   defineDoctor(program, settings);
   defineQuarantine(program, settings);
   defineErase(program, settings);
+  defineArchive(program, settings);
+  defineUnarchive(program, settings);
   defineDestinations(program, settings);
   defineAlerts(program, settings);
   defineSources(program, settings);

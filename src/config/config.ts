@@ -170,6 +170,11 @@ export function loadConfig(
       other: settings.RETENTION_OTHER_MONTHS,
       deliveries: settings.RETENTION_DELIVERIES_MONTHS,
     } satisfies Record<Family | 'deliveries', number | undefined>,
+    /** After how many months events leave the database for files, and the directory of these. Undefined months: never. */
+    archive: {
+      afterMonths: settings.ARCHIVE_AFTER_MONTHS,
+      directory: path.resolve(settings.ARCHIVE_DIR ?? path.join(settings.DATA_DIR, 'archive')),
+    },
     /** The content that quarantine keeps: bytes of each source, and months. Undefined months: for ever. */
     quarantine: { maxBytes: settings.QUARANTINE_MAX_BYTES, months: settings.RETENTION_QUARANTINE_MONTHS },
     forwarding,
@@ -231,6 +236,7 @@ export function maskConfig(config: Config): Record<string, unknown> {
     trustedProxies: config.trustedProxies,
     storesOthers: config.storesOthers,
     retentionMonths: kept,
+    archive: config.archive,
     quarantine: `at most ${config.quarantine.maxBytes} bytes for each source, months: ${config.quarantine.months ?? 'all'}`,
     destinations: destinationNames(config.forwarding),
     traces: config.traces,

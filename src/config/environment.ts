@@ -98,6 +98,8 @@ const environmentSchema = z.object({
   RETENTION_OTHER_MONTHS: retention,
   RETENTION_DELIVERIES_MONTHS: retention,
   RETENTION_QUARANTINE_MONTHS: retention,
+  ARCHIVE_AFTER_MONTHS: integer(1, 1_200).optional(),
+  ARCHIVE_DIR: z.string().optional(),
   QUARANTINE_MAX_BYTES: integer(MIB, 2 ** 50).default(1024 * MIB),
   FORWARD_TO: z.string().optional(),
   FORWARD_TOKEN: z.string().optional(),
@@ -133,7 +135,7 @@ const SECRET_SETTINGS = new Set([
 export const SETTING_NAMES: readonly string[] = Object.keys(environmentSchema.shape);
 
 /** No other program uses variables that begin so. (`XIQ_SINK_` does not count: Kubernetes sets variables for a service of that name.) */
-const OWN_PREFIXES = ['CLOUD_API_', 'HISTORY_', 'RETENTION_', 'SPOOL_', 'STRICT_', 'QUARANTINE_'];
+const OWN_PREFIXES = ['CLOUD_API_', 'HISTORY_', 'RETENTION_', 'SPOOL_', 'STRICT_', 'QUARANTINE_', 'ARCHIVE_'];
 
 /**
  * Reads the settings of an environment; an empty one counts as not set. Undefined if any is wrong: `problems` has then

@@ -6,20 +6,27 @@ import type { Config } from '../config/config.ts';
 import { isMissingFile } from '../lib/files/durable-file.ts';
 import { HttpError, UsageError } from '../lib/errors.ts';
 import { makePrivateDirectory } from '../lib/files/private-directory.ts';
+import { openArchiveDatabase } from '../archive/archive-database.ts';
+import { eachArchivedFile } from '../archive/each-file.ts';
+import type { ArchiveAccess } from '../archive/read-archive.ts';
+import { restoreFiles } from '../archive/unarchive.ts';
+import { hasArchive, type ArchivedFile } from '../store/archive/archived-files.ts';
 import type { Db } from '../store/server/database.ts';
 import {
   eraseRows,
   findEventsById,
   findClientEvents,
+  listDeletedClients,
   suggestErasures,
   addFingerprints,
   readFingerprints,
   renewStatistics,
+  type DeletedClient,
   type Erasable,
   type ErasureGrounds,
   type ErasureScope,
 } from '../store/seal/erase.ts';
-import { findEventsOf, findOtherTraces, NO_TRACES } from '../store/seal/person-traces.ts';
+import { findEventsOf, findOtherTraces, NO_TRACES, type ErasableEvent } from '../store/seal/person-traces.ts';
 import { chooseDecoder } from '../ingest/read-body.ts';
 import { UnreadableError } from '../ingest/normalize.ts';
 import { searchOf } from './find-person.ts';
@@ -38,27 +45,63 @@ const NOBODY: Person = { users: [], macs: [], phones: [] };
 /** What can be erased, and what perhaps names the person, which is not. */
 export interface FoundPerson extends Erasable {
   readonly possible: readonly string[];
+  /** Files of the archive that have some of the events. */
+  readonly files: readonly ArchivedFile[];
+}
+
+/** Where events are: in the tables, and in files of the archive, if there is one. */
+export interface ErasableStore {
+  readonly db: Db;
+  readonly archive?: ArchiveAccess | undefined;
 }
 
 /** Finds all of a person that can be erased. Throws a UsageError if one of the named events does not exist. */
-export async function findErasable(
-  db: Db,
-  { person, eventIds, source, before = new Date() }: Chosen,
-): Promise<FoundPerson> {
+export async function findErasable(store: ErasableStore, chosen: Chosen): Promise<FoundPerson> {
+  const { db } = store;
+  const { person, eventIds, source } = chosen;
   const search = searchOf(person);
-  const named = search && (await findEventsOf(db, search, source));
   const others = search && (await findOtherTraces(db, search, source, decodeContent));
-  const ids = named?.named.map(({ eventId }) => eventId) ?? [];
-  for (const mac of person.clients ?? []) {
-    if (source === undefined) throw new TypeError('the events of a client are of a source');
-    ids.push(...(await findClientEvents(db, mac, source, before)).map(({ eventId }) => eventId));
+  const possible: string[] = [];
+  const ids = [...eventIds];
+  for await (const { events } of placesOf(store)) {
+    const named = search && (await findEventsOf(events, search, source));
+    possible.push(...(named?.possible ?? []));
+    ids.push(
+      ...[...(named?.named ?? []), ...(await findOfClients(events, chosen))].map(({ eventId }) => eventId),
+    );
   }
   // With those that they supersede or that supersede them.
-  const events = await findEventsById(db, [...eventIds, ...ids]);
-  const missing = eventIds.find((id) => !events.some(({ eventId }) => eventId === id));
+  const found: ErasableEvent[] = [];
+  const files: ArchivedFile[] = [];
+  for await (const { events, file } of placesOf(store)) {
+    const here = await findEventsById(events, ids);
+    found.push(...here);
+    if (file !== undefined && here.length > 0) files.push(file);
+  }
+  const missing = eventIds.find((id) => !found.some(({ eventId }) => eventId === id));
   if (missing !== undefined) throw new UsageError(`There is no event ${missing}.`);
-  const possible = [...(named?.possible ?? []), ...(others?.possible ?? [])];
-  return { events, ...(others?.named ?? NO_TRACES), possible };
+  possible.push(...(others?.possible ?? []));
+  return { events: found, files, ...(others?.named ?? NO_TRACES), possible };
+}
+
+async function* placesOf({
+  db,
+  archive,
+}: ErasableStore): AsyncGenerator<{ readonly events: Db; readonly file?: ArchivedFile }> {
+  yield { events: db };
+  if (archive !== undefined) yield* eachArchivedFile(archive);
+}
+
+async function findOfClients(
+  db: Db,
+  { person, source, before = new Date() }: Chosen,
+): Promise<readonly ErasableEvent[]> {
+  const found: ErasableEvent[] = [];
+  for (const mac of person.clients ?? []) {
+    if (source === undefined) throw new TypeError('the events of a client are of a source');
+    found.push(...(await findClientEvents(db, mac, source, before)));
+  }
+  return found;
 }
 
 /** More of a quarantined body than this is not searched. */
@@ -78,18 +121,24 @@ async function decodeContent(content: Buffer, encoding: string | undefined): Pro
  * then. Returns the id of the erasure, and how many events it deleted.
  */
 export async function eraseForGood(
-  db: Db,
+  store: ErasableStore,
   { erasureKeyFile }: Pick<Config, 'erasureKeyFile'>,
   chosen: Chosen,
   grounds: ErasureGrounds,
   onWaiting: () => void = () => undefined,
 ): Promise<{ readonly erasure: string; readonly events: number }> {
+  const { db, archive } = store;
   const key = await keepErasureKey(erasureKeyFile, (await readFingerprints(db)).length > 0);
   await addFingerprints(db, toRefused(key, chosen.person, chosen.eventIds), chosen);
   await sleep(SETTLED_MS);
   const deadline = performance.now() + SEALED_WITHIN_MS;
   for (;;) {
-    const erasable = await findErasable(db, chosen);
+    const erasable = await findErasable(store, chosen);
+    // Files are never changed: their events return to the table, and what is left of them is archived again.
+    if (archive !== undefined && erasable.files.length > 0) {
+      await restoreFiles(archive, erasable.files);
+      continue;
+    }
     const erasure = await eraseRows(db, grounds, erasable);
     if (erasure !== undefined) {
       await renewStatistics(db);
@@ -133,8 +182,7 @@ const INTERVAL_MS = 60 * 60 * 1000;
 const OPERATOR = { name: 'xiq-sink', via: 'system' } as const;
 const REASON = 'The cloud deleted the data of this client (GDPR_LOG_ALL)';
 
-interface GdprErasures {
-  readonly db: Db;
+interface GdprErasures extends ErasableStore {
   readonly config: Config;
   readonly logger: Logger;
 }
@@ -143,15 +191,24 @@ interface GdprErasures {
  * Erases the events of clients whose data the cloud has deleted: now and every hour, with `GDPR_ERASURE=auto`. Whoever sends for
  * a source decides with that only about the clients of this source, by the column of their address.
  */
-export function startGdprErasures({ db, config, logger }: GdprErasures, started: AsyncDisposableStack): void {
+export function startGdprErasures(
+  { db, archive, config, logger }: GdprErasures,
+  started: AsyncDisposableStack,
+): void {
   if (!config.erasesAfterGdprLog) return;
+  /** Deletions that the archive was searched for: it has nothing new of before them. */
+  const searched = new Set<string>();
   const work = async () => {
-    for (const { mac, source, deletedAt: before } of await suggestErasures(db)) {
+    const suggested = [
+      ...(await suggestErasures(db)),
+      ...(await findArchivedClients({ db, archive }, searched)),
+    ];
+    for (const { mac, source, deletedAt: before } of suggested) {
       const chosen = { person: { ...NOBODY, clients: [mac] }, eventIds: [], source, before };
       const erased = await recordAction(
         db,
         { operator: OPERATOR, action: 'events.erase', details: { reason: REASON, source } },
-        () => eraseForGood(db, config, chosen, { operator: OPERATOR.name, reason: REASON }),
+        () => eraseForGood({ db, archive }, config, chosen, { operator: OPERATOR.name, reason: REASON }),
         (done) => ({ ...done }),
       );
       logger.info(
@@ -165,4 +222,26 @@ export function startGdprErasures({ db, config, logger }: GdprErasures, started:
     logger,
     started,
   );
+}
+
+/** Finds the deleted clients of whom the archive has events. */
+async function findArchivedClients(
+  { db, archive }: ErasableStore,
+  searched: Set<string>,
+): Promise<readonly DeletedClient[]> {
+  if (archive === undefined || !(await hasArchive(db))) return [];
+  const found: DeletedClient[] = [];
+  const { db: events, close } = openArchiveDatabase(archive);
+  try {
+    for (const client of await listDeletedClients(db)) {
+      const { mac, source, deletedAt } = client;
+      const deletion = JSON.stringify(client);
+      if (searched.has(deletion)) continue;
+      if ((await findClientEvents(events, mac, source, deletedAt)).length > 0) found.push(client);
+      searched.add(deletion);
+    }
+  } finally {
+    await close();
+  }
+  return found;
 }

@@ -1,4 +1,4 @@
-import { FAMILY_OF, type Family, type MessageType } from './domain.ts';
+import { FAMILY_OF, MESSAGE_TYPES, type Family, type MessageType } from './domain.ts';
 
 /**
  * The type of a column. `key` is text in an index, so it is short (an index entry of Postgres has at most 2,704 bytes).
@@ -253,3 +253,6 @@ export const TABLE_OF = {
 
 /** The table that contains a message type's events. */
 export const tableOf = (messageType: MessageType) => TABLE_OF[FAMILY_OF[messageType]];
+
+/** The message types whose events are in a table. */
+export const typesOfTable = (table: string) => MESSAGE_TYPES.filter((type) => tableOf(type) === table);

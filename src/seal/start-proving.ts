@@ -29,6 +29,8 @@ import { createRecordStore } from '../handlers/store-batch.ts';
 interface Proving {
   /** Connections for the seal alone. */
   readonly db: Db;
+  /** The database with the events of the archive. Undefined: nothing is archived. */
+  readonly events?: Db | undefined;
   /** The settings in force. */
   readonly config: Pick<Config, 'dataDir' | 'logKeyFile' | 'anchors' | 'erasureKeyFile'> & {
     readonly destinations: readonly unknown[];
@@ -123,7 +125,7 @@ const SCHEMA_INTERVAL_MS = 60 * 60 * 1000;
 const LISTED = 10;
 
 /** Verifies events and deliveries, some at a time, and each hour the other sealed rows and what decides about rows. */
-function startVerifying({ db, logger }: Proving, started: AsyncDisposableStack): void {
+function startVerifying({ db, events, logger }: Proving, started: AsyncDisposableStack): void {
   const compare = async () => {
     const differences = await compareSchema(db);
     if (differences.length > 0) {
@@ -139,7 +141,7 @@ function startVerifying({ db, logger }: Proving, started: AsyncDisposableStack):
   repeatInBackground({ ...schema, pauseMs: SCHEMA_INTERVAL_MS, work: compare }, logger, started);
   const failures = failuresIn(logger);
   const work = async () => {
-    const found = await verifyNext(db);
+    const found = await verifyNext(db, undefined, events);
     if (found === undefined) return 'idle';
     const { altered, missing } = found;
     if (altered + missing > 0) {

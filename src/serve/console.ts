@@ -1,4 +1,7 @@
 import type { Logger } from 'pino';
+import { openArchiveDatabase } from '../archive/archive-database.ts';
+import { Engine } from '../archive/engine.ts';
+import { archivedEvents } from '../archive/verify-archive.ts';
 import { maskConfig } from '../config/config.ts';
 import type { ConsoleOptions } from '../console/admin-app.ts';
 import { assistantArea } from '../console/assistant/assistant-area.ts';
@@ -27,6 +30,7 @@ import { freeBytes } from '../lib/files/free-bytes.ts';
 import { filteredBy, subscriptionsOf } from './console-actions.ts';
 import { overviewOptions, type OverviewParts } from './console-overview.ts';
 import type { LiveSettings } from './live-settings.ts';
+import { locateArchive } from './open-store.ts';
 import { logKeyFileOf, readLogKeys } from '../seal/log-key.ts';
 import { readTrust } from '../seal/trust.ts';
 import { VerifyJob } from '../seal/verify/verify-job.ts';
@@ -49,17 +53,26 @@ export function createConsole(
   const db = openPartDatabase('the console', 'console', { databaseUrl, logger }, opened);
   const trust = () => readTrust(config);
   const signingKey = async () => (await readLogKeys(logKeyFileOf(config))).signing;
-  const verifying = new VerifyJob(db, databaseUrl, trust);
+  const engine = new Engine(config.archive.directory);
+  opened.defer(closeLogged(logger, 'the engine of the archive', async () => engine[Symbol.asyncDispose]()));
+  const access = locateArchive(config, { db, databaseUrl, engine });
+  const archived = archivedEvents(access);
+  opened.defer(
+    closeLogged(logger, 'the archive for verification', async () => archived[Symbol.asyncDispose]()),
+  );
+  const { db: events, close } = openArchiveDatabase(access);
+  opened.defer(closeLogged(logger, 'the archive', close));
+  const verifying = new VerifyJob(db, databaseUrl, trust, archived);
   opened.defer(closeLogged(logger, 'verification', () => verifying.stop()));
   const areas = [
     overviewArea(overviewOptions(config, db, destinations, parts)),
-    eventsArea({ db, trust, isFiltered: filteredBy(destinations) }),
-    peopleArea({ db }),
-    reportsArea({ db, schedules: () => config.schedules }),
+    eventsArea({ db: events, trust, isFiltered: filteredBy(destinations) }),
+    peopleArea({ db: events }),
+    reportsArea({ db: events, schedules: () => config.schedules }),
     liveArea({ db }),
     deliveriesArea({ db }),
     coverageArea({ db }),
-    integrityArea(db, verifying),
+    integrityArea(archived.events, verifying),
     certificateArea({ db, verifying, signingKey }),
     alertsArea({ db, rules: () => config.rules }),
     quarantineArea({ db, maxBodyBytes: config.maxBodyBytes, logger }),

@@ -1,5 +1,8 @@
 import path from 'node:path';
 import type { Logger } from 'pino';
+import { openArchiveDatabase } from '../archive/archive-database.ts';
+import { Engine } from '../archive/engine.ts';
+import type { ArchiveAccess } from '../archive/read-archive.ts';
 import type { Config } from '../config/config.ts';
 import { checkDataDirectory } from '../lib/files/data-directory.ts';
 import { hasCluster } from '../embedded/cluster.ts';
@@ -93,6 +96,12 @@ export function locateQueue(
     : { kind: 'redis', url: redisUrl, caFile, prefix, installation };
 }
 
+/** What reads and writes the archive of these settings. */
+export const locateArchive = (
+  { archive: { directory }, databaseDirectUrl }: Config,
+  { databaseUrl, ...access }: Pick<ArchiveAccess, 'db' | 'databaseUrl' | 'engine'>,
+): ArchiveAccess => ({ ...access, directory, databaseUrl: databaseDirectUrl ?? databaseUrl });
+
 /** Brings every table up to date: ours, and BullMQ's if the queue is in Postgres. Returns the migrations applied now. */
 async function migrateAll(
   config: Config,
@@ -135,6 +144,9 @@ const nameOf = ({ databaseUrl, dataDir }: Config, actualUrl: string) =>
 
 export interface CommandStore extends DatabaseUrls {
   readonly db: Db;
+  /** The same database for reading events: those of the archive as well. */
+  readonly events: Db;
+  readonly archive: ArchiveAccess;
 }
 
 /**
@@ -147,7 +159,7 @@ export async function withStore(
   logger: Logger,
   work: (store: CommandStore) => Promise<void>,
 ): Promise<void> {
-  await withLocation(await locateDatabase(config), logger, async (store) => {
+  await withLocation(config, await locateDatabase(config), logger, async (store) => {
     const state = await asOutage(store.databaseUrl, () => readMigrationState(store.db));
     checkTables(state, nameOf(config, store.databaseUrl));
     await work(store);
@@ -174,7 +186,7 @@ export async function prepareStore(
     );
   }
   let applied: readonly string[] = [];
-  await withLocation(await locateOrCreate(config), logger, async ({ db, ...urls }) => {
+  await withLocation(config, await locateOrCreate(config), logger, async ({ db, ...urls }) => {
     await asOutage(urls.databaseUrl, () => checkDatabase(db));
     const migrations = await migrateAll(config, urls, db, options.signal);
     const directUrl = urls.migrationUrl ?? databaseDirectUrl;
@@ -192,15 +204,20 @@ export async function prepareStore(
 }
 
 async function withLocation(
+  config: Config,
   location: DatabaseLocation,
   logger: Logger,
   work: (store: CommandStore) => Promise<void>,
 ): Promise<void> {
   const { databaseUrl, readerUrl, migrationUrl } = location;
   const db = openDatabase(databaseUrl, logLostConnections(logger));
+  await using engine = new Engine(config.archive.directory);
+  const archive = locateArchive(config, { db, databaseUrl, engine });
+  const { db: events, close } = openArchiveDatabase(archive);
   try {
-    await work({ db, databaseUrl, readerUrl, migrationUrl });
+    await work({ db, events, archive, databaseUrl, readerUrl, migrationUrl });
   } finally {
+    await close();
     await db.destroy();
     await location.close();
   }

@@ -1,3 +1,7 @@
+import { startArchiving } from '../archive/archive-in-turn.ts';
+import { Engine } from '../archive/engine.ts';
+import { archivedEvents } from '../archive/verify-archive.ts';
+import { closeLogged } from '../lib/close-logged.ts';
 import { startAlerting } from '../alerts/start-alerting.ts';
 import { destinationNames } from '../config/destinations.ts';
 import { forwardsIn, storesIn, type Role } from '../config/roles.ts';
@@ -21,7 +25,7 @@ import { FIRST_MIGRATION } from '../store/server/schema/migrations.ts';
 import { startIndexBuilding } from '../store/server/schema/build-indexes.ts';
 import type { LiveSettings } from './live-settings.ts';
 import type { Observation } from './observation.ts';
-import { prepareTables, type DatabaseUrls } from './open-store.ts';
+import { locateArchive, prepareTables, type DatabaseUrls } from './open-store.ts';
 import type { Start } from './start-with-database.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
@@ -49,14 +53,16 @@ export function startRoleParts(role: Role, parts: RoleParts): Start {
     await steps.run('continuing the log', () => adoptServer(db));
     startSequencing(openPartDatabase('the log', 'log', parts, started), logger, started, storesIn(role));
     if (storesIn(role)) {
+      const archive = openArchive(parts, started);
       await steps.run('start of the worker', async () => {
-        await startUpkeep(parts, started);
+        await startUpkeep(parts, archive, started);
         const worker = await startStoring({ ...parts, config }, started);
         parts.queue?.handTo(worker);
       });
       startOnClouds(parts, started);
       const sealing = openPartDatabase('the seal', 'sealing', parts, started);
-      startProving({ db: sealing, config, logger }, started);
+      startProving({ db: sealing, events: archive.events, config, logger }, started);
+      startArchiving({ access: archive.access, config, logger }, started);
     }
     signal.throwIfAborted();
     if (forwardsIn(role)) await steps.run('start of forwarding', () => startSending(parts, started));
@@ -67,6 +73,7 @@ export function startRoleParts(role: Role, parts: RoleParts): Start {
 /** Maintains the tables, counts what they contain, and watches for silences. */
 async function startUpkeep(
   { live: { config }, databaseUrl, readerUrl, migrationUrl, db, observation, logger }: RoleParts,
+  { access }: ReturnType<typeof openArchive>,
   started: AsyncDisposableStack,
 ): Promise<void> {
   const directUrl = migrationUrl ?? config.databaseDirectUrl;
@@ -79,7 +86,20 @@ async function startUpkeep(
   observation.followArrivals(() => watch.latest());
   startQuarantineLimits({ db, config, onDropped, logger }, started);
   startReaderLimits({ db, readerUrl, logger }, started);
-  startGdprErasures({ db, config, logger }, started);
+  startGdprErasures({ db, archive: access, config, logger }, started);
+}
+
+/** The archive, and the database with its events. */
+function openArchive(
+  { live: { config }, db, databaseUrl, logger }: RoleParts,
+  started: AsyncDisposableStack,
+) {
+  const engine = new Engine(config.archive.directory);
+  started.defer(closeLogged(logger, 'the engine of the archive', async () => engine[Symbol.asyncDispose]()));
+  const access = locateArchive(config, { db, databaseUrl, engine });
+  const archived = archivedEvents(access);
+  started.defer(closeLogged(logger, 'the archive', async () => archived[Symbol.asyncDispose]()));
+  return { access, events: archived.events };
 }
 
 /** Reads the logs and the inventory of the sources that have an API. */

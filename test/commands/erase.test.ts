@@ -10,8 +10,12 @@ const test = useDatabase({ isVaried: true });
 const directory = useDirectory();
 
 const eventsOf = async (user: string) =>
-  (await findErasable(test.service, { person: { users: [user], macs: [], phones: [] }, eventIds: [] }))
-    .events;
+  (
+    await findErasable(
+      { db: test.service },
+      { person: { users: [user], macs: [], phones: [] }, eventIds: [] },
+    )
+  ).events;
 
 describe('erase', () => {
   const run = (...words: string[]) =>

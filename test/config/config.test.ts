@@ -56,11 +56,27 @@ describe('each setting', () => {
     ],
     [
       { DATA_DIR: '/var/lib/x/../xiq', LOG_KEY_FILE: '/keys/log' },
-      { dataDir: '/var/lib/xiq', erasureKeyFile: '/var/lib/xiq/erasure-key', logKeyFile: '/keys/log' },
+      {
+        dataDir: '/var/lib/xiq',
+        erasureKeyFile: '/var/lib/xiq/erasure-key',
+        logKeyFile: '/keys/log',
+        archive: { afterMonths: undefined, directory: '/var/lib/xiq/archive' },
+      },
     ],
     [
-      { DATA_DIR: 'here', ERASURE_KEY_FILE: '/keys/e', GDPR_ERASURE: 'auto' },
-      { dataDir: path.resolve('here'), erasureKeyFile: '/keys/e', erasesAfterGdprLog: true },
+      {
+        DATA_DIR: 'here',
+        ERASURE_KEY_FILE: '/keys/e',
+        GDPR_ERASURE: 'auto',
+        ARCHIVE_DIR: '/a',
+        ARCHIVE_AFTER_MONTHS: '3',
+      },
+      {
+        dataDir: path.resolve('here'),
+        erasureKeyFile: '/keys/e',
+        erasesAfterGdprLog: true,
+        archive: { afterMonths: 3, directory: '/a' },
+      },
     ],
     [
       { ANCHOR_FILE: '/mnt/a', TIMESTAMP_URL: 'http://tsa.example' },

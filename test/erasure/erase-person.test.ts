@@ -24,8 +24,8 @@ beforeAll(async () => {
   await log.seal();
 });
 
-const eventsOf = async (user: string) => (await findErasable(test.service, of(user))).events;
-const erase = (user: string) => eraseForGood(test.service, { erasureKeyFile }, of(user), GROUNDS);
+const eventsOf = async (user: string) => (await findErasable({ db: test.service }, of(user))).events;
+const erase = (user: string) => eraseForGood({ db: test.service }, { erasureKeyFile }, of(user), GROUNDS);
 
 it('the first erasure makes the key, for its owner alone', async () => {
   await erase('jane');
@@ -48,11 +48,11 @@ it('a later one uses the key, and deletes only once every worker refuses records
 
 it('an event that does not exist is not erased, and says so', async () => {
   const eventIds = ['6a5a4c7e-0000-4000-8000-000000000001'];
-  await expect(findErasable(test.service, { ...of('nobody'), eventIds })).rejects.toThrow(
+  await expect(findErasable({ db: test.service }, { ...of('nobody'), eventIds })).rejects.toThrow(
     /There is no event 6a5a4c7e/,
   );
   const client = { person: { users: [], macs: [], phones: [], clients: ['001122334455'] }, eventIds: [] };
-  await expect(findErasable(test.service, client)).rejects.toThrow('of a source');
+  await expect(findErasable({ db: test.service }, client)).rejects.toThrow('of a source');
 });
 
 /** In the digits of a key. */

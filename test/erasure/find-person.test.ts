@@ -190,7 +190,7 @@ describe('in the database', () => {
   });
 
   const find = (user: string) =>
-    findErasable(test.service, { person: { ...nobody, users: [user] }, eventIds: [] });
+    findErasable({ db: test.service }, { person: { ...nobody, users: [user] }, eventIds: [] });
 
   it('the events of others with the same letters stay', async () => {
     expect((await find('berg')).events).toHaveLength(2);

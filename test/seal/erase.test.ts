@@ -177,7 +177,7 @@ describe('an erasure', () => {
     const { size } = (await log.verify()).summary;
     expect(await dump()).toContain('zoe@');
     const person = { users: ['zoe@example.com'], macs: [], phones: [] };
-    const traces = await findErasable(test.service, { person, eventIds: [] });
+    const traces = await findErasable({ db: test.service }, { person, eventIds: [] });
     expect(traces).toMatchObject({
       quarantine: [item],
       operations: [expect.any(String)],

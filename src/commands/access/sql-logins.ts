@@ -17,7 +17,11 @@ import { passwordFrom, printSecrets } from './accounts.ts';
  * `access add --sql`: makes a login of the database for one person, which may only read, and prints its address. Its
  * permissions are those of `xiq_reader`: every source.
  */
-export async function addSqlLogin({ db, databaseUrl }: CommandStore, person: string, input: 'stdin' | 'ask') {
+export async function addSqlLogin(
+  { db, databaseUrl }: Pick<CommandStore, 'db' | 'databaseUrl'>,
+  person: string,
+  input: 'stdin' | 'ask',
+) {
   const login = loginOf(person);
   await checkAdministered(db);
   const password = await passwordFrom(input);

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { signedCertificate } from '../../console/certificate/certificate-page.ts';
 import { readCertificate, type CertificateRange } from '../../store/seal/certificate.ts';
-import { isProven, verifyLog } from '../../seal/verify/verify-log.ts';
+import { isProven, verifyLog, type ArchivedEvents } from '../../seal/verify/verify-log.ts';
 import type { Trust } from '../../seal/trust.ts';
 import { readSignedDocument } from '../../seal/signed-document.ts';
 import type { LogKey } from '../../seal/signed-note.ts';
@@ -14,7 +14,7 @@ import { recordCommand } from '../shared/record.ts';
 
 /** `certificate`: compares the rows of a month, and writes what is proven of them. Resolves with whether all are as sealed. */
 export async function makeCertificate(
-  db: Db,
+  { db, archived }: { readonly db: Db; readonly archived: ArchivedEvents },
   trust: Trust,
   key: LogKey | undefined,
   range: CertificateRange,
@@ -29,7 +29,7 @@ export async function makeCertificate(
     () =>
       verifyLog(
         db,
-        { ...range, anchors: [], trust },
+        { ...range, anchors: [], trust, archived },
         () => undefined,
         (done) => progress.show(done),
       ),

@@ -1,6 +1,5 @@
-import { InvalidArgumentError, type Command } from '@commander-js/extra-typings';
-import { monthRange } from '../../lib/text/parse-time.ts';
-import { defineCommand, sourceOption } from '../shared/options.ts';
+import type { Command } from '@commander-js/extra-typings';
+import { defineCommand, month, sourceOption } from '../shared/options.ts';
 import { FAILED } from '../shared/process.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
@@ -19,11 +18,13 @@ export function defineCertificate(program: Command, settings: Settings): void {
     )
     .action(async ({ month: range, source, out, json }) => {
       const { makeCertificate } = await import('./certificate.ts');
+      const { archivedEvents } = await import('../../archive/verify-archive.ts');
       const { readTrust } = await import('../../seal/trust.ts');
       const { logKeyFileOf, readLogKeys } = await import('../../seal/log-key.ts');
-      await runOnStore(settings, async ({ db }, config) => {
+      await runOnStore(settings, async ({ db, archive }, config) => {
+        await using archived = archivedEvents(archive);
         const isIntact = await makeCertificate(
-          db,
+          { db, archived },
           await readTrust(config),
           (await readLogKeys(logKeyFileOf(config))).signing,
           { ...range, source },
@@ -53,10 +54,4 @@ export function defineVerifyCertificate(program: Command): void {
       const { verifyCertificate } = await import('./certificate.ts');
       if (!(await verifyCertificate(file, key))) process.exitCode = FAILED;
     });
-}
-
-function month(text: string) {
-  const range = monthRange(text);
-  if (range === undefined) throw new InvalidArgumentError('It must be a month such as 2026-03.');
-  return range;
 }

@@ -39,8 +39,8 @@ export function defineErase(program: Command, settings: Settings): void {
       const { source, allSources = false } = options;
       if (source !== undefined && allSources)
         throw new UsageError('Give --source or --all-sources, not both.');
-      return runOnStore(settings, ({ db }, config) =>
-        erase(db, config, {
+      return runOnStore(settings, ({ db, archive }, config) =>
+        erase({ db, archive }, config, {
           source,
           allSources,
           person: { users: user, macs: clientMac, phones: phone },

@@ -1,6 +1,12 @@
 import { createInterface } from 'node:readline/promises';
 import type { Config } from '../../config/config.ts';
-import { eraseForGood, findErasable, type Chosen, type FoundPerson } from '../../erasure/erase-person.ts';
+import {
+  eraseForGood,
+  findErasable,
+  type Chosen,
+  type ErasableStore,
+  type FoundPerson,
+} from '../../erasure/erase-person.ts';
 import { UsageError } from '../../lib/errors.ts';
 import type { Db } from '../../store/server/database.ts';
 import { destinationsPast, suggestErasures } from '../../store/seal/erase.ts';
@@ -24,11 +30,11 @@ interface EraseOptions extends Chosen {
 
 /** `erase`: lists what it found by table and month and, with a reason and after a question, erases it. */
 export async function erase(
-  db: Db,
+  { db, archive }: ErasableStore,
   config: Pick<Config, 'erasureKeyFile'>,
   { reason, isConfirmed, backupsKept, allSources, ...chosen }: EraseOptions,
 ): Promise<void> {
-  const found = await findErasable(db, chosen);
+  const found = await findErasable({ db, archive }, chosen);
   printFound(found);
   await printDestinations(db, found.events);
   if (reason === undefined) return;
@@ -47,7 +53,7 @@ export async function erase(
     db,
     { action: 'events.erase', details },
     () =>
-      eraseForGood(db, config, chosen, { operator: commandOperator().name, reason }, () =>
+      eraseForGood({ db, archive }, config, chosen, { operator: commandOperator().name, reason }, () =>
         note('waiting until all events are sealed'),
       ),
     (done) => ({ ...done }),

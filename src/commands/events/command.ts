@@ -33,9 +33,14 @@ export function defineEvents(program: Command, settings: Settings): void {
       const { printSearch } = await import('./search.ts');
       const { withSaved } = await import('./saved.ts');
       const page = { limit: Number(limit), after };
-      await runOnStore(settings, async ({ db }) => {
+      await runOnStore(settings, async ({ db, events }) => {
         const { saved, ...asked } = await withSaved(db, filter);
-        await printSearch(db, toFilter([...saved, ...(query ?? [])], withRange(asked)), page, json === true);
+        await printSearch(
+          events,
+          toFilter([...saved, ...(query ?? [])], withRange(asked)),
+          page,
+          json === true,
+        );
       });
     });
 
@@ -67,10 +72,10 @@ export function defineEvents(program: Command, settings: Settings): void {
       const signal = stopSignal();
       const { exportEvents } = await import('./export.ts');
       const { withSaved } = await import('./saved.ts');
-      await runOnStore(settings, async ({ db }) => {
+      await runOnStore(settings, async ({ db, events }) => {
         const { saved, ...asked } = await withSaved(db, filter);
         const range = toFilter([...saved, ...(query ?? [])], withRange(asked));
-        await exportEvents(db, range, { format, output, bom }, signal);
+        await exportEvents(events, range, { format, output, bom }, signal);
       });
     });
 

@@ -19,8 +19,8 @@ export function defineExportProof(program: Command, settings: Settings): void {
     .action(async (directory, options) => {
       const range = withRange(options);
       const { exportRange } = await import('./export-proof.ts');
-      await runOnStore(settings, ({ db }, config) =>
-        exportRange(db, config, directory, { ...range, withFindings: options.withFindings === true }),
+      await runOnStore(settings, ({ events }, config) =>
+        exportRange(events, config, directory, { ...range, withFindings: options.withFindings === true }),
       );
     });
 }

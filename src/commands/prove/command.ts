@@ -15,6 +15,6 @@ export function defineProve(program: Command, settings: Settings): void {
     )
     .action(async (id, { output = `${id}.tlog-proof` }) => {
       const { prove } = await import('./prove.ts');
-      await runOnStore(settings, ({ db }, config) => prove(db, config, id, output));
+      await runOnStore(settings, ({ events }, config) => prove(events, config, id, output));
     });
 }

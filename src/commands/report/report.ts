@@ -30,7 +30,7 @@ export function listReports(): void {
 
 /** Prints a report, or its SQL statement. The operator log has each report that was read. */
 export async function runReport(
-  { db, databaseUrl, readerUrl }: Pick<CommandStore, 'db' | 'databaseUrl' | 'readerUrl'>,
+  { db, archive, databaseUrl, readerUrl }: Omit<CommandStore, 'events' | 'migrationUrl'>,
   name: ReportName,
   { until = new Date(), since = new Date(until.getTime() - USUAL_DAYS * DAY_MS), zone, user, source }: Asked,
   format: 'table' | 'csv' | 'json' | 'sql',
@@ -48,5 +48,9 @@ export async function runReport(
     const details = { since, until, report: name };
     await recordEnded(db, { operator: commandOperator(), action: 'timeline.read', subject: user, details });
   }
-  await printResult(await recordedQuery(db, readerUrl, statement, `report ${name}`), format, bom);
+  await printResult(
+    await recordedQuery({ db, archive }, readerUrl, statement, `report ${name}`),
+    format,
+    bom,
+  );
 }

@@ -5,7 +5,7 @@ import { UsageError } from '../../lib/errors.ts';
 import { parsePosition } from '../../events/event-position.ts';
 import { parseMacAddress } from '../../events/mac-address.ts';
 import { parseSearch } from '../../events/search-query.ts';
-import { isTimeZone, parseTime } from '../../lib/text/parse-time.ts';
+import { isTimeZone, monthRange, parseTime } from '../../lib/text/parse-time.ts';
 
 /** The forms of a time, as help texts list them. */
 export const TIME_FORMS = '2026-01-31, 2026-01-31T08:00, or 90m, 12h, 7d ago';
@@ -115,4 +115,11 @@ export function searchLine(text: string) {
   const { terms, problem } = parseSearch(text);
   if (terms === undefined) throw new InvalidArgumentError(`${problem}.`);
   return terms;
+}
+
+/** A month as an option's value. */
+export function month(text: string) {
+  const range = monthRange(text);
+  if (range === undefined) throw new InvalidArgumentError('It must be a month such as 2026-03.');
+  return range;
 }

@@ -18,9 +18,10 @@ export function defineSql(program: Command, settings: Settings): void {
       const format = csv === true ? 'csv' : json === true ? 'json' : 'table';
       const { printResult, recordedQuery } = await import('./print-result.ts');
       const { describeReader } = await import('../../store/server/read-only-query.ts');
-      await runOnStore(settings, async ({ db, databaseUrl, readerUrl }) => {
+      await runOnStore(settings, async (store) => {
+        const { databaseUrl, readerUrl } = store;
         if (readerUrl === undefined) throw new UsageError(describeReader(databaseUrl));
-        await printResult(await recordedQuery(db, readerUrl, statement), format, bom);
+        await printResult(await recordedQuery(store, readerUrl, statement), format, bom);
       });
     });
 }

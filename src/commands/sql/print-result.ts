@@ -1,19 +1,25 @@
 import { types } from 'pg';
+import { readsArchive } from '../../archive/archive-database.ts';
 import { BOM, csvLine, guardFormula } from '../../lib/text/csv.ts';
 import { parseExactJson } from '../../events/exact-json.ts';
-import type { Db } from '../../store/server/database.ts';
 import { readOnlyQuery, type QueryResult } from '../../store/server/read-only-query.ts';
 import { countOf } from '../../lib/text/units.ts';
+import type { CommandStore } from '../../serve/open-store.ts';
 import { note, printJson, printTable } from '../shared/output.ts';
 import { recordCommand } from '../shared/record.ts';
 
 const LOGGED_CHARACTERS = 10_000;
 
 /** Runs a statement with read-only permissions. The operator log records it, and the number of rows that it returned. */
-export function recordedQuery(db: Db, readerUrl: string, statement: string, subject?: string) {
+export function recordedQuery(
+  { db, archive }: Pick<CommandStore, 'db' | 'archive'>,
+  readerUrl: string,
+  statement: string,
+  subject?: string,
+) {
   const details = { statement: statement.slice(0, LOGGED_CHARACTERS) };
   const action = { action: 'sql.query', subject, details } as const;
-  const work = () => readOnlyQuery(readerUrl, statement);
+  const work = () => readOnlyQuery(readerUrl, statement, readsArchive(archive));
   return recordCommand(db, action, work, ({ rows }) => ({ rows: rows.length }));
 }
 

@@ -33,6 +33,7 @@ export function defineVerify(program: Command, settings: Settings): void {
     .action(async (directory, { json, full, accept, against = [], ...options }) => {
       const range = withRange(options);
       const { acceptSeen, verify, verifyExported } = await import('./verify.ts');
+      const { archivedEvents } = await import('../../archive/verify-archive.ts');
       const { readTrust } = await import('../../seal/trust.ts');
       if (directory !== undefined) {
         if (
@@ -46,9 +47,11 @@ export function defineVerify(program: Command, settings: Settings): void {
         if (!(await verifyExported(directory, against, json === true))) process.exitCode = FAILED;
         return;
       }
-      await runOnStore(settings, async ({ db }, config) => {
+      await runOnStore(settings, async ({ db, archive }, config) => {
         if (accept !== undefined) await acceptSeen(db, config, accept);
-        const chosen = { ...range, isFull: full === true, against, trust: await readTrust(config) };
+        await using archived = archivedEvents(archive);
+        const trust = await readTrust(config);
+        const chosen = { ...range, isFull: full === true, against, trust, archived };
         if (!(await verify(db, chosen, json === true))) process.exitCode = FAILED;
       });
     });

@@ -20,7 +20,7 @@ export interface VerifyFinding {
   readonly detail: string;
   readonly eventId?: string;
   readonly deliveryId?: string;
-  /** Of a row that is sealed as statements: its id. Of a quarter of an hour: its start. Of a file: its path. */
+  /** Of a row that is sealed as statements: its id. Of a quarter of an hour: its start. Of a file of an export or of the archive: its path. */
   readonly key?: string;
   readonly occurredAt?: Date;
   readonly source?: string;

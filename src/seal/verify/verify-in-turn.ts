@@ -24,15 +24,15 @@ const PACE: VerificationPace = { intervalSeconds: 4.5, restSeconds: 60 };
 const BUSY_EVENTS = 4_000;
 
 /**
- * Compares the leaves that are next with their rows, as `verify` does, and keeps what was found. Resolves with that; undefined if
+ * Compares the leaves that are next with their rows, as `verify` does, and keeps what was found. `events` reads those of the archive, too. Resolves with that; undefined if
  * nothing is due, or storing needs the processor.
  */
-export async function verifyNext(db: Db, pace = PACE): Promise<Verification | undefined> {
+export async function verifyNext(db: Db, pace = PACE, events = db): Promise<Verification | undefined> {
   const { size, sealed, logged } = await readSealState(db);
   if (logged.to - sealed.to > BUSY_EVENTS) return undefined;
   const chunk = await nextToVerify(db, size, pace);
   if (chunk === undefined) return undefined;
-  const found = await verifyChunk(db, chunk, size);
+  const found = await verifyChunk(events, chunk, size);
   await keepVerification(db, found);
   return found;
 }

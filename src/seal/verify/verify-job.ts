@@ -4,7 +4,7 @@ import { readSealState } from '../../store/seal/seal-log.ts';
 import { withDatabase, type Db } from '../../store/server/database.ts';
 import { isDifference, type VerifyFinding } from './finding.ts';
 import type { Trust } from '../trust.ts';
-import { verifyLog, type VerifySummary } from './verify-log.ts';
+import { verifyLog, type ArchivedEvents, type VerifySummary } from './verify-log.ts';
 
 /** The events and deliveries to verify: the rest is always verified whole. */
 export interface VerifyRange {
@@ -36,14 +36,16 @@ export class VerifyJob {
   readonly #db: Db;
   readonly #databaseUrl: string;
   readonly #trust: () => Promise<Trust>;
+  readonly #archived: ArchivedEvents | undefined;
   #run: VerificationRun | undefined;
   #running: Promise<unknown> = Promise.resolve();
   #isStopping = false;
 
-  constructor(db: Db, databaseUrl: string, trust: () => Promise<Trust>) {
+  constructor(db: Db, databaseUrl: string, trust: () => Promise<Trust>, archived?: ArchivedEvents) {
     this.#db = db;
     this.#databaseUrl = databaseUrl;
     this.#trust = trust;
+    this.#archived = archived;
   }
 
   /** The one that runs, or the last one; undefined if none was started in this process. */
@@ -104,7 +106,12 @@ export class VerifyJob {
       this.#update({ leavesDone });
     };
     return withDatabase(this.#databaseUrl, async (own) =>
-      verifyLog(own, { ...range, anchors: [], trust: await this.#trust() }, onFinding, onLeaves),
+      verifyLog(
+        own,
+        { ...range, anchors: [], trust: await this.#trust(), archived: this.#archived },
+        onFinding,
+        onLeaves,
+      ),
     );
   }
 

@@ -28,7 +28,17 @@ import { createTreeCheck, type Outside, type TreeResult } from './verify-tree.ts
  * What to verify, and what lies outside of the database. The range and the source choose rows; the tree is always verified
  * whole.
  */
+/** What of the events is not in the tables. */
+export interface ArchivedEvents {
+  /** The database, with the events of the archive. */
+  readonly events: Db;
+  /** Files that are missing, or are not those that were written. */
+  readonly findDamaged: () => AsyncIterable<VerifyFinding>;
+}
+
 export interface VerifyOptions extends DeliveryFilter, Outside {
+  /** Undefined: all events are in the tables. */
+  readonly archived?: ArchivedEvents | undefined;
   /** Hashes rows in this program, not in the database. */
   readonly isFull?: boolean;
 }
@@ -75,7 +85,7 @@ export async function verifyLog(
   const choice = { ...options, positions: await positionsOf(db, options) };
   const reasons = await readGoneReasons(db);
   for await (const { chunk, rows } of ahead(chunksOf(readRuns(db), size, report), (chunk) =>
-    checkChunk(db, chunk, choice, reasons),
+    checkChunk(options.archived?.events ?? db, chunk, choice, reasons),
   )) {
     counts.intact += rows.intact;
     if (rows.late !== undefined) late = addLate(late, rows.late);
@@ -84,6 +94,7 @@ export async function verifyLog(
     onLeaves(chunk.leaf + chunk.count);
   }
   const head = await tree.end();
+  for await (const finding of options.archived?.findDamaged() ?? []) report(finding);
   const waiting = (await verifyOthers(db, options, reasons, report)) + (await compareStated(db, report));
   const unsealed = logged.to - logged.from - (sealed.to - sealed.from);
   return {

@@ -17,6 +17,7 @@ import type {
   Positions,
   SealedEvent,
   SealedEvents,
+  SealedPart,
 } from '../../store/seal/sealed-rows.ts';
 import { findRewritten } from './derive-events.ts';
 import type { VerifyFinding } from './finding.ts';
@@ -45,6 +46,7 @@ export interface RowResult {
 export interface RowChoice {
   readonly positions: Positions;
   readonly source?: string | undefined;
+  readonly part?: SealedPart | undefined;
   /** Hashes rows in this program, not in the database, and reads their columns again from the payloads. */
   readonly isFull?: boolean | undefined;
 }
@@ -99,12 +101,13 @@ export async function checkEvents(
     const salts = await readSalts(trx, leaf + skipped, leaf + skipped + to - from);
     const hash: Hash = choice.isFull === true ? hashHere : hashEvents;
     const signedBefore = (await checkpointBefore(trx, leaf))?.madeAt;
-    const sealed = { version, source: choice.source, signedBefore };
+    const sealed = { version, source: choice.source, part: choice.part, signedBefore };
     const found = await hash(trx, { from, to, ...sealed }, salts);
     const isDifferent = (at: number, index: number) =>
       !hashAt(found.hashes, index).equals(hashAt(leaves, at - position));
     const different = new Set(found.positions.filter(isDifferent));
-    const lost = choice.source === undefined ? without(from, to, found.positions) : [];
+    const isWhole = choice.source === undefined && choice.part === undefined;
+    const lost = isWhole ? without(from, to, found.positions) : [];
     const leafOf = (at: number) => leaf + at - position;
     const rows = await readDifferent(trx, different, sealed);
     const rewritten = (found.rewritten ?? []).filter(({ position }) => !different.has(position));

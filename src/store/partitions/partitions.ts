@@ -183,7 +183,7 @@ async function describeDrop(trx: Trx, table: PartitionedTable, partition: string
 }
 
 /** Drops the tables that were detached: nobody can use them any more, so nobody waits while their files are deleted. */
-async function dropDetached(db: Db, table: PartitionedTable): Promise<void> {
+export async function dropDetached(db: Db, table: PartitionedTable): Promise<void> {
   const rows = await allRows<{ name: string }>(db)`
     select oid::regclass::text as name from pg_class
     where relnamespace = current_schema()::regnamespace and relkind = 'r' and not relispartition

@@ -1,6 +1,6 @@
+import { DAY_MS } from '../../lib/clock.ts';
 import { sql, type Selectable } from 'kysely';
-import { MESSAGE_TYPES } from '../../events/domain.ts';
-import { tableOf } from '../../events/message-types.ts';
+import { typesOfTable } from '../../events/message-types.ts';
 import type { CoverageFilter } from './coverage.ts';
 import type { Db, Trx } from '../server/database.ts';
 import { addMonths, monthOf, type PartitionedTable } from '../partitions/partitioned-tables.ts';
@@ -142,7 +142,12 @@ export async function followGaps(
 const LATE = { has_late: true };
 
 /** Events received so long after the end of their month came late. */
-export const LATE_AFTER = sql`interval '31 days'`;
+const LATE_DAYS = 31;
+export const LATE_AFTER = sql`make_interval(days => ${sql.lit(LATE_DAYS)})`;
+
+/** Whether an event of a partition's month that was received at a time came late. */
+export const isLate = (partition: string, receivedAt: Date) =>
+  receivedAt.getTime() >= addMonths(monthOf(partition), 1).getTime() + LATE_DAYS * DAY_MS;
 
 /** Whether a partition has events that came late. It may read them all. */
 export async function hasLateEvents(db: Db, partition: string): Promise<boolean> {
@@ -159,7 +164,7 @@ export async function hasLateEvents(db: Db, partition: string): Promise<boolean>
  */
 export async function recordDropped(trx: Trx, table: PartitionedTable, partition: string, hasLate = false) {
   const month = monthOf(partition);
-  const types = MESSAGE_TYPES.filter((type) => tableOf(type) === table.name);
+  const types = typesOfTable(table.name);
   await run(trx)`
     insert into gaps (message_type, began_at, ended_at, reason, detail)
     select message_type, ${month}::timestamptz, ${addMonths(month, 1)}::timestamptz, 'retention', coalesce((

@@ -41,12 +41,16 @@ export async function destinationsPast(db: Db, position: number): Promise<readon
 }
 
 /** A client whose data the cloud has deleted. */
-export interface SuggestedErasure {
+export interface DeletedClient {
   readonly mac: string;
   /** The source that says so: an erasure is of its events alone. */
   readonly source: string;
-  readonly events: number;
   readonly deletedAt: Date;
+}
+
+/** A deleted client of whom there are events. */
+export interface SuggestedErasure extends DeletedClient {
+  readonly events: number;
 }
 
 /** The tables that name clients. A record of the deletion itself stays. */
@@ -57,6 +61,16 @@ const KNOWN_AT = sql`least(occurred_at, received_at)`;
 
 const isOfClient = (mac: RawBuilder<unknown>, source: RawBuilder<unknown>, before: RawBuilder<unknown>) =>
   sql`client_mac = ${mac} and source = ${source} and ${KNOWN_AT} < ${before} and message_type <> 'GDPR_LOG_ALL'`;
+
+/** The last deletion of each client that the cloud of a source tells of, as a subquery. */
+const deletedClients = sql`(
+  select client_mac as mac, source, max(${KNOWN_AT}) as at from log_entries
+  where message_type = 'GDPR_LOG_ALL' and client_mac is not null
+    and ${kindOfRow('log')} = 'gdprDeletion' and ${outcomeOfRow('log')} = 'success' group by 1, 2)`;
+
+export const listDeletedClients = (db: Db) =>
+  allRows<DeletedClient>(db)`
+    select mac::text, source, at as "deletedAt" from ${deletedClients} as deleted order by at, mac, source`;
 
 /**
  * Finds clients whose data the cloud of a source says to have deleted, and of whom there are events of that source and of
@@ -81,11 +95,7 @@ export async function suggestErasures(db: Db): Promise<readonly SuggestedErasure
   return allRows<SuggestedErasure>(db)`
     select * from (
       select mac::text, source, (${ofClient})::float8 as events, at as "deletedAt"
-      from (
-        select client_mac as mac, source, max(${KNOWN_AT}) as at from log_entries
-        where message_type = 'GDPR_LOG_ALL' and client_mac is not null
-          and ${kindOfRow('log')} = 'gdprDeletion' and ${outcomeOfRow('log')} = 'success' group by 1, 2
-      ) as deleted where not (${isAccessPoint})
+      from ${deletedClients} as deleted where not (${isAccessPoint})
     ) as suggested where events > 0 order by "deletedAt", mac, source`;
 }
 

@@ -198,7 +198,8 @@ export interface MiscountedDelivery {
 /**
  * Compares the counts of deliveries with each other and with the rows of their events, erased ones included. What erasures
  * say may have been changed to anything, which is found by itself. Fewer rows than counted are no difference where retention
- * has dropped events of the type that the delivery may have brought: of its time, or late ones of any time.
+ * has dropped events of the type that the delivery may have brought: of its time, or late ones of any time; nor where files of
+ * the archive may have them, which are compared with their leaves.
  */
 export async function findMiscounted(db: Db, scope: Scope, filter: RowFilter) {
   const events = FAMILIES.map(
@@ -227,6 +228,10 @@ export async function findMiscounted(db: Db, scope: Scope, filter: RowFilter) {
       or coalesce(found, 0) + coalesce(erased, 0) < event_count and not exists (
         select from gaps where reason = 'retention' and gaps.message_type = deliveries.message_type
           and (origin = 'backfill' or received_at < ended_at + ${LATE_AFTER}
-            or received_at < recorded_at and (detail -> 'has_late') is not null)))
+            or received_at < recorded_at and (detail -> 'has_late') is not null))
+        and not exists (
+          select from archived_files as file where archived_at is not null and removed_at is null
+            and file.source = deliveries.source and file.message_type = deliveries.message_type
+            and received_at between first_received_at and last_received_at))
     order by received_at`;
 }

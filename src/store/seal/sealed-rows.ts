@@ -61,11 +61,27 @@ export interface Positions {
   readonly to: number;
 }
 
+/** Events of some types that occurred from a time on, and before another one. */
+export interface SealedPart {
+  readonly messageTypes: readonly MessageType[];
+  readonly since: Date;
+  readonly until: Date;
+}
+
+const isOfPart = ({
+  messageTypes,
+  since,
+  until,
+}: SealedPart) => sql`message_type = any(${messageTypes}::text[])
+  and entry.occurred_at >= ${since}::timestamptz and entry.occurred_at < ${until}::timestamptz`;
+
 /** Which events to print in their sealed form, and by which version of it. */
 export interface SealedEvents extends Positions {
   readonly version: number;
   /** Only those of this source. */
   readonly source?: string | undefined;
+  /** Only those of these types and of this time. */
+  readonly part?: SealedPart | undefined;
   /** The time of the last checkpoint before them: what was received long before it was sealed late. */
   readonly signedBefore?: Date | undefined;
 }
@@ -83,7 +99,7 @@ export const lateBefore = (signedBefore: Date | undefined): Date | undefined =>
  */
 async function sealedRows(
   trx: Trx,
-  { from, to, version, source }: SealedEvents,
+  { from, to, version, source, part }: SealedEvents,
   form = sealedForm,
 ): Promise<RawBuilder<unknown>> {
   const pieces = sql`log_tiles where first >= ${Math.floor(from / TILE_ENTRIES) * TILE_ENTRIES}::bigint
@@ -115,7 +131,7 @@ async function sealedRows(
         unnest(kinds, tile.occurred_at, event_ids) with ordinality as entry (kind, occurred_at, event_id, number)
         join log_kinds using (kind)
       where first + number - 1 >= ${from}::bigint and first + number - 1 < ${to}::bigint
-        and ${isSource(source)}
+        and ${isSource(source)} and ${part === undefined ? sql`true` : isOfPart(part)}
     )
     ${present.length === 0 ? none : unionAll(present.map(ofFamily))})`;
 }

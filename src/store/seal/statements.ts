@@ -41,6 +41,15 @@ const TABLES: Readonly<Record<StatementKind, StatedTable>> = {
     once: [],
     changing: ['ended_at', 'detail'],
   },
+  'archived file': {
+    table: 'archived_files',
+    key: 'id',
+    lasting: words(
+      `id path family_table source message_type first_at last_at first_received_at last_received_at row_count bytes sha256 table_bytes written_at`,
+    ),
+    once: ['archived_at', 'removed_at', 'removed_because'],
+    changing: [],
+  },
   erasure: {
     table: 'erasures',
     key: 'id',

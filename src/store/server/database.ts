@@ -2,7 +2,13 @@ import { Socket } from 'node:net';
 import { Kysely, PostgresAdapter, PostgresDialect, sql, type Transaction } from 'kysely';
 import { OutageError, UsageError } from '../../lib/errors.ts';
 import { failuresIn } from '../../lib/failure-log.ts';
-import { CONNECTION_LIFETIME_SECONDS, createPool, SESSION, type PoolOptions } from './postgres.ts';
+import {
+  CONNECTION_LIFETIME_SECONDS,
+  createPool,
+  SESSION,
+  type Client,
+  type PoolOptions,
+} from './postgres.ts';
 import type { Tables } from './schema/tables.ts';
 import type { Logger } from 'pino';
 import { closeLogged } from '../../lib/close-logged.ts';
@@ -17,6 +23,15 @@ type OnError = (error: Error) => void;
 /** Opens the database. Connections are opened when they are needed; `destroy()` closes them. */
 export function openDatabase(databaseUrl: string, onError: OnError): Db {
   return openPool({ connectionString: databaseUrl, max: 5 }, onError);
+}
+
+/** Opens connections past a pooler, whose sessions keep what `onConnect` gives them. */
+export function openDirect(databaseUrl: string, max: number, onConnect: (client: Client) => void): Db {
+  const pool = createPool({ connectionString: databaseUrl, max, isDirect: true }, () => undefined);
+  pool.on('connect', (client) => {
+    onConnect(client);
+  });
+  return new Kysely<Tables>({ dialect: new RowLockDialect({ pool }) });
 }
 
 /** Opens the database for some work, and closes it afterwards. */

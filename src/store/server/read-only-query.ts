@@ -19,18 +19,27 @@ interface ResultColumn {
 /** Every value stays the text that Postgres prints: no digit of a bigint is lost, no date is reinterpreted. */
 const AS_TEXT = { getTypeParser: () => (value: string) => value };
 
+/** Prepares a session for a statement, and closes what that needed after it. */
+type Prepare = (client: Client, statement: string) => Promise<AsyncDisposable | undefined>;
+
 /**
  * Runs a person's SQL statement in a read-only transaction, logged in as `xiq_reader`: there is no stronger role to return
  * to. The extended protocol accepts a single statement, so that no second one can be appended. Throws a UsageError if the
  * login is another role or has further rights, else what Postgres reports, with what would help.
  */
-export async function readOnlyQuery(readerUrl: string, statement: string): Promise<QueryResult> {
+export async function readOnlyQuery(
+  readerUrl: string,
+  statement: string,
+  prepare: Prepare = async () => undefined,
+): Promise<QueryResult> {
   const client = createClient(readerUrl, { application_name: 'xiq-sink sql' });
   // A session that the server ends reports it to the query as well.
   client.on('error', () => undefined);
   await client.connect();
+  let prepared: AsyncDisposable | undefined;
   try {
     await checkReader(client);
+    prepared = await prepare(client, statement);
     await client.query('begin read only');
     const query = { text: statement, rowMode: 'array' as const, queryMode: 'extended', types: AS_TEXT };
     const result = await client.query<(string | null)[]>(query);
@@ -39,6 +48,7 @@ export async function readOnlyQuery(readerUrl: string, statement: string): Promi
     throw withHint(error);
   } finally {
     await client.end();
+    await prepared?.[Symbol.asyncDispose]();
   }
 }
 

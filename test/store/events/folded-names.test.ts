@@ -206,10 +206,13 @@ describe('one person with several spellings', () => {
       { count: SPELLINGS.length },
     ]);
 
-    const erasable = await findErasable(test.service, {
-      person: { users: ['müller'], macs: [], phones: [] },
-      eventIds: [],
-    });
+    const erasable = await findErasable(
+      { db: test.service },
+      {
+        person: { users: ['müller'], macs: [], phones: [] },
+        eventIds: [],
+      },
+    );
     expect(erasable.events).toHaveLength(2 * SPELLINGS.length);
   });
 });

@@ -46,6 +46,8 @@ export const OPERATOR_ACTIONS = {
   'source.disable': 'disabled a source',
   'source.reencrypt': 'encrypted the secrets of sources again',
   'retention.drop': 'deleted a month after its retention',
+  'archive.month': 'archived a month',
+  'archive.restore': 'brought archived events back',
   'database.backup': 'backed up the database',
   'database.restore': 'restored the database from a backup',
   'database.move': 'moved the database to a server',

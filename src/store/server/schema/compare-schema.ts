@@ -119,7 +119,8 @@ async function findParsed(db: Db): Promise<readonly SchemaDifference[]> {
     for (const statement of statements) await trx.executeQuery(CompiledQuery.raw(statement));
     differences = await allRows<SchemaDifference>(trx)`
       with relations as (
-        select 'view' as kind, relname as name, relnamespace as schema, pg_get_viewdef(oid) as text from pg_class where relkind = 'v'
+        select 'view' as kind, relname as name, relnamespace as schema, pg_get_viewdef(oid) as text from pg_class
+          where relkind = 'v' and relnamespace in ('public'::regnamespace, pg_my_temp_schema())
         union all
         select 'function', proname, pronamespace, pg_get_function_sqlbody(oid) from pg_proc where prosqlbody is not null
       )

@@ -6,7 +6,7 @@ import type { Generated, Int8, Json, Timestamp } from './column-types.ts';
 export type FingerprintKind = 'user' | 'mac' | 'phone' | 'event' | 'client';
 
 /** Rows that may change: each of their states is sealed as a statement. */
-export const STATEMENT_KINDS = ['operation', 'quarantined item', 'gap', 'erasure'] as const;
+export const STATEMENT_KINDS = ['operation', 'quarantined item', 'gap', 'erasure', 'archived file'] as const;
 
 export type StatementKind = (typeof STATEMENT_KINDS)[number];
 
@@ -15,6 +15,25 @@ export type TileKind = 'deliveries' | 'quarters';
 
 /** The log of events and statements, its seal, and erasures. */
 export interface SealTables {
+  archived_files: {
+    id: GeneratedAlways<string>;
+    path: string;
+    family_table: string;
+    source: string;
+    message_type: MessageType;
+    first_at: Timestamp;
+    last_at: Timestamp;
+    first_received_at: Timestamp;
+    last_received_at: Timestamp;
+    row_count: Int8;
+    bytes: Int8;
+    sha256: string;
+    table_bytes: Int8;
+    written_at: Generated<Timestamp>;
+    archived_at: Timestamp | null;
+    removed_at: Timestamp | null;
+    removed_because: string | null;
+  };
   log_state: {
     only_row: Generated<boolean>;
     first_position: Int8;

@@ -1,0 +1,94 @@
+import { openDirect, type Db } from '../store/server/database.ts';
+import type { Client } from '../store/server/postgres.ts';
+import { ArchiveReader, type ArchiveAccess } from './read-archive.ts';
+
+/** Some work reads by a second connection while its first one is in a transaction. */
+const CONNECTIONS = 3;
+
+/** How long a session that found no archive does not look for one. */
+const UNTIL_NEXT_LOOK_MS = 10_000;
+
+/**
+ * Opens connections by which every statement reads archived events together with the live ones. They are for reading: what
+ * such a statement changes, it changes in the live tables alone.
+ */
+export function openArchiveDatabase(access: ArchiveAccess): ArchiveDatabase {
+  const readers = new Set<ArchiveReader>();
+  const db = openDirect(access.databaseUrl, CONNECTIONS, (client) => readArchive(client, access, readers));
+  return {
+    db,
+    async close() {
+      await db.destroy();
+      for (const reader of readers) await reader[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export interface ArchiveDatabase {
+  readonly db: Db;
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * Lets a connection that is between two transactions run one statement over the archive, too. Close what it returns after that.
+ */
+export const readsArchive =
+  (access: ArchiveAccess) =>
+  async (client: Client, statement: string): Promise<AsyncDisposable | undefined> => {
+    const reader = await ArchiveReader.open(access);
+    if (reader === undefined) return undefined;
+    try {
+      await client.query(reader.searchPath);
+      await reader.prepare(
+        async (text, values) => (await client.query<Readonly<Record<string, unknown>>>(text, values)).rows,
+        statement,
+      );
+      return reader;
+    } catch (error) {
+      await reader[Symbol.asyncDispose]();
+      throw error;
+    }
+  };
+
+interface Result {
+  readonly rows: readonly Readonly<Record<string, unknown>>[];
+}
+
+type Query = (this: Client, ...parameters: readonly unknown[]) => Promise<Result>;
+
+/** Lets a connection read the archive, which stays open until the connection ends. */
+function readArchive(client: Client, access: ArchiveAccess, readers: Set<ArchiveReader>): void {
+  const original: { readonly query: Query } = client;
+  const send = original.query;
+  const run = async (text: string, values?: unknown[]) => (await send.call(client, text, values)).rows;
+  let reader: ArchiveReader | undefined;
+  let lookedAt = -Infinity;
+
+  /** Between transactions: a path that is set in one goes with it, if that is rolled back. */
+  async function look(): Promise<void> {
+    if (reader !== undefined || performance.now() < lookedAt + UNTIL_NEXT_LOOK_MS) return;
+    lookedAt = performance.now();
+    reader = await ArchiveReader.open(access);
+    if (reader === undefined) return;
+    readers.add(reader);
+    await run(reader.searchPath);
+  }
+
+  async function query(text: string, values: unknown[] | undefined): Promise<Result> {
+    if (client.getTransactionStatus() !== 'T') await look();
+    await reader?.prepare(run, text, values);
+    return send.call(client, text, values);
+  }
+
+  client.once('end', () => {
+    if (reader !== undefined && readers.delete(reader)) void reader[Symbol.asyncDispose]();
+  });
+  Object.assign(client, {
+    query(text: unknown, values: unknown, ...rest: readonly unknown[]): Promise<Result> {
+      // The pool's own queries come with a callback, and COPY and cursors as objects.
+      const isStatement = typeof text === 'string' && typeof values !== 'function' && rest.length === 0;
+      if (!isStatement) return send.call(client, text, values, ...rest);
+      return query(text, Array.isArray(values) ? values : undefined);
+    },
+  });
+}

@@ -1,0 +1,252 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdir, open, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pipeline } from 'node:stream/promises';
+import { typesOfTable } from '../events/message-types.ts';
+import { syncDirectory } from '../lib/files/durable-file.ts';
+import { checkEvents } from '../seal/verify/verify-rows.ts';
+import type { Operator } from '../store/access/operator-log.ts';
+import {
+  copyGroup,
+  detachArchived,
+  PartitionChangedError,
+  positionsOfPartition,
+  readGroups,
+  readPartitionState,
+  reasonToWait,
+  type FileGroup,
+  type PartitionState,
+} from '../store/archive/archive-partition.ts';
+import { readColumns } from '../store/archive/archive-tables.ts';
+import { addFiles, areSealed, giveUpUnused, type NewFile } from '../store/archive/archived-files.ts';
+import { describeBlocked } from '../store/partitions/partition-changes.ts';
+import { dropDetached } from '../store/partitions/partitions.ts';
+import { addMonths, monthOf, type PartitionedTable } from '../store/partitions/partitioned-tables.ts';
+import { readRuns } from '../store/seal/read-seals.ts';
+import { copyOut } from '../store/server/postgres-copy.ts';
+import { withClient, type Client } from '../store/server/postgres.ts';
+import { openArchiveDatabase } from './archive-database.ts';
+import { literal } from './engine.ts';
+import { exported, readExported, sortedBy } from './file-format.ts';
+import type { ArchiveAccess } from './read-archive.ts';
+
+/** A month of events of one table. */
+export interface ArchivableMonth {
+  readonly table: PartitionedTable;
+  readonly partition: string;
+}
+
+export interface ArchivingObserver {
+  /** After each step, with the rows that are done of all. */
+  readonly onProgress: (step: 'writing' | 'comparing' | 'sealing', done: number, rows: number) => void;
+}
+
+export interface ArchivedMonth {
+  readonly partition: string;
+  readonly rows: number;
+  readonly files: number;
+  /** Of the files. */
+  readonly bytes: number;
+  /** Of the table, which are free now. */
+  readonly tableBytes: number;
+}
+
+/** The month stays where it is, for now. */
+export class NotArchivedError extends Error {
+  override readonly name = 'NotArchivedError';
+}
+
+/** Rows of a file that are decoded at once. With eight times as many, a day needs 250 MiB and no file is smaller. */
+const ROW_GROUP = 16_384;
+
+/**
+ * Archives a month: writes its events to files, reads them back, compares each with its leaf in the signed tree, waits until
+ * the list of the files is sealed itself, and only then takes the month out of the database, in one transaction. Until that
+ * has committed the files mean nothing, and the next attempt removes them. Throws a NotArchivedError if the month cannot be
+ * archived yet, with the reason.
+ */
+export async function archiveMonth(
+  access: ArchiveAccess,
+  { table, partition }: ArchivableMonth,
+  operator: Operator,
+  { onProgress }: ArchivingObserver,
+): Promise<ArchivedMonth> {
+  const { db } = access;
+  const reason = await reasonToWait(db, table, partition);
+  if (reason !== undefined) throw new NotArchivedError(`${partition} stays: ${reason}`);
+  await removeUnused(access, table.name);
+  const { files, state } = await writeFiles(access, { table, partition }, onProgress);
+  if (files.length === 0) throw new NotArchivedError(`${partition} stays: it has no events`);
+  const ids = await addFiles(db, files);
+  const rows = files.reduce((sum, file) => sum + file.row_count, 0);
+  await compareWithLeaves(access, { table, partition }, files, (done) => onProgress('comparing', done, rows));
+  onProgress('sealing', 0, rows);
+  await untilSealed(access, partition, ids);
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  const tableBytes = files.reduce((sum, file) => sum + file.table_bytes, 0);
+  const details = { rows, files: files.length, bytes, table_bytes: tableBytes };
+  await dropDetached(db, table);
+  const archived = { table, partition, state, files: ids, operator, details };
+  const blocked = await detachArchived(db, archived).catch((error: unknown) => {
+    if (!(error instanceof PartitionChangedError)) throw error;
+    throw new NotArchivedError(`${partition} stays: it has changed meanwhile`, { cause: error });
+  });
+  if (blocked.length > 0) throw new NotArchivedError(blocked.map(describeBlocked).join('; '));
+  await dropDetached(db, table);
+  return { partition, rows, files: files.length, bytes, tableBytes };
+}
+
+/** Removes what an attempt left that did not end. */
+async function removeUnused({ db, directory }: ArchiveAccess, table: string): Promise<void> {
+  for (const file of await giveUpUnused(db, table)) await rm(path.join(directory, file), { force: true });
+}
+
+interface WrittenFiles {
+  readonly files: readonly NewFile[];
+  readonly state: PartitionState;
+}
+
+async function writeFiles(
+  access: ArchiveAccess,
+  { table, partition }: ArchivableMonth,
+  onProgress: ArchivingObserver['onProgress'],
+): Promise<WrittenFiles> {
+  return withClient(access.databaseUrl, async (client) => {
+    // All files are of one moment.
+    await client.query('begin isolation level repeatable read read only');
+    const state = await readPartitionState(client);
+    const groups = await readGroups(client, partition);
+    const rows = groups.reduce((sum, group) => sum + group.row_count, 0);
+    const files: NewFile[] = [];
+    let done = 0;
+    for (const group of groups) {
+      onProgress('writing', done, rows);
+      files.push(await writeFile(access, client, table.name, partition, group));
+      done += group.row_count;
+    }
+    await client.query('commit');
+    return { files, state };
+  });
+}
+
+async function writeFile(
+  { db, directory, engine }: ArchiveAccess,
+  client: Client,
+  table: string,
+  partition: string,
+  group: FileGroup,
+): Promise<NewFile> {
+  const name = `${group.day}-${encodeURIComponent(group.source).slice(0, 64)}-${group.message_type}-${randomUUID().slice(0, 8)}`;
+  const relative = path.join(table, group.day.slice(0, 7), `${name}.parquet`);
+  const file = path.join(directory, relative);
+  const exportedRows = `${file}.json`;
+  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+  const columns = await readColumns(db, table);
+  let longest = 0;
+  const statement = copyGroup(client, partition, group, exported(columns), sortedBy(table));
+  try {
+    const lines = copyOut(client, statement, { onMessage: (bytes) => (longest = Math.max(longest, bytes)) });
+    await pipeline(lines, createWriteStream(exportedRows, { mode: 0o600 }));
+    await engine.run(
+      `copy (${readExported(exportedRows, columns, longest)}) to ${literal(file)} (format parquet, compression zstd, row_group_size ${ROW_GROUP})`,
+    );
+  } finally {
+    await rm(exportedRows, { force: true });
+  }
+  await syncFile(file);
+  const { day: _, ...counted } = group;
+  return {
+    ...counted,
+    path: relative,
+    family_table: table,
+    bytes: (await stat(file)).size,
+    sha256: await sha256Of(file),
+  };
+}
+
+async function syncFile(file: string): Promise<void> {
+  const handle = await open(file, 'r+');
+  try {
+    await handle.chmod(0o600);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await syncDirectory(path.dirname(file));
+}
+
+/** The SHA-256 of a file, in hexadecimal. */
+export async function sha256Of(file: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(file), hash);
+  return hash.digest('hex');
+}
+
+/** Reads the written rows back, and compares each with its leaf, by the statement that `verify` uses. */
+async function compareWithLeaves(
+  access: ArchiveAccess,
+  { table, partition }: ArchivableMonth,
+  files: readonly NewFile[],
+  onRows: (done: number) => void,
+): Promise<void> {
+  const rows = files.reduce((sum, file) => sum + file.row_count, 0);
+  const positions = await positionsOfPartition(access.db, partition);
+  const since = monthOf(partition);
+  const part = { messageTypes: typesOfTable(table.name), since, until: addMonths(since, 1) };
+  const readable = files.map((file) => ({
+    ...file,
+    table: table.name,
+    firstAt: new Date(file.first_at),
+    lastAt: new Date(file.last_at),
+  }));
+  const { db: written, close } = openArchiveDatabase({ ...access, instead: { files: readable } });
+  let compared = 0;
+  try {
+    for await (const { firstLeaf, leaves, firstPosition, version } of readRuns(access.db)) {
+      if (firstPosition === null || firstPosition >= positions.to || firstPosition + leaves <= positions.from)
+        continue;
+      for (let done = Math.max(0, positions.from - firstPosition); done < leaves; done += CHUNK) {
+        const position = firstPosition + done;
+        if (position >= positions.to) break;
+        const chunk = { leaf: firstLeaf + done, count: Math.min(CHUNK, leaves - done), position, version };
+        const { intact, findings } = await checkEvents(written, chunk, { positions, part }, NO_REASONS);
+        // Others of the month may be in files already; that none is missing of these shows in their number.
+        const first = findings.find(({ state }) => state === 'ALTERED');
+        if (first !== undefined)
+          throw new NotArchivedError(
+            `${partition} stays: event ${first.eventId} does not come back as it was sealed (${first.detail})`,
+          );
+        compared += intact;
+        onRows(compared);
+      }
+    }
+  } finally {
+    await close();
+  }
+  if (compared !== rows)
+    throw new NotArchivedError(
+      `${partition} stays: ${rows - compared} of its ${rows} events are not sealed yet`,
+    );
+}
+
+const CHUNK = 8_192;
+
+/** A missing row has no excuse here. */
+const NO_REASONS = { dropped: [], droppedDeliveries: [], erased: [] };
+
+/** The sealer waits for up to 40 s during a burst. */
+const SEALED_WITHIN_MS = 60_000;
+const RETRY_MS = 100;
+
+async function untilSealed({ db }: ArchiveAccess, partition: string, ids: readonly string[]): Promise<void> {
+  const deadline = performance.now() + SEALED_WITHIN_MS;
+  while (!(await areSealed(db, ids))) {
+    if (performance.now() > deadline)
+      throw new NotArchivedError(
+        `${partition} stays: the list of its files was not sealed. Start serve, which seals, and repeat.`,
+      );
+    await sleep(RETRY_MS);
+  }
+}

@@ -1,0 +1,272 @@
+import { mkdir, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import pLimit from 'p-limit';
+import { z } from 'zod';
+import { describeError, UsageError } from '../lib/errors.ts';
+import { countOf } from '../lib/text/units.ts';
+import {
+  createArchiveSchema,
+  dropAbandonedSchemas,
+  dropArchiveSchema,
+  emptyArchived,
+  loadArchived,
+  type ArchiveSchema,
+} from '../store/archive/archive-schema.ts';
+import { readColumns, type ArchivedColumn } from '../store/archive/archive-tables.ts';
+import { hasArchive, listArchivedFiles, type ReadableFile } from '../store/archive/archived-files.ts';
+import { neededRows, type NeededRows } from '../store/archive/needed-rows.ts';
+import type { Db } from '../store/server/database.ts';
+import { createClient, type Client } from '../store/server/postgres.ts';
+import { EngineError, literal, type Engine } from './engine.ts';
+import { filesAsTable, printed } from './file-format.ts';
+import { firstRows } from './first-rows.ts';
+import { limitOf } from './limit-of.ts';
+import {
+  allTranslated,
+  anyTranslated,
+  translate,
+  type Evaluate,
+  type Translated,
+  type Within,
+} from './translate-condition.ts';
+
+/** More rows than these are not loaded for one statement: they take about 20 s and 2 GB of disk. */
+const MOST_ROWS = 2_000_000;
+
+/** Runs a statement in the session that reads, and resolves with its rows. */
+export type RunInSession = (
+  text: string,
+  values?: unknown[],
+) => Promise<readonly Readonly<Record<string, unknown>>[]>;
+
+/** What reads the archive: a database, and the directory with its files. */
+export interface ArchiveAccess {
+  readonly db: Db;
+  readonly databaseUrl: string;
+  readonly directory: string;
+  readonly engine: Engine;
+  /**
+   * Receives files that are missing or damaged, and their rows are missing then. Without it, a statement that needs such a file
+   * fails.
+   */
+  readonly onBroken?: ((path: string, error: Error) => void) | undefined;
+  /** Only these files are read, and neither live rows nor the rest of the archive. They may change between two statements. */
+  readonly instead?: { files: readonly ReadableFile[] } | undefined;
+}
+
+/** A table of a session's schema, with what was loaded into it. */
+interface Loaded {
+  readonly columns: readonly ArchivedColumn[];
+  rows: string;
+}
+
+/**
+ * Lets sessions of the database read archived events by the statements that they run anyway. Before a statement, the plan of
+ * Postgres says which archived rows it needs; DuckDB finds those in the files, and they are loaded where the statement looks
+ * for them. Postgres applies its conditions to all of them again, so that only its own meaning of a statement counts.
+ */
+export class ArchiveReader implements AsyncDisposable {
+  readonly #access: ArchiveAccess;
+  readonly #loader: Client;
+  readonly #schema: string;
+  readonly #readsEvents: RegExp;
+  readonly #tables = new Map<string, Loaded>();
+  readonly #inTurn = pLimit(1);
+
+  private constructor(access: ArchiveAccess, loader: Client, { schema, names }: ArchiveSchema) {
+    this.#access = access;
+    this.#loader = loader;
+    this.#schema = schema;
+    this.#readsEvents = new RegExp(
+      `^[\\s(]*(?:select|with|table|declare)\\b.*\\b(?:${names.join('|')})\\b`,
+      'is',
+    );
+  }
+
+  /** For one session. Undefined while nothing is archived: the session needs no help then. */
+  static async open(access: ArchiveAccess): Promise<ArchiveReader | undefined> {
+    if (access.instead === undefined && !(await hasArchive(access.db))) return undefined;
+    const loader = createClient(access.databaseUrl, { application_name: 'xiq-sink archive' });
+    loader.on('error', () => undefined);
+    await loader.connect();
+    try {
+      await loader.query(`set timezone = 'UTC'; set search_path = public`);
+      await dropAbandonedSchemas(loader);
+      return new ArchiveReader(
+        access,
+        loader,
+        await createArchiveSchema(loader, access.instead === undefined),
+      );
+    } catch (error) {
+      await loader.end();
+      throw error;
+    }
+  }
+
+  /** The statement that makes the session read the archive. */
+  get searchPath(): string {
+    return `set search_path = ${this.#schema}, public`;
+  }
+
+  /** Loads what a statement needs, before it runs. Throws a UsageError if that is too much. */
+  async prepare(run: RunInSession, text: string, values: unknown[] = []): Promise<void> {
+    if (!this.#readsEvents.test(text)) return;
+    await this.#inTurn(async () => {
+      const [explained] = await run(`explain (format json, verbose) ${text}`, values);
+      const needed = Map.groupBy(neededRows(explained?.['QUERY PLAN']), ({ table }) => table);
+      const limit = needed.size === 0 ? undefined : await limitOf(text, values);
+      for (const [table, scans] of needed) await this.#load(table, scans, limit, evaluateIn(run));
+    });
+  }
+
+  async #load(
+    table: string,
+    scans: readonly NeededRows[],
+    limit: number | undefined,
+    evaluate: Evaluate,
+  ): Promise<void> {
+    const loaded = await this.#tableOf(table);
+    const types = new Map(loaded.columns.map(({ name, type }) => [name, type]));
+    const wanted = await Promise.all(
+      scans.map(async ({ filters, order }) => {
+        const translated = await Promise.all(filters.map((filter) => translate(filter, types, evaluate)));
+        const meets = allTranslated(translated);
+        return order === undefined || limit === undefined ? meets : this.#first(table, meets, order, limit);
+      }),
+    );
+    const meets = anyTranslated(wanted);
+    const read = new Set(scans.flatMap((scan) => [...scan.columns]));
+    const columns = loaded.columns.filter(({ name }) => read.has(name) || read.has('*'));
+    const files = await this.#filesOf(table, meets);
+    const rows = JSON.stringify([meets.may, columns.map(({ name }) => name), files.map((file) => file.path)]);
+    if (rows === loaded.rows) return;
+    if (loaded.rows !== '') await emptyArchived(this.#loader, this.#schema, table);
+    loaded.rows = '';
+    if (files.length > 0) await this.#copy(table, columns, files, meets.may);
+    loaded.rows = rows;
+  }
+
+  async #first(table: string, meets: Translated, order: 'asc' | 'desc', limit: number): Promise<Translated> {
+    const files = await this.#filesOf(table, meets);
+    const { columns } = await this.#tableOf(table);
+    return firstRows(this.#access.engine, { files, columns }, meets, order, limit);
+  }
+
+  /** Loads the rows of files. Of files that DuckDB cannot read, the others are loaded, if damaged ones are reported. */
+  async #copy(
+    table: string,
+    columns: readonly ArchivedColumn[],
+    files: readonly ReadableFile[],
+    condition: string,
+  ): Promise<void> {
+    const directory = path.join(this.#access.directory, '.reading');
+    const csv = path.join(directory, `${this.#schema.replaceAll('"', '')}.csv`);
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    try {
+      await this.#writeCsv(csv, table, columns, files, condition);
+      const names = columns.length === 0 ? ['id'] : columns.map(({ name }) => name);
+      await loadArchived(this.#loader, this.#schema, table, names, csv);
+    } catch (error) {
+      if (!(error instanceof EngineError)) throw error;
+      const [file] = files;
+      const problem = new Error(
+        `the archive cannot be read (${error.message}): xiq-sink verify names the file`,
+        { cause: error },
+      );
+      if (this.#access.onBroken === undefined || file === undefined) throw problem;
+      if (files.length === 1) return this.#access.onBroken(file.path, problem);
+      const half = Math.ceil(files.length / 2);
+      await this.#copy(table, columns, files.slice(0, half), condition);
+      await this.#copy(table, columns, files.slice(half), condition);
+    } finally {
+      await rm(csv, { force: true });
+    }
+  }
+
+  async #writeCsv(
+    csv: string,
+    table: string,
+    columns: readonly ArchivedColumn[],
+    files: readonly ReadableFile[],
+    condition: string,
+  ): Promise<void> {
+    const all = await this.#tableOf(table);
+    const rows = filesAsTable(
+      files.map((file) => file.path),
+      all.columns,
+    );
+    const values = columns.length === 0 ? 'null' : printed(columns).join(', ');
+    const limit = this.#access.instead === undefined ? `limit ${MOST_ROWS + 1}` : '';
+    const [result] = await this.#access.engine.run(
+      `copy (select ${values} from ${rows} where ${condition} ${limit}) to ${literal(csv)} (format csv, header false, force_quote *)`,
+    );
+    if (limit !== '' && Copied.parse(result).Count > MOST_ROWS) throw tooMany(files);
+  }
+
+  /** The files that can have such rows, with their whole paths, if they are as long as when they were written: `verify` compares every row. */
+  async #filesOf(table: string, { within }: Translated): Promise<readonly ReadableFile[]> {
+    const { instead, db, directory, onBroken } = this.#access;
+    const listed =
+      instead === undefined
+        ? await listArchivedFiles(db, table, within)
+        : instead.files.filter((file) => file.table === table && overlaps(file, within));
+    const usable: ReadableFile[] = [];
+    for (const file of listed) {
+      const found = { ...file, path: path.join(directory, file.path) };
+      const problem = await problemOf(found);
+      if (problem === undefined) usable.push(found);
+      else if (onBroken === undefined) throw problem;
+      else onBroken(file.path, problem);
+    }
+    return usable;
+  }
+
+  async #tableOf(table: string): Promise<Loaded> {
+    const known = this.#tables.get(table) ?? { columns: await readColumns(this.#access.db, table), rows: '' };
+    this.#tables.set(table, known);
+    return known;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#inTurn(async () => {
+      await dropArchiveSchema(this.#loader, this.#schema).catch(() => undefined);
+      await this.#loader.end();
+    });
+  }
+}
+
+const overlaps = ({ firstAt, lastAt }: ReadableFile, { since, until }: Within) =>
+  (since === undefined || lastAt >= since) && (until === undefined || firstAt <= until);
+
+async function problemOf({ path: file, bytes }: ReadableFile): Promise<Error | undefined> {
+  try {
+    const { size } = await stat(file);
+    return size === bytes
+      ? undefined
+      : new Error(`${file} has ${size} bytes, and was written with ${bytes}: ${RESTORE}`);
+  } catch (error) {
+    return new Error(`${file} cannot be read (${describeError(error)}): ${RESTORE}`, { cause: error });
+  }
+}
+
+const RESTORE = 'restore it from a copy of the archive';
+
+const Copied = z.object({ Count: z.coerce.number() });
+
+/** Values are those of this moment in the session, so that `now()` is that of its transaction. */
+const evaluateIn =
+  (run: RunInSession): Evaluate =>
+  async (expression) => {
+    const [row] = await run(`select (${expression})::text as text, pg_typeof(${expression})::text as type`);
+    const found = z.object({ text: z.string(), type: z.string() }).safeParse(row);
+    return found.success ? found.data : undefined;
+  };
+
+function tooMany(files: readonly ReadableFile[]): UsageError {
+  const [first, last] = [files[0]?.firstAt, files.at(-1)?.lastAt].map((time) =>
+    time?.toISOString().slice(0, 10),
+  );
+  return new UsageError(
+    `This reads more than ${countOf(MOST_ROWS, 'archived row')} of ${first} to ${last}. Name a shorter time, a source, a client or a person; sum up archived_files to count, or bring months back with xiq-sink unarchive.`,
+  );
+}

@@ -1,0 +1,358 @@
+import { parse } from 'libpg-query';
+import { z } from 'zod';
+import { identifier, literal } from './engine.ts';
+
+/*
+ * Conditions of Postgres in the words of DuckDB. Postgres applies every condition again to the rows that it gets, so a translation
+ * may let rows through, but must not lose one that Postgres would find: what is not known here may be true of any row.
+ */
+
+/** What a condition of Postgres says of a row, for DuckDB. */
+export interface Translated {
+  /** True of all rows that meet it, and perhaps of others. */
+  readonly may: string;
+  /** True only of rows that meet it, and perhaps not of all. */
+  readonly must: string;
+  /** Which files can have rows that meet it. */
+  readonly within: Within;
+}
+
+const UNKNOWN: Translated = { may: 'true', must: 'false', within: {} };
+
+/** The times, inclusive, and the values that rows must have to match; undefined: any. */
+export interface Within {
+  readonly since?: Date | undefined;
+  readonly until?: Date | undefined;
+  readonly source?: readonly string[] | undefined;
+  readonly message_type?: readonly string[] | undefined;
+}
+
+const latest = (a: Date | undefined, b: Date | undefined) =>
+  a === undefined || (b !== undefined && b > a) ? b : a;
+const earliest = (a: Date | undefined, b: Date | undefined) =>
+  a === undefined || (b !== undefined && b < a) ? b : a;
+
+const both = (a: Within, b: Within): Within => ({
+  since: latest(a.since, b.since),
+  until: earliest(a.until, b.until),
+  source: a.source ?? b.source,
+  message_type: a.message_type ?? b.message_type,
+});
+
+const either = (a: Within, b: Within): Within => ({
+  since: a.since && b.since && earliest(a.since, b.since),
+  until: a.until && b.until && latest(a.until, b.until),
+  source: a.source && b.source && [...a.source, ...b.source],
+  message_type: a.message_type && b.message_type && [...a.message_type, ...b.message_type],
+});
+
+const NAMED: ReadonlySet<string> = new Set(['source', 'message_type']);
+
+function withinOf(column: string, operator: string, values: readonly string[]): Within {
+  if (NAMED.has(column) && operator === '=') return { [column]: values };
+  const time = new Date(values[0] ?? '');
+  if (column !== 'occurred_at' || Number.isNaN(time.getTime())) return {};
+  switch (operator) {
+    case '=':
+      return values.length === 1 ? { since: time, until: new Date(time.getTime() + 1) } : {};
+    case '>':
+    case '>=':
+      return { since: time };
+    case '<':
+    case '<=':
+      // Postgres has microseconds, and a Date has milliseconds.
+      return { until: new Date(time.getTime() + 1) };
+    default:
+      return {};
+  }
+}
+
+const Text = z.object({ String: z.object({ sval: z.string() }) }).transform(({ String: { sval } }) => sval);
+const Name = z.tuple([Text]).transform(([name]) => name);
+/** The names by which Postgres prints the types that the parser knows by those of the catalogue. */
+const PRINTED_TYPES: Readonly<Record<string, string>> = {
+  int4: 'integer',
+  int8: 'bigint',
+  float8: 'double precision',
+  bool: 'boolean',
+  timestamptz: 'timestamp with time zone',
+};
+
+const TypeName = z
+  .object({ names: z.array(Text).min(1), arrayBounds: z.array(z.unknown()).length(1).optional() })
+  .transform(({ names, arrayBounds }) => {
+    const name = names.at(-1) ?? '';
+    return `${PRINTED_TYPES[name] ?? name}${arrayBounds === undefined ? '' : '[]'}`;
+  });
+
+const Column = z
+  .object({ ColumnRef: z.object({ fields: z.array(Text).min(1) }) })
+  .transform(({ ColumnRef: { fields } }) => fields.at(-1) ?? '');
+
+/** A value that is known before the rows are read: the text that Postgres prints, and its type. */
+interface Value {
+  readonly text: string;
+  readonly type: string;
+}
+
+const Literal = z.union([
+  z
+    .object({ sval: z.object({ sval: z.string().default('') }) })
+    .transform(({ sval }) => valueOf(sval.sval, 'text')),
+  z
+    .object({ ival: z.object({ ival: z.number().default(0) }) })
+    .transform(({ ival }) => valueOf(String(ival.ival), 'integer')),
+]);
+
+const valueOf = (text: string, type: string): Value => ({ text, type });
+
+const Constant = z.union([
+  z.object({ A_Const: Literal }).transform(({ A_Const }) => A_Const),
+  z
+    .object({ TypeCast: z.object({ arg: z.object({ A_Const: Literal }), typeName: TypeName }) })
+    .transform(({ TypeCast: { arg, typeName } }) => valueOf(arg.A_Const.text, typeName)),
+]);
+
+const Call = z
+  .object({ FuncCall: z.object({ funcname: Name, args: z.array(z.unknown()) }) })
+  .transform(({ FuncCall: { funcname, args } }) => ({ name: funcname, args }));
+
+const Operation = z
+  .object({
+    A_Expr: z.object({
+      kind: z.string(),
+      name: Name,
+      lexpr: z.unknown(),
+      rexpr: z.unknown(),
+      location: z.number(),
+    }),
+  })
+  .transform(({ A_Expr }) => A_Expr);
+
+const Logic = z
+  .object({
+    BoolExpr: z.object({ boolop: z.enum(['AND_EXPR', 'OR_EXPR', 'NOT_EXPR']), args: z.array(z.unknown()) }),
+  })
+  .transform(({ BoolExpr }) => BoolExpr);
+
+const Nullness = z
+  .object({ NullTest: z.object({ arg: Column, nulltesttype: z.enum(['IS_NULL', 'IS_NOT_NULL']) }) })
+  .transform(({ NullTest }) => NullTest);
+
+const Parsed = z.object({
+  stmts: z.tuple([z.object({ stmt: z.object({ SelectStmt: z.object({ whereClause: z.unknown() }) }) })]),
+});
+
+interface Comparison {
+  /** The types whose values a column is compared with. */
+  readonly with: readonly string[];
+  /** A value in DuckDB. */
+  readonly write: (text: string) => string;
+  /** Both put the values of the type in the same order. */
+  readonly isOrdered: boolean;
+}
+
+const cast = (type: string) => (text: string) => `${literal(text)}::${type}`;
+
+const INTEGER: Comparison = { with: ['integer', 'bigint', 'xid8'], write: cast('HUGEINT'), isOrdered: true };
+
+/** By the type of the column. Texts are equal when their bytes are, but their order is that of a language. */
+const COMPARISONS: Readonly<Record<string, Comparison>> = {
+  bigint: INTEGER,
+  integer: INTEGER,
+  xid8: INTEGER,
+  'double precision': { with: ['double precision'], write: cast('DOUBLE'), isOrdered: true },
+  'timestamp with time zone': {
+    with: ['timestamp with time zone'],
+    write: cast('TIMESTAMPTZ'),
+    isOrdered: true,
+  },
+  uuid: { with: ['uuid'], write: cast('UUID'), isOrdered: false },
+  text: { with: ['text'], write: literal, isOrdered: false },
+  macaddr: { with: ['macaddr'], write: literal, isOrdered: false },
+  inet: { with: ['inet'], write: literal, isOrdered: false },
+};
+
+const EQUALITIES: ReadonlySet<string> = new Set(['=', '<>']);
+const SAME_IN_BOTH: ReadonlySet<string> = new Set(['=', '<>', '<', '<=', '>', '>=']);
+const MIRRORED: Readonly<Record<string, string>> = { '<': '>', '<=': '>=', '>': '<', '>=': '<=' };
+
+/** A member of an array's literal, such as `{a,"b \"c\"",NULL}`. */
+const MEMBER = /"(?<quoted>(?:[^"\\]|\\.)*)"|(?<plain>[^{},"]+)/gs;
+
+function membersOf(array: string): readonly string[] | undefined {
+  const inner = /^\{(?<inner>.*)\}$/s.exec(array)?.groups?.['inner'];
+  if (inner === undefined || inner.startsWith('{')) return undefined;
+  return Array.from(inner.matchAll(MEMBER), ({ groups = {} }) =>
+    groups['quoted'] === undefined ? (groups['plain'] ?? '') : groups['quoted'].replaceAll(/\\(.)/gs, '$1'),
+  ).filter((member, _, all) => all.length > 0 && member !== 'NULL');
+}
+
+/** Finds the value of an expression without columns. Undefined: it has none. */
+export type Evaluate = (expression: string) => Promise<Value | undefined>;
+
+/**
+ * Translates what a plan of Postgres filters a scan by. `types` are those of the table's columns.
+ */
+export async function translate(
+  filter: string,
+  types: ReadonlyMap<string, string>,
+  evaluate: Evaluate,
+): Promise<Translated> {
+  const sent = Buffer.from(PREFIX + filter);
+  const found = Parsed.safeParse(await parse(PREFIX + filter).catch(() => undefined));
+  return found.success ? translateNode(found.data.stmts[0].stmt.SelectStmt.whereClause) : UNKNOWN;
+
+  async function translateNode(node: unknown): Promise<Translated> {
+    const logic = Logic.safeParse(node);
+    if (logic.success)
+      return combine(logic.data.boolop, await Promise.all(logic.data.args.map(translateNode)));
+    const operation = Operation.safeParse(node);
+    if (operation.success) return translateOperation(operation.data);
+    const nullness = Nullness.safeParse(node);
+    if (nullness.success) return isNull(nullness.data);
+    const column = Column.safeParse(node);
+    return column.success && types.get(column.data) === 'boolean' ? exact(identifier(column.data)) : UNKNOWN;
+  }
+
+  function isNull({ arg, nulltesttype }: z.output<typeof Nullness>): Translated {
+    if (!types.has(arg)) return UNKNOWN;
+    return exact(`${identifier(arg)} ${nulltesttype === 'IS_NULL' ? 'is null' : 'is not null'}`);
+  }
+
+  async function translateOperation(operation: z.output<typeof Operation>): Promise<Translated> {
+    const { kind, name, lexpr, rexpr, location } = operation;
+    if (kind === 'AEXPR_OP_ANY' && name === '=') return translateAny(lexpr, rexpr);
+    if (kind !== 'AEXPR_OP') return UNKNOWN;
+    const [left, right] = [Column.safeParse(lexpr), Column.safeParse(rexpr)];
+    if (left.success) {
+      const value = await knownValue(rexpr, location + name.length);
+      return value === undefined ? UNKNOWN : compare(left.data, name, value);
+    }
+    const constant = Constant.safeParse(right.success ? lexpr : rexpr);
+    if (!constant.success) return UNKNOWN;
+    if (right.success) return compare(right.data, MIRRORED[name] ?? name, constant.data);
+    return compareFolded(lexpr, name, constant.data.text);
+  }
+
+  /** `source = any('{a,b}')` and `'a' = any(host_names)`. */
+  function translateAny(lexpr: unknown, rexpr: unknown): Translated {
+    const [left, right] = [Column.safeParse(lexpr), Column.safeParse(rexpr)];
+    const constant = Constant.safeParse(left.success ? rexpr : lexpr);
+    if (!constant.success) return UNKNOWN;
+    if (left.success) return isAnyOf(left.data, constant.data);
+    return right.success ? hasMember(right.data, constant.data) : UNKNOWN;
+  }
+
+  function compare(column: string, operator: string, { text, type }: Value): Translated {
+    const name = identifier(column);
+    if (operator === '~~' && types.get(column) === 'text')
+      return exact(`${name} like ${literal(text)} escape '\\'`);
+    const comparison = COMPARISONS[types.get(column) ?? ''];
+    if (comparison?.with.includes(type) !== true || !SAME_IN_BOTH.has(operator)) return UNKNOWN;
+    if (!comparison.isOrdered && !EQUALITIES.has(operator)) return UNKNOWN;
+    return exact(`${name} ${operator} ${comparison.write(text)}`, withinOf(column, operator, [text]));
+  }
+
+  function isAnyOf(column: string, { text, type }: Value): Translated {
+    const comparison = COMPARISONS[types.get(column) ?? ''];
+    const members = membersOf(text);
+    if (members === undefined || comparison?.with.includes(elementOf(type)) !== true) return UNKNOWN;
+    if (members.length === 0) return exact('false');
+    const list = members.map(comparison.write).join(', ');
+    return exact(`${identifier(column)} in (${list})`, withinOf(column, '=', members));
+  }
+
+  function hasMember(column: string, { text, type }: Value): Translated {
+    const list = types.get(column) ?? '';
+    const comparison = COMPARISONS[elementOf(list)];
+    if (elementOf(list) === list || comparison?.with.includes(type) !== true) return UNKNOWN;
+    return exact(`list_contains(${identifier(column)}, ${comparison.write(text)})`);
+  }
+
+  /** `lower(name) = 'x'` and `lower(left(name, 64)) ~~ 'x%'`. */
+  function compareFolded(expression: unknown, operator: string, text: string): Translated {
+    const lower = Call.safeParse(expression);
+    if (!lower.success || lower.data.name !== 'lower' || (operator !== '=' && operator !== '~~'))
+      return UNKNOWN;
+    const [argument] = lower.data.args;
+    const left = Call.safeParse(argument);
+    const isLeft = left.success && left.data.name === 'left';
+    const column = Column.safeParse(isLeft ? left.data.args[0] : argument);
+    const isAscii = Buffer.byteLength(text) === text.length;
+    if (!column.success || types.get(column.data) !== 'text' || !isAscii) return UNKNOWN;
+    const name = identifier(column.data);
+    const pattern = operator === '=' ? text.replaceAll(/[\\%_]/g, String.raw`\$&`) : text;
+    const isLike = (one: string) => `lower(${name}) like ${literal(one)} escape '\\'`;
+    // By the rules of a language, other letters become ones of ASCII, too.
+    const hasOthers = `strlen(${name}) <> length(${name})`;
+    return {
+      may: `${isLike(isLeft ? `${pattern}%` : pattern)} or ${hasOthers}`,
+      must: isLeft ? 'false' : `${isLike(pattern)} and not ${hasOthers}`,
+      within: {},
+    };
+  }
+
+  /** The value that a column is compared with. Postgres puts every operation in brackets, so the value ends with them. */
+  async function knownValue(node: unknown, begin: number): Promise<Value | undefined> {
+    const constant = Constant.safeParse(node);
+    if (constant.success) return constant.data;
+    if (/"(?:ColumnRef|ParamRef|SubLink)"/.test(JSON.stringify(node))) return undefined;
+    return evaluate(upToBracket(sent.subarray(begin).toString()));
+  }
+}
+
+const PREFIX = 'select where ';
+
+const elementOf = (type: string) => type.replace(/\[\]$/, '');
+
+const exact = (condition: string, within: Within = {}): Translated => ({
+  may: condition,
+  must: condition,
+  within,
+});
+
+/** All of these conditions together. */
+export const allTranslated = (parts: readonly Translated[]) => combine('AND_EXPR', parts);
+
+/** One of these conditions, of which there is at least one. */
+export const anyTranslated = (parts: readonly Translated[]) => combine('OR_EXPR', parts);
+
+function combine(operator: z.output<typeof Logic>['boolop'], parts: readonly Translated[]): Translated {
+  const join = (word: string, none: string, side: 'may' | 'must') =>
+    parts.length === 0 ? none : parts.map((part) => `(${part[side]})`).join(` ${word} `);
+  const ranges = parts.map(({ within }) => within);
+  switch (operator) {
+    case 'AND_EXPR':
+      return {
+        may: join('and', 'true', 'may'),
+        must: join('and', 'true', 'must'),
+        within: ranges.reduce(both, {}),
+      };
+    case 'OR_EXPR':
+      return {
+        may: join('or', 'false', 'may'),
+        must: join('or', 'false', 'must'),
+        within: ranges.reduce(either),
+      };
+    case 'NOT_EXPR':
+      // Where the condition is unknown, so is its opposite.
+      return {
+        may: `not coalesce(${join('and', 'true', 'must')}, false)`,
+        must: `not (${join('and', 'true', 'may')})`,
+        within: {},
+      };
+  }
+}
+
+/** The beginning of an expression, up to the bracket that closes one before it. */
+function upToBracket(text: string): string {
+  let depth = 0;
+  for (const { 0: token, index } of text.matchAll(/'(?:[^']|'')*'|"[^"]*"|[()]/g)) {
+    if (token === '(') depth += 1;
+    if (token !== ')') continue;
+    if (depth === 0) return text.slice(0, index);
+    depth -= 1;
+  }
+  return text;
+}

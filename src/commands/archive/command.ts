@@ -1,0 +1,40 @@
+import type { Command } from '@commander-js/extra-typings';
+import { defineCommand, month } from '../shared/options.ts';
+import { FAILED } from '../shared/process.ts';
+import { runOnStore, type Settings } from '../shared/run-on-store.ts';
+
+export function defineArchive(program: Command, settings: Settings): void {
+  defineCommand(program, 'archive', 'move sealed months out of the database into compressed files', [
+    'xiq-sink archive --before 2026-01 --dry-run',
+    'xiq-sink archive --before 2026-01',
+  ])
+    .requiredOption('--before <month>', 'archive the months before this one: 2026-01', month)
+    .option('--dry-run', 'only list the months and their sizes')
+    .option('--json', 'print a JSON array')
+    .addHelpText(
+      'after',
+      '\nExits with 1 if a month stays; the reason is printed.\nDocumentation: docs/archive.md.',
+    )
+    .action(async ({ before, dryRun, json }) => {
+      const { archive } = await import('./archive.ts');
+      const options = { before: before.since, isDryRun: dryRun === true, asJson: json === true };
+      await runOnStore(settings, async ({ archive: access }) => {
+        if (!(await archive(access, options))) process.exitCode = FAILED;
+      });
+    });
+}
+
+export function defineUnarchive(program: Command, settings: Settings): void {
+  defineCommand(program, 'unarchive', 'bring an archived month back into the database', [
+    'xiq-sink unarchive --month 2025-11',
+  ])
+    .requiredOption('--month <month>', 'the month, in UTC: 2025-11', month)
+    .addHelpText(
+      'after',
+      '\nWith ARCHIVE_AFTER_MONTHS, serve archives the month again within the hour.\nDocumentation: docs/archive.md.',
+    )
+    .action(async ({ month: range }) => {
+      const { unarchive } = await import('./archive.ts');
+      await runOnStore(settings, ({ archive: access }) => unarchive(access, range));
+    });
+}

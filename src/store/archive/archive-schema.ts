@@ -1,0 +1,107 @@
+import { createReadStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import { escapeIdentifier, type Client } from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
+import { FAMILIES } from '../../events/domain.ts';
+import { TABLE_OF } from '../../events/message-types.ts';
+import { READER } from '../server/roles/roles.ts';
+
+/*
+ * What one session reads of the archive stands in a schema of its own, before `public` in its search path: a table for the archived
+ * rows of each family, which are loaded when a statement needs them, and under the names of the family's table and of each view
+ * the live rows together with them. So every statement reads both, as it is.
+ */
+
+const ARCHIVED_TABLES = FAMILIES.map((family) => TABLE_OF[family]);
+
+const PREFIX = 'archive_';
+
+/** The table of a session's schema with the archived rows of a family's table. */
+const archivedRowsOf = (table: string) => `archived_${table}`;
+
+/** The family's table whose archived rows this table has; undefined for others. */
+export const tableOfArchived = (name: string) =>
+  ARCHIVED_TABLES.find((table) => archivedRowsOf(table) === name);
+
+export interface ArchiveSchema {
+  /** As an identifier in SQL. */
+  readonly schema: string;
+  /** The names by which a statement reads events. */
+  readonly names: readonly string[];
+}
+
+/**
+ * Makes the schema of a session. `loader` is a connection of the service; its process id is in the name, so that what a
+ * process leaves behind when it dies is recognized. Without the live rows, its tables have the archived ones alone.
+ */
+export async function createArchiveSchema(loader: Client, withLive: boolean): Promise<ArchiveSchema> {
+  const { rows: own } = await loader.query<{ schema: string }>(
+    `select format('${PREFIX}%s', pg_backend_pid()) as schema`,
+  );
+  const schema = escapeIdentifier(own[0]?.schema ?? '');
+  const shadows = ARCHIVED_TABLES.map((table) => {
+    const archived = `${schema}.${archivedRowsOf(table)}`;
+    return `create unlogged table ${archived} as table public.${table} with no data;
+      create index on ${archived} (occurred_at, event_id);
+      create view ${schema}.${table} as ${withLive ? `table public.${table} union all ` : ''}table ${archived};`;
+  });
+  await loader.query(`create schema ${schema}; ${shadows.join('\n')}`);
+  const { rows: views } = await loader.query<{ name: string; definition: string; isReadable: boolean }>(
+    `with recursive reading as (
+       select unnest($1::text[])::regclass::oid as oid
+       union
+       select ev_class from reading join pg_depend on refobjid = reading.oid and refclassid = 'pg_class'::regclass
+         join pg_rewrite on pg_rewrite.oid = objid and classid = 'pg_rewrite'::regclass
+     )
+     select quote_ident(relname) as name, pg_get_viewdef(oid) as definition,
+         has_table_privilege($2, oid, 'select') as "isReadable"
+       from reading join pg_class using (oid)
+       where relkind = 'v' and relnamespace = 'public'::regnamespace order by oid`,
+    [ARCHIVED_TABLES, READER],
+  );
+  await loader.query(`grant usage on schema ${schema} to ${READER}; set search_path = ${schema}, public`);
+  try {
+    for (const { name: view, definition, isReadable } of views) {
+      await loader.query(`create view ${schema}.${view} as ${definition}`);
+      if (isReadable) await loader.query(`grant select on ${schema}.${view} to ${READER}`);
+    }
+  } finally {
+    await loader.query('set search_path = public');
+  }
+  return { schema, names: [...ARCHIVED_TABLES, ...views.map(({ name: view }) => view)] };
+}
+
+/** Drops the schemas of connections that have ended. */
+export async function dropAbandonedSchemas(loader: Client): Promise<void> {
+  const { rows } = await loader.query<{ schema: string }>(
+    `select quote_ident(nspname) as schema from pg_namespace
+       where nspname ~ '^${PREFIX}\\d+$' and pg_has_role(nspowner, 'usage')
+         and split_part(nspname, '_', 2)::int not in (select pid from pg_stat_activity)`,
+  );
+  for (const { schema } of rows) await dropArchiveSchema(loader, schema);
+}
+
+export async function dropArchiveSchema(loader: Client, schema: string): Promise<void> {
+  await loader.query(`drop schema if exists ${schema} cascade`);
+}
+
+/** Removes what was loaded. Statements that are still reading it are not disturbed. */
+export async function emptyArchived(loader: Client, schema: string, table: string): Promise<void> {
+  await loader.query(`delete from ${schema}.${archivedRowsOf(table)}`);
+}
+
+/** Loads the rows of a CSV file; other columns than these stay null. */
+export async function loadArchived(
+  loader: Client,
+  schema: string,
+  table: string,
+  columns: readonly string[],
+  file: string,
+): Promise<void> {
+  const names = columns.map((column) => escapeIdentifier(column)).join(', ');
+  const target = `${schema}.${archivedRowsOf(table)}`;
+  await pipeline(
+    createReadStream(file),
+    loader.query(copyFrom(`copy ${target} (${names}) from stdin (format csv)`)),
+  );
+}

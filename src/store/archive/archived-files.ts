@@ -1,0 +1,118 @@
+import { sql } from 'kysely';
+import type { MessageType } from '../../events/domain.ts';
+import type { Db, Trx } from '../server/database.ts';
+
+/** The times that files are looked for by; undefined: from the first or to the last. */
+interface FileRange {
+  readonly since?: Date | undefined;
+  readonly until?: Date | undefined;
+  readonly source?: readonly string[] | undefined;
+  readonly message_type?: readonly string[] | undefined;
+}
+
+export type ArchivedFile = Awaited<ReturnType<typeof listArchivedFiles>>[number];
+
+const inUse = (db: Db) =>
+  db.selectFrom('archived_files').where('archived_at', 'is not', null).where('removed_at', 'is', null);
+
+/** The files that have the only copy of events of a table, in the order of their times. */
+export async function listArchivedFiles(db: Db, table: string | undefined, within: FileRange = {}) {
+  const { since, until, source, message_type: messageType } = within;
+  let query = inUse(db)
+    .select(['id', 'path', 'family_table as table', 'source', 'message_type as messageType', 'sha256'])
+    .select((eb) => [
+      eb.cast<number>('row_count', 'float8').as('rows'),
+      eb.cast<number>('bytes', 'float8').as('bytes'),
+      eb.cast<number>('table_bytes', 'float8').as('tableBytes'),
+    ])
+    .select(['first_at as firstAt', 'last_at as lastAt', 'last_received_at as lastReceivedAt'])
+    .orderBy('first_at')
+    .orderBy('id');
+  if (table !== undefined) query = query.where('family_table', '=', table);
+  if (since !== undefined) query = query.where('last_at', '>=', since);
+  if (until !== undefined) query = query.where('first_at', '<=', until);
+  if (source !== undefined) query = query.where('source', '=', (eb) => eb.fn.any(eb.val([...source])));
+  if (messageType !== undefined)
+    query = query.where(sql<string>`message_type`, '=', (eb) => eb.fn.any(eb.val([...messageType])));
+  return query.execute();
+}
+
+/** What is known of a file before it is read. */
+export type ReadableFile = Pick<ArchivedFile, 'table' | 'path' | 'bytes' | 'firstAt' | 'lastAt'>;
+
+/** Whether any events are in the archive alone. */
+export async function hasArchive(db: Db): Promise<boolean> {
+  return (await inUse(db).select('id').limit(1).executeTakeFirst()) !== undefined;
+}
+
+export interface NewFile {
+  readonly path: string;
+  readonly family_table: string;
+  readonly source: string;
+  readonly message_type: MessageType;
+  readonly first_at: string;
+  readonly last_at: string;
+  readonly first_received_at: string;
+  readonly last_received_at: string;
+  readonly row_count: number;
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly table_bytes: number;
+}
+
+/** Records written files. Their events are still in the table. Returns their ids. */
+export async function addFiles(db: Db, files: readonly NewFile[]): Promise<readonly string[]> {
+  const rows = await db
+    .insertInto('archived_files')
+    .values([...files])
+    .returning('id')
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+/** Whether the written files are sealed: only then may their events leave the table. */
+export async function areSealed(db: Db, ids: readonly string[]): Promise<boolean> {
+  const sealed = await db
+    .selectFrom('log_statements')
+    .select((eb) => eb.fn.count<string>('key').distinct().as('count'))
+    .where('kind', '=', 'archived file')
+    .where('key', '=', (eb) => eb.fn.any(eb.val([...ids])))
+    .executeTakeFirstOrThrow();
+  return Number(sealed.count) === ids.length;
+}
+
+/** The events of these files are there alone from this transaction on. Throws an Error if one of them was given up meanwhile. */
+export async function markArchived(trx: Trx, ids: readonly string[]): Promise<void> {
+  const marked = await trx
+    .updateTable('archived_files')
+    .set({ archived_at: sql`now()` })
+    .where('archived_at', 'is', null)
+    .where('removed_at', 'is', null)
+    .where('id', '=', (eb) => eb.fn.any(eb.val([...ids])))
+    .executeTakeFirstOrThrow();
+  if (Number(marked.numUpdatedRows) !== ids.length)
+    throw new Error('another process archives the same month');
+}
+
+/** Gives up the files that were written for a table, and whose events are still in it, and returns their paths. */
+export async function giveUpUnused(db: Db, table: string): Promise<readonly string[]> {
+  const rows = await db
+    .updateTable('archived_files')
+    .set({ removed_at: sql`now()`, removed_because: 'not completed' })
+    .where('family_table', '=', table)
+    .where('archived_at', 'is', null)
+    .where('removed_at', 'is', null)
+    .returning('path')
+    .execute();
+  return rows.map(({ path }) => path);
+}
+
+/** The events of these files are not there from this transaction on. */
+export async function markExpired(trx: Trx, ids: readonly string[]): Promise<void> {
+  await trx
+    .updateTable('archived_files')
+    .set({ removed_at: sql`now()`, removed_because: 'dropped by retention' })
+    .where('id', '=', (eb) => eb.fn.any(eb.val([...ids])))
+    .where('removed_at', 'is', null)
+    .execute();
+}

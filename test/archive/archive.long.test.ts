@@ -1,0 +1,200 @@
+import { cp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { sql } from 'kysely';
+import { expect, it } from 'vitest';
+import { archiveMonth } from '../../src/archive/archive-month.ts';
+import { monthsBefore } from '../../src/archive/archive-in-turn.ts';
+import { literal } from '../../src/archive/engine.ts';
+import { restoreFiles } from '../../src/archive/unarchive.ts';
+import { archivedEvents } from '../../src/archive/verify-archive.ts';
+import { eraseForGood, findErasable } from '../../src/erasure/erase-person.ts';
+import { recordAction } from '../../src/store/access/operator-log.ts';
+import { dropExpiredFiles } from '../../src/store/archive/expire-files.ts';
+import { listArchivedFiles } from '../../src/store/archive/archived-files.ts';
+import { PARTITIONED } from '../../src/store/partitions/partitioned-tables.ts';
+import { START, STORED } from '../store/events/varied-events.ts';
+import { storeDeliveries } from '../support/actions.ts';
+import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { useDatabase } from '../support/use-database.ts';
+import { OPERATOR, useArchive } from './archived-months.ts';
+
+/** Two months are enough here. */
+const MARCH = new Date('2026-03-01T00:00:00Z');
+
+const test = useDatabase({ isVaried: true });
+const archived = useArchive(test);
+
+/** Everything, with the events of the archive. */
+async function verify(isFull = false) {
+  await archived.log.seal();
+  await using events = archivedEvents(archived.access);
+  return archived.log.verify({ archived: events, isFull });
+}
+
+const ask = (question: string) => sql.raw(question).execute(archived.events);
+
+const rowsOf = async (table: string) => (await sql.raw(`table ${table}`).execute(test.service)).rows;
+
+const filesOnDisk = async () =>
+  (await readdir(archived.access.directory, { recursive: true })).filter((name) => name.endsWith('.parquet'));
+
+it('a month that a destination has not received stays, and nothing of the attempt does', async () => {
+  const [month] = await monthsBefore(test.service, MARCH);
+  if (month === undefined) throw new TypeError('there is no month');
+  const rows = await rowsOf(month.partition);
+  await test.query`insert into destinations (name, cursor_position) values ('siem', 0)`;
+  const observer = { onProgress: () => undefined };
+  await expect(archiveMonth(archived.access, month, OPERATOR, observer)).rejects.toThrow(
+    'destination siem has not received',
+  );
+  await test.query`delete from destinations`;
+  expect(await rowsOf(month.partition)).toEqual(rows);
+  expect(await filesOnDisk()).toEqual([]);
+});
+
+it('every month is archived, recorded and proven, and comes back as it was', async () => {
+  const before = await rowsOf('log_entries');
+  await archived.archiveAll(MARCH);
+  const files = await listArchivedFiles(test.service, undefined);
+  expect(await filesOnDisk()).toHaveLength(files.length);
+  const { summary, findings } = await verify();
+  expect(findings).toEqual([]);
+  expect(summary.intact).toBeGreaterThanOrEqual(STORED);
+  expect(
+    await test.query`select from operator_log where action = 'archive.month' and outcome = 'done'`,
+  ).not.toEqual([]);
+
+  const again = storeDeliveries(
+    test.service,
+    queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ timeStamp: START })]),
+  );
+  expect(await again).toMatchObject({ events: 0, quarantined: 1 });
+
+  await restoreFiles(archived.access, files);
+  expect(await filesOnDisk()).toEqual([]);
+  expect(await listArchivedFiles(test.service, undefined)).toEqual([]);
+  const byId = (rows: readonly unknown[]) => rows.map((row) => JSON.stringify(row)).toSorted();
+  expect(byId(await rowsOf('log_entries'))).toEqual(byId(before));
+  expect((await verify()).findings).toEqual([]);
+  await archived.archiveAll(MARCH);
+});
+
+it('what an attempt left that was killed is removed by the next one', async () => {
+  const files = await listArchivedFiles(test.service, 'audit_events');
+  await restoreFiles(archived.access, files);
+  const [month] = await monthsBefore(test.service, MARCH);
+  if (month === undefined) throw new TypeError('there is no month');
+  const steps: string[] = [];
+  const observer = {
+    onProgress(step: string) {
+      steps.push(step);
+      if (step === 'sealing') throw new Error('killed');
+    },
+  };
+  await expect(archiveMonth(archived.access, month, OPERATOR, observer)).rejects.toThrow('killed');
+  expect(await rowsOf(month.partition)).not.toEqual([]);
+  const left = await filesOnDisk();
+  await archived.archiveAll(MARCH);
+  const now = await filesOnDisk();
+  expect(now).toHaveLength((await listArchivedFiles(test.service, undefined)).length);
+  expect(left.filter((name) => name.includes(month.table.name) && now.includes(name))).toEqual([]);
+});
+
+/** The tampering of files, each by whoever has all rights on the machine, and what `verify` says. */
+const TAMPERED: readonly (readonly [
+  name: string,
+  tamper: (file: string, other: string) => Promise<void>,
+  state: string,
+])[] = [
+  ['a file is gone', async (file) => rm(file), 'MISSING'],
+  [
+    'a byte is changed',
+    async (file) => {
+      const bytes = await readFile(file);
+      bytes.writeUInt8(bytes.readUInt8(200) ^ 1, 200);
+      await writeFile(file, bytes);
+    },
+    'ALTERED',
+  ],
+  ['a file is cut', async (file) => writeFile(file, (await readFile(file)).subarray(0, 500)), 'ALTERED'],
+  ['another file is in its place', async (file, other) => cp(other, file), 'ALTERED'],
+  [
+    'a row is written anew',
+    async (file) => {
+      const rows = `select * replace ('{"forged": true}' as payload) from read_parquet(${literal(file)})`;
+      await archived.access.engine.run(
+        `copy (${rows}) to ${literal(`${file}.new`)} (format parquet, compression zstd)`,
+      );
+      await rename(`${file}.new`, file);
+    },
+    'ALTERED',
+  ],
+];
+
+it.each(TAMPERED)(
+  '%s: verify names the file and the rows, and all others stay proven',
+  async (name, tamper, state) => {
+    const files = await listArchivedFiles(test.service, undefined);
+    const [file, other] = files.filter(({ table }) => table === 'location_observations');
+    if (file === undefined || other === undefined) throw new TypeError('there are too few files');
+    const [target, copy] = [
+      path.join(archived.access.directory, file.path),
+      path.join(archived.log.directory, 'copy'),
+    ];
+    await cp(target, copy);
+    await tamper(target, path.join(archived.access.directory, other.path));
+    const { findings, summary } = await verify();
+    expect(findings).toContainEqual(expect.objectContaining({ state, subject: 'file', key: file.path }));
+    const events = findings.filter(({ subject }) => subject === 'event').length;
+    expect(events).toBeGreaterThan(0);
+    expect(events).toBeLessThanOrEqual(file.rows);
+    expect(summary.intact).toBeGreaterThanOrEqual(STORED - file.rows);
+    const answer = await ask('table location_observations').then(() => 'rows', String);
+    // Another size shows before any row is read, and is never passed over.
+    expect(answer).toContain(name === 'a byte is changed' ? '' : file.path);
+    await cp(copy, target);
+    expect((await verify()).findings).toEqual([]);
+  },
+);
+
+it('with all rights on the database, a file cannot be said never to have been there', async () => {
+  await test.query`alter table archived_files disable trigger all`;
+  await test.query`create table kept as select * from archived_files where removed_at is null order by id limit 1`;
+  await test.query`delete from archived_files where id in (select id from kept)`;
+  const { findings } = await verify();
+  expect(findings).toContainEqual(expect.objectContaining({ state: 'MISSING', subject: 'archived file' }));
+  await test.query`insert into archived_files overriding system value select * from kept`;
+  await test.query`drop table kept`;
+  await test.query`alter table archived_files enable always trigger refuse_change, enable always trigger refuse_delete,
+    enable always trigger queue_statement_insert, enable always trigger queue_statement_update`;
+});
+
+it('an erasure reaches archived events, and proofs of all others stay', async () => {
+  const chosen = { person: { users: ['ann'], macs: [], phones: [] }, eventIds: [] };
+  const { db: _, ...access } = archived.access;
+  const store = { db: test.service, archive: archived.access };
+  const found = await findErasable(store, chosen);
+  expect(found.events.length).toBeGreaterThan(10);
+  const keys = { erasureKeyFile: path.join(access.directory, 'erasure-key') };
+  const erased = await recordAction(test.service, { operator: OPERATOR, action: 'events.erase' }, () =>
+    eraseForGood(store, keys, chosen, { operator: OPERATOR.name, reason: 'request 17' }),
+  );
+  expect(erased.events).toBe(found.events.length);
+  for (const file of found.files) expect(await filesOnDisk()).not.toContain(file.path);
+  await archived.archiveAll(MARCH);
+  expect((await findErasable(store, chosen)).events).toEqual([]);
+  const { findings, summary } = await verify();
+  expect(findings.filter(({ state }) => state !== 'ERASED')).toEqual([]);
+  expect(summary.erased).toBe(found.events.length);
+});
+
+it('retention ends archived months as it drops live ones', async () => {
+  const [table] = PARTITIONED;
+  if (table === undefined) throw new TypeError('there is no table');
+  const expired = await dropExpiredFiles(test.service, table, MARCH);
+  expect(expired).not.toEqual([]);
+  expect(await listArchivedFiles(test.service, table.name)).toEqual([]);
+  const { findings } = await verify();
+  expect(findings.filter(({ state }) => state !== 'ERASED' && state !== 'EXPIRED')).toEqual([]);
+  expect(findings).toContainEqual(expect.objectContaining({ state: 'EXPIRED', subject: 'event' }));
+});

@@ -1,0 +1,118 @@
+import * as fc from 'fast-check';
+import { beforeAll, expect, it } from 'vitest';
+import { sql } from 'kysely';
+import { readsArchive } from '../../src/archive/archive-database.ts';
+import { listArchivedFiles } from '../../src/store/archive/archived-files.ts';
+import type { Db } from '../../src/store/server/database.ts';
+import { readOnlyQuery } from '../../src/store/server/read-only-query.ts';
+import { POOL, STORED } from '../store/events/varied-events.ts';
+import { useDatabase } from '../support/use-database.ts';
+import { useArchive } from './archived-months.ts';
+
+const test = useDatabase({ isVaried: true });
+const archived = useArchive(test);
+
+const TABLES = ['audit_events', 'location_observations', 'log_entries', 'alerts_received', 'other_events'];
+
+/** What people ask in SQL, with everything that the archive reads in another way than the tables. */
+const QUESTIONS = [
+  ...TABLES.map((table) => `select * from ${table} order by occurred_at, event_id`),
+  'select count(*), min(occurred_at), max(occurred_at) from events',
+  'select * from audit_log order by occurred_at desc, event_id desc limit 7',
+  'select event_id from events where source = $$branch$$ order by occurred_at, event_id limit 5 offset 3',
+  'select source, message_type, count(*) from events group by 1, 2 order by 1, 2',
+  `select event_id from audit_log where occurred_at > now() - interval '100 years' and 'ap-1' = any(host_names) order by 1`,
+  `select event_id from location_ap_centric where lower(ssid) like 'zü%' or lower(ssid) like 'q%' order by 1`,
+  `select event_id from location_ap_centric where ssid like 'brown\\_%' order by 1`,
+  `select event_id from events where payload ->> 'description' ~* 'grüße|quick' order by 1`,
+  `select event_id from events where payload @> '{"orgId": 5}' order by 1`,
+  `select a.event_id from audit_log a join audit_log b on a.code = b.code and a.occurred_at < b.occurred_at order by 1 limit 20`,
+  `select client_mac, (select max(occurred_at) from log_entries l where l.client_mac = o.client_mac) from location_ap_centric o
+   order by 1 nulls first, 2 limit 9`,
+  `with few as (select * from events where client_mac = '00:11:22:33:44:55') select count(*), count(distinct source) from few`,
+  `select event_id from events where not (user_name = 'ann' or client_mac is null) order by 1`,
+  `select event_id from audit_log where code in (10001, -7) and (org_id <> 5 or org_id is null) order by 1`,
+  `select day, count(*) from (select date_trunc('day', occurred_at) as day from events) d group by 1 order by 1 desc limit 4`,
+];
+
+const literal = (text: string) => `'${text.replaceAll("'", "''")}'`;
+
+const condition = fc.letrec<{ one: string; leaf: string }>((tie) => ({
+  leaf: fc.oneof(
+    fc.constantFrom(...POOL.users).map((user) => `user_name = ${literal(user)}`),
+    fc
+      .constantFrom(...POOL.users)
+      .map((user) => `lower(user_name) like ${literal(`${user.toLowerCase().slice(0, 2)}%`)}`),
+    fc.constantFrom(...POOL.macs).map((mac) => `client_mac = ${literal(mac)}`),
+    fc.constantFrom(...POOL.macs).map((mac) => `ap_mac <> ${literal(mac)}`),
+    fc
+      .subarray([...POOL.sources, 'none'])
+      .map((names) => `source = any(array[${names.map(literal).join(', ')}]::text[])`),
+    fc.constantFrom(...POOL.codes).map((code) => `code >= ${code}`),
+    fc
+      .constantFrom('user_name', 'client_mac', 'code', 'description')
+      .map((column) => `${column} is not null`),
+    fc
+      .integer({ min: 0, max: 160 })
+      .map((days) => `occurred_at < timestamptz '2026-01-01Z' + interval '${days} days'`),
+    fc
+      .integer({ min: 0, max: 160 })
+      .map((days) => `occurred_at >= timestamptz '2026-01-01Z' + interval '${days} days'`),
+    fc.constantFrom(...POOL.texts).map((text) => `strpos(description, ${literal(text)}) > 0`),
+    fc.constantFrom(
+      "family in ('audit', 'log')",
+      "message_type = 'AUDIT_LOG_ALL'",
+      'is_superseded(event_id)',
+    ),
+  ),
+  one: fc.oneof(
+    { maxDepth: 3 },
+    tie('leaf'),
+    fc.tuple(tie('one'), tie('one')).map(([a, b]) => `(${a} and ${b})`),
+    fc.tuple(tie('one'), tie('one')).map(([a, b]) => `(${a} or ${b})`),
+    tie('one').map((a) => `not (${a})`),
+  ),
+})).one;
+
+const drawn = fc.tuple(condition, fc.constantFrom('asc', 'desc'), fc.integer({ min: 1, max: 30 })).map(
+  ([where, order, limit]) => `select event_id, occurred_at from events where ${where}
+    order by occurred_at ${order}, event_id ${order} limit ${limit}`,
+);
+
+const DRAWN = fc.sample(drawn, 60);
+
+const ask = async (db: Db, question: string) => (await sql.raw(question).execute(db)).rows;
+
+const before = new Map<string, unknown>();
+beforeAll(async () => {
+  for (const question of [...QUESTIONS, ...DRAWN]) before.set(question, await ask(test.service, question));
+  await archived.archiveAll();
+});
+
+it('every row is in a file, and none in the database', async () => {
+  const files = await listArchivedFiles(test.service, undefined);
+  expect(files.reduce((sum, { rows }) => sum + rows, 0)).toBe(STORED);
+  for (const table of TABLES) expect(await ask(test.service, `table ${table}`)).toEqual([]);
+});
+
+it.each(QUESTIONS)('%s', async (question) => {
+  expect(await ask(archived.events, question)).toEqual(before.get(question));
+});
+
+it('what is drawn has the same answers', async () => {
+  for (const question of DRAWN) {
+    expect({ question, answer: await ask(archived.events, question) }).toEqual({
+      question,
+      answer: before.get(question),
+    });
+  }
+});
+
+it('a person who may only read has the same answers, and no more rights', async () => {
+  const read = (statement: string) => readOnlyQuery(test.readerUrl, statement, readsArchive(archived.access));
+  const [question = ''] = QUESTIONS.slice(5);
+  const { rows } = await read(question);
+  expect(rows).toEqual([[String(STORED), expect.any(String), expect.any(String)]]);
+  await expect(read('select * from audit_events')).rejects.toThrow('permission denied');
+  await expect(read('select * from archived_audit_events')).rejects.toThrow('permission denied');
+});
