@@ -1,5 +1,6 @@
 import { openDirect, type Db } from '../store/server/database.ts';
 import type { Client } from '../store/server/postgres.ts';
+import type { Prepared } from '../store/server/read-only-query.ts';
 import { ArchiveReader, type ArchiveAccess } from './read-archive.ts';
 
 /** Some work reads by a second connection while its first one is in a transaction. */
@@ -34,16 +35,21 @@ export interface ArchiveDatabase {
  */
 export const readsArchive =
   (access: ArchiveAccess) =>
-  async (client: Client, statement: string): Promise<AsyncDisposable | undefined> => {
+  async (client: Client, statement: string): Promise<Prepared | undefined> => {
+    const began = performance.now();
     const reader = await ArchiveReader.open(access);
     if (reader === undefined) return undefined;
     try {
       await client.query(reader.searchPath);
-      await reader.prepare(
-        async (text, values) => (await client.query<Readonly<Record<string, unknown>>>(text, values)).rows,
-        statement,
-      );
-      return reader;
+      const run = async (text: string, values?: unknown[]) =>
+        (await client.query<Readonly<Record<string, unknown>>>(text, values)).rows;
+      const rows = await reader.prepare(run, statement);
+      return {
+        archived: rows === 0 ? undefined : { rows, milliseconds: performance.now() - began },
+        async [Symbol.asyncDispose]() {
+          await reader[Symbol.asyncDispose]();
+        },
+      };
     } catch (error) {
       await reader[Symbol.asyncDispose]();
       throw error;

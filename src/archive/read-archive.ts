@@ -57,7 +57,9 @@ export interface ArchiveAccess {
 /** A table of a session's schema, with what was loaded into it. */
 interface Loaded {
   readonly columns: readonly ArchivedColumn[];
+  /** Which rows: the condition, the columns and the files. */
   rows: string;
+  count: number;
 }
 
 /**
@@ -108,14 +110,19 @@ export class ArchiveReader implements AsyncDisposable {
     return `set search_path = ${this.#schema}, public`;
   }
 
-  /** Loads what a statement needs, before it runs. Throws a UsageError if that is too much. */
-  async prepare(run: RunInSession, text: string, values: unknown[] = []): Promise<void> {
-    if (!this.#readsEvents.test(text)) return;
-    await this.#inTurn(async () => {
+  /**
+   * Loads what a statement needs, before it runs, and returns how many rows that were. Throws a UsageError if they are too
+   * many.
+   */
+  async prepare(run: RunInSession, text: string, values: unknown[] = []): Promise<number> {
+    if (!this.#readsEvents.test(text)) return 0;
+    return this.#inTurn(async () => {
+      let rows = 0;
       const [explained] = await run(`explain (format json, verbose) ${text}`, values);
       const needed = Map.groupBy(neededRows(explained?.['QUERY PLAN']), ({ table }) => table);
       const limit = needed.size === 0 ? undefined : await limitOf(text, values);
-      for (const [table, scans] of needed) await this.#load(table, scans, limit, evaluateIn(run));
+      for (const [table, scans] of needed) rows += await this.#load(table, scans, limit, evaluateIn(run));
+      return rows;
     });
   }
 
@@ -124,7 +131,7 @@ export class ArchiveReader implements AsyncDisposable {
     scans: readonly NeededRows[],
     limit: number | undefined,
     evaluate: Evaluate,
-  ): Promise<void> {
+  ): Promise<number> {
     const loaded = await this.#tableOf(table);
     const types = new Map(loaded.columns.map(({ name, type }) => [name, type]));
     const wanted = await Promise.all(
@@ -139,11 +146,13 @@ export class ArchiveReader implements AsyncDisposable {
     const columns = loaded.columns.filter(({ name }) => read.has(name) || read.has('*'));
     const files = await this.#filesOf(table, meets);
     const rows = JSON.stringify([meets.may, columns.map(({ name }) => name), files.map((file) => file.path)]);
-    if (rows === loaded.rows) return;
-    if (loaded.rows !== '') await emptyArchived(this.#loader, this.#schema, table);
-    loaded.rows = '';
-    if (files.length > 0) await this.#copy(table, columns, files, meets.may);
+    if (rows === loaded.rows) return loaded.count;
+    if (loaded.count > 0) await emptyArchived(this.#loader, this.#schema, table);
+    // What a failure leaves is removed before the next rows come.
+    Object.assign(loaded, { rows: '', count: 1 });
+    loaded.count = files.length === 0 ? 0 : await this.#copy(table, columns, files, meets.may);
     loaded.rows = rows;
+    return loaded.count;
   }
 
   async #first(table: string, meets: Translated, order: 'asc' | 'desc', limit: number): Promise<Translated> {
@@ -158,14 +167,14 @@ export class ArchiveReader implements AsyncDisposable {
     columns: readonly ArchivedColumn[],
     files: readonly ReadableFile[],
     condition: string,
-  ): Promise<void> {
+  ): Promise<number> {
     const directory = path.join(this.#access.directory, '.reading');
     const csv = path.join(directory, `${this.#schema.replaceAll('"', '')}.csv`);
     await mkdir(directory, { recursive: true, mode: 0o700 });
     try {
       await this.#writeCsv(csv, table, columns, files, condition);
       const names = columns.length === 0 ? ['id'] : columns.map(({ name }) => name);
-      await loadArchived(this.#loader, this.#schema, table, names, csv);
+      return await loadArchived(this.#loader, this.#schema, table, names, csv);
     } catch (error) {
       if (!(error instanceof EngineError)) throw error;
       const [file] = files;
@@ -174,10 +183,13 @@ export class ArchiveReader implements AsyncDisposable {
         { cause: error },
       );
       if (this.#access.onBroken === undefined || file === undefined) throw problem;
-      if (files.length === 1) return this.#access.onBroken(file.path, problem);
+      if (files.length === 1) {
+        this.#access.onBroken(file.path, problem);
+        return 0;
+      }
       const half = Math.ceil(files.length / 2);
-      await this.#copy(table, columns, files.slice(0, half), condition);
-      await this.#copy(table, columns, files.slice(half), condition);
+      const first = await this.#copy(table, columns, files.slice(0, half), condition);
+      return first + (await this.#copy(table, columns, files.slice(half), condition));
     } finally {
       await rm(csv, { force: true });
     }
@@ -222,7 +234,11 @@ export class ArchiveReader implements AsyncDisposable {
   }
 
   async #tableOf(table: string): Promise<Loaded> {
-    const known = this.#tables.get(table) ?? { columns: await readColumns(this.#access.db, table), rows: '' };
+    const known = this.#tables.get(table) ?? {
+      columns: await readColumns(this.#access.db, table),
+      rows: '',
+      count: 0,
+    };
     this.#tables.set(table, known);
     return known;
   }

@@ -111,7 +111,8 @@ it('what is drawn has the same answers', async () => {
 it('a person who may only read has the same answers, and no more rights', async () => {
   const read = (statement: string) => readOnlyQuery(test.readerUrl, statement, readsArchive(archived.access));
   const [question = ''] = QUESTIONS.slice(5);
-  const { rows } = await read(question);
+  const { rows, archived: fromFiles } = await read(question);
+  expect(fromFiles).toMatchObject({ rows: STORED });
   expect(rows).toEqual([[String(STORED), expect.any(String), expect.any(String)]]);
   await expect(read('select * from audit_events')).rejects.toThrow('permission denied');
   await expect(read('select * from archived_audit_events')).rejects.toThrow('permission denied');

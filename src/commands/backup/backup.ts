@@ -8,6 +8,7 @@ import { UsageError } from '../../lib/errors.ts';
 import { SEGMENT_SUFFIX } from '../../queue/spool/ownership.ts';
 import { withStore } from '../../serve/open-store.ts';
 import { secretFileOf } from '../../sources/webhook-secret.ts';
+import { hasArchive } from '../../store/archive/archived-files.ts';
 import { countRows } from '../../store/deliveries/count-rows.ts';
 import type { Db } from '../../store/server/database.ts';
 import { countOf, formatBytes } from '../../lib/text/units.ts';
@@ -35,6 +36,8 @@ export async function backUp(
   const target = path.resolve(directory);
   await withStore(config, logger, async ({ db }) => {
     await createEmpty(target);
+    if (await hasArchive(db))
+      note(`The archive in ${config.archive.directory} is not in this backup: copy it as well.`);
     try {
       const manifest = await recordCommand(
         db,

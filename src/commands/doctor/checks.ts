@@ -3,6 +3,7 @@ import { commandName } from '../../lib/text/command-name.ts';
 import type { Config, SourceConfig } from '../../config/config.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
 import { FULL_LIMIT_MS, LIMIT_MS, ok, type Check } from './check.ts';
+import { checkArchive } from './archive.ts';
 import { checkApi, checkSubscriptions } from './cloud.ts';
 import type { DatabaseAccess } from './database.ts';
 import { checkSchema, checkSeal, checkWitnessed } from './seal.ts';
@@ -83,6 +84,7 @@ export function checksOf(config: ServiceConfig, access: DatabaseAccess, isFull: 
     { name: 'event times', needs: ['migrations'], run: () => checkEventTimes(access) },
     { name: 'locks', needs: ['migrations'], run: () => checkLocks(access, config) },
     { name: 'retention', needs: ['migrations'], run: () => checkRetention(access, config) },
+    { name: 'archive', needs: ['migrations'], run: () => checkArchive(access.opened().db, config) },
     ...destinationChecks(config.destinations, access),
     { name: 'alert rules', needs: ['migrations'], run: () => checkAlertRules(access, config) },
   ];

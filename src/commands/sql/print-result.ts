@@ -3,7 +3,7 @@ import { readsArchive } from '../../archive/archive-database.ts';
 import { BOM, csvLine, guardFormula } from '../../lib/text/csv.ts';
 import { parseExactJson } from '../../events/exact-json.ts';
 import { readOnlyQuery, type QueryResult } from '../../store/server/read-only-query.ts';
-import { countOf } from '../../lib/text/units.ts';
+import { countOf, formatMilliseconds } from '../../lib/text/units.ts';
 import type { CommandStore } from '../../serve/open-store.ts';
 import { note, printJson, printTable } from '../shared/output.ts';
 import { recordCommand } from '../shared/record.ts';
@@ -45,9 +45,14 @@ export async function printResult(result: QueryResult, format: 'table' | 'csv' |
       return;
     case 'table':
       await printTable(names, rows);
-      note(`(${countOf(rows.length, 'row')})`);
+      note(`(${countOf(rows.length, 'row')}${describeArchived(result)})`);
   }
 }
+
+const describeArchived = ({ archived }: QueryResult) =>
+  archived === undefined
+    ? ''
+    : `; ${countOf(archived.rows, 'archived row')} read in ${formatMilliseconds(archived.milliseconds)}`;
 
 type ResultColumn = QueryResult['columns'][number];
 

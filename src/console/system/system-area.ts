@@ -243,8 +243,21 @@ function storagePanel(system: System): Content {
   `;
 }
 
+const archivedTable = (months: Storage['archived_months']) =>
+  tableOf(
+    'Archived months',
+    [
+      { heading: 'Table', cell: ({ table }) => table },
+      { heading: 'Archived month', cell: ({ month }) => month },
+      { heading: 'Events', kind: 'number', cell: ({ rows }) => formatCount(rows) },
+      { heading: 'Files', kind: 'number', cell: (line) => formatBytes(line.bytes) },
+      { heading: 'In the database', kind: 'number', cell: (line) => formatBytes(line.table_bytes) },
+    ],
+    months,
+  );
+
 function describeStorage(storage: Storage): Content {
-  const { database_bytes: bytes, default_rows: outside, partitions } = storage;
+  const { database_bytes: bytes, default_rows: outside, partitions, archived_months: archived } = storage;
   return html`
     ${factsOf([
       ['database', formatBytes(bytes)],
@@ -261,6 +274,7 @@ function describeStorage(storage: Storage): Content {
       ],
       partitions,
     )}
+    ${archived.length === 0 ? '' : archivedTable(archived)}
   `;
 }
 

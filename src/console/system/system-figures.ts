@@ -69,6 +69,15 @@ const storage = z
         bytes: number,
       }),
     ),
+    archived_months: z.array(
+      z.object({
+        table: text,
+        month: text,
+        rows: number,
+        bytes: number.describe('of the files'),
+        table_bytes: number.describe('what they took in the database'),
+      }),
+    ),
   })
   .meta({ id: 'Storage' });
 
@@ -164,4 +173,5 @@ const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => to
 export const sumStorage = (storage: StorageSize): Storage => ({
   ...toAnswer(storage),
   partitions: storage.partitions.filter(({ isUsed }) => isUsed),
+  archived_months: storage.archivedMonths.map(toAnswer),
 });

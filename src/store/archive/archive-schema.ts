@@ -90,18 +90,17 @@ export async function emptyArchived(loader: Client, schema: string, table: strin
   await loader.query(`delete from ${schema}.${archivedRowsOf(table)}`);
 }
 
-/** Loads the rows of a CSV file; other columns than these stay null. */
+/** Loads the rows of a CSV file, and returns their number; other columns than these stay null. */
 export async function loadArchived(
   loader: Client,
   schema: string,
   table: string,
   columns: readonly string[],
   file: string,
-): Promise<void> {
+): Promise<number> {
   const names = columns.map((column) => escapeIdentifier(column)).join(', ');
   const target = `${schema}.${archivedRowsOf(table)}`;
-  await pipeline(
-    createReadStream(file),
-    loader.query(copyFrom(`copy ${target} (${names}) from stdin (format csv)`)),
-  );
+  const loading = loader.query(copyFrom(`copy ${target} (${names}) from stdin (format csv)`));
+  await pipeline(createReadStream(file), loading);
+  return loading.rowCount;
 }

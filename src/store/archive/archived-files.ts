@@ -40,6 +40,23 @@ export async function listArchivedFiles(db: Db, table: string | undefined, withi
 /** What is known of a file before it is read. */
 export type ReadableFile = Pick<ArchivedFile, 'table' | 'path' | 'bytes' | 'firstAt' | 'lastAt'>;
 
+/** What the archive has of each month of a family's table, in the order of the tables, then of time. */
+export async function sumArchivedMonths(db: Db) {
+  const month = sql<string>`to_char(first_at at time zone 'UTC', 'YYYY-MM')`;
+  return inUse(db)
+    .select((eb) => [
+      'family_table as table',
+      month.as('month'),
+      eb.cast<number>(eb.fn.sum('row_count'), 'float8').as('rows'),
+      eb.cast<number>(eb.fn.sum('bytes'), 'float8').as('bytes'),
+      eb.cast<number>(eb.fn.sum('table_bytes'), 'float8').as('tableBytes'),
+    ])
+    .groupBy(['family_table', month])
+    .orderBy('family_table')
+    .orderBy(month)
+    .execute();
+}
+
 /** Whether any events are in the archive alone. */
 export async function hasArchive(db: Db): Promise<boolean> {
   return (await inUse(db).select('id').limit(1).executeTakeFirst()) !== undefined;

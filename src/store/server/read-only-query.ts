@@ -7,6 +7,13 @@ import { READER } from './roles/roles.ts';
 export interface QueryResult {
   readonly columns: readonly ResultColumn[];
   readonly rows: readonly (readonly (string | null)[])[];
+  /** What was read of the archive for it; undefined: nothing. */
+  readonly archived?: ArchivedRead | undefined;
+}
+
+export interface ArchivedRead {
+  readonly rows: number;
+  readonly milliseconds: number;
 }
 
 interface ResultColumn {
@@ -20,7 +27,9 @@ interface ResultColumn {
 const AS_TEXT = { getTypeParser: () => (value: string) => value };
 
 /** Prepares a session for a statement, and closes what that needed after it. */
-type Prepare = (client: Client, statement: string) => Promise<AsyncDisposable | undefined>;
+type Prepare = (client: Client, statement: string) => Promise<Prepared | undefined>;
+
+export type Prepared = AsyncDisposable & Pick<QueryResult, 'archived'>;
 
 /**
  * Runs a person's SQL statement in a read-only transaction, logged in as `xiq_reader`: there is no stronger role to return
@@ -36,14 +45,15 @@ export async function readOnlyQuery(
   // A session that the server ends reports it to the query as well.
   client.on('error', () => undefined);
   await client.connect();
-  let prepared: AsyncDisposable | undefined;
+  let prepared: Prepared | undefined;
   try {
     await checkReader(client);
     prepared = await prepare(client, statement);
     await client.query('begin read only');
     const query = { text: statement, rowMode: 'array' as const, queryMode: 'extended', types: AS_TEXT };
     const result = await client.query<(string | null)[]>(query);
-    return { columns: await describeColumns(client, result.fields), rows: result.rows };
+    const columns = await describeColumns(client, result.fields);
+    return { columns, rows: result.rows, archived: prepared?.archived };
   } catch (error) {
     throw withHint(error);
   } finally {

@@ -1,5 +1,6 @@
 import { FAMILIES, type Family } from '../../events/domain.ts';
 import { TABLE_OF } from '../../events/message-types.ts';
+import { sumArchivedMonths } from '../archive/archived-files.ts';
 import type { Db } from './database.ts';
 import { MAX_DEFAULT_COUNT, PARTITIONED, readDefault } from '../partitions/partitioned-tables.ts';
 import { allRows, onlyRow } from './statement.ts';
@@ -21,9 +22,10 @@ export type StorageSize = Awaited<ReturnType<typeof measureStorage>>;
 
 /** Measures the database and its partitions. Reads no events except in the default partitions, which contain few. */
 export async function measureStorage(db: Db) {
-  const [{ bytes: databaseBytes }, partitions, counts] = await Promise.all([
+  const [{ bytes: databaseBytes }, partitions, archivedMonths, counts] = await Promise.all([
     onlyRow<{ bytes: number }>(db)`select pg_database_size(current_database())::float8 as bytes`,
     measurePartitions(db),
+    sumArchivedMonths(db),
     Promise.all(
       PARTITIONED.filter(({ keep }) => keep !== 'deliveries').map((table) => readDefault(db, table)),
     ),
@@ -33,6 +35,7 @@ export async function measureStorage(db: Db) {
     databaseBytes,
     /** Ordered by family, then by time; the default partition comes last. */
     partitions,
+    archivedMonths,
     /** Rows in default partitions, counted up to MAX_DEFAULT_COUNT + 1. */
     defaultRows: Math.min(counted, MAX_DEFAULT_COUNT + 1),
   };

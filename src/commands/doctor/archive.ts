@@ -1,0 +1,36 @@
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { Config } from '../../config/config.ts';
+import { countOf, formatBytes } from '../../lib/text/units.ts';
+import { listArchivedFiles } from '../../store/archive/archived-files.ts';
+import type { Db } from '../../store/server/database.ts';
+import { fail, ok, type Finding } from './check.ts';
+
+/** Whether the files that have the only copy of events are where this process looks for them. */
+export async function checkArchive(
+  db: Db,
+  { archive: { directory } }: Pick<Config, 'archive'>,
+): Promise<Finding> {
+  const files = await listArchivedFiles(db, undefined);
+  const wrong: string[] = [];
+  for (const file of files) {
+    const found = await stat(path.join(directory, file.path)).catch(() => undefined);
+    if (found?.size !== file.bytes) wrong.push(file.path);
+  }
+  if (wrong.length > 0) {
+    return fail(
+      `${countOf(wrong.length, 'file')} of ${files.length} missing or damaged in ${directory}, such as ${wrong[0]}`,
+      'set ARCHIVE_DIR to the directory of the archive, or restore the files from a copy (docs/archive.md#backup)',
+    );
+  }
+  if (files.length === 0) return ok('nothing is archived');
+  const sum = (of: (file: (typeof files)[number]) => number) =>
+    files.reduce((all, file) => all + of(file), 0);
+  const sizes = `${formatBytes(sum(({ bytes }) => bytes))} instead of ${formatBytes(sum(({ tableBytes }) => tableBytes))}`;
+  return ok(
+    `${countOf(
+      sum(({ rows }) => rows),
+      'event',
+    )} in ${countOf(files.length, 'file')}: ${sizes}`,
+  );
+}
