@@ -65,7 +65,7 @@ describe('a name', () => {
     ['(x)[y]{z}', 'before (x)[y]{z} after'],
     ['§§', '§§'],
   ])('%j is found in %j', async (name, text) => {
-    expect(await judge({ users: [name] }, text)).toBe('named');
+    expect(await judge({ users: [name, 'a person of five words'] }, text)).toBe('named');
   });
 
   it.each([

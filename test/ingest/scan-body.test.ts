@@ -187,12 +187,13 @@ describe('a record beyond a limit is set aside alone, with the limit', () => {
   });
 
   it('whatever is within one that is nested too deep', () => {
-    const deep = `{"a":${'['.repeat(300)}}]"\\x`;
-    expect(scan(`[{"a":1},${deep}",]${']'.repeat(297)}},{"b":1}]`)).toMatchObject({
+    const deep = `{"a":${'['.repeat(300)}}]"]\\"]\\\\"`;
+    expect(scan(`[{"a":1},${deep},]${']'.repeat(297)}},{"b":1}]`)).toMatchObject({
       problem: undefined,
       records: 3,
       setAside: [{ start: 9 }],
     });
+    expect(scan(`[${deep}"`).problem).toBe('the body is not JSON');
   });
 });
 

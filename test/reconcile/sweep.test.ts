@@ -1,11 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { CloudApiError } from '../../src/cloud/cloud-api-error.ts';
+import { BatchStore } from '../../src/handlers/store-batch.ts';
 import { createCallBudget, type CallBudget } from '../../src/reconcile/call-budget.ts';
+import type { HistoryContext } from '../../src/reconcile/compare-history.ts';
 import { recordCoverage } from '../../src/reconcile/coverage.ts';
 import { createSweep, type SweptSource } from '../../src/reconcile/sweep.ts';
-import { createMissingStore } from '../../src/reconcile/start-history-sweep.ts';
+import { createMissingStore, startHistorySweep } from '../../src/reconcile/start-history-sweep.ts';
 import { emptyTables } from '../support/database.ts';
+import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { writtenLog, type WrittenLog } from './stand-in.ts';
 import { useDatabase } from '../support/use-database.ts';
 
@@ -31,7 +35,7 @@ const clock = { now: () => now, sleep: async () => undefined };
 const plenty: CallBudget = { fetch, check: () => undefined, isAmple: () => true };
 
 /** A process that sweeps. */
-function startProcess(source: Partial<SweptSource> = {}, signal?: AbortSignal) {
+function startProcess(source: Partial<SweptSource> = {}, context: Partial<HistoryContext> = {}) {
   const storeMissing = createMissingStore(test.service, logger, new AbortController().signal);
   const sweep = createSweep({
     context: {
@@ -40,7 +44,7 @@ function startProcess(source: Partial<SweptSource> = {}, signal?: AbortSignal) {
       toleranceMs: 2_000,
       storeMissing,
       onCompared: recordCoverage(test.db),
-      signal,
+      ...context,
     },
     holder: randomUUID(),
     logger: pino({ level: 'warn' }, { write: (line: string) => void warnings.push(line) }),
@@ -163,6 +167,22 @@ describe('a sweep', () => {
     expect((await fetched()).length).toBeGreaterThan(0);
   });
 
+  it('asks for a shorter range while a list is incomplete, also if records of it cannot be stored', async () => {
+    const logs: SweptSource['logs'] = {
+      ...log,
+      async *read(query) {
+        yield* log.read(query);
+        if (query.to - query.from < 20 * MINUTE) return;
+        throw new CloudApiError('not all', { method: 'GET', path: '/logs', isIncomplete: true });
+      },
+    };
+    log.records = [credential(1, now - 10 * MINUTE)];
+    await startProcess({ logs }, { storeMissing: async () => undefined }).round();
+    const minutes = log.queries.map(({ from, to }) => Math.round((to - from) / MINUTE));
+    expect(minutes.slice(0, 6)).toEqual([50, 20, 5, 30, 15, 30]);
+    expect(warnings).toEqual([]);
+  });
+
   it('leaves half of its calls to the comparison: an audit event may keep its summary, but none waits', async () => {
     const budget = createCallBudget(clock);
     let described = 0;
@@ -217,7 +237,29 @@ describe('a sweep', () => {
         yield credential(1, now - HOUR);
       },
     };
-    await startProcess({ logs }, stopping.signal).round();
+    await startProcess({ logs }, { signal: stopping.signal }).round();
     expect([await fetched(), warnings]).toEqual([[], []]);
+  });
+
+  it.each([
+    [10, 'waits'],
+    [0, 'begins'],
+  ])('of webhooks that are stored %d minutes after their arrival %s', async (minutes, does) => {
+    const receivedAt = Date.now() - minutes * MINUTE;
+    const deliveries = [queuedDelivery('AUDIT_LOG_ALL', [auditRecord()], { receivedAt })];
+    await new BatchStore(test.service, logger, new AbortController().signal).add({ deliveries });
+    let begun = 0;
+    const config = {
+      get sources() {
+        begun += 1;
+        return [];
+      },
+    };
+    {
+      await using started = new AsyncDisposableStack();
+      const sources = { config, knowsStored: () => true, logger };
+      startHistorySweep({ db: test.service, sources, toleranceMs: 2_000 }, started);
+    }
+    expect(begun).toBe(does === 'begins' ? 1 : 0);
   });
 });

@@ -29,6 +29,7 @@ const test = useDatabase();
 let log: SealedLog;
 /** The whole log: statements, events, statements, events that were stored later. */
 let whole: string;
+let counts: Awaited<ReturnType<typeof exportProof>>;
 let middle: Date;
 beforeAll(async () => {
   log = await openSealedLog(test.service);
@@ -45,7 +46,7 @@ beforeAll(async () => {
   await storeOne();
   await sealMore();
   whole = path.join(log.directory, 'whole');
-  await exportProof(test.service, whole, options(), () => undefined);
+  counts = await exportProof(test.service, whole, options(), () => undefined);
 });
 
 const options = (range: Partial<ExportOptions> = {}): ExportOptions => ({
@@ -95,6 +96,8 @@ describe('an exported proof', () => {
     expect(findings).toEqual([]);
     expect(summary).toMatchObject({ absent: 0, checkpoints: 3, timestamps: STAMPS, anchors: 1 });
     expect(summary.intact).toBe(summary.size);
+    const all = { findings: 0, rows: summary.size, absent: 0, checkpoints: 3, timestamps: STAMPS };
+    expect(counts).toEqual(all);
     expect(summary.intact).toBeGreaterThan(STORED + 6);
     expect(summary.publicKeys).toEqual([log.key.publicText]);
   });

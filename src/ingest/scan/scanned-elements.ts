@@ -112,7 +112,6 @@ export class ScannedElements {
     if (this.#hadList || isEmptyArray(this.#body, at)) return;
     this.isInList = true;
     this.#hadList = true;
-    this.isOpen = false;
     this.depth += 2;
   }
 

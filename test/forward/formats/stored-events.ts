@@ -90,7 +90,7 @@ export const EVENT_OF_KIND: Readonly<Record<RecordKind, StoredEvent>> = {
   login: audit({ code: 10_001, category: 1 }),
   logout: audit({ code: 10_002, category: 1 }),
   ppskCreated: audit({ code: 40_001, description: 'Cloud PPSK user guest-17 was created' }),
-  ppskDeleted: audit({ code: 40_003, description: 'Cloud PPSK user "guest 17" was deleted' }),
+  ppskDeleted: audit({ code: 40_003, description: 'PPSK user "guest 17" was deleted' }),
   configuration: audit({ code: 50_000, hostNames: ['ap-1'], deviceIds: [11] }),
   audit: audit({ code: 50_001, hostNames: [], deviceIds: [], config: null, deviceCount: null }),
   authentication: sampleEvent('AUTHENTICATION_LOG_ALL', { reply: 'Access-Accept', rejectReason: null }),

@@ -79,6 +79,7 @@ test.each([
   [{ host: '127.0.0.1', port: 25 }, 'none'],
   [{ host: 'localhost', auth: { user: 'sink', password: 'secret' } }, 'none'],
   [{ security: 'none' }, 'none'],
+  [{ auth: { user: 'sink', password: 'secret' } }, 'starttls'],
 ])('mail with %j is sent with the security %s', (given, security) => {
   expect(smtpOptions.parse({ ...MAIL, ...given }).security).toBe(security);
 });

@@ -85,14 +85,18 @@ describe('after a session that broke within a batch', () => {
 
   test('a rejected event is sent again with those without an answer', async () => {
     const { port, events } = await relpReceiver((socket, command, connection) => {
-      if (command.command === 'syslog' && command.txnr === 2) socket.write(rsp(2, '500 no'));
-      else if (command.txnr < 4 || connection > 0) acceptAll(socket, command);
+      if (command.txnr === 2) socket.write(rsp(2, '500 no'));
+      else if (command.txnr === 3) socket.write(rsp(3, '500'));
+      else if (command.txnr < 5 || connection > 0) acceptAll(socket, command);
       else socket.end();
     });
     const sender = senderTo(port);
-    await failureOf(sender.send(messages(3)));
-    expect(await sender.send(messages(3))).toEqual([{ index: 0, reason: 'the receiver answered 500 no' }]);
-    expect(events(1)).toEqual(syslogTexts([message(0), message(2)]));
+    await failureOf(sender.send(messages(4)));
+    expect(await sender.send(messages(4))).toEqual([
+      { index: 0, reason: 'the receiver answered 500 no' },
+      { index: 1, reason: 'the receiver answered 500' },
+    ]);
+    expect(events(1)).toEqual(syslogTexts([message(0), message(1), message(3)]));
   });
 });
 

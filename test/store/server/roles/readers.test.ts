@@ -77,3 +77,8 @@ it('the service makes readers, and no other role', async () => {
     );
   }
 });
+
+it('a database whose roles no administrator has created has no logins to repair', async () => {
+  await sql`drop schema xiq_roles cascade`.execute(test.db);
+  expect(await repairReaders(test.service, test.readerUrl)).toEqual([]);
+});
