@@ -86,6 +86,8 @@ it('only events of that source, of before, and of that client are erased', async
     'victim AUDIT_LOG_ALL 1',
     'victim LOCATION_CLIENT_CENTRIC 3',
   ]);
+  const kinds = await test.query`select kind, count(*)::int from refused_records group by 1 order by 1`;
+  expect(kinds).toEqual([{ kind: 'client', count: 1 }]);
 });
 
 it('what comes late is refused only if it is of that source, of before, and of that client', async () => {

@@ -111,6 +111,7 @@ describe('what is refused', () => {
   it('is a secret of the key: without it, neither digest nor hash of a name can be made', async () => {
     const other = parseKey('08'.repeat(32));
     const [one, two] = [parseKey(hex), other].map((key) => toRefused(key, person, []));
+    expect(one).toHaveLength(7);
     for (const [at, { digest, sieve }] of (one ?? []).entries()) {
       expect(two?.[at]?.digest).not.toEqual(digest);
       expect(two?.[at]?.sieve).not.toBe(sieve);
@@ -206,7 +207,10 @@ describe('storing', () => {
   it('waits for the key, and for the right one', async () => {
     await refuse({ users: ['jane'] });
     const other = path.join(directory, 'other-key');
-    for (const file of [undefined, other]) {
+    for (const [file, why] of [
+      [undefined, 'cannot be read (there is no data directory)'],
+      [other, 'is another one than that of an erasure'],
+    ] as const) {
       const giveUp = new AbortController();
       const waiting: string[] = [];
       const storing = new BatchStore(test.service, pino({ level: 'silent' }), giveUp.signal, {
@@ -215,7 +219,7 @@ describe('storing', () => {
       }).add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
       storing.catch(() => undefined);
       await waitFor(() => waiting.length > 0);
-      expect(waiting[0]).toContain('the key that recognizes records of erased people');
+      expect(waiting[0]).toContain(`the key that recognizes records of erased people ${why}`);
       giveUp.abort();
       await expect(storing).rejects.toThrow('stopped waiting');
       await writeFile(other, Buffer.alloc(32, 8).toString('hex'));

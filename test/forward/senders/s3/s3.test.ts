@@ -110,6 +110,11 @@ test('Parquet has the envelope as typed columns and the event as JSON', async ()
     origin: 'webhook',
     event: batch[1_199]?.text,
   });
+  // One by itself has no position.
+  await sender.send([{ event: storedEvent(7), text: '{}' }]);
+  const [single = ''] = await server.keys(`${prefix}single`);
+  const bytes = new Uint8Array(await server.read(single));
+  expect(await parquetReadObjects({ file: bytes.buffer })).toMatchObject([{ position: null, owner_id: 1n }]);
 });
 
 test('a large object is uploaded in parts, and is whole', async () => {
