@@ -5,24 +5,13 @@ import { sql } from 'kysely';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { findErasable } from '../../src/erasure/erase-person.ts';
 import { searchOf } from '../../src/erasure/find-person.ts';
-import {
-  createRefusalReader,
-  parseKey,
-  refuses,
-  toRefused,
-  type Person,
-} from '../../src/erasure/refusals.ts';
-import { addFingerprints } from '../../src/store/seal/erase.ts';
+import type { Person } from '../../src/erasure/refusals.ts';
 import { insertQuarantine } from '../../src/store/quarantine/quarantine.ts';
-import { writeFile } from 'node:fs/promises';
-import path from 'node:path';
 import { storeDeliveries } from '../support/actions.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { useDatabase } from '../support/use-database.ts';
-import { useDirectory } from '../support/use-directory.ts';
 
 const test = useDatabase();
-const directory = useDirectory();
 const nobody: Person = { users: [], macs: [], phones: [] };
 const decomposed = (text: string) => text.normalize('NFD');
 
@@ -213,22 +202,4 @@ describe('in the database', () => {
     const names = Object.keys(bodies).filter((name) => quarantine.includes(ids.get(name) ?? ''));
     expect(names).toEqual(['UTF-8', 'escapes of JSON', 'Latin-1', 'UTF-16', 'gzip']);
   });
-
-  it.each(['MÜLLER@example.com', decomposed('müller@example.com'), 'm%C3%BCller@example.com'])(
-    'what is erased is refused when it comes again, as %j too',
-    async (userName) => {
-      const [keyFile, hex] = [path.join(directory, 'erasure-key'), '07'.repeat(32)];
-      await writeFile(keyFile, hex);
-      await addFingerprints(
-        test.service,
-        toRefused(parseKey(hex), { ...nobody, users: ['müller@example.com'] }, []),
-      );
-      const refusals = await createRefusalReader(keyFile).read(test.service);
-      const messageType = 'AUDIT_LOG_ALL' as const;
-      const of = { source: 'default', messageType, values: [] };
-      const event = { ...of, eventId: randomUUID(), occurredAt: '2026-01-01T00:00:00Z' };
-      const payload = JSON.stringify({ userName });
-      expect(refusals && refuses(refusals, { ...event, payload })).toBe(true);
-    },
-  );
 });
