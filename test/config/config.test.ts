@@ -4,6 +4,7 @@ import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { loadConfig, maskConfig } from '../../src/config/config.ts';
 import { resolveReferences } from '../../src/config/references.ts';
 import { CLOUD_TYPES } from '../../src/events/domain.ts';
+import { SettingsError } from '../../src/lib/errors.ts';
 import { useDirectory } from '../support/use-directory.ts';
 import { problemsOf } from './problems-of.ts';
 
@@ -221,16 +222,21 @@ describe('each setting', () => {
   });
 });
 
-it('names every problem at once, of the environment and of the file', () => {
+it('names every problem at once, of the environment, of the file and of what else is checked', () => {
   const file = settingsFile('sources:\n  - name: Shop\n    webhook_secrets: []\n');
   const wrong = { PORT: 'x', LOG_LEVEL: 'y', DATABASE_URL: 'z', TLS_KEY_FILE: 'k', XIQ_SINK_CONFIG: file };
-  expect(problemsOf(wrong).map((problem) => problem.split(' must')[0])).toEqual([
+  const check = () => {
+    throw new SettingsError(['a check']);
+  };
+  const load = (env: Readonly<Record<string, string>>) => loadConfig(env, [() => undefined, check]);
+  expect(problemsOf(wrong, load).map((problem) => problem.split(' must')[0])).toEqual([
     'DATABASE_URL',
     'PORT',
     'LOG_LEVEL',
     'TLS_CERT_FILE and TLS_KEY_FILE: set both or neither',
     `XIQ_SINK_CONFIG ${file}: sources.0.name:`,
     `XIQ_SINK_CONFIG ${file}: sources.0.webhook_secrets:`,
+    'a check',
   ]);
 });
 

@@ -144,6 +144,11 @@ describe('what is refused', () => {
     expect([false, 'Error: more words than can be compared with those of erased persons']).toContain(error);
     expect(performance.now() - began).toBeLessThan(3_000);
   });
+
+  it('is not looked for in more addresses than can be read', async () => {
+    await refuse(person);
+    await expect(isRefused({ text: 'fe80::ff:fe00:1 '.repeat(11_000) })).rejects.toThrow('more words than');
+  });
 });
 
 describe('storing', () => {

@@ -57,6 +57,8 @@ describe('admission', () => {
 
   it('keeps those without proof to a budget of their own, which costs the others nothing', () => {
     const { admission } = admissionOfTheTest();
+    const places = new Set(Array.from({ length: 2_000 }, (_, n) => admission.placeOf(`a ${n}`)));
+    expect(places.size).toBe(64);
     const strangers = Array.from({ length: 1_000 }, () => admission.begin('a'));
     const refused = strangers.filter(
       (stranger) =>
