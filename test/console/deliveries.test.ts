@@ -54,6 +54,7 @@ describe('the list of deliveries', () => {
     ['type', '?type=SMS_LOG_ALL', [sms]],
     ['quarantined', '?with=quarantined', [broken]],
     ['duplicates', '?with=duplicates', [again]],
+    ['a short time', `?since=90m&until=${new Date(NOW - HOUR).toISOString()}`, []],
     ['time', `?since=150m&until=${new Date(NOW - HOUR).toISOString()}`, [again]],
   ])('is filtered by %s', async (_by, query, expected) => {
     expect((await list(query)).ids).toEqual(expected.map((one) => one.deliveryId));

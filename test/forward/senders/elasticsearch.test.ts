@@ -83,8 +83,10 @@ test('each item counts for itself: there already, too busy, unreadable', async (
 test('items that stay too busy make the batch wait', async () => {
   await using server = await standIn(byItem(() => refused(429, 'es_rejected_execution_exception')));
   const sender = senderTo(server);
+  const began = performance.now();
   await expect(sender.send(messages(2))).rejects.toThrow(/is overloaded and did not accept 2 of 2 events$/);
   expect(server.received).toHaveLength(4);
+  expect(performance.now() - began).toBeGreaterThan(1_300);
 });
 
 test('an answer that is too long to read is asked for again in halves', async () => {
