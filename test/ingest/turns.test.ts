@@ -8,7 +8,8 @@ function turnsOfTheTest() {
   const deferred: (() => void)[] = [];
   const turns = new Turns(
     () => now,
-    (run) => deferred.push(run),
+    // One turn of the event loop is asked for at a time.
+    (run) => expect(deferred.push(run)).toBe(1),
   );
   const order: string[] = [];
   const submit = <T>(source: string, ms: number, work: () => T) =>

@@ -24,14 +24,17 @@ await new Command('npm run test:mutations --')
       'Exit code 1 if they do not notice one that test/mutations/accepted.yaml does not explain.',
   )
   .addArgument(new Argument('<room>', 'a directory of src/, such as ingest or store/log').argParser(roomOf))
+  .option('--tests <directories...>', 'with the tests of these directories of test/, too', roomsOf)
   .option('--lines <number>', 'only in so many lines, drawn by the seed', wholeNumber)
   .option('--seed <number>', 'what the lines are drawn by (default: chosen, and printed)', wholeNumber)
-  .action(async (room, { lines, seed = randomInt(1_000_000) }) => {
+  .action(async (room, { lines, tests = [], seed = randomInt(1_000_000) }) => {
     const random = createRandom(seed, 'lines');
     const mutate =
       lines === undefined ? [`src/${room}/**/*.ts`, `!${TYPES}`] : await drawLines(room, lines, random);
     if (lines !== undefined) print(`seed ${seed}: ${mutate.length} lines of src/${room}`);
     if (!existsSync(TOOLS)) await run('npm', ['ci'], import.meta.dirname);
+    // For the configuration of Vitest, which Stryker reads.
+    process.env['TESTS_OF'] = [room, ...tests].join();
     if (!(await mutateRoom(room, mutate, lines === undefined))) process.exitCode = 1;
   })
   .parseAsync()
@@ -70,12 +73,7 @@ function optionsOf(room: string, mutate: readonly string[], isWhole: boolean, re
     mutate,
     testRunner: 'vitest',
     // In a thread, a test could not set the time zone.
-    vitest: {
-      configFile: 'test/mutations/vitest.config.ts',
-      dir: `test/${room}`,
-      related: false,
-      pool: 'forks',
-    },
+    vitest: { configFile: 'test/mutations/vitest.config.ts', related: false, pool: 'forks' },
     coverageAnalysis: 'perTest',
     // No test compares a message word by word.
     mutator: { excludedMutations: ['StringLiteral'] },
@@ -119,6 +117,11 @@ async function run(command: string, args: readonly string[], cwd: string): Promi
 function roomOf(text: string): string {
   if (existsSync(path.join(ROOT, 'src', text)) && existsSync(path.join(ROOT, 'test', text))) return text;
   throw new InvalidArgumentError('It must be a directory of src/ that has one of the same name in test/.');
+}
+
+function roomsOf(text: string, earlier: readonly string[] = []): readonly string[] {
+  if (existsSync(path.join(ROOT, 'test', text))) return [...earlier, text];
+  throw new InvalidArgumentError('It must be a directory of test/.');
 }
 
 function wholeNumber(text: string): number {

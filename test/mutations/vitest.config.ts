@@ -1,10 +1,12 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 import { NOT_DEFAULT } from '../../vitest.config.ts';
 
-/** The default suite's files of one room: Stryker names its directory, and runs no projects. */
+/** The default suite's files of the rooms that `run.ts` names: Stryker runs no projects. */
+const rooms = process.env['TESTS_OF']?.split(',') ?? [];
+
 export default defineConfig({
   test: {
-    include: ['**/*.test.ts'],
+    include: rooms.map((room) => `test/${room}/**/*.test.ts`),
     exclude: [...configDefaults.exclude, ...NOT_DEFAULT],
     globalSetup: 'test/support/global-setup.ts',
     setupFiles: 'test/support/fast-check-seed.ts',
