@@ -75,6 +75,8 @@ function optionsOf(room: string, mutate: readonly string[], isWhole: boolean, re
     // In a thread, a test could not set the time zone.
     vitest: { configFile: 'test/mutations/vitest.config.ts', related: false, pool: 'forks' },
     coverageAnalysis: 'perTest',
+    // Many directories take longer than the usual five.
+    dryRunTimeoutMinutes: 30,
     // No test compares a message word by word.
     mutator: { excludedMutations: ['StringLiteral'] },
     // It would rewrite tsconfig.json with functions that TypeScript 7 no longer has.
