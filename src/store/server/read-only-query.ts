@@ -11,7 +11,7 @@ export interface QueryResult {
   readonly archived?: ArchivedRead | undefined;
 }
 
-export interface ArchivedRead {
+interface ArchivedRead {
   readonly rows: number;
   readonly milliseconds: number;
 }
