@@ -24,6 +24,7 @@ const KEY_OF: Readonly<Record<string, string>> = {
   quarantine: 'quarantine_id',
   gaps: 'id',
   erasures: 'id',
+  archived_files: 'id',
   coverage: 'source',
 };
 
@@ -52,6 +53,8 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'coverage.state': `state = 'healed', reason = null`,
   'coverage.reason': `reason = 'incomplete list'`,
   'coverage.quarter': `quarter = quarter + interval '1 day'`,
+  'archived_files.removed_at': `removed_at = now(), removed_because = 'back in the table'`,
+  'archived_files.removed_because': `removed_because = 'dropped by retention', removed_at = now()`,
   'gaps.reason': `reason = 'silence'`,
   'gaps.ended_at': `ended_at = began_at + interval '1 day'`,
   'quarantine.resolution': `resolution = 'replayed', replay_delivery_id = gen_random_uuid()`,
@@ -100,6 +103,12 @@ beforeAll(async () => {
     insert into erasures (operator, reason, event_count, item_count, operation_count, leaves, deliveries)
     select 'jane', 'reason ' || number, 0, 0, 0, '{}', '{}' from generate_series(1, ${ROWS}::int) as number
   `;
+  await test.query`
+    insert into archived_files (path, family_table, source, message_type, first_at, last_at, first_received_at, last_received_at,
+      row_count, bytes, sha256, table_bytes)
+    select 'file ' || number, 'audit_events', 'default', 'AUDIT_LOG_ALL', '2026-01-01', '2026-01-31', '2026-01-01', '2026-01-31',
+      1, 100, 'hash', 1000 from generate_series(1, ${ROWS}::int) as number
+  `;
   await countAll(test.service);
   await log.seal();
   const found = await test.query<Column>`
@@ -140,7 +149,7 @@ async function forge({ table, column, type }: Column, number: number): Promise<s
   await freely(test.db, async (trx) => {
     const generated = (how: string) =>
       sql`alter table ${sql.id(table)} alter column id set generated ${sql.raw(how)}`;
-    const isGenerated = column === 'id' && (table === 'operator_log' || table === 'gaps');
+    const isGenerated = column === 'id' && ['operator_log', 'gaps', 'archived_files'].includes(table);
     if (isGenerated) await generated('by default').execute(trx);
     await sql`update ${sql.id(table)} set ${sql.raw(change)} where ${sql.id(key)}::text = ${row}`.execute(
       trx,
