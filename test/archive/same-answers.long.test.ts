@@ -32,6 +32,12 @@ const QUESTIONS = [
   `with few as (select * from events where client_mac = '00:11:22:33:44:55') select count(*), count(distinct source) from few`,
   `select event_id from events where not (user_name = 'ann' or client_mac is null) order by 1`,
   `select event_id from audit_log where code in (10001, -7) and (org_id <> 5 or org_id is null) order by 1`,
+  // Sorted by another time, or by one of several.
+  `select event_id from audit_log where occurred_at > '2026-01-01' order by received_at, event_id limit 3`,
+  `select event_id from (select received_at as occurred_at, event_id from audit_log offset 0) s order by occurred_at, event_id limit 3`,
+  `select t, event_id from (select occurred_at as t, event_id from audit_events
+     union all select received_at, event_id from location_observations) s order by t desc, event_id limit 60`,
+  `select event_id from (select event_id, occurred_at from log_entries order by occurred_at desc, event_id limit 9) s order by 1`,
   `select day, count(*) from (select date_trunc('day', occurred_at) as day from events) d group by 1 order by 1 desc limit 4`,
 ];
 

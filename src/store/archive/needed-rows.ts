@@ -40,60 +40,54 @@ const PlanTree: z.ZodType<Plan> = z
 
 const Explained = z.array(z.object({ Plan: PlanTree }));
 
-/** The nodes that pass rows on, each of them and in their order or sorted. */
-const PASSES_ON: ReadonlySet<string> = new Set([
-  'Append',
-  'Merge Append',
-  'Sort',
-  'Incremental Sort',
-  'Subquery Scan',
-  'Result',
-  'Gather',
-  'Gather Merge',
-]);
+/** The nodes that pass all rows of their children on, with each column in its place. */
+const PASSES_ON: ReadonlySet<string> = new Set(['Append', 'Merge Append', 'Gather', 'Gather Merge']);
 
 /** Finds the scans of archived rows in a plan: the answer to EXPLAIN (FORMAT JSON, VERBOSE). */
 export function neededRows(explained: unknown): readonly NeededRows[] {
   return Explained.parse(explained).flatMap(({ Plan }) => scansOf(Plan, undefined));
 }
 
-type Order = NeededRows['order'];
+/** A limit above a node counts its rows: in the order of a column, or in whatever order the node gives them. */
+type Limit = { readonly order: 'asc' | 'desc'; readonly place: number } | { readonly order: 'its own' };
 
-/** A limit above: in which order the rows are counted, if that is known. */
-interface Limit {
-  readonly order: Order;
-}
-
-function scansOf({ node, children }: Plan, above: Limit | undefined): readonly NeededRows[] {
+function scansOf({ node, children }: Plan, limit: Limit | undefined): readonly NeededRows[] {
   const table = tableOfArchived(node['Relation Name'] ?? '');
-  if (table !== undefined) return [scanOf(node, table, above)];
-  return children.flatMap((child) => scansOf(child, isApart(child) ? undefined : below(node, above)));
+  if (table !== undefined) return [scanOf(node, table, limit)];
+  return children.flatMap((child) => scansOf(child, isApart(child) ? undefined : below(node, limit)));
 }
 
 /** A subquery that runs by itself: what is above it does not count its rows. */
 const isApart = ({ node }: Plan) => ['InitPlan', 'SubPlan'].includes(node['Parent Relationship'] ?? '');
 
-function below(node: Plan['node'], above: Limit | undefined): Limit | undefined {
-  if (node['Node Type'] === 'Limit') return { order: undefined };
-  if (above === undefined || !PASSES_ON.has(node['Node Type']) || node.Filter !== undefined) return undefined;
-  const [key] = node['Sort Key'] ?? [];
-  return key === undefined ? above : { order: orderOf(key) };
+function below(node: Plan['node'], limit: Limit | undefined): Limit | undefined {
+  const type = node['Node Type'];
+  if (type === 'Limit') return { order: 'its own' };
+  if (limit === undefined || PASSES_ON.has(type)) return limit;
+  return type === 'Sort' || type === 'Incremental Sort' ? sortedBelow(node) : undefined;
 }
 
-const SORTED = /^(?:\w+\.)?"?occurred_at"?(?<descending> DESC)?$/;
-
-function orderOf(key: string): Order {
-  const found = SORTED.exec(key);
-  if (found === null) return undefined;
-  return found.groups?.['descending'] === undefined ? 'asc' : 'desc';
+/** Rows that are sorted by another column than their time may come from anywhere. */
+function sortedBelow({ 'Sort Key': [key = ''] = [], Output }: Plan['node']): Limit | undefined {
+  const [, column = '', descending] = /^(?<column>.*?)(?<descending> DESC)?$/.exec(key) ?? [];
+  const place = Output.indexOf(column);
+  if (place === -1 || !isTime(column)) return undefined;
+  return { order: descending === undefined ? 'asc' : 'desc', place };
 }
 
-function scanOf(node: Plan['node'], table: string, above: Limit | undefined): NeededRows {
+const isTime = (expression: string | undefined) => /^(?:\w+\.)?occurred_at$/.test(expression ?? '');
+
+function scanOf(node: Plan['node'], table: string, limit: Limit | undefined): NeededRows {
   const filters = [node.Filter, node['Index Cond'], node['Recheck Cond']].filter((one) => one !== undefined);
   const read = [...node.Output, ...filters].join(' ');
   const columns = new Set(Array.from(read.matchAll(/\w+|(?<=\.)\*/g), ([word]) => word));
+  return { table, filters, columns, order: limit && orderOf(node, limit) };
+}
+
+function orderOf(node: Plan['node'], limit: Limit): NeededRows['order'] {
+  // A sort above several tables names the column of the first one.
+  if (limit.order !== 'its own') return isTime(node.Output[limit.place]) ? limit.order : undefined;
   // The index of these tables begins with the time.
-  const isInIndexOrder = above?.order === undefined && node['Node Type'].startsWith('Index');
-  const order = isInIndexOrder ? (node['Scan Direction'] === 'Backward' ? 'desc' : 'asc') : above?.order;
-  return { table, filters, columns, order: above === undefined ? undefined : order };
+  if (!/^Index (?:Only )?Scan$/.test(node['Node Type'])) return undefined;
+  return node['Scan Direction'] === 'Backward' ? 'desc' : 'asc';
 }
