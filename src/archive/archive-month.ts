@@ -198,10 +198,15 @@ async function compareWithLeaves(
   const readable = files.map((file) => ({
     ...file,
     table: table.name,
+    rows: file.row_count,
     firstAt: new Date(file.first_at),
     lastAt: new Date(file.last_at),
   }));
-  const { db: written, close } = openArchiveDatabase({ ...access, instead: { files: readable } });
+  const { db: written, close } = openArchiveDatabase({
+    ...access,
+    instead: { files: readable },
+    readsOn: true,
+  });
   let compared = 0;
   try {
     for await (const { firstLeaf, leaves, firstPosition, version } of readRuns(access.db)) {

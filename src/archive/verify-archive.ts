@@ -13,7 +13,7 @@ import type { ArchiveAccess } from './read-archive.ts';
  * nevertheless; the file is a finding itself, because its hash is sealed.
  */
 export function archivedEvents(access: ArchiveAccess): ArchivedEvents & AsyncDisposable {
-  const { db, close } = openArchiveDatabase({ ...access, onBroken: () => undefined });
+  const { db, close } = openArchiveDatabase({ ...access, onBroken: () => undefined, readsOn: true });
   return {
     events: db,
     findDamaged: () => findDamaged(access),

@@ -38,7 +38,7 @@ export async function listArchivedFiles(db: Db, table: string | undefined, withi
 }
 
 /** What is known of a file before it is read. */
-export type ReadableFile = Pick<ArchivedFile, 'table' | 'path' | 'bytes' | 'firstAt' | 'lastAt'>;
+export type ReadableFile = Pick<ArchivedFile, 'table' | 'path' | 'rows' | 'bytes' | 'firstAt' | 'lastAt'>;
 
 /** What the archive has of each month of a family's table, in the order of the tables, then of time. */
 export async function sumArchivedMonths(db: Db) {

@@ -93,6 +93,12 @@ const LATE_MS = 24 * 60 * 60 * 1000;
 export const lateBefore = (signedBefore: Date | undefined): Date | undefined =>
   signedBefore && new Date(signedBefore.getTime() - LATE_MS);
 
+const FAMILIES_OF_TYPES = sql.join(
+  FAMILIES.map(
+    (family) => sql`(${sql.lit(family)}::text, ${sql.lit(`{${typesOfFamily(family).join(',')}}`)}::text[])`,
+  ),
+);
+
 /**
  * The entries of the log and the sealed form of their rows, as a subquery of `position`, `event_id`, `occurred_at`,
  * `source`, `message_type`, `received_at` and `record`; the last two are null where the row is gone.
@@ -104,18 +110,15 @@ async function sealedRows(
 ): Promise<RawBuilder<unknown>> {
   const pieces = sql`log_tiles where first >= ${Math.floor(from / TILE_ENTRIES) * TILE_ENTRIES}::bigint
     and first < ${to}::bigint`;
-  // With the bounds, the server looks into the months alone that have one of the events.
-  const bounds = await firstRow<{ from: string | null; to: string | null; types: string[] | null }>(trx)`
-    select min(low)::text as from, max(high)::text as to,
-      (select array_agg(distinct message_type) from log_kinds where kind in (
-        select unnest(kinds) from ${pieces})) as types
-    from (select (select min(at) from unnest(occurred_at) as at) as low,
-      (select max(at) from unnest(occurred_at) as at) as high from ${pieces}) as bounds`;
-  const isPresent = (type: MessageType) => bounds?.types?.includes(type) === true;
-  const present = FAMILIES.filter((family) => typesOfFamily(family).some(isPresent));
-  const isEntry = sql`occurred_at = entries.occurred_at and event_id = entries.event_id
-    and occurred_at between ${bounds?.from}::timestamptz and ${bounds?.to}::timestamptz`;
-  const ofFamily = (family: Family) => {
+  // With the bounds of each family, the server looks into the months alone that have one of its events.
+  const bounds = await allRows<{ family: Family; from: string; to: string }>(trx)`
+    select family, min(at)::text as "from", max(at)::text as "to"
+    from (select * from ${pieces} offset 0) as tile, unnest(kinds, occurred_at) as entry (kind, at)
+      join log_kinds using (kind) join (values ${FAMILIES_OF_TYPES}) as families (family, types) on message_type = any(types)
+    group by family`;
+  const ofFamily = ({ family, ...bound }: (typeof bounds)[number]) => {
+    const isEntry = sql`occurred_at = entries.occurred_at and event_id = entries.event_id
+      and occurred_at between ${bound.from}::timestamptz and ${bound.to}::timestamptz`;
     return sql`
       select position, entries.event_id, entries.occurred_at, entries.source, entries.message_type,
         row.received_at, case when row.event_id is not null then ${form(family, version)} end as record
@@ -133,7 +136,7 @@ async function sealedRows(
       where first + number - 1 >= ${from}::bigint and first + number - 1 < ${to}::bigint
         and ${isSource(source)} and ${part === undefined ? sql`true` : isOfPart(part)}
     )
-    ${present.length === 0 ? none : unionAll(present.map(ofFamily))})`;
+    ${bounds.length === 0 ? none : unionAll(bounds.map(ofFamily))})`;
 }
 
 export interface EventHashes {
