@@ -21,7 +21,7 @@ export function recordOf({ id, raisedAt, destinations, causes, ...alert }: Store
 }
 
 /** An alert in one sentence: what, about whom, how often and when. */
-function summarizeAlert({
+export function summarizeAlert({
   title,
   group,
   count,

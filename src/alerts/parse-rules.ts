@@ -6,6 +6,7 @@ import { SettingsError, UsageError } from '../lib/errors.ts';
 import { alertRuleSchema, contradictionsOf, type AlertRule } from './alert-rule.ts';
 import { BUILT_IN_RULES } from './built-in-rules.ts';
 import type { Db } from '../store/server/database.ts';
+import { listAddedOutputs, type AddedOutput } from '../store/destinations/added-outputs.ts';
 import { listRaisingSearches, type RaisingSearch } from '../store/alerts/saved-searches.ts';
 
 /** A rule that is switched on. */
@@ -27,9 +28,9 @@ export function parseRules(settings: ForwardingSettings): readonly ConfiguredRul
     problems.push(`XIQ_SINK_CONFIG: alerts${pathOf(path)}: ${message}`);
   }
   const destinations = destinationNames(settings);
-  const rules = (entries.data ?? []).flatMap((entry, index) =>
-    parseRule(entry, index, destinations, problems),
-  );
+  const own: string[] = [];
+  const rules = (entries.data ?? []).flatMap((entry, index) => parseRule(entry, index, destinations, own));
+  problems.push(...own.map((problem) => `XIQ_SINK_CONFIG: alerts: ${problem}`));
   const names = rules.map(({ name }) => name);
   for (const name of new Set(names.filter((one, index) => names.indexOf(one) !== index))) {
     problems.push(`XIQ_SINK_CONFIG: alerts: two rules have the name "${name}"`);
@@ -49,7 +50,7 @@ function parseRule(
   const called =
     z.object({ name: z.string() }).safeParse({ ...builtIn, ...given }).data?.name ?? String(index);
   const report = (path: readonly PropertyKey[], message: string) =>
-    problems.push(`XIQ_SINK_CONFIG: alerts: rule ${called}${pathOf(path)}: ${message}`);
+    problems.push(`rule ${called}${pathOf(path)}: ${message}`);
   for (const { path, message } of parsed.error?.issues ?? []) report(path, message);
   if (!parsed.success) return [];
   const rule = parsed.data;
@@ -58,6 +59,20 @@ function parseRule(
     if (!destinations.includes(name)) report(['destinations'], `there is no destination ${name}`);
   }
   return [{ ...rule, fingerprint: hash('sha256', JSON.stringify(rule), 'hex') }];
+}
+
+/** Reads an entry that was added to the database. Undefined with any problem, of which `problems` gains a line. */
+export function parseAddedRule(
+  definition: AddedOutput['definition'],
+  destinations: readonly string[],
+  problems: string[],
+): ConfiguredRule | undefined {
+  const own: string[] = [];
+  const { data: entry, error } = entrySchema.safeParse(definition);
+  for (const { path, message } of error?.issues ?? []) own.push(`rule${pathOf(path)}: ${message}`);
+  const [rule] = entry === undefined ? [] : parseRule(entry, 0, destinations, own);
+  problems.push(...own);
+  return own.length === 0 ? rule : undefined;
 }
 
 const pathOf = (path: readonly PropertyKey[]) => (path.length === 0 ? '' : `: ${path.join('.')}`);
@@ -83,17 +98,31 @@ export function findRule(configured: readonly AlertRule[], name: string): AlertR
 const WITHIN = '10m';
 
 /**
- * The rules of the settings and those of saved searches. A search that the grammar no longer accepts, or whose name is that of
- * another rule, has none.
+ * The rules of the settings, those that were added to the database, and those of saved searches. Of two with the same name,
+ * the first counts. A search that the grammar no longer accepts has none.
  */
-export async function withSearchRules(
+export async function withStoredRules(
   db: Db,
   configured: readonly ConfiguredRule[],
 ): Promise<readonly ConfiguredRule[]> {
-  const searches = await listRaisingSearches(db);
-  const own = searches.flatMap((search) => ruleOf(search) ?? []);
-  return [...configured, ...own.filter(({ name }) => !configured.some((rule) => rule.name === name))];
+  const [outputs, searches] = await Promise.all([listAddedOutputs(db), listRaisingSearches(db)]);
+  const rules = [
+    ...configured,
+    ...readAddedRules(outputs),
+    ...searches.flatMap((search) => ruleOf(search) ?? []),
+  ];
+  return rules.filter(({ name }, index) => rules.findIndex((one) => one.name === name) === index);
 }
+
+/** The rules among what was added to the database. A destination that is missing is no reason to raise no alert. */
+export const readAddedRules = (outputs: readonly AddedOutput[]): readonly ConfiguredRule[] =>
+  outputs
+    .filter(({ kind }) => kind === 'rule')
+    .flatMap(({ definition }) => parseAddedRule(definition, destinationsOf(definition), []) ?? []);
+
+/** The destinations that the definition of a rule names. */
+export const destinationsOf = (definition: AddedOutput['definition']): readonly string[] =>
+  z.object({ destinations: z.array(z.string()) }).safeParse(definition).data?.destinations ?? [];
 
 function ruleOf({ id, name, line, sources }: RaisingSearch): ConfiguredRule | undefined {
   const { data: rule } = alertRuleSchema.safeParse({

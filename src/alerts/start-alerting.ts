@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { OWN_TYPES } from '../events/domain.ts';
 import { recordOf } from './alert-record.ts';
-import { type ConfiguredRule, withSearchRules } from './parse-rules.ts';
+import { type ConfiguredRule, withStoredRules } from './parse-rules.ts';
 import { createRuleRunner } from './run-rules.ts';
 import { alertsToStore, markAlertsStored } from '../store/alerts/alerts.ts';
 import type { Db } from '../store/server/database.ts';
@@ -13,7 +13,7 @@ type Rules = readonly ConfiguredRule[];
 
 const POLL_MS = 200;
 
-/** The rules of saved searches are read again after so long. */
+/** The rules in the database are read again after so long. */
 const SEARCHES_MS = 1_000;
 
 /** Alerts that are stored as events at a time. */
@@ -29,7 +29,7 @@ interface Alerting {
   readonly logger: Logger;
 }
 
-/** Evaluates the alert rules of the settings in force and of saved searches. The tables must be up to date. */
+/** Evaluates the alert rules of the settings in force, of the database and of saved searches. The tables must be up to date. */
 export function startAlerting(
   { db, config, onAlert, logger }: Alerting,
   started: AsyncDisposableStack,
@@ -44,7 +44,7 @@ export function startAlerting(
   async function currentRules(): Promise<Rules> {
     const { rules: configured } = config;
     if (known?.of === configured && performance.now() - known.at < SEARCHES_MS) return known.rules;
-    known = { of: configured, at: performance.now(), rules: await withSearchRules(db, configured) };
+    known = { of: configured, at: performance.now(), rules: await withStoredRules(db, configured) };
     return known.rules;
   }
   let isSettled = false;

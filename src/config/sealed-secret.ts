@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from 'node:crypto';
-import { describeError } from '../lib/errors.ts';
+import { describeError, UsageError } from '../lib/errors.ts';
 
 /** A key of the setting SECRETS_KEY, and the id by which a sealed secret names it. */
 export interface SecretsKey {
@@ -21,6 +21,21 @@ export function sealSecret(secret: string, subject: string, { id, key }: Secrets
   return ['v1', id, Buffer.concat([nonce, cipher.getAuthTag(), content]).toString('base64url')].join('.');
 }
 
+/**
+ * The secret as it is stored. Throws a UsageError if there is no key; `otherwise` is what a person can do without one.
+ */
+export function sealedReference(
+  secret: string,
+  subject: string,
+  [key]: readonly SecretsKey[],
+  otherwise: string,
+): { sealed: string } {
+  if (key !== undefined) return { sealed: sealSecret(secret, subject, key) };
+  throw new UsageError(
+    `cannot store the secret: set SECRETS_KEY for all processes (try: openssl rand -base64 32), or ${otherwise}`,
+  );
+}
+
 /** Opens a sealed secret. Throws an error that says which key is missing, or that the text was changed. */
 export function openSecret(sealed: string, subject: string, keys: readonly SecretsKey[]): string {
   const [version, id, content = ''] = sealed.split('.');
@@ -40,11 +55,8 @@ export function openSecret(sealed: string, subject: string, keys: readonly Secre
       .setAuthTag(bytes.subarray(12, 28));
     return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString('utf8');
   } catch (cause) {
-    throw new Error(
-      `the encrypted secret was changed, or belongs to another source: ${describeError(cause)}`,
-      {
-        cause,
-      },
-    );
+    throw new Error(`the encrypted secret was changed, or belongs to another name: ${describeError(cause)}`, {
+      cause,
+    });
   }
 }

@@ -12,6 +12,8 @@ import { SENDER_TYPES, type SenderType } from './senders/sender-types.ts';
 
 export interface Destination extends Batching {
   readonly type: SenderTypeName;
+  /** Where it is defined: in the settings, or in the database, to which the console adds it. */
+  readonly origin: 'settings' | 'database';
   readonly formatName: FormatName;
   /** The same for equal settings, credentials and rules of redaction included. */
   readonly fingerprint: string;
@@ -43,6 +45,9 @@ const commonSchema = z.object({
     .default({}),
 });
 
+/** The options that every type has. */
+export const COMMON_OPTIONS: readonly string[] = Object.keys(commonSchema.shape);
+
 /**
  * The destinations of the settings. Throws one SettingsError that lists everything wrong with any of them, by name and
  * option, and quotes no value, since many are secret.
@@ -62,6 +67,28 @@ export function parseDestinations(settings: ForwardingSettings): readonly Destin
   problems.push(...duplicates(settings));
   if (problems.length > 0) throw new SettingsError(problems);
   return destinations.filter((destination) => destination !== undefined);
+}
+
+/** The types that write on this machine. Only the settings may use them. */
+const LOCAL_TYPES: readonly unknown[] = ['file', 'stdout'];
+
+/**
+ * Reads a destination that was added to the database. `problems` gains a line for each fault, and the result is undefined
+ * then. What gives access to this machine or to services that trust it stays in the settings.
+ */
+export function parseAddedDestination(
+  name: string,
+  given: Readonly<Record<string, unknown>>,
+  redaction: unknown,
+  problems: string[],
+): Destination | undefined {
+  const own: string[] = [];
+  const report = reporter(`destination ${name}`, own);
+  const destination = parseDestination(name, given, parseRules(redaction, []), report);
+  if (LOCAL_TYPES.includes(given['type'])) report(['type'], 'only the settings may have this type');
+  if ('allow_private' in given) report(['allow_private'], 'only the settings may set this');
+  problems.push(...own);
+  return destination && own.length === 0 ? { ...destination, origin: 'database' } : undefined;
 }
 
 /** The destination of this name. Throws a UsageError that lists the configured names when there is none. */
@@ -110,6 +137,7 @@ function parseDestination(
   return {
     name,
     type,
+    origin: 'settings',
     formatName,
     format: createFormat(formatName, rules, ocsfVersion),
     filter,

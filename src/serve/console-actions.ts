@@ -1,10 +1,15 @@
 import type { Logger } from 'pino';
+import { changingRules } from '../alerts/change-rules.ts';
 import type { SourceConfig } from '../config/config.ts';
 import type {
   SourceSubscriptions,
   SubscriptionsOptions,
 } from '../console/subscriptions/subscriptions-area.ts';
 import type { IsFiltered } from '../console/events/describe-event.ts';
+import { changingDestinations } from '../forward/change-destinations.ts';
+import { exportOutputs } from '../forward/export-outputs.ts';
+import { listAddedOutputs } from '../store/destinations/added-outputs.ts';
+import type { LiveSettings } from './live-settings.ts';
 import { createFilter } from '../forward/destination-filter.ts';
 import type { Destination } from '../forward/parse-destinations.ts';
 import type { Db } from '../store/server/database.ts';
@@ -20,6 +25,23 @@ export function filteredBy(destinations: () => readonly Destination[]): IsFilter
     (current) => new Map(current.map(({ name, filter }) => [name, createFilter(filter)])),
   );
   return (destination, event) => filters().get(destination)?.(event) === false;
+}
+
+/** The changes of destinations and alert rules that the console makes, and what was added as YAML. */
+export function outputsOf(db: Db, live: LiveSettings) {
+  const { config, destinationNames: names } = live;
+  const changes = changingDestinations({
+    db,
+    config,
+    configured: live.configuredDestinations,
+    apply: async () => void live.useOutputs(await listAddedOutputs(db)),
+  });
+  const rules = changingRules({ db, configured: () => config.rules, destinations: names });
+  return {
+    changes,
+    outputs: { rules, destinations: changes, names },
+    added: async () => exportOutputs(await listAddedOutputs(db)),
+  };
 }
 
 /** What is made from settings, made again when they have changed. */

@@ -27,7 +27,7 @@ import { openPartDatabase } from '../store/server/database.ts';
 import { changingSources } from '../sources/change-sources.ts';
 import { closeLogged } from '../lib/close-logged.ts';
 import { freeBytes } from '../lib/files/free-bytes.ts';
-import { filteredBy, subscriptionsOf } from './console-actions.ts';
+import { filteredBy, outputsOf, subscriptionsOf } from './console-actions.ts';
 import { overviewOptions, type OverviewParts } from './console-overview.ts';
 import type { LiveSettings } from './live-settings.ts';
 import { locateArchive } from './open-store.ts';
@@ -51,6 +51,7 @@ export function createConsole(
   const destinations = () => config.destinations;
   const sources = () => config.sources;
   const db = openPartDatabase('the console', 'console', { databaseUrl, logger }, opened);
+  const { changes, outputs, added } = outputsOf(db, live);
   const trust = () => readTrust(config);
   const signingKey = async () => (await readLogKeys(logKeyFileOf(config))).signing;
   const engine = new Engine(config.archive.directory);
@@ -74,13 +75,13 @@ export function createConsole(
     coverageArea({ db }),
     integrityArea(archived.events, verifying),
     certificateArea({ db, verifying, signingKey }),
-    alertsArea({ db, rules: () => config.rules }),
+    alertsArea({ db, rules: () => config.rules, outputs }),
     quarantineArea({ db, maxBodyBytes: config.maxBodyBytes, logger }),
-    destinationsArea({ db, configured: destinations }),
+    destinationsArea({ db, configured: destinations, changes }),
     subscriptionsArea(subscriptionsOf({ db, sources, allNames: live.names, publicUrl, logger, opened })),
     sourcesArea(db, changingSources(db, live)),
     accountsArea({ db }),
-    settingsArea({ db, settings: () => maskConfig(config), reload: live.reload }),
+    settingsArea({ db, settings: () => maskConfig(config), added, reload: live.reload }),
     operatorLogArea({ db }),
     systemArea({ db, queue: parts.queue, freeDisk: () => freeBytes(config.dataDir) }),
   ];

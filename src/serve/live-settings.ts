@@ -8,6 +8,8 @@ import { hasEndedOldSecrets, type StoredSource } from '../sources/stored-sources
 import { describeError, SettingsError } from '../lib/errors.ts';
 import type { Db } from '../store/server/database.ts';
 import { recordAction } from '../store/access/operator-log.ts';
+import type { AddedOutput } from '../store/destinations/added-outputs.ts';
+import { joinDestinations } from '../forward/added-destinations.ts';
 import { joinSources } from '../sources/join-sources.ts';
 import type { ServiceConfig } from './load-settings.ts';
 
@@ -78,7 +80,12 @@ export function createLiveSettings({ given, reread, complete, logger }: LiveOpti
   let stored: readonly StoredSource[] | undefined;
   const join = (settings: readonly SourceConfig[], context: ServiceConfig) =>
     joinSources(settings, stored ?? [], context);
+  let ownDestinations = given.destinations;
+  let outputs: readonly AddedOutput[] = [];
+  const joinAdded = (settings: ServiceConfig) =>
+    joinDestinations({ ...settings, destinations: ownDestinations }, outputs);
   let loggedProblems: readonly string[] = [];
+  let loggedOutputs: readonly string[] = [];
   /** Of how many sources the old secrets had ended when the sources were put in force. */
   let ended = 0;
   const endedNow = () => (stored ?? []).filter((source) => hasEndedOldSecrets(source, Date.now())).length;
@@ -104,12 +111,30 @@ export function createLiveSettings({ given, reread, complete, logger }: LiveOpti
     void applyAll().then((errors) => errors.forEach((error) => logger.error(error)));
   }
 
+  /** Puts the destinations that were added to the database in force, and logs each problem once. */
+  function putAddedInForce(): void {
+    const { destinations, conflicts, problems } = joinAdded(config);
+    const all = [...conflicts, ...problems];
+    for (const problem of all) if (!loggedOutputs.includes(problem)) logger.error(problem);
+    loggedOutputs = all;
+    const changed = changesOf('destination', config.destinations, destinations, isSameFingerprint);
+    if (changed.length === 0) return;
+    Object.assign(config, { destinations });
+    logger.info({ changed }, 'the destinations have changed');
+    void applyAll().then((errors) => errors.forEach((error) => logger.error(error)));
+  }
+
   async function reload(): Promise<Reloaded> {
     const next = await reread();
     const settings = await complete({ ...next, dataDir: config.dataDir });
     // From here on without a pause: the sources of the database may change at any time.
-    const { sources, conflicts, problems } = join(settings, next);
+    const joined = join(settings, next);
+    const added = joinDestinations(next, outputs);
+    const conflicts = [...joined.conflicts, ...added.conflicts, ...conflictsOfRules(next, outputs)];
     if (conflicts.length > 0) throw new SettingsError(conflicts);
+    const { sources } = joined;
+    const { destinations } = added;
+    const problems = [...joined.problems, ...added.problems];
     const before = readEnvironment(config.variables, []);
     const started = readEnvironment(given.variables, []);
     const after = readEnvironment(next.variables, []);
@@ -118,18 +143,16 @@ export function createLiveSettings({ given, reread, complete, logger }: LiveOpti
     const changed = [
       ...SETTING_NAMES.filter((name) => LIVE_SETTINGS.has(name) && differs(name, before)),
       ...changesOf('source', config.sources, sources, isDeepStrictEqual),
-      ...changesOf(
-        'destination',
-        config.destinations,
-        next.destinations,
-        (one, other) => one.fingerprint === other.fingerprint,
-      ),
+      ...changesOf('destination', config.destinations, destinations, isSameFingerprint),
       ...changesOf('report', config.schedules, next.schedules, isDeepStrictEqual),
-      ...changesOf('rule', config.rules, next.rules, (one, other) => one.fingerprint === other.fingerprint),
+      ...changesOf('rule', config.rules, next.rules, isSameFingerprint),
     ];
-    Object.assign(config, { sources }, Object.fromEntries(LIVE_MEMBERS.map((name) => [name, next[name]])));
+    const live = Object.fromEntries(LIVE_MEMBERS.map((name) => [name, next[name]]));
+    Object.assign(config, live, { sources, destinations });
     own = settings;
-    loggedProblems = problems;
+    ownDestinations = next.destinations;
+    loggedProblems = joined.problems;
+    loggedOutputs = added.problems;
     const later = SETTING_NAMES.filter((name) => !LIVE_SETTINGS.has(name) && differs(name, started));
     return { changed, needs_restart: later, errors: [...problems, ...(await applyAll())] };
   }
@@ -166,6 +189,17 @@ export function createLiveSettings({ given, reread, complete, logger }: LiveOpti
       stored = next;
       putInForce(isFirst);
     },
+    /** The destinations of the settings. */
+    configuredDestinations: () => ownDestinations,
+    /** The names of all destinations, also of those in the database that cannot be used. */
+    destinationNames: () => joinAdded(config).names,
+    /** Puts the destinations that were added to the database in force. False if nothing has changed. */
+    useOutputs: (next: readonly AddedOutput[]): boolean => {
+      if (isDeepStrictEqual(outputs, next)) return false;
+      outputs = next;
+      putAddedInForce();
+      return true;
+    },
     /** Puts the ends of old secrets in force. Call it often. */
     refresh: (): void => {
       if (endedNow() !== ended) putInForce(false);
@@ -197,6 +231,18 @@ export async function reloadRecorded(
     logger.warn(`the reload is not in the operator log: ${describeError(recorded.reason)}`);
   }
 }
+
+const isSameFingerprint = (one: { readonly fingerprint: string }, other: { readonly fingerprint: string }) =>
+  one.fingerprint === other.fingerprint;
+
+/** Rules of the settings that were also added in the console. The former are used. */
+const conflictsOfRules = ({ rules }: ServiceConfig, outputs: readonly AddedOutput[]) =>
+  outputs
+    .filter((output) => output.kind === 'rule' && rules.some(({ name }) => name === output.name))
+    .map(
+      ({ name }) =>
+        `alert rule "${name}" is in the settings and was added in the console: remove it from the settings, or switch the other off in the console`,
+    );
 
 /** The differences between two lists, by name. */
 function changesOf<One extends { readonly name: string }>(

@@ -3,7 +3,6 @@ import { Engine } from '../archive/engine.ts';
 import { archivedEvents } from '../archive/verify-archive.ts';
 import { closeLogged } from '../lib/close-logged.ts';
 import { startAlerting } from '../alerts/start-alerting.ts';
-import { destinationNames } from '../config/destinations.ts';
 import { forwardsIn, storesIn, type Role } from '../config/roles.ts';
 import { startGdprErasures } from '../erasure/erase-person.ts';
 import { startForwardings } from '../forward/start-forwardings.ts';
@@ -23,6 +22,7 @@ import { checkDatabase, openPartDatabase, type Db } from '../store/server/databa
 import { startReaderLimits } from '../store/server/roles/limit-readers.ts';
 import { FIRST_MIGRATION } from '../store/server/schema/migrations.ts';
 import { startIndexBuilding } from '../store/server/schema/build-indexes.ts';
+import { followOutputs } from './follow-outputs.ts';
 import type { LiveSettings } from './live-settings.ts';
 import type { Observation } from './observation.ts';
 import { locateArchive, prepareTables, type DatabaseUrls } from './open-store.ts';
@@ -50,6 +50,7 @@ export function startRoleParts(role: Role, parts: RoleParts): Start {
     else if (applied.length > 0) logger.info({ applied }, 'database migrated');
     await recordStart(db, config, role);
     signal.throwIfAborted();
+    await followOutputs(db, live, logger, started);
     await steps.run('continuing the log', () => adoptServer(db));
     startSequencing(openPartDatabase('the log', 'log', parts, started), logger, started, storesIn(role));
     if (storesIn(role)) {
@@ -72,13 +73,13 @@ export function startRoleParts(role: Role, parts: RoleParts): Start {
 
 /** Maintains the tables, counts what they contain, and watches for silences. */
 async function startUpkeep(
-  { live: { config }, databaseUrl, readerUrl, migrationUrl, db, observation, logger }: RoleParts,
+  { live, databaseUrl, readerUrl, migrationUrl, db, observation, logger }: RoleParts,
   { access }: ReturnType<typeof openArchive>,
   started: AsyncDisposableStack,
 ): Promise<void> {
+  const { config, destinationNames: destinations } = live;
   const directUrl = migrationUrl ?? config.databaseDirectUrl;
   if (config.migrates) startIndexBuilding({ db, databaseUrl, directUrl, logger }, started);
-  const destinations = () => destinationNames(config.forwarding);
   const { onBlocked, onQuarantineDropped: onDropped } = observation;
   await startMaintenance({ db, config, destinations, onBlocked, logger }, started);
   startCounting(db, logger, started);

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { sourceDefinition, readStoredSource, subjectOf } from './stored-sources.ts';
 import type { SecretReference, SourceContext, SourceDefinition } from './stored-sources.ts';
 import { ConflictError, UsageError } from '../lib/errors.ts';
-import { openSecret, sealSecret, type SecretsKey } from '../config/sealed-secret.ts';
+import { openSecret, sealedReference, type SecretsKey } from '../config/sealed-secret.ts';
 import type { Db } from '../store/server/database.ts';
 import { recordAction, type Operator } from '../store/access/operator-log.ts';
 import { changeAllSources, changeSource, disableSource, insertSource } from '../store/sources/sources.ts';
@@ -192,14 +192,10 @@ function secretFrom(given: GivenSecret | undefined): { secret: GivenSecret } & M
 const kindOf = (given: GivenSecret | undefined) =>
   given === undefined ? 'generated' : 'value' in given ? 'given' : JSON.stringify(given);
 
-function referenceTo(given: GivenSecret, source: string, [key]: readonly SecretsKey[]): SecretReference {
+function referenceTo(given: GivenSecret, source: string, keys: readonly SecretsKey[]): SecretReference {
   if (!('value' in given)) return given;
-  if (key === undefined) {
-    throw new UsageError(
-      `cannot store the secret: set SECRETS_KEY for all processes (try: openssl rand -base64 32), or name a variable or a file that contains the secret (see "${commandName()} sources add --help")`,
-    );
-  }
-  return { sealed: sealSecret(given.value, subjectOf(source), key) };
+  const otherwise = `name a variable or a file that contains the secret (see "${commandName()} sources add --help")`;
+  return sealedReference(given.value, subjectOf(source), keys, otherwise);
 }
 
 function check({ context, configured }: SourceChange, name: string, definition: SourceDefinition): void {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { createMatch } from '../../src/alerts/evaluate-rule.ts';
-import { withSearchRules } from '../../src/alerts/parse-rules.ts';
+import { withStoredRules } from '../../src/alerts/parse-rules.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { saveSearch } from '../../src/store/alerts/saved-searches.ts';
 import { findEvents } from '../support/find-events.ts';
@@ -30,11 +30,11 @@ it('has the rules of the settings, and one of each search that raises alerts, fo
     { ...search, name: 'Audits', line: 'type:audit' },
     { name: 'amy', mayAlert: true },
   );
-  const rules = await withSearchRules(test.db, []);
+  const rules = await withStoredRules(test.db, []);
   expect(rules.map(({ title }) => title)).toEqual(['Audits']);
   const [rule] = rules;
   expect(rule?.name).toMatch(/^search-\d+$/);
-  expect(await withSearchRules(test.db, rules)).toEqual(rules);
+  expect(await withStoredRules(test.db, rules)).toEqual(rules);
   const events = await findEvents(test.db, ALL_SOURCES, {}, { limit: STORED });
   const found = rule === undefined ? [] : events.filter(createMatch(rule));
   expect(found.length).toBeGreaterThan(0);

@@ -78,7 +78,7 @@ describe('destinations list', () => {
     await addDestination(test.db, 'archive', START);
     await addDestination(test.db, 'old', START);
     await printDestinations(test.db, [archive], false);
-    expect(printed).toMatch(/archive +file +json +running +3 +\d+ s +0 +0/);
+    expect(printed).toMatch(/archive +file +json +settings +running +3 +\d+ s +0 +0/);
     expect(printed).toMatch(/old +not configured +3/);
   });
 });
@@ -223,7 +223,7 @@ describe('on the command line', () => {
 
   it('list, rejected and test print what there is, and forget removes one that is not configured', async () => {
     await refuseAll(test.db, 'old');
-    expect((await run('list')).stdout).toMatch(/^archive +file +json +running/m);
+    expect((await run('list')).stdout).toMatch(/^archive +file +json +settings +running/m);
     const rejected = await run('rejected', 'old', '--limit', '2', '--json');
     expect(rejected.stdout.trim().split('\n')).toHaveLength(2);
     expect((await run('test', 'archive')).stdout).toContain('archive accepted the test event');

@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { deliveriesArea } from '../../src/console/deliveries/deliveries-area.ts';
-import { destinationsArea } from '../../src/console/destinations/destinations-area.ts';
 import type { Destination } from '../../src/forward/parse-destinations.ts';
 import { addDestination, recordFailure } from '../../src/store/destinations/destinations.ts';
 import { fileDestination, lastAction, refuseAll, storeDeliveries, takenBy } from '../support/actions.ts';
@@ -11,6 +10,7 @@ import { holderOf, takeLease } from '../support/lease.ts';
 import { untilSeen } from '../support/until-seen.ts';
 import { useConsole } from '../support/use-console.ts';
 import { useDirectory } from '../support/use-directory.ts';
+import { outputsForTests } from '../support/outputs.ts';
 
 const START = 0;
 
@@ -26,17 +26,14 @@ const away: Destination = {
   }),
 };
 const configured = [fileDestination('archive', directory), away];
-const admin = useConsole(
-  (db) => [deliveriesArea({ db }), destinationsArea({ db, configured: () => configured })],
-  {
-    logs: true,
-    seed: async (db) => {
-      const records = [1, 2, 3].map((userId) => auditRecord({ userId }));
-      await storeDeliveries(db, queuedDelivery('AUDIT_LOG_ALL', records));
-      await untilSeen(db);
-    },
+const admin = useConsole((db) => [deliveriesArea({ db }), outputsForTests(db, configured).destinations], {
+  logs: true,
+  seed: async (db) => {
+    const records = [1, 2, 3].map((userId) => auditRecord({ userId }));
+    await storeDeliveries(db, queuedDelivery('AUDIT_LOG_ALL', records));
+    await untilSeen(db);
   },
-);
+});
 beforeEach(async () => {
   await admin.db.deleteFrom('destinations').execute();
   await admin.db.deleteFrom('rejected_events').execute();
@@ -60,7 +57,7 @@ describe('the list of destinations', () => {
   });
 
   it('says what to set when there is none', async () => {
-    const empty = await startAdmin([destinationsArea({ db: admin.db, configured: () => [] })], admin.db);
+    const empty = await startAdmin([outputsForTests(admin.db).destinations], admin.db);
     expect(await empty.page('/destinations')).toContain('FORWARD_TO');
     await empty.close();
   });

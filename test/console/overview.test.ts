@@ -123,7 +123,9 @@ test('destinations say by how much they are behind', async () => {
     select gen_random_uuid(), gen_random_uuid(), 'a', 'AUDIT_LOG_ALL', now(), now() - interval '3 hours', 'webhook', '{}'
     from generate_series(1, 10005)`.execute(admin.db);
   await untilSeen(admin.db);
-  const destinations = () => [{ name: 'siem', type: 'https', formatName: 'json' }];
+  const destinations = () => [
+    { name: 'siem', type: 'https', formatName: 'json', origin: 'settings' } as const,
+  ];
   const siem = await startAdmin([overviewForTests(admin.db, { destinations })], admin.db);
   const { answers } = overviewSchema.parse(withDates(await siem.get('/overview')));
   expect(answers.forwarded.status).toMatchObject({

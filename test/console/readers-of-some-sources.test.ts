@@ -1,5 +1,4 @@
 import { beforeAll, expect, test } from 'vitest';
-import { destinationsArea } from '../../src/console/destinations/destinations-area.ts';
 import { eventsArea } from '../../src/console/events/events-area.ts';
 import { destinationFilterSchema } from '../../src/forward/destination-filter.ts';
 import { searchEvents } from '../../src/store/events/search-events.ts';
@@ -12,6 +11,7 @@ import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { nothingKnown } from '../support/trust.ts';
 import { useConsole } from '../support/use-console.ts';
 import { useDirectory } from '../support/use-directory.ts';
+import { outputsForTests } from '../support/outputs.ts';
 import { overviewForTests } from './overview/overview-for-tests.ts';
 
 const directory = useDirectory();
@@ -31,7 +31,7 @@ const silence = {
 const admin = useConsole(
   (db) => [
     overviewForTests(db, { silences: async () => [silence], destinations: () => configured }),
-    destinationsArea({ db, configured: () => configured }),
+    outputsForTests(db, configured).destinations,
     eventsArea({ db, trust: nothingKnown, isFiltered: (name) => name === 'birch-siem' }),
   ],
   { token: 'the-admin-token-of-this-test-file' },

@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pino } from 'pino';
 import { deliveriesArea } from '../../src/console/deliveries/deliveries-area.ts';
-import { destinationsArea } from '../../src/console/destinations/destinations-area.ts';
 import { createEventHub } from '../../src/console/live/event-hub.ts';
 import { liveArea } from '../../src/console/live/live-area.ts';
 import { quarantineArea } from '../../src/console/quarantine/quarantine-area.ts';
@@ -15,6 +14,7 @@ import { takeLease } from './lease.ts';
 import { listActions, recordAction } from '../../src/store/access/operator-log.ts';
 import { eraseRows, type Erasable, type ErasureGrounds } from '../../src/store/seal/erase.ts';
 import { startAdmin, type RunningAdmin } from './admin.ts';
+import { outputsForTests } from './outputs.ts';
 import { queuedDelivery } from './deliveries.ts';
 
 const logger = pino({ level: 'silent' });
@@ -83,7 +83,7 @@ export function startActions(
       liveArea({ db, hub: createEventHub(db, { intervalMs: 50, maxWatchers, batch: 5 }) }),
       deliveriesArea({ db }),
       quarantineArea({ db, maxBodyBytes: 1024 * 1024, logger }),
-      destinationsArea({ db, configured: () => destinations }),
+      outputsForTests(db, destinations).destinations,
     ],
     db,
   );

@@ -19,5 +19,6 @@ export const settingsForTests = (db: Db, settings: Readonly<Record<string, unkno
   settingsArea({
     db,
     settings: () => settings,
+    added: async () => '',
     reload: async () => ({ changed: [], needs_restart: [], errors: [] }),
   });

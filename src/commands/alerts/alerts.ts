@@ -1,4 +1,4 @@
-import { allRules, findRule, withSearchRules, type ConfiguredRule } from '../../alerts/parse-rules.ts';
+import { allRules, findRule, withStoredRules, type ConfiguredRule } from '../../alerts/parse-rules.ts';
 import { listAlerts, tallyAlerts, type AlertFilter, type StoredAlert } from '../../store/alerts/alerts.ts';
 import type { Db } from '../../store/server/database.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
@@ -19,7 +19,7 @@ const RULE_COLUMNS: Columns<Awaited<ReturnType<typeof describeRules>>[number]> =
 
 /** `alerts rules`: prints built-in and configured rules, as a table or as JSON lines. */
 export async function printRules(db: Db, ofSettings: readonly ConfiguredRule[], asJson: boolean) {
-  const configured = await withSearchRules(db, ofSettings);
+  const configured = await withStoredRules(db, ofSettings);
   await printRows(await describeRules(db, configured), RULE_COLUMNS, asJson);
   if (configured.length === 0) note('no rule is on; docs/alerts.md shows how to switch rules on');
 }
@@ -79,7 +79,7 @@ export async function testRule(
   asJson: boolean,
   signal: AbortSignal,
 ): Promise<void> {
-  const rule = findRule(await withSearchRules(db, configured), name);
+  const rule = findRule(await withStoredRules(db, configured), name);
   const progress = createProgress('evaluated', undefined);
   let events = 0;
   const evaluated = () => progress.show((events += 1));

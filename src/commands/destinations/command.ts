@@ -26,8 +26,13 @@ export function defineDestinations(program: Command, settings: Settings): void {
     .action(async (name) => {
       const { findDestination } = await import('../../forward/parse-destinations.ts');
       const { sendTestEvent } = await import('./destinations.ts');
-      const destination = findDestination((await settings()).destinations, name);
-      if (!(await sendTestEvent(destination))) process.exitCode = FAILED;
+      const test = async (configured: readonly Destination[]) => {
+        if (!(await sendTestEvent(findDestination(configured, name)))) process.exitCode = FAILED;
+      };
+      // One of the settings needs no database.
+      const { destinations: ofSettings } = await settings();
+      if (ofSettings.some((one) => one.name === name)) await test(ofSettings);
+      else await withDestinations((_db, configured) => test(configured));
     });
 
   destinationCommand('pause', 'pause after the current batch', ['xiq-sink destinations pause siem']).action(
@@ -101,7 +106,8 @@ export function defineDestinations(program: Command, settings: Settings): void {
   }
 
   async function withDestinations(work: (db: Db, configured: readonly Destination[]) => Promise<void>) {
-    await runOnStore(settings, ({ db }, { destinations }) => work(db, destinations));
+    const { joinStored } = await import('./destinations.ts');
+    await runOnStore(settings, async ({ db }, config) => work(db, await joinStored(db, config)));
   }
 
   async function changing(name: string, work: (change: DestinationChange) => Promise<void>): Promise<void> {

@@ -1,5 +1,8 @@
 import { validate as isUuid } from 'uuid';
 import type { Destination } from '../../forward/parse-destinations.ts';
+import { joinDestinations } from '../../forward/added-destinations.ts';
+import type { ServiceConfig } from '../../serve/load-settings.ts';
+import { listAddedOutputs } from '../../store/destinations/added-outputs.ts';
 import type { Db } from '../../store/server/database.ts';
 import { describeDestinations, type DescribedDestination } from '../../store/destinations/destinations.ts';
 import {
@@ -27,10 +30,18 @@ import { resendRejected, sendTest } from '../../forward/send-to-destination.ts';
 import { revealOnLine } from '../../lib/text/hidden-characters.ts';
 import { createProgress } from '../shared/progress.ts';
 
+/** The destinations of the settings and of the database. Notes each that cannot be used. */
+export async function joinStored(db: Db, config: ServiceConfig): Promise<readonly Destination[]> {
+  const { destinations, conflicts, problems } = joinDestinations(config, await listAddedOutputs(db));
+  for (const problem of [...conflicts, ...problems]) note(problem);
+  return destinations;
+}
+
 const COLUMNS: Columns<DescribedDestination> = {
   name: ({ name }) => name,
   type: ({ type }) => type,
   format: ({ format }) => format,
+  'defined in': ({ origin }) => origin,
   state: ({ state }) => state,
   'events behind': ({ behind }) => (behind === null ? null : formatCount(behind)),
   'behind for': ({ behind_since: since }) =>

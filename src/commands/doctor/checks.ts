@@ -1,4 +1,4 @@
-import { checkAlertRules, destinationChecks } from './forwarding.ts';
+import { checkAddedDestinations, checkAlertRules, destinationChecks } from './forwarding.ts';
 import { commandName } from '../../lib/text/command-name.ts';
 import type { Config, SourceConfig } from '../../config/config.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
@@ -86,6 +86,11 @@ export function checksOf(config: ServiceConfig, access: DatabaseAccess, isFull: 
     { name: 'retention', needs: ['migrations'], run: () => checkRetention(access, config) },
     { name: 'archive', needs: ['migrations'], run: () => checkArchive(access.opened().db, config) },
     ...destinationChecks(config.destinations, access),
+    {
+      name: 'destinations of the database',
+      needs: ['migrations'],
+      run: () => checkAddedDestinations(access, config),
+    },
     { name: 'alert rules', needs: ['migrations'], run: () => checkAlertRules(access, config) },
   ];
 }

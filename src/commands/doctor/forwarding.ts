@@ -2,11 +2,13 @@ import { listDestinations, type DestinationStatus } from '../../store/destinatio
 import { commandName } from '../../lib/text/command-name.ts';
 import { factsOfDestination, statusOfDestination, type DestinationWord } from '../../observe/status.ts';
 import { countOf, formatDuration } from '../../lib/text/units.ts';
+import { joinDestinations } from '../../forward/added-destinations.ts';
+import { listAddedOutputs } from '../../store/destinations/added-outputs.ts';
 import type { Destination } from '../../forward/parse-destinations.ts';
 import { fail, ok, warn, type Check, type Finding } from './check.ts';
 import type { DatabaseAccess } from './database.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
-import { withSearchRules } from '../../alerts/parse-rules.ts';
+import { withStoredRules } from '../../alerts/parse-rules.ts';
 import { ruleBacklog } from '../../store/alerts/alerts.ts';
 
 export function destinationChecks(
@@ -20,6 +22,25 @@ export function destinationChecks(
     { name: `destination ${name}`, needs: ['migrations'], run: () => checkDestination(access, name) },
     ...(type === 'syslog' ? [{ name: `delivery to ${name}`, run: async () => ok(UNCONFIRMED) }] : []),
   ]);
+}
+
+/** Checks the destinations that were added to the database: that each can be used, and the worst state of them. */
+export async function checkAddedDestinations(
+  access: DatabaseAccess,
+  config: ServiceConfig,
+): Promise<Finding> {
+  const { db } = access.opened();
+  const { destinations, conflicts, problems } = joinDestinations(config, await listAddedOutputs(db));
+  const [problem] = [...conflicts, ...problems];
+  if (problem !== undefined) return fail(problem, 'change it on the page Destinations of the console');
+  const added = destinations.filter(({ origin }) => origin === 'database');
+  const findings = await Promise.all(added.map(({ name }) => checkDestination(access, name)));
+  const found = ['fail', 'warn'].flatMap((status) =>
+    findings.flatMap((one, index) => (one.status === status ? [{ ...one, name: added[index]?.name }] : [])),
+  );
+  const [worst] = found;
+  if (worst !== undefined) return { ...worst, message: `${worst.name}: ${worst.message}` };
+  return ok(added.length === 0 ? 'none' : added.map(({ name }) => name).join(', '));
 }
 
 /** No setting can change this, so it is not a warning. */
@@ -65,10 +86,10 @@ function remedyOf({ name, rejected_in_row: inRow }: DestinationStatus, word: Des
 /** Rules that are farther behind do not keep up, or nothing evaluates them. */
 const FAR_BEHIND_S = 10 * 60;
 
-/** Checks that the alert rules that are on keep up: those of the settings and of saved searches. */
+/** Checks that the alert rules that are on keep up: those of the settings, of the database and of saved searches. */
 export async function checkAlertRules(access: DatabaseAccess, config: ServiceConfig): Promise<Finding> {
   const { db } = access.opened();
-  const rules = await withSearchRules(db, config.rules);
+  const rules = await withStoredRules(db, config.rules);
   if (rules.length === 0) return ok('none are on: no event raises an alert');
   const { events, since } = await ruleBacklog(db);
   const behindS = since === null ? 0 : (Date.now() - since.getTime()) / 1_000;

@@ -53,7 +53,7 @@ export function defineSources(program: Command, settings: Settings): void {
     .addOption(
       new Option(
         '--reencrypt',
-        'encrypt the secrets of all sources with the first key of SECRETS_KEY',
+        'encrypt the secrets of all sources and destinations in the database with the first key of SECRETS_KEY',
       ).conflicts(['secret', 'keep', 'dropOld']),
     )
     .action(async (name, options) => {

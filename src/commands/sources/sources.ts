@@ -10,6 +10,7 @@ import {
 } from '../../sources/change-sources.ts';
 import type { GivenSecret, Made, SourceChange } from '../../sources/change-sources.ts';
 import { describeSources, limitsOf, type SourceLine } from '../../sources/describe-sources.ts';
+import { reencryptDestinations } from '../../forward/change-destinations.ts';
 import { readSecrets } from '../../sources/webhook-secret.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
 import type { Db } from '../../store/server/database.ts';
@@ -70,7 +71,9 @@ export async function rotate(
   const change = changeOf(db, config);
   if (reencrypt === true) {
     if (name !== undefined) throw new UsageError('--reencrypt concerns all sources: leave the name out');
-    print(`encrypted the secrets of ${countOf(await reencryptSources(change), 'source')} with the first key`);
+    const sources = countOf(await reencryptSources(change), 'source');
+    const destinations = countOf(await reencryptDestinations(db, config), 'destination');
+    print(`encrypted the secrets of ${sources} and ${destinations} with the first key`);
     return;
   }
   if (name === undefined) throw new UsageError('give the name of a source (see --help)');

@@ -160,6 +160,7 @@ export const VIEW_WHOLE = { needs: 'view', data: 'whole' } as const satisfies Ru
 export const EXPORT = { needs: 'events.export', data: 'by source' } as const satisfies Rule;
 export const READ_OPERATOR_LOG = { needs: 'operator-log.read', data: 'whole' } as const satisfies Rule;
 export const CHANGE_DESTINATIONS = { needs: 'destinations.change', data: 'whole' } as const satisfies Rule;
+export const CHANGE_OUTPUTS = { needs: 'outputs.change', data: 'whole' } as const satisfies Rule;
 export const CHANGE_QUARANTINE = { needs: 'quarantine.change', data: 'by source' } as const satisfies Rule;
 export const VERIFY = { needs: 'integrity.verify', data: 'whole' } as const satisfies Rule;
 export const CHANGE_ACCESS = { needs: 'access.change', data: 'whole' } as const satisfies Rule;

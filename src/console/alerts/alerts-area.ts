@@ -1,10 +1,11 @@
 import type { Request } from 'express';
 import { z } from 'zod';
-import { type ConfiguredRule, allRules } from '../../alerts/parse-rules.ts';
+import { allRules, readAddedRules, type ConfiguredRule } from '../../alerts/parse-rules.ts';
 import { listAlerts, type StoredAlert, tallyAlerts } from '../../store/alerts/alerts.ts';
+import { listAddedOutputs } from '../../store/destinations/added-outputs.ts';
 import type { Db } from '../../store/server/database.ts';
 import type { Scope } from '../../store/server/scope.ts';
-import { VIEW, hasAccess, type Visitor } from '../access/access.ts';
+import { CHANGE_OUTPUTS, VIEW, hasAccess, type Visitor } from '../access/access.ts';
 import { whole, wholeSchema } from '../api/paging.ts';
 import { toAnswer, jsonRoute } from '../api/route.ts';
 import { moment, limit, queryOf, readQuery, type Written, text } from '../api/parameters.ts';
@@ -20,6 +21,7 @@ import { filterForm } from '../html/filter-form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { badge, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
+import { ruleAddress, ruleForm, ruleRoutes, type AlertOutputs } from './rule-form.ts';
 import { listSavedSearches } from '../../store/alerts/saved-searches.ts';
 
 const query = withValidRange({
@@ -62,7 +64,14 @@ const ruleSchema = z
   })
   .meta({ id: 'AlertRule' });
 
-export function alertsArea({ db, rules }: { db: Db; rules: () => readonly ConfiguredRule[] }): Area {
+interface AlertsOptions {
+  readonly db: Db;
+  /** The rules of the settings. */
+  readonly rules: () => readonly ConfiguredRule[];
+  readonly outputs: AlertOutputs;
+}
+
+export function alertsArea({ db, rules, outputs }: AlertsOptions): Area {
   return {
     tag: 'alerts',
     routes: [
@@ -79,13 +88,13 @@ export function alertsArea({ db, rules }: { db: Db; rules: () => readonly Config
       }),
       jsonRoute({
         route: 'GET /alert-rules',
-        summary: 'list the alert rules: built-in, of the settings, and of saved searches',
+        summary: 'list the alert rules: built-in, of settings and database, and of saved searches',
         ...VIEW,
         answer: wholeSchema(ruleSchema),
         async work(_asked, { scope }) {
           const described = await describeRules(db, scope, rules());
           return whole(
-            described.map(({ tally, search, isOn, ...rule }) => ({
+            described.map(({ tally, search, isOn, isAdded: _isAdded, ...rule }) => ({
               ...rule,
               on: isOn,
               saved_search: search?.id ?? null,
@@ -95,8 +104,14 @@ export function alertsArea({ db, rules }: { db: Db; rules: () => readonly Config
           );
         },
       }),
+      ...ruleRoutes(outputs),
     ],
     pages: [
+      {
+        path: '/edit-alert',
+        ...CHANGE_OUTPUTS,
+        render: (request, visitor) => ruleForm(outputs, request, visitor),
+      },
       {
         path: '/alerts',
         entry: { label: 'Alerts', group: 'Administer', icon: 'alerts' },
@@ -121,6 +136,7 @@ async function renderAlerts(
     listAlerts(db, visitor.scope, values),
   ]);
   const mayAlert = hasAccess(visitor, ALERTING);
+  const mayChange = hasAccess(visitor, CHANGE_OUTPUTS);
   const titles = rules.map(({ name, title }) => [name, title] as const);
   const shown =
     alerts.length === most ? `Only the newest ${most} are shown.` : countOf(alerts.length, 'alert');
@@ -145,10 +161,11 @@ async function renderAlerts(
       }
       <h2>Rules</h2>
       <p class="dim">
-        The settings switch rules on. On <a href="/events">Events</a>, <strong>Alert me</strong> makes a rule
-        of a search.
+        The settings and admins switch rules on. On <a href="/events">Events</a>,
+        <strong>Alert me</strong>${' '} makes a rule of a search.
       </p>
-      ${tableOf('Rules', columnsOfRules(mayAlert), rules)}
+      ${mayChange && html`<p><a class="button quiet" href=${ruleAddress()}>Add a rule</a></p>`}
+      ${tableOf('Rules', mayChange ? [...columnsOfRules(mayAlert), CHANGES] : columnsOfRules(mayAlert), rules)}
     `,
   };
 }
@@ -211,22 +228,59 @@ const columnsOfRules = (mayAlert: boolean): readonly Column<DescribedRule>[] => 
   },
 ];
 
+const CHANGES: Column<DescribedRule> = {
+  heading: 'Actions',
+  cell({ name, title, isOn, isAdded, search }) {
+    if (search !== undefined) return undefined;
+    if (isOn && !isAdded) return html`<span class="dim">in the settings</span>`;
+    const label = isOn ? 'Change' : 'Switch on';
+    const link = html`<a class="button quiet" href=${ruleAddress(name)} aria-label=${`${label} ${name}`}
+      >${label}</a
+    >`;
+    if (!isOn) return link;
+    return html`<div class="row tight">
+      ${link}
+      <form
+        data-action=${`/alert-rules/${name}/delete`}
+        data-confirm=${`Switch off “${title}”? Its alerts stay.`}
+        data-done=${`${title} is off.`}
+      >
+        <button class="danger" aria-label=${`Switch off ${name}`}>Switch off</button>
+      </form>
+    </div>`;
+  },
+};
+
 type DescribedRule = Awaited<ReturnType<typeof describeRules>>[number];
 
 /** The rules that are on come first. A reader sees the rules of the saved searches that they may see. */
 async function describeRules(db: Db, scope: Scope, configured: readonly ConfiguredRule[]) {
-  const [tallies, searches] = await Promise.all([tallyAlerts(db, scope), listSavedSearches(db, scope)]);
+  const [tallies, searches, outputs] = await Promise.all([
+    tallyAlerts(db, scope),
+    listSavedSearches(db, scope),
+    listAddedOutputs(db),
+  ]);
   const tallyOf = (name: string) => tallies.find(({ rule }) => rule === name);
   const own = searches
     .filter(({ raisesAlerts }) => raisesAlerts)
     .map((search) => {
       const name = `search-${search.id}`;
       const tally = tallyOf(name);
-      return { name, title: search.name, severity: 'medium', isOn: true, tally, search } as const;
+      return {
+        name,
+        title: search.name,
+        severity: 'medium',
+        isOn: true,
+        isAdded: false,
+        tally,
+        search,
+      } as const;
     });
-  const others = allRules(configured).map(({ name, title, severity }) => {
-    const isOn = configured.some((rule) => rule.name === name);
-    return { name, title, severity, isOn, tally: tallyOf(name), search: undefined };
+  const added = readAddedRules(outputs).filter(({ name }) => !configured.some((rule) => rule.name === name));
+  const others = allRules([...configured, ...added]).map(({ name, title, severity }) => {
+    const isAdded = added.some((rule) => rule.name === name);
+    const isOn = isAdded || configured.some((rule) => rule.name === name);
+    return { name, title, severity, isOn, isAdded, tally: tallyOf(name), search: undefined };
   });
   return [...own, ...others].toSorted((one, other) => Number(other.isOn) - Number(one.isOn));
 }

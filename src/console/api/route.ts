@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { closestName } from '../../lib/text/closest-name.ts';
-import { describeError, HttpError } from '../../lib/errors.ts';
+import { ConflictError, describeError, HttpError, UsageError } from '../../lib/errors.ts';
 import type { Rule, Visitor } from '../access/access.ts';
 import { queryOf } from './parameters.ts';
 
@@ -123,12 +123,13 @@ function describeIssues({ issues }: z.ZodError): string {
   return issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
 }
 
-/** Turns an error of another system into HttpError 502: it is not a defect of this program. */
+/** Turns an error of another system into HttpError 502: it is not a defect of this program. Wrong input is neither. */
 export async function orBadGateway<T>(code: string, what: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof HttpError) throw error;
+    if (error instanceof HttpError || error instanceof ConflictError || error instanceof UsageError)
+      throw error;
     throw new HttpError(502, code, `${what}: ${describeError(error)}`, { cause: error });
   }
 }

@@ -10,6 +10,10 @@ export const destinationSchema = z
     name: z.string(),
     type: z.string().nullable(),
     format: z.string().nullable(),
+    origin: z
+      .enum(['settings', 'database'])
+      .nullable()
+      .describe('database: added in the console or by the API; null: removed'),
     state: z
       .enum(['running', 'paused', 'refused', 'not configured', 'not started'])
       .describe(
@@ -26,6 +30,11 @@ export const destinationSchema = z
   .meta({ id: 'Destination', description: 'A destination and its state' });
 
 export const oneDestination = { path: z.object({ name: text.max(200) }) };
+
+/** The members of a destination in the settings file. The console sends those without a field of their own as YAML. */
+export const destinationBody = z
+  .looseObject({ name: text.max(63), type: text, more: text.max(50_000).optional() })
+  .describe('the options of docs/forwarding.md; credentials as texts, which are stored encrypted');
 
 export const rewindBody = z.strictObject({
   to: z

@@ -9,9 +9,9 @@ import {
   type DestinationChange,
 } from '../../store/destinations/change-destination.ts';
 import { describeDestinations, isDestinationOf, readCursors } from '../../store/destinations/destinations.ts';
-import type { Scope } from '../../store/server/scope.ts';
+import { ALL_SOURCES, type Scope } from '../../store/server/scope.ts';
 import { recordAction } from '../../store/access/operator-log.ts';
-import { CHANGE_DESTINATIONS, VIEW, type Rule } from '../access/access.ts';
+import { CHANGE_DESTINATIONS, CHANGE_OUTPUTS, VIEW, type Rule } from '../access/access.ts';
 import {
   toAnswer,
   jsonRoute,
@@ -23,7 +23,9 @@ import {
 import { pageSchema, whole, wholeSchema } from '../api/paging.ts';
 import type { Area } from '../area.ts';
 import type { Notice } from '../html/navigation.ts';
+import { destinationForm, optionsIn } from './destination-form.ts';
 import {
+  destinationBody,
   destinationSchema,
   oneDestination,
   rejectedQuery,
@@ -58,6 +60,18 @@ export function destinationsArea(options: ConfiguredDestinations): Area {
         render: (_request, visitor) => destinationsPage(options, visitor),
       },
       {
+        path: '/edit-destination',
+        ...CHANGE_OUTPUTS,
+        render: async (request) =>
+          destinationForm(
+            options.changes,
+            (await describeDestinations(options.db, ALL_SOURCES, options.configured())).map(
+              ({ name }) => name,
+            ),
+            request,
+          ),
+      },
+      {
         path: '/destinations/:name',
         ...VIEW,
         async render(request, visitor) {
@@ -86,7 +100,7 @@ async function refusing(
 }
 
 function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[] {
-  const { db, configured } = options;
+  const { db, configured, changes } = options;
   return [
     jsonRoute({
       route: 'GET /destinations',
@@ -94,6 +108,48 @@ function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[]
       ...VIEW,
       answer: wholeSchema(destinationSchema),
       work: async (_asked, { scope }) => whole(await describeDestinations(db, scope, configured())),
+    }),
+    jsonRoute({
+      route: 'POST /destinations',
+      summary: 'add a destination, which gets the events that are stored from now on',
+      ...CHANGE_OUTPUTS,
+      input: { body: destinationBody },
+      answer: nameAnswer,
+      async work({ body }, { operator }) {
+        await changes.add(operator, body.name, optionsIn(body));
+        return { name: body.name };
+      },
+    }),
+    jsonRoute({
+      route: 'POST /destinations/try',
+      summary: 'send a test event to a destination before it is saved',
+      ...CHANGE_OUTPUTS,
+      input: { body: destinationBody },
+      answer: testAnswer,
+      work: ({ body }, { operator }) =>
+        testing(body.name, () => changes.test(operator, body.name, optionsIn(body))),
+    }),
+    jsonRoute({
+      route: 'POST /destinations/{name}/change',
+      summary: 'change a destination that was added to the database; credentials that are left out are kept',
+      ...CHANGE_OUTPUTS,
+      input: { ...oneDestination, body: destinationBody.omit({ name: true }) },
+      answer: nameAnswer,
+      async work({ path: { name }, body }, { operator }) {
+        await changes.change(operator, name, optionsIn(body));
+        return { name };
+      },
+    }),
+    jsonRoute({
+      route: 'POST /destinations/{name}/delete',
+      summary: 'delete a destination that was added to the database; its state stays',
+      ...CHANGE_OUTPUTS,
+      input: oneDestination,
+      answer: nameAnswer,
+      async work({ path: { name } }, { operator }) {
+        await changes.remove(operator, name);
+        return { name };
+      },
     }),
     changeRoute(options, 'pause', 'pause after the current batch', (change) =>
       changeDestinationState(change, 'paused'),
@@ -124,23 +180,13 @@ function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[]
       summary: 'send a test event and return the result',
       ...CHANGE_DESTINATIONS,
       input: oneDestination,
-      answer: z.object({
-        event_id: z.string(),
-        refusal: z
-          .string()
-          .nullable()
-          .describe('why the destination rejected the event; null if it accepted the event'),
-      }),
+      answer: testAnswer,
       async work({ path: { name } }, { operator }) {
         const destination = mustBeConfigured(options, name);
-        const send = () => sendTest(destination, () => undefined);
-        const sent = await recordAction(
-          db,
-          { operator, action: 'destination.test', subject: name },
-          () => orBadGateway('DESTINATION_FAILED', `can't send to ${name}`, send),
-          toAnswer,
+        const action = { operator, action: 'destination.test', subject: name } as const;
+        return testing(name, () =>
+          recordAction(db, action, () => sendTest(destination, () => undefined), toAnswer),
         );
-        return toAnswer(sent);
       },
     }),
     jsonRoute({
@@ -176,6 +222,20 @@ function changeOf(
 }
 
 const nameAnswer = z.object({ name: z.string() });
+
+const testAnswer = z.object({
+  name: z.string(),
+  event_id: z.string(),
+  refusal: z
+    .string()
+    .nullable()
+    .describe('why the destination rejected the event; null if it accepted the event'),
+});
+
+const testing = async (name: string, test: () => ReturnType<typeof sendTest>) => ({
+  name,
+  ...toAnswer(await orBadGateway('DESTINATION_FAILED', `can't send to ${name}`, test)),
+});
 
 function changeRoute(
   options: ConfiguredDestinations,

@@ -1,5 +1,6 @@
 import type { VNode } from 'preact';
 import type { Destination } from '../../forward/parse-destinations.ts';
+import type { DestinationChanges } from '../../forward/change-destinations.ts';
 import { HttpError } from '../../lib/errors.ts';
 import { describeDestinations, type DescribedDestination } from '../../store/destinations/destinations.ts';
 import type { Db } from '../../store/server/database.ts';
@@ -7,19 +8,21 @@ import type { Rejected } from '../../store/destinations/rejected-events.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
 import { statusOfDestination } from '../../observe/status.ts';
 import { countOf, formatCount, formatDuration } from '../../lib/text/units.ts';
-import { type Visitor, CHANGE_DESTINATIONS, hasAccess } from '../access/access.ts';
+import { type Visitor, CHANGE_DESTINATIONS, CHANGE_OUTPUTS, hasAccess } from '../access/access.ts';
 import { destinationAddress, eventAddress } from '../addresses.ts';
 import type { PageOf } from '../api/paging.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { badge, pagerOf, timeHeading, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
 import { factsOf, type Fact } from '../browser/shared/facts.js';
+import { addLinks, editAddress } from './destination-form.ts';
 import { readRejected } from './rejected-events.ts';
 
 export interface ConfiguredDestinations {
   readonly db: Db;
-  /** The destinations of the settings, which a reload may change. */
+  /** The destinations of the settings and of the database, which may change at any time. */
   readonly configured: () => readonly Destination[];
+  readonly changes: DestinationChanges;
 }
 
 function stateOf(described: DescribedDestination): VNode {
@@ -45,6 +48,12 @@ const sentOf = ({ sent }: DescribedDestination) =>
 const lastSentOf = ({ last_sent_at: at }: DescribedDestination): Content =>
   at === null ? html`<span class="dim">never</span>` : timeOf(at);
 
+/** Where a destination is changed. */
+function definedIn({ origin }: DescribedDestination): string | null {
+  if (origin === null) return null;
+  return origin === 'settings' ? 'the settings (XIQ_SINK_CONFIG or FORWARD_TO)' : 'the console';
+}
+
 function stateForm({ name, state }: DescribedDestination): Content {
   const path = destinationAddress(name);
   if (state === 'paused' || state === 'refused') {
@@ -67,8 +76,19 @@ function stateForm({ name, state }: DescribedDestination): Content {
 
 /** The button to send a test event; browser/pages/destinations.js reports the result. */
 const testForm = ({ name }: DescribedDestination): Content => html`
-  <form data-action=${`${destinationAddress(name)}/test`} data-test=${name}>
+  <form data-action=${`${destinationAddress(name)}/test`}>
     <button class="quiet" aria-label=${`Send a test event to ${name}`}>Test</button>
+  </form>
+`;
+
+const changeForms = ({ name }: DescribedDestination): Content => html`
+  <a class="button quiet" href=${editAddress(name)}>Change</a>
+  <form
+    data-action=${`${destinationAddress(name)}/delete`}
+    data-confirm=${`Delete ${name}? Nothing more is sent to it. Its position stays until its state is deleted, too.`}
+    data-done=${`${name} is deleted.`}
+  >
+    <button class="danger" aria-label=${`Delete ${name}`}>Delete</button>
   </form>
 `;
 
@@ -89,26 +109,30 @@ export async function destinationsPage(options: ConfiguredDestinations, visitor:
   return {
     title: 'Destinations',
     modules: ['pages/destinations.js'],
-    content:
-      destinations.length === 0
-        ? scope === ALL_SOURCES
-          ? EMPTY
-          : html`<p class="empty">No destination gets the events of your sources.</p>`
-        : html`
-            <p>
-              Events are forwarded to these destinations. Each has its own position: a destination that is
-              down does not delay the others.
-            </p>
-            ${tableOf('Destinations', scope === ALL_SOURCES ? listColumns(visitor) : COLUMNS_BY_SOURCE, destinations)}
-          `,
+    content: html`
+      ${
+        destinations.length === 0
+          ? scope === ALL_SOURCES
+            ? EMPTY
+            : html`<p class="empty">No destination gets the events of your sources.</p>`
+          : html`
+              <p>
+                Events are forwarded to these destinations. Each has its own position: a destination that is
+                down does not delay the others.
+              </p>
+              ${tableOf('Destinations', scope === ALL_SOURCES ? listColumns(visitor) : COLUMNS_BY_SOURCE, destinations)}
+            `
+      }
+      ${hasAccess(visitor, CHANGE_OUTPUTS) && addLinks()}
+    `,
   };
 }
 
 const EMPTY = html`
   <p class="empty">
-    No destinations are configured. Set <code>FORWARD_TO</code>, for example to${' '}
-    <code>syslog+tls://siem.example:6514?format=cef</code>, and restart or reload. docs/forwarding.md
-    describes all types of destinations.
+    No destinations are configured. An admin can add one on this page, or set <code>FORWARD_TO</code>, for
+    example to${' '}<code>syslog+tls://siem.example:6514?format=cef</code>. docs/forwarding.md describes all
+    types of destinations.
   </p>
 `;
 
@@ -185,7 +209,10 @@ function actionsOn(described: DescribedDestination, visitor: Visitor): Content {
       hasAccess(visitor, CHANGE_DESTINATIONS) &&
       html`
         <h2>Actions</h2>
-        <div class="row">${stateForm(described)} ${testForm(described)}</div>
+        <div class="row">
+          ${stateForm(described)} ${testForm(described)}
+          ${described.origin === 'database' && hasAccess(visitor, CHANGE_OUTPUTS) && changeForms(described)}
+        </div>
         ${rewindForms(described)}
       `
     );
@@ -194,25 +221,26 @@ function actionsOn(described: DescribedDestination, visitor: Visitor): Content {
     hasAccess(visitor, FORGET_DESTINATIONS) &&
     html`
       <h2>Actions</h2>
-      <p>
-        This destination was removed from the settings. Retention keeps its backlog until its state is
-        deleted.
-      </p>
+      <p>This destination was removed. Retention keeps its backlog until its state is deleted.</p>
       ${forgetForm(described)}
     `
   );
 }
 
 function destinationFacts(described: DescribedDestination, seesAll: boolean): Content {
-  const type =
-    described.type === null ? 'removed from the settings' : `${described.type}, format ${described.format}`;
+  const type = described.type === null ? 'removed' : `${described.type}, format ${described.format}`;
   const ofAllSources: readonly Fact[] = [
     ['Backlog', behindOf(described)],
     ['Sent', sentOf(described)],
     [timeHeading('Last sent'), lastSentOf(described)],
     ['Last error', lastErrorOf(described)],
   ];
-  return factsOf([['State', stateOf(described)], ['Type', type], ...(seesAll ? ofAllSources : [])], 'panel');
+  const common: readonly Fact[] = [
+    ['State', stateOf(described)],
+    ['Type', type],
+    ['Defined in', definedIn(described)],
+  ];
+  return factsOf([...common, ...(seesAll ? ofAllSources : [])], 'panel');
 }
 
 function rewindForms({ name, behind }: DescribedDestination): Content {

@@ -8,6 +8,7 @@ export function fieldOf(
   name: string,
   label: string,
   placeholder?: string,
+  attributes: Readonly<Record<string, string>> = {},
 ): VNode {
   const problem = problems.get(name);
   return labelled(
@@ -24,10 +25,27 @@ export function fieldOf(
         spellcheck="false"
         aria-invalid=${problem && 'true'}
         aria-describedby=${problem && `field-${name}-problem`}
+        ...${attributes}
       />
     `,
   );
 }
+
+/** A labelled text of several lines. */
+export const textAreaOf = ({ written }: Entered, name: string, label: string, placeholder?: string): VNode =>
+  labelled(
+    name,
+    label,
+    undefined,
+    html`<textarea
+      id=${`field-${name}`}
+      name=${name}
+      rows="4"
+      placeholder=${placeholder}
+      spellcheck="false"
+      value=${textOf(written, name) ?? ''}
+    />`,
+  );
 
 const labelled = (name: string, label: string, problem: string | undefined, control: Content): VNode => html`
   <div class="field">

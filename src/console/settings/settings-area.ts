@@ -4,12 +4,14 @@ import { recordAction } from '../../store/access/operator-log.ts';
 import { hasAccess } from '../access/access.ts';
 import { jsonRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { html, type Content } from '../html/html.ts';
+import { html, type Content, type Page } from '../html/html.ts';
 import { factsOf, type Fact } from '../browser/shared/facts.js';
 
 interface SettingsOptions {
   readonly db: Db;
   readonly settings: () => Readonly<Record<string, unknown>>;
+  /** What was added in the console, as YAML for the settings file; empty if nothing was. */
+  readonly added: () => Promise<string>;
   /** Reads the settings again. Throws a SettingsError if one is wrong: nothing has changed then. */
   readonly reload: () => Promise<{
     readonly changed: readonly string[];
@@ -18,7 +20,7 @@ interface SettingsOptions {
   }>;
 }
 
-export function settingsArea({ db, settings, reload }: SettingsOptions): Area {
+export function settingsArea({ db, settings, added, reload }: SettingsOptions): Area {
   return {
     tag: 'settings',
     routes: [
@@ -28,6 +30,14 @@ export function settingsArea({ db, settings, reload }: SettingsOptions): Area {
         ...READ,
         answer: z.record(z.string(), z.unknown()),
         work: async () => settings(),
+      }),
+      jsonRoute({
+        route: 'GET /settings/added',
+        summary: 'get the destinations and alert rules of the database as YAML for the settings file',
+        description: 'Secrets are references to variables of the environment.',
+        ...READ,
+        answer: z.object({ yaml: z.string() }),
+        work: async () => ({ yaml: await added() }),
       }),
       jsonRoute({
         route: 'POST /reload',
@@ -55,7 +65,7 @@ export function settingsArea({ db, settings, reload }: SettingsOptions): Area {
         path: '/settings',
         entry: { label: 'Settings', group: 'Administer', icon: 'settings' },
         ...READ,
-        render: async (_request, visitor) => ({
+        render: async (_request, visitor): Promise<Page> => ({
           title: 'Settings',
           modules: ['pages/sources.js'],
           content: html`
@@ -77,12 +87,24 @@ export function settingsArea({ db, settings, reload }: SettingsOptions): Area {
               Object.entries(settings()).map(([name, value]): Fact => [name, show(value)]),
               'panel',
             )}
+            ${addedPanel(await added())}
           `,
         }),
       },
     ],
   };
 }
+
+const addedPanel = (yaml: string): Content =>
+  yaml !== '' &&
+  html`
+    <h2>Added in the console</h2>
+    <p>
+      The same destinations and alert rules for the file that <code>XIQ_SINK_CONFIG</code> names. To move them
+      there, set the variables, delete them in the console, and reload.
+    </p>
+    <pre>${yaml}</pre>
+  `;
 
 const READ = { needs: 'settings.read', data: 'whole' } as const;
 const RELOAD = { needs: 'settings.reload', data: 'whole' } as const;

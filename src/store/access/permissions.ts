@@ -8,6 +8,7 @@ export const PERMISSIONS = [
   'quarantine.change',
   'destinations.change',
   'destinations.forget',
+  'outputs.change',
   'subscriptions.apply',
   'integrity.verify',
   'operator-log.read',

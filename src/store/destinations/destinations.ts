@@ -236,6 +236,7 @@ export interface ConfiguredDestination {
   readonly name: string;
   readonly type: string;
   readonly formatName: string;
+  readonly origin: 'settings' | 'database';
   readonly filter?: { readonly terms: readonly EventTerm[] };
 }
 
@@ -294,6 +295,7 @@ function describe(name: string, configured: readonly ConfiguredDestination[], st
     name,
     type: destination?.type ?? null,
     format: destination?.formatName ?? null,
+    origin: destination?.origin ?? null,
     state: destination === undefined ? 'not configured' : (status?.state ?? 'not started'),
     behind: status?.behind_count ?? null,
     behind_since: status?.behind_since ?? null,

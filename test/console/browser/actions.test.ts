@@ -3,7 +3,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Area } from '../../../src/console/area.ts';
 import type { Db } from '../../../src/store/server/database.ts';
 import { subscriptionsOf } from '../../../src/serve/console-actions.ts';
-import { destinationsArea } from '../../../src/console/destinations/destinations-area.ts';
 import { quarantineArea } from '../../../src/console/quarantine/quarantine-area.ts';
 import { subscriptionsArea } from '../../../src/console/subscriptions/subscriptions-area.ts';
 import { EMULATOR_LOGINS } from '../../../emulator/accounts.ts';
@@ -27,6 +26,7 @@ import { useBrowser } from '../../support/use-browser.ts';
 import { useConsole } from '../../support/use-console.ts';
 import { useDirectory } from '../../support/use-directory.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { outputsForTests } from '../../support/outputs.ts';
 
 describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium)', () => {
   const emulator = createEmulator({ rate: 0 });
@@ -52,7 +52,7 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
     const publicUrl = 'https://sink.test';
     return [
       quarantineArea({ db, maxBodyBytes: 1024 * 1024, logger }),
-      destinationsArea({ db, configured: () => [fileDestination('archive', directory)] }),
+      outputsForTests(db, [fileDestination('archive', directory)]).destinations,
       subscriptionsArea(subscriptionsOf({ db, sources: () => [source], publicUrl, logger, opened })),
       sourcesForTests(db),
     ];

@@ -2,7 +2,6 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { accountsArea } from '../../../src/console/accounts/accounts-area.ts';
 import type { Area } from '../../../src/console/area.ts';
-import { destinationsArea } from '../../../src/console/destinations/destinations-area.ts';
 import { eventsArea } from '../../../src/console/events/events-area.ts';
 import { peopleArea } from '../../../src/console/people/people-area.ts';
 import { quarantineArea } from '../../../src/console/quarantine/quarantine-area.ts';
@@ -22,6 +21,7 @@ import { knowing, nothingKnown } from '../../support/trust.ts';
 import { useBrowser } from '../../support/use-browser.ts';
 import { useConsole } from '../../support/use-console.ts';
 import { useDirectory } from '../../support/use-directory.ts';
+import { outputsForTests } from '../../support/outputs.ts';
 import { integrityForTests } from '../integrity/integrity-for-tests.ts';
 import { overviewForTests } from '../overview/overview-for-tests.ts';
 import { countPeople } from '../seeded-people.ts';
@@ -148,21 +148,24 @@ async function seed(db: Db): Promise<void> {
   await sealer.checkpoint();
 }
 
-// Not yet: a new SIEM, and an alert to Slack. Destinations are in the settings.
 describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () => {
   const directory = useDirectory();
   let url = '';
-  const areas = (db: Db): readonly Area[] => [
-    overviewForTests(db, { destinations: () => [fileDestination('siem', directory)] }),
-    eventsArea({ db, trust: nothingKnown, isFiltered: () => false }),
-    peopleArea({ db }),
-    reportsArea({ db, schedules: () => [] }),
-    quarantineArea({ db, maxBodyBytes: 1024 * 1024, logger: pino({ level: 'silent' }) }),
-    destinationsArea({ db, configured: () => [fileDestination('siem', directory)] }),
-    sourcesForTests(db),
-    accountsArea({ db }),
-    ...integrityForTests(db, url, KEY),
-  ];
+  const areas = (db: Db): readonly Area[] => {
+    const outputs = outputsForTests(db, [fileDestination('siem', directory)]);
+    return [
+      overviewForTests(db, { destinations: () => [fileDestination('siem', directory)] }),
+      eventsArea({ db, trust: nothingKnown, isFiltered: () => false }),
+      peopleArea({ db }),
+      reportsArea({ db, schedules: () => [] }),
+      quarantineArea({ db, maxBodyBytes: 1024 * 1024, logger: pino({ level: 'silent' }) }),
+      outputs.destinations,
+      outputs.alerts,
+      sourcesForTests(db),
+      accountsArea({ db }),
+      ...integrityForTests(db, url, KEY),
+    ];
+  };
   const admin = useConsole(areas, {
     logs: true,
     // With the first account, everyone has to log in.
@@ -214,6 +217,11 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
 
   const enter = (field: string | RegExp, text: string) => async () => {
     await browser.page.getByRole('textbox', { name: field, exact: true }).fill(text);
+    await browser.page.keyboard.press('Enter');
+  };
+
+  const enterSecret = (label: string, text: string) => async () => {
+    await browser.page.getByLabel(label, { exact: true }).fill(text);
     await browser.page.keyboard.press('Enter');
   };
 
@@ -410,6 +418,41 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
       [openPage('Sources'), enter('Name', 'customer-a')],
       shows('shown only now'),
     );
+  });
+
+  it('a new SIEM', async ({ task }) => {
+    await expectInFourActions(
+      task.name,
+      [
+        openPage('Destinations'),
+        openLink('Splunk'),
+        type('Address', 'https://splunk.example:8088'),
+        enterSecret('Token', 'a-token-of-splunk'),
+      ],
+      shows('splunk_hec, json'),
+    );
+    expect(await problemsOf(browser.page, 'destinations')).toEqual([]);
+    const [stored] = await admin.db.selectFrom('added_outputs').selectAll().execute();
+    expect(stored).toMatchObject({ kind: 'destination', name: 'splunk' });
+    expect(JSON.stringify(stored?.definition)).not.toContain('a-token');
+  });
+
+  it('an alert to Slack', async ({ task }) => {
+    await expectInFourActions(
+      task.name,
+      [
+        openPage('Alerts'),
+        openLink('Switch on logins-failed'),
+        enter(
+          'Slack webhook (adds a destination)',
+          'https://hooks.slack.com/services/T0/B0/a-secret-of-slack',
+        ),
+      ],
+      () => browser.page.getByRole('button', { name: 'Switch off logins-failed' }).waitFor(),
+    );
+    expect(await problemsOf(browser.page, 'alerts')).toEqual([]);
+    const rule = await admin.db.selectFrom('added_outputs').selectAll().where('kind', '=', 'rule').execute();
+    expect(rule).toMatchObject([{ name: 'logins-failed', definition: { destinations: ['slack'] } }]);
   });
 
   it("yesterday's quarantine replayed", async ({ task }) => {

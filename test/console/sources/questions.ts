@@ -90,6 +90,12 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
     one: ({ source }) => [{ path: `/api/v1/alerts?source=${source}` }],
   },
   'get /api/v1/alert-rules': {},
+  'post /api/v1/alert-rules': { whole: [change('/api/v1/alert-rules', { use: 'many-keys-made' })] },
+  'post /api/v1/alert-rules/test': { whole: [change('/api/v1/alert-rules/test', { use: 'many-keys-made' })] },
+  'post /api/v1/alert-rules/{name}/change': {
+    whole: [change('/api/v1/alert-rules/many-keys-made/change', { use: 'many-keys-made' })],
+  },
+  'post /api/v1/alert-rules/{name}/delete': { whole: [change('/api/v1/alert-rules/many-keys-made/delete')] },
   'get /api/v1/exports/{export_id}': { one: ({ exportId }) => [{ path: `/api/v1/exports/${exportId}` }] },
   'post /api/v1/exports/{export_id}/cancel': {
     // An export that has ended is unknown, too.
@@ -176,6 +182,18 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
     all: [`${destination}/rejected`],
     after: (known) => [{ path: `${destination}/rejected?cursor=${cursorsOf(known).rejected}` }],
   },
+  'post /api/v1/destinations': {
+    whole: [change('/api/v1/destinations', { name: 'spruce', type: 'syslog', host: 'siem.example' })],
+  },
+  'post /api/v1/destinations/try': {
+    whole: [
+      change('/api/v1/destinations/try', { name: 'spruce', type: 'syslog', host: '127.0.0.1', port: 1 }),
+    ],
+  },
+  'post /api/v1/destinations/{name}/change': {
+    whole: [change(`${destination}/change`, { type: 'syslog', host: 'siem.example' })],
+  },
+  'post /api/v1/destinations/{name}/delete': { whole: [change(`${destination}/delete`)] },
   'post /api/v1/destinations/{name}/pause': { whole: [change(`${destination}/pause`)] },
   'post /api/v1/destinations/{name}/resume': { whole: [change(`${destination}/resume`)] },
   'post /api/v1/destinations/{name}/rewind': { whole: [change(`${destination}/rewind`, { to: 'now' })] },
@@ -225,6 +243,7 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   'post /api/v1/accounts/{name}/enable': { whole: [change('/api/v1/accounts/nobody/enable')] },
   'post /api/v1/accounts/{name}/disable': { whole: [change('/api/v1/accounts/nobody/disable')] },
   'post /api/v1/reload': { whole: [change('/api/v1/reload')] },
+  'get /api/v1/settings/added': { whole: [{ path: '/api/v1/settings/added' }] },
   'get /api/v1/settings': { whole: [{ path: '/api/v1/settings' }] },
 
   '/': {
@@ -268,6 +287,8 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
     all: ['/alerts'],
     one: ({ source }) => [{ path: `/alerts?source=${source}` }],
   },
+  '/edit-alert': { whole: [{ path: '/edit-alert?rule=many-keys-made' }] },
+  '/edit-destination': { whole: [{ path: '/edit-destination?product=splunk' }] },
   '/integrity': { whole: [{ path: '/integrity?month=2026-01' }] },
   '/quarantine': {
     all: ['/quarantine?state=all'],

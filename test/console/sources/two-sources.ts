@@ -2,11 +2,9 @@ import { pino } from 'pino';
 import type { Area } from '../../../src/console/area.ts';
 import { accountsArea } from '../../../src/console/accounts/accounts-area.ts';
 import { assistantArea } from '../../../src/console/assistant/assistant-area.ts';
-import { alertsArea } from '../../../src/console/alerts/alerts-area.ts';
 import { reportsArea } from '../../../src/console/reports/reports-area.ts';
 import { coverageArea } from '../../../src/console/coverage/coverage-area.ts';
 import { deliveriesArea } from '../../../src/console/deliveries/deliveries-area.ts';
-import { destinationsArea } from '../../../src/console/destinations/destinations-area.ts';
 import { eventsArea } from '../../../src/console/events/events-area.ts';
 import { liveArea } from '../../../src/console/live/live-area.ts';
 import { createEventHub } from '../../../src/console/live/event-hub.ts';
@@ -38,6 +36,7 @@ import { integrityForTests } from '../integrity/integrity-for-tests.ts';
 import { countPeople } from '../seeded-people.ts';
 import { overviewForTests, systemForTests } from '../overview/overview-for-tests.ts';
 import { nothingKnown } from '../../support/trust.ts';
+import { outputsForTests } from '../../support/outputs.ts';
 
 const logger = pino({ level: 'silent' });
 const never = new AbortController().signal;
@@ -193,6 +192,7 @@ export function areasOf(db: Db, directory: string, sources: readonly Names[]): A
     state: 'unusually quiet',
     why: mark,
   });
+  const outputs = outputsForTests(db, [fileDestination(DESTINATION, directory)]);
   const areas = [
     overviewForTests(db, {
       silences: async () => sources.map(silence),
@@ -211,10 +211,10 @@ export function areasOf(db: Db, directory: string, sources: readonly Names[]): A
     deliveriesArea({ db }),
     coverageArea({ db }),
     ...integrityForTests(db),
-    alertsArea({ db, rules: () => [] }),
+    outputs.alerts,
     reportsArea({ db, schedules: () => [] }),
     quarantineArea({ db, maxBodyBytes: 1024 * 1024, logger }),
-    destinationsArea({ db, configured: () => [fileDestination(DESTINATION, directory)] }),
+    outputs.destinations,
     subscriptionsArea({ db, sources: sources.map(subscriptionsOf), missing: [] }),
     operatorLogArea({ db }),
     systemForTests(db),

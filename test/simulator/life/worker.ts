@@ -79,6 +79,7 @@ async function startFollowing(logger: Logger, started: AsyncDisposableStack): Pr
 const destinationOf = (name: string): Destination => ({
   name,
   type: 'https',
+  origin: 'settings',
   formatName: 'json',
   fingerprint: name,
   filter: destinationFilterSchema.parse({}),

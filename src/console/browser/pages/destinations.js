@@ -8,10 +8,9 @@ import { notify } from '../shared/page.js';
 document.addEventListener('done', (event) => {
   const form = event.target;
   if (!(form instanceof HTMLFormElement && event instanceof CustomEvent)) return;
-  const name = form.dataset['test'];
-  if (name === undefined) return;
+  const { name, event_id: id, refusal } = event.detail;
+  if (refusal === undefined) return;
   event.preventDefault();
-  const { event_id: id, refusal } = event.detail;
   if (refusal === null) notify(`${name} accepted the test event ${id}.`);
   else notify(`${name} rejected the test event: ${refusal}`, 'bad');
 });

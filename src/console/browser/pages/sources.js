@@ -1,7 +1,8 @@
 import { html } from 'htm/preact';
 import { render } from 'preact';
 
-// Shows what an action returned and the page cannot show again: a generated secret or password, or the result of a reload.
+// Shows what an action returned and the page cannot show again: a generated secret or password, or the result of a reload or
+// of the test of a rule.
 
 document.addEventListener('done', (event) => {
   const form = event.target;
@@ -10,14 +11,18 @@ document.addEventListener('done', (event) => {
     event.preventDefault();
     const { name, secret, totp_uri: key } = event.detail;
     const lines = key === undefined ? [secret] : [secret, key];
-    show(`The new ${form.dataset['secret']} of ${name}, shown only now:`, lines);
+    show(form, `The new ${form.dataset['secret']} of ${name}, shown only now:`, lines);
     form.reset();
+  }
+  if (typeof event.detail.summary === 'string') {
+    event.preventDefault();
+    show(form, event.detail.summary, event.detail.newest);
   }
   if (form.dataset['reload'] !== undefined) {
     event.preventDefault();
     /** @type {Readonly<Record<'changed' | 'needs_restart' | 'errors', readonly string[]>>} */
     const { changed, needs_restart: later, errors } = event.detail;
-    show('Settings reloaded.', [
+    show(form, 'Settings reloaded.', [
       ...changed.map((one) => `changed: ${one}`),
       ...later.map((one) => `needs a restart: ${one}`),
       ...errors.map((one) => `failed: ${one}`),
@@ -26,10 +31,11 @@ document.addEventListener('done', (event) => {
 });
 
 /**
+ * @param {HTMLFormElement} form
  * @param {string} title
  * @param {readonly string[]} lines
  */
-function show(title, lines) {
+function show(form, title, lines) {
   const place = document.querySelector('.shown');
   if (place === null) return;
   render(
@@ -38,7 +44,7 @@ function show(title, lines) {
       <ul>
         ${lines.map((line) => html`<li><code>${line}</code></li>`)}
       </ul>
-      <a href=${location.pathname}>Continue</a>
+      ${form.dataset['then'] === undefined && html`<a href=${location.pathname}>Continue</a>`}
     `,
     place,
   );

@@ -1,6 +1,7 @@
 // Forms that change something: <form data-action="/destinations/siem/pause" data-confirm="..." data-done="paused">.
-// The fields are sent to the API as JSON; a field named `ids[]` becomes a list. Afterwards the page is reloaded and shows
-// the message, unless a listener of the event `done` on the form handles the answer (`event.preventDefault()`).
+// The fields are sent to the API as JSON; a field named `ids[]` becomes a list, and `tls.ca` a member of `tls`. A button may
+// have an action of its own. Afterwards the page is reloaded, or left for that of `data-then`, and shows the message, unless
+// a listener of the event `done` on the form handles the answer (`event.preventDefault()`).
 
 import { html } from 'htm/preact';
 import { request } from './api.js';
@@ -13,7 +14,7 @@ document.addEventListener('submit', (event) => {
   const form = event.target;
   if (!(form instanceof HTMLFormElement) || form.dataset['action'] === undefined) return;
   event.preventDefault();
-  void submit(form, form.dataset['action'], event.submitter);
+  void submit(form, event.submitter?.dataset['action'] ?? form.dataset['action'], event.submitter);
 });
 
 /**
@@ -22,7 +23,7 @@ document.addEventListener('submit', (event) => {
  * @param {HTMLElement | null} submitter
  */
 async function submit(form, action, submitter) {
-  const { confirm, done = 'Done.' } = form.dataset;
+  const { confirm, done = 'Done.', then } = form.dataset;
   const label = submitter?.ariaLabel ?? submitter?.textContent ?? 'Continue';
   if (confirm !== undefined && !(await agree(confirm, label))) return;
   const buttons = [...form.querySelectorAll('button')];
@@ -34,7 +35,8 @@ async function submit(form, action, submitter) {
     );
     if (!isUnhandled) return;
     sessionStorage.setItem('notice', done);
-    location.reload();
+    if (then === undefined) location.reload();
+    else location.assign(then);
   } catch (error) {
     notify(error instanceof Error ? error.message : String(error), 'bad');
   } finally {
@@ -51,11 +53,29 @@ function bodyOf(form) {
     if (name.endsWith('[]')) body[name.slice(0, -2)] = data.getAll(name);
     else if (data.get(name) !== '') body[name] = data.get(name);
   }
-  for (const field of form.querySelectorAll('input[data-time]')) {
-    if (!(field instanceof HTMLInputElement) || field.value === '') continue;
-    body[field.name] = instantOf(field.value, zone);
+  for (const field of form.querySelectorAll('input')) {
+    if (field.value === '') continue;
+    if (field.dataset['time'] !== undefined) body[field.name] = instantOf(field.value, zone);
+    else if (field.type === 'number') body[field.name] = field.valueAsNumber;
   }
-  return body;
+  return nested(body);
+}
+
+/**
+ * The same with a member for the names before a dot.
+ *
+ * @param {Readonly<Record<string, unknown>>} body
+ */
+function nested(body) {
+  /** @type {Record<string, unknown>} */
+  const whole = {};
+  const outer = Object.groupBy(Object.entries(body), ([name]) => (name.includes('.') ? 'inner' : 'own'));
+  for (const [name, value] of outer.own ?? []) whole[name] = value;
+  const groups = Object.groupBy(outer.inner ?? [], ([name]) => name.slice(0, name.indexOf('.')));
+  for (const [name, members = []] of Object.entries(groups)) {
+    whole[name] = Object.fromEntries(members.map(([path, value]) => [path.slice(name.length + 1), value]));
+  }
+  return whole;
 }
 
 /**

@@ -50,7 +50,7 @@ interface ServerTables {
 /** The state of a destination: `refused` after it rejected our credentials, `paused` by a person. */
 export type DestinationState = 'running' | 'paused' | 'refused';
 
-/** Destinations and the events that they rejected. */
+/** Destinations, those and the alert rules that were added to the database, and rejected events. */
 interface ForwardTables {
   destinations: {
     name: string;
@@ -65,6 +65,13 @@ interface ForwardTables {
     created_at: Generated<Timestamp>;
     rejected_in_row: Generated<number>;
     cursor_position: Int8;
+  };
+  added_outputs: {
+    kind: 'destination' | 'rule';
+    name: string;
+    definition: Json<Readonly<Record<string, unknown>>>;
+    created_at: Generated<Timestamp>;
+    changed_at: Generated<Timestamp>;
   };
   rejected_events: {
     destination: string;

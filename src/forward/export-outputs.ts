@@ -1,0 +1,27 @@
+import { stringify } from 'yaml';
+import type { AddedOutput } from '../store/destinations/added-outputs.ts';
+import { mapSecrets } from './added-destinations.ts';
+
+/**
+ * What was added to the database as YAML for the settings file, which replaces it there. Each secret is a reference to a
+ * variable of the environment, named after the destination and the option. Empty if nothing was added.
+ */
+export function exportOutputs(outputs: readonly AddedOutput[]): string {
+  const of = (wanted: AddedOutput['kind']) => outputs.filter(({ kind }) => kind === wanted);
+  const destinations = of('destination').map(({ name, definition }) => ({
+    name,
+    ...mapSecrets(definition, (_secret, path) => ({ env: variableOf([name, ...path]) })),
+  }));
+  const alerts = of('rule').map(({ definition }) => definition);
+  if (outputs.length === 0) return '';
+  return stringify({
+    ...(destinations.length > 0 && { destinations }),
+    ...(alerts.length > 0 && { alerts }),
+  });
+}
+
+const variableOf = (path: readonly string[]) =>
+  path
+    .join('_')
+    .toUpperCase()
+    .replaceAll(/[^A-Z0-9]/g, '_');
