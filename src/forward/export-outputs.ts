@@ -10,6 +10,7 @@ export function exportOutputs(outputs: readonly AddedOutput[]): string {
   const of = (wanted: AddedOutput['kind']) => outputs.filter(({ kind }) => kind === wanted);
   const destinations = of('destination').map(({ name, definition }) => ({
     name,
+    type: definition['type'],
     ...mapSecrets(definition, (_secret, path) => ({ env: variableOf([name, ...path]) })),
   }));
   const alerts = of('rule').map(({ definition }) => definition);

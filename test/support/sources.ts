@@ -15,10 +15,14 @@ export function sourcesForTests(db: Db, env: Readonly<Record<string, string>> = 
 }
 
 /** The area of settings. A reload changes nothing. */
-export const settingsForTests = (db: Db, settings: Readonly<Record<string, unknown>> = {}): Area =>
+export const settingsForTests = (
+  db: Db,
+  settings: Readonly<Record<string, unknown>> = {},
+  added: () => Promise<string> = async () => '',
+): Area =>
   settingsArea({
     db,
     settings: () => settings,
-    added: async () => '',
+    added,
     reload: async () => ({ changed: [], needs_restart: [], errors: [] }),
   });

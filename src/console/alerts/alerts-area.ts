@@ -108,7 +108,7 @@ export function alertsArea({ db, rules, outputs }: AlertsOptions): Area {
     ],
     pages: [
       {
-        path: '/edit-alert',
+        path: '/alerts/edit',
         ...CHANGE_OUTPUTS,
         render: (request, visitor) => ruleForm(outputs, request, visitor),
       },

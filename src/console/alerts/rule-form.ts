@@ -14,6 +14,7 @@ import { queryOf, several, text, textOf, wholeNumber } from '../api/parameters.t
 import { jsonRoute, orBadGateway, type ApiRoute, type RouteContext } from '../api/route.ts';
 import { freeNameOf } from '../destinations/destination-form.ts';
 import { fieldOf, selectOf } from '../html/form.ts';
+import { withTimes } from '../html/elements.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { loadParts, partOf } from '../page-parts.ts';
 
@@ -148,7 +149,7 @@ async function backtest(
   };
 }
 
-export const ruleAddress = (rule?: string) => addressOf('/edit-alert', { rule });
+export const ruleAddress = (rule?: string) => addressOf('/alerts/edit', { rule });
 
 /** Time for the first test, without which the page is shown, too. */
 const PATIENCE_MS = 3_000;
@@ -243,7 +244,7 @@ export async function ruleForm(
             ${
               newest.length > 0 &&
               html`<ul>
-                ${newest.map((one) => html`<li>${one}</li>`)}
+                ${newest.map((one) => html`<li>${withTimes(one)}</li>`)}
               </ul>`
             }
           `,

@@ -1,12 +1,11 @@
-import type { Request } from 'express';
 import { parse as parseYaml, stringify } from 'yaml';
 import { z } from 'zod';
 import type { Options } from '../../forward/added-destinations.ts';
 import type { DestinationChanges } from '../../forward/change-destinations.ts';
 import { SENDER_TYPES } from '../../forward/senders/sender-types.ts';
 import { HttpError } from '../../lib/errors.ts';
-import { addressOf, destinationAddress } from '../addresses.ts';
-import { queryOf, textOf, type Entered } from '../api/parameters.ts';
+import { destinationAddress } from '../addresses.ts';
+import type { Entered } from '../api/parameters.ts';
 import { fieldOf, selectOf, textAreaOf } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 
@@ -140,40 +139,54 @@ const ALERTS = [
   ['named', 'events, and alerts whose rule names it'],
 ] as const;
 
-const ADDRESS = '/edit-destination';
-
 /** Links to the forms that add a destination. */
 export const addLinks = (): Content => html`
   <h2>Add a destination</h2>
   <div class="row">
     ${Object.entries(FORMS).map(
       ([product, { label }]) =>
-        html`<a class="button quiet" href=${addressOf(ADDRESS, { product })}>${label}</a>`,
+        html`<a class="button quiet" href=${`/destinations/add/${product}`}>${label}</a>`,
     )}
   </div>
 `;
 
-export const editAddress = (name: string) => addressOf(ADDRESS, { name });
-
-/** The form of a new destination of a product, or of the one with this name that was added before. */
-export async function destinationForm(
-  changes: DestinationChanges,
-  taken: readonly string[],
-  request: Request,
-): Promise<Page> {
-  const written = queryOf(request);
-  const name = textOf(written, 'name');
-  const options = name === undefined ? undefined : await changes.optionsOf(name);
-  const product = options === undefined ? textOf(written, 'product') : productOf(options);
-  const form = FORMS[product ?? ''];
+/** The form of a new destination of a product. `taken` are the names of all destinations. */
+export function addingPage(product: string, taken: readonly string[]): Page {
+  const form = FORMS[product];
   if (form === undefined) {
-    const message = 'no destination of this name was added in the console, and there is no such product';
+    throw new HttpError(
+      404,
+      'UNKNOWN_PRODUCT',
+      `there is no form for "${product}"; use the type https or syslog`,
+    );
+  }
+  const usuals = form.fields.flatMap(({ path, usual }) => (usual === undefined ? [] : [[path, usual]]));
+  const options = { ...form.usual, ...Object.fromEntries(usuals) };
+  return formPage(form, options, undefined, freeNameOf(product, taken));
+}
+
+/** The form of a destination that was added before. */
+export async function changingPage(changes: DestinationChanges, name: string): Promise<Page> {
+  const options = await changes.optionsOf(name);
+  const form = options && Object.values(FORMS).find((one) => isOf(one, options));
+  if (options === undefined || form === undefined) {
+    const message = `no destination "${name}" was added in the console: change it in the settings`;
     throw new HttpError(404, 'UNKNOWN_DESTINATION', message);
   }
-  const { label, type, fields, usual = {} } = form;
+  return formPage(form, options, name, '');
+}
+
+const isOf = (form: Form, { type, service }: Options): boolean =>
+  form.type === type && (form.usual?.['service'] ?? service) === service;
+
+function formPage(
+  { label, type, fields }: Form,
+  options: Options,
+  name: string | undefined,
+  freeName: string,
+): Page {
   const inputs = [...fields, ...FILTER];
-  const { entered, rest } = enteredIn(options ?? { ...usual, ...usualsOf(fields) }, inputs);
-  const freeName = freeNameOf(product ?? '', taken);
+  const { entered, rest } = enteredIn(options, inputs);
   return {
     title: name === undefined ? `Add ${label}` : `Change ${name}`,
     modules: ['pages/destinations.js'],
@@ -190,7 +203,7 @@ export async function destinationForm(
             ? fieldOf({ ...entered, written: { name: freeName } }, 'name', 'Name')
             : html`<input type="hidden" name="name" value=${name} />`
         }
-        ${fields.map((field) => inputOf(entered, field, options !== undefined))}
+        ${fields.map((field) => inputOf(entered, field, name !== undefined))}
         ${selectOf(
           entered,
           'format',
@@ -209,9 +222,9 @@ export async function destinationForm(
           <button>Save</button>
           <button class="quiet" data-action="/destinations/try">Send a test event</button>
           <a class="button quiet" href="/destinations">Cancel</a>
+          <span class="dim">Credentials are stored encrypted, and cannot be read again.</span>
         </div>
       </form>
-      <p class="dim">Credentials are stored encrypted, and cannot be read again.</p>
     `,
   };
 }
@@ -222,16 +235,6 @@ export function freeNameOf(name: string, taken: readonly string[]): string {
   for (let number = 2; taken.includes(free); number += 1) free = `${name}-${number}`;
   return free;
 }
-
-function productOf({ type, service }: Options): string | undefined {
-  const found = Object.entries(FORMS).find(
-    ([, form]) => form.type === type && (form.usual?.['service'] ?? service) === service,
-  );
-  return found?.[0];
-}
-
-const usualsOf = (fields: readonly Field[]): Options =>
-  Object.fromEntries(fields.flatMap(({ path, usual }) => (usual === undefined ? [] : [[path, usual]])));
 
 const nested = z.record(z.string(), z.unknown());
 

@@ -20,10 +20,11 @@ import {
   type ApiRoute,
   type RouteContext,
 } from '../api/route.ts';
+import { text } from '../api/parameters.ts';
 import { pageSchema, whole, wholeSchema } from '../api/paging.ts';
 import type { Area } from '../area.ts';
 import type { Notice } from '../html/navigation.ts';
-import { destinationForm, optionsIn } from './destination-form.ts';
+import { addingPage, changingPage, optionsIn } from './destination-form.ts';
 import {
   destinationBody,
   destinationSchema,
@@ -40,6 +41,8 @@ import {
   type ConfiguredDestinations,
 } from './destinations-pages.ts';
 import { readRejected, resendChosen, resentSchema } from './rejected-events.ts';
+
+const oneProduct = { path: z.object({ product: text.max(63) }) };
 
 const onePage = { ...oneDestination, query: rejectedQuery };
 
@@ -60,16 +63,21 @@ export function destinationsArea(options: ConfiguredDestinations): Area {
         render: (_request, visitor) => destinationsPage(options, visitor),
       },
       {
-        path: '/edit-destination',
+        path: '/destinations/add/:product',
         ...CHANGE_OUTPUTS,
-        render: async (request) =>
-          destinationForm(
-            options.changes,
-            (await describeDestinations(options.db, ALL_SOURCES, options.configured())).map(
-              ({ name }) => name,
-            ),
-            request,
-          ),
+        async render(request) {
+          const known = await describeDestinations(options.db, ALL_SOURCES, options.configured());
+          const { path } = parseInput(oneProduct, request);
+          return addingPage(
+            path.product,
+            known.map(({ name }) => name),
+          );
+        },
+      },
+      {
+        path: '/destinations/:name/edit',
+        ...CHANGE_OUTPUTS,
+        render: (request) => changingPage(options.changes, parseInput(oneDestination, request).path.name),
       },
       {
         path: '/destinations/:name',

@@ -15,7 +15,7 @@ import { html, type Content, type Page } from '../html/html.ts';
 import { badge, pagerOf, timeHeading, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
 import { factsOf, type Fact } from '../browser/shared/facts.js';
-import { addLinks, editAddress } from './destination-form.ts';
+import { addLinks } from './destination-form.ts';
 import { readRejected } from './rejected-events.ts';
 
 export interface ConfiguredDestinations {
@@ -82,7 +82,7 @@ const testForm = ({ name }: DescribedDestination): Content => html`
 `;
 
 const changeForms = ({ name }: DescribedDestination): Content => html`
-  <a class="button quiet" href=${editAddress(name)}>Change</a>
+  <a class="button quiet" href=${`${destinationAddress(name)}/edit`}>Change</a>
   <form
     data-action=${`${destinationAddress(name)}/delete`}
     data-confirm=${`Delete ${name}? Nothing more is sent to it. Its position stays until its state is deleted, too.`}

@@ -40,7 +40,7 @@ export const textAreaOf = ({ written }: Entered, name: string, label: string, pl
     html`<textarea
       id=${`field-${name}`}
       name=${name}
-      rows="4"
+      rows="3"
       placeholder=${placeholder}
       spellcheck="false"
       value=${textOf(written, name) ?? ''}

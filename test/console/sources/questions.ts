@@ -287,8 +287,9 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
     all: ['/alerts'],
     one: ({ source }) => [{ path: `/alerts?source=${source}` }],
   },
-  '/edit-alert': { whole: [{ path: '/edit-alert?rule=many-keys-made' }] },
-  '/edit-destination': { whole: [{ path: '/edit-destination?product=splunk' }] },
+  '/alerts/edit': { whole: [{ path: '/alerts/edit?rule=many-keys-made' }] },
+  '/destinations/add/:product': { whole: [{ path: '/destinations/add/splunk' }] },
+  '/destinations/:name/edit': { whole: [{ path: `/destinations/${DESTINATION}/edit` }] },
   '/integrity': { whole: [{ path: '/integrity?month=2026-01' }] },
   '/quarantine': {
     all: ['/quarantine?state=all'],

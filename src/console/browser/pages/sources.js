@@ -1,5 +1,7 @@
 import { html } from 'htm/preact';
 import { render } from 'preact';
+import { localText } from '../shared/local-time.js';
+import { zone } from '../shared/time-zone.js';
 
 // Shows what an action returned and the page cannot show again: a generated secret or password, or the result of a reload or
 // of the test of a rule.
@@ -16,7 +18,7 @@ document.addEventListener('done', (event) => {
   }
   if (typeof event.detail.summary === 'string') {
     event.preventDefault();
-    show(form, event.detail.summary, event.detail.newest);
+    show(form, event.detail.summary, event.detail.newest.map(withLocalTimes));
   }
   if (form.dataset['reload'] !== undefined) {
     event.preventDefault();
@@ -29,6 +31,14 @@ document.addEventListener('done', (event) => {
     ]);
   }
 });
+
+/**
+ * A sentence with its instants in ISO 8601 as times of the reader.
+ *
+ * @param {string} text
+ */
+const withLocalTimes = (text) =>
+  text.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) => localText(new Date(time), zone));
 
 /**
  * @param {HTMLFormElement} form
