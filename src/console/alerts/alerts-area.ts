@@ -161,8 +161,9 @@ async function renderAlerts(
       }
       <h2>Rules</h2>
       <p class="dim">
-        The settings and admins switch rules on. On <a href="/events">Events</a>,
-        <strong>Alert me</strong>${' '} makes a rule of a search.
+        The settings and admins switch rules on. On ${' '}<a href="/events">Events</a>${', '}<strong
+          >Alert me</strong
+        >${' '}makes a rule of a search.
       </p>
       ${mayChange && html`<p><a class="button quiet" href=${ruleAddress()}>Add a rule</a></p>`}
       ${tableOf('Rules', mayChange ? [...columnsOfRules(mayAlert), CHANGES] : columnsOfRules(mayAlert), rules)}

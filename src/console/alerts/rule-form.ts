@@ -12,6 +12,7 @@ import { CHANGE_OUTPUTS, type Visitor } from '../access/access.ts';
 import { addressOf } from '../addresses.ts';
 import { queryOf, several, text, textOf, wholeNumber } from '../api/parameters.ts';
 import { jsonRoute, orBadGateway, type ApiRoute, type RouteContext } from '../api/route.ts';
+import { searchLine } from '../events/saved-searches.ts';
 import { freeNameOf } from '../destinations/destination-form.ts';
 import { fieldOf, selectOf } from '../html/form.ts';
 import { withTimes } from '../html/elements.ts';
@@ -31,7 +32,7 @@ const body = z.strictObject({
   name: text.max(63).optional().describe('of a rule of your own'),
   title: text.max(200).optional(),
   severity: z.enum(SEVERITIES).optional(),
-  search: text.max(500).optional().describe('search line (docs/searching.md) of a rule of your own'),
+  search: searchLine.optional(),
   count: wholeNumber(1, 10_000).optional(),
   within: text.optional(),
   destinations: several(text).optional().describe('default: every destination whose filter matches'),

@@ -188,7 +188,7 @@ function formPage(
   const inputs = [...fields, ...FILTER];
   const { entered, rest } = enteredIn(options, inputs);
   return {
-    title: name === undefined ? `Add ${label}` : `Change ${name}`,
+    title: name === undefined ? `Add a destination: ${label}` : `Change ${name}`,
     modules: ['pages/destinations.js'],
     content: html`
       <form
@@ -203,7 +203,7 @@ function formPage(
             ? fieldOf({ ...entered, written: { name: freeName } }, 'name', 'Name')
             : html`<input type="hidden" name="name" value=${name} />`
         }
-        ${fields.map((field) => inputOf(entered, field, name !== undefined))}
+        ${fields.filter(({ kind }) => kind !== 'lines').map((field) => inputOf(entered, field, name !== undefined))}
         ${selectOf(
           entered,
           'format',
@@ -212,6 +212,7 @@ function formPage(
         )}
         ${FILTER.map((field) => inputOf(entered, field, false))}
         ${selectOf(entered, 'filter.rule_alerts', 'Receives', ALERTS)}
+        ${fields.filter(({ kind }) => kind === 'lines').map((field) => inputOf(entered, field, false))}
         ${textAreaOf(
           { ...entered, written: { more: Object.keys(rest).length === 0 ? '' : stringify(rest) } },
           'more',

@@ -20,7 +20,7 @@ const MOST_CHARACTERS = 500;
 
 export const LONGEST_NAME = 100;
 
-const line = text
+export const searchLine = text
   .max(MOST_CHARACTERS)
   .superRefine((text, context) => {
     const { problem } = parseSearch(text);
@@ -119,7 +119,7 @@ const savedId = z.object({ id: z.string().regex(/^\d{1,18}$/) });
 
 const saveBody = z.strictObject({
   name: text.trim().min(1).max(LONGEST_NAME).describe('upper and lower case do not matter'),
-  line: line.default(''),
+  line: searchLine.default(''),
   since: written,
   until: written,
 });

@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { z } from 'zod';
+import { withStoredRules } from '../../src/alerts/parse-rules.ts';
+import { listActions } from '../../src/store/access/operator-log.ts';
+import { listAddedOutputs } from '../../src/store/destinations/added-outputs.ts';
+import { storeDeliveries } from '../support/actions.ts';
+import { startAdmin, type RunningAdmin } from '../support/admin.ts';
+import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { outputsForTests } from '../support/outputs.ts';
+import { useDatabase } from '../support/use-database.ts';
+
+const WEBHOOK = 'https://hooks.slack.com/services/T0/B0/a-secret-of-slack';
+
+const test = useDatabase({ logs: true });
+
+let outputs: ReturnType<typeof outputsForTests>;
+let admin: RunningAdmin;
+beforeAll(async () => {
+  outputs = outputsForTests(test.db);
+  admin = await startAdmin([outputs.alerts, outputs.destinations], test.db);
+  const records = [1, 2, 3].map((userId) => auditRecord({ userId, userName: 'eve' }));
+  await storeDeliveries(test.db, queuedDelivery('AUDIT_LOG_ALL', records));
+});
+afterAll(() => admin.close());
+beforeEach(() => test.query`delete from added_outputs`);
+
+const rules = () => withStoredRules(test.db, outputs.live.config.rules);
+
+const Rules = z.object({ items: z.array(z.object({ name: z.string(), on: z.boolean() })) });
+
+it('a built-in rule is switched on with its own threshold, changed, and switched off', async () => {
+  await admin.post('/alert-rules', { use: 'logins-failed', count: '3' });
+  expect(await rules()).toMatchObject([{ name: 'logins-failed', count: 3, title: 'Many failed logins' }]);
+  const { items } = Rules.parse(await admin.get('/alert-rules'));
+  expect(items.filter(({ on }) => on).map(({ name }) => name)).toEqual(['logins-failed']);
+  await expect(admin.post('/alert-rules', { use: 'logins-failed' })).rejects.toThrow(/answered 409/);
+  await admin.post('/alert-rules/logins-failed/change', { use: 'logins-failed', within: '1h' });
+  expect(await rules()).toMatchObject([{ count: 15, within: 3_600_000 }]);
+  await expect(admin.post('/alert-rules/logins-failed/change', { use: 'many-keys-made' })).rejects.toThrow(
+    /must keep its name/,
+  );
+  await admin.post('/alert-rules/logins-failed/delete', {});
+  expect(await rules()).toEqual([]);
+  const actions = await listActions(test.db, { limit: 4 });
+  expect(actions.map(({ action, outcome }) => `${action} ${outcome}`)).toEqual([
+    'rule.delete done',
+    'rule.change done',
+    'rule.add failed',
+    'rule.add done',
+  ]);
+});
+
+it('a search becomes a rule, and shows beforehand what it would have raised', async () => {
+  const given = { name: 'of-eve', search: 'user:eve' };
+  expect(await admin.post('/alert-rules/test', given)).toMatchObject({
+    summary: 'This rule would have raised 3 alerts in the last 90 days.',
+    newest: [expect.stringContaining('of-eve'), expect.anything(), expect.anything()],
+  });
+  const counted = { ...given, count: 3, within: '31d' };
+  expect(await admin.post('/alert-rules/test', counted)).toMatchObject({
+    summary: 'This rule would have raised 1 alert in the last 90 days.',
+  });
+  expect(await listAddedOutputs(test.db)).toEqual([]);
+  await admin.post('/alert-rules', given);
+  expect(await rules()).toMatchObject([{ name: 'of-eve', title: 'of-eve', severity: 'medium' }]);
+});
+
+it('sends to a Slack webhook, which becomes a destination for alerts', async () => {
+  await admin.post('/alert-rules', { use: 'many-keys-made', slack_url: WEBHOOK });
+  await admin.post('/alert-rules', {
+    use: 'logins-failed',
+    slack_url: `${WEBHOOK}-2`,
+    destinations: ['slack'],
+  });
+  expect((await rules()).map(({ destinations }) => destinations)).toEqual([['slack', 'slack-2'], ['slack']]);
+  expect(outputs.live.config.destinations).toMatchObject([
+    { name: 'slack', type: 'chat', filter: { ruleAlerts: 'only' } },
+    { name: 'slack-2', type: 'chat' },
+  ]);
+  const log = await listActions(test.db, { limit: 10 });
+  expect(JSON.stringify([log, await listAddedOutputs(test.db)])).not.toContain('a-secret-of-slack');
+});
+
+it.each([
+  [{ use: 'no-such-rule' }, /must be one of/],
+  [{ name: 'mine', search: 'nokey:1' }, /search: .*nokey/],
+  [{ name: 'mine' }, /filter/],
+  [{ use: 'logins-failed', within: 'long' }, /must be a duration/],
+  [{ use: 'logins-failed', destinations: ['nowhere'] }, /there is no destination nowhere/],
+  [{ use: 'no-such-rule', slack_url: WEBHOOK }, /must be one of/],
+  [{ use: 'logins-failed', slack_url: 'http://slack' }, /must be an address/],
+])('%j is refused, and nothing is added', async (given, message) => {
+  const error = await admin.post('/alert-rules', given).catch((thrown: unknown) => thrown);
+  expect(String(error)).toMatch(/answered 400/);
+  expect(String(error)).toMatch(message);
+  expect(await listAddedOutputs(test.db)).toEqual([]);
+});
