@@ -137,7 +137,7 @@ describe('a destination that is added', () => {
     const { port } = await tcpServer((socket) => {
       socket.on('data', (bytes) => (received += bytes.toString()));
     });
-    const options = { name: 'new', ...syslog, host: '127.0.0.1', port, confirm: false };
+    const options = { name: 'new', ...syslog, host: '127.0.0.1', port, timeout_seconds: 0.5 };
     expect(await admin.post('/destinations/try', options)).toMatchObject({ name: 'new', refusal: null });
     expect(received).toContain('XIQ-SINK-TEST');
     expect(await listActions(test.db, { limit: 1 })).toMatchObject([
@@ -235,7 +235,7 @@ const SECRET: Readonly<Record<string, readonly string[]>> = {
 interface JsonSchema {
   readonly type?: string | undefined;
   readonly properties?: Readonly<Record<string, JsonSchema>> | undefined;
-  readonly anyOf?: readonly JsonSchema[] | undefined;
+  readonly oneOf?: readonly JsonSchema[] | undefined;
 }
 
 const jsonSchema: z.ZodType<JsonSchema> = z.object({
@@ -243,14 +243,14 @@ const jsonSchema: z.ZodType<JsonSchema> = z.object({
   get properties() {
     return z.record(z.string(), jsonSchema).optional();
   },
-  get anyOf() {
+  get oneOf() {
     return z.array(jsonSchema).optional();
   },
 });
 
 /** Options that have a text in every place. */
-function textsOf({ type, properties, anyOf }: JsonSchema): unknown {
-  const objects = [{ properties }, ...(anyOf ?? [])].flatMap((one) => one.properties ?? []);
+function textsOf({ type, properties, oneOf }: JsonSchema): unknown {
+  const objects = [{ properties }, ...(oneOf ?? [])].flatMap((one) => one.properties ?? []);
   if (objects.length === 0) return type === 'object' ? { '*': 'text' } : 'text';
   return Object.fromEntries(
     objects.flatMap((members) => Object.entries(members)).map(([name, inner]) => [name, textsOf(inner)]),
