@@ -29,10 +29,10 @@ const SECRET_MEMBERS: ReadonlySet<string> = new Set([
 ]);
 
 /** The types whose whole address is a credential. */
-const SECRET_ADDRESSES: readonly unknown[] = ['chat', 'https'];
+const SECRET_ADDRESSES: ReadonlySet<unknown> = new Set(['chat', 'https']);
 
 const isSecret = (type: unknown, path: readonly string[]): boolean =>
-  path.some((name) => SECRET_MEMBERS.has(name)) || (path[0] === 'url' && SECRET_ADDRESSES.includes(type));
+  path.some((name) => SECRET_MEMBERS.has(name)) || (path[0] === 'url' && SECRET_ADDRESSES.has(type));
 
 const sealedSchema = z.strictObject({ sealed: z.string() });
 

@@ -70,7 +70,7 @@ export function parseDestinations(settings: ForwardingSettings): readonly Destin
 }
 
 /** The types that write on this machine. Only the settings may use them. */
-const LOCAL_TYPES: readonly unknown[] = ['file', 'stdout'];
+const LOCAL_TYPES: ReadonlySet<unknown> = new Set(['file', 'stdout']);
 
 /**
  * Reads a destination that was added to the database. `problems` gains a line for each fault, and the result is undefined
@@ -85,7 +85,7 @@ export function parseAddedDestination(
   const own: string[] = [];
   const report = reporter(`destination ${name}`, own);
   const destination = parseDestination(name, given, parseRules(redaction, []), report);
-  if (LOCAL_TYPES.includes(given['type'])) report(['type'], 'only the settings may have this type');
+  if (LOCAL_TYPES.has(given['type'])) report(['type'], 'only the settings may have this type');
   if ('allow_private' in given) report(['allow_private'], 'only the settings may set this');
   problems.push(...own);
   return destination && own.length === 0 ? { ...destination, origin: 'database' } : undefined;

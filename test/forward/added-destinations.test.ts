@@ -58,7 +58,7 @@ describe('a destination that is added', () => {
       { action: 'destination.add', subject: 'splunk', details: { url: splunk.url }, outcome: 'done' },
     ]);
     const stored = await listAddedOutputs(test.db);
-    expect(stored).toMatchObject([{ definition: { token: { sealed: expect.stringMatching(/^v1\./) } } }]);
+    expect(JSON.stringify(stored)).toMatch(/"token":{"sealed":"v1\./);
     expect(JSON.stringify([stored, actions, await admin.page('/destinations/splunk')])).not.toContain(TOKEN);
     const reader = openDatabase(test.readerUrl, () => undefined);
     await expect(sql`select * from added_outputs`.execute(reader)).rejects.toThrow('permission denied');
@@ -250,11 +250,9 @@ const jsonSchema: z.ZodType<JsonSchema> = z.object({
 
 /** Options that have a text in every place. */
 function textsOf({ type, properties, oneOf }: JsonSchema): unknown {
-  const objects = [{ properties }, ...(oneOf ?? [])].flatMap((one) => one.properties ?? []);
-  if (objects.length === 0) return type === 'object' ? { '*': 'text' } : 'text';
-  return Object.fromEntries(
-    objects.flatMap((members) => Object.entries(members)).map(([name, inner]) => [name, textsOf(inner)]),
-  );
+  const members = [{ properties }, ...(oneOf ?? [])].flatMap((one) => Object.entries(one.properties ?? {}));
+  if (members.length === 0) return type === 'object' ? { '*': 'text' } : 'text';
+  return Object.fromEntries(members.map(([name, inner]) => [name, textsOf(inner)]));
 }
 
 it.each(Object.entries<SenderType>(SENDER_TYPES))('of %s, all secrets are encrypted', (type, { options }) => {

@@ -160,8 +160,8 @@ export function addingPage(product: string, taken: readonly string[]): Page {
       `there is no form for "${product}"; use the type https or syslog`,
     );
   }
-  const usuals = form.fields.flatMap(({ path, usual }) => (usual === undefined ? [] : [[path, usual]]));
-  const options = { ...form.usual, ...Object.fromEntries(usuals) };
+  const usuals = form.fields.map(({ path, usual }) => [path, usual] as const);
+  const options: Options = { ...form.usual, ...Object.fromEntries<unknown>(usuals) };
   return formPage(form, options, undefined, freeNameOf(product, taken));
 }
 
