@@ -1,10 +1,9 @@
 import { ConflictError, UsageError } from '../lib/errors.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import {
-  changeOutput,
   deleteOutput,
-  insertOutput,
   listAddedOutputs,
+  putOutput,
   type AddedOutput,
 } from '../store/destinations/added-outputs.ts';
 import { recordAction, type Operator } from '../store/access/operator-log.ts';
@@ -77,17 +76,12 @@ export function changingRules({ db, configured, destinations }: RuleSettings) {
           .filter(({ kind }) => kind === 'rule')
           .map(({ name, definition }) => [name, definition]),
       ),
-    /** Switches a rule on, for events that are stored from now on. */
-    async add(operator: Operator, entry: Entry): Promise<void> {
+    /** Switches a rule on, for events that are stored from now on; one that is on starts over with its new settings. */
+    async save(operator: Operator, entry: Entry): Promise<void> {
       const { name } = check(entry);
-      await record(operator, 'rule.add', name, entry, () =>
-        insertOutput(db, { kind: 'rule', name, definition: entry }),
+      await record(operator, 'rule.save', name, entry, () =>
+        putOutput(db, { kind: 'rule', name, definition: entry }),
       );
-    },
-    /** Replaces the settings of a rule, which starts over. */
-    async change(operator: Operator, entry: Entry): Promise<void> {
-      const { name } = check(entry);
-      await record(operator, 'rule.change', name, entry, () => changeOutput(db, 'rule', name, () => entry));
     },
     remove: (operator: Operator, name: string): Promise<void> =>
       record(operator, 'rule.delete', name, {}, () => deleteOutput(db, 'rule', name)),

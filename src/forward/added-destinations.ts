@@ -31,7 +31,8 @@ const SECRET_MEMBERS: ReadonlySet<string> = new Set([
 /** The types whose whole address is a credential. */
 const SECRET_ADDRESSES: ReadonlySet<unknown> = new Set(['chat', 'https']);
 
-const isSecret = (type: unknown, path: readonly string[]): boolean =>
+/** Whether the option of a type at this path is a secret. */
+export const isSecret = (type: unknown, path: readonly string[]): boolean =>
   path.some((name) => SECRET_MEMBERS.has(name)) || (path[0] === 'url' && SECRET_ADDRESSES.has(type));
 
 const sealedSchema = z.strictObject({ sealed: z.string() });

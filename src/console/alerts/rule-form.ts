@@ -85,13 +85,13 @@ export function ruleRoutes({ rules, destinations, names }: AlertOutputs): readon
   return [
     jsonRoute({
       route: 'POST /alert-rules',
-      summary: 'switch an alert rule on: a built-in one, or one of your own',
+      summary: 'switch an alert rule on, a built-in one or one of your own, or change it',
       ...CHANGE_OUTPUTS,
       input: { body },
       answer: nameAnswer,
       async work({ body: given }, context) {
         const { name } = rules.check(entryOf(given));
-        await rules.add(context.operator, await withSlack(given, context));
+        await rules.save(context.operator, await withSlack(given, context));
         return { name };
       },
     }),
@@ -106,20 +106,6 @@ export function ruleRoutes({ rules, destinations, names }: AlertOutputs): readon
         const { summary, newest } = await backtest(rules, context.scope, entryOf(given), context.signal);
         const sent = await testSlack(given, context);
         return { summary: sent === undefined ? summary : `${summary} ${sent}`, newest };
-      },
-    }),
-    jsonRoute({
-      route: 'POST /alert-rules/{name}/change',
-      summary: 'change an alert rule that was switched on here',
-      ...CHANGE_OUTPUTS,
-      input: { path: onePath, body },
-      answer: nameAnswer,
-      async work({ path: { name }, body: given }, context) {
-        if (rules.check(entryOf(given)).name !== name) {
-          throw new HttpError(400, 'BAD_REQUEST', `the rule must keep its name "${name}"`);
-        }
-        await rules.change(context.operator, await withSlack(given, context));
-        return { name };
       },
     }),
     jsonRoute({
@@ -202,7 +188,7 @@ export async function ruleForm(
     content: html`
       <form
         class="panel fields"
-        data-action=${isOn ? `/alert-rules/${name}/change` : '/alert-rules'}
+        data-action="/alert-rules"
         data-then="/alerts"
         data-done=${isOn ? 'The rule is changed, and starts over.' : 'The rule is on for events from now on.'}
       >

@@ -1,6 +1,6 @@
 import { parse as parseYaml, stringify } from 'yaml';
 import { z } from 'zod';
-import type { Options } from '../../forward/added-destinations.ts';
+import { isSecret, type Options } from '../../forward/added-destinations.ts';
 import type { DestinationChanges } from '../../forward/change-destinations.ts';
 import { SENDER_TYPES } from '../../forward/senders/sender-types.ts';
 import { HttpError } from '../../lib/errors.ts';
@@ -9,129 +9,83 @@ import type { Entered } from '../api/parameters.ts';
 import { fieldOf, selectOf, textAreaOf } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 
-/** An option of a destination: its path in the settings, its label, and what is entered. */
-interface Field {
-  readonly path: string;
-  readonly label: string;
-  readonly placeholder?: string;
-  readonly kind?: 'number' | 'password' | 'lines' | readonly string[];
-  /** What is entered at first. */
-  readonly usual?: string;
-}
-
 interface Form {
   readonly label: string;
   readonly type: keyof typeof SENDER_TYPES;
-  readonly fields: readonly Field[];
-  /** Further options of a new destination. */
+  /** The paths of the options that have a field, one that may be empty with `?`. All others are entered as YAML. */
+  readonly fields: string;
+  /** Options of a new destination. */
   readonly usual?: Options;
 }
 
-const host: Field = { path: 'host', label: 'Host', placeholder: 'siem.example' };
-const port = (usual: string): Field => ({ path: 'port', label: 'Port', kind: 'number', usual });
-const url = (placeholder: string): Field => ({ path: 'url', label: 'Address', placeholder });
-const secret = (path: string, label: string): Field => ({ path, label, kind: 'password' });
-const ca: Field = {
-  path: 'tls.ca',
-  label: 'Certificate authority (PEM, optional)',
-  kind: 'lines',
-  placeholder: '-----BEGIN CERTIFICATE-----',
-};
 const webhook = (service: string, label: string): Form => ({
   label,
   type: 'chat',
-  fields: [secret('url', 'Webhook address')],
+  fields: 'url',
   usual: { service, filter: { rule_alerts: 'only' } },
 });
 
-/** The forms by the name of their product. Options without a field are entered as YAML. */
+/** The forms by the name of their product. */
 const FORMS: Readonly<Record<string, Form>> = {
   syslog: {
     label: 'Syslog',
     type: 'syslog',
-    fields: [host, port('6514'), { path: 'transport', label: 'Transport', kind: ['tls', 'tcp', 'udp'] }, ca],
+    fields: 'host port transport tls.ca?',
+    usual: { port: 6514, transport: 'tls' },
   },
-  relp: { label: 'RELP over TLS', type: 'relp+tls', fields: [host, port('2514'), ca] },
-  splunk: {
-    label: 'Splunk',
-    type: 'splunk_hec',
-    fields: [
-      url('https://splunk.example:8088'),
-      secret('token', 'Token'),
-      { path: 'index', label: 'Index (optional)' },
-    ],
-  },
+  relp: { label: 'RELP over TLS', type: 'relp+tls', fields: 'host port tls.ca?', usual: { port: 2514 } },
+  splunk: { label: 'Splunk', type: 'splunk_hec', fields: 'url token index?' },
   elasticsearch: {
     label: 'Elasticsearch, OpenSearch',
     type: 'elasticsearch',
-    fields: [
-      url('https://es.example:9200'),
-      secret('api_key', 'API key'),
-      { path: 'index', label: 'Index (optional)' },
-    ],
+    fields: 'url api_key index?',
   },
   sentinel: {
     label: 'Microsoft Sentinel',
     type: 'sentinel',
-    fields: [
-      {
-        path: 'endpoint',
-        label: 'Data collection endpoint',
-        placeholder: 'https://…ingest.monitor.azure.com',
-      },
-      { path: 'rule_id', label: 'Data collection rule', placeholder: 'dcr-…' },
-      { path: 'stream', label: 'Stream', placeholder: 'Custom-XiqEvents' },
-      { path: 'tenant_id', label: 'Tenant' },
-      { path: 'client_id', label: 'Application' },
-      secret('client_secret', 'Secret'),
-    ],
+    fields: 'endpoint rule_id stream tenant_id client_id client_secret',
   },
-  https: {
-    label: 'HTTPS, Google SecOps',
-    type: 'https',
-    fields: [secret('url', 'Address'), secret('signing_secret', 'Signing secret (optional)')],
-  },
-  otlp: { label: 'OpenTelemetry', type: 'otlp', fields: [url('https://collector.example:4318')] },
+  https: { label: 'HTTPS, Google SecOps', type: 'https', fields: 'url signing_secret?' },
+  otlp: { label: 'OpenTelemetry', type: 'otlp', fields: 'url' },
   kafka: {
     label: 'Kafka',
     type: 'kafka',
-    fields: [{ path: 'topic', label: 'Topic', placeholder: 'xiq-events' }],
+    fields: 'topic',
     usual: { brokers: ['kafka.example:9093'], tls: {} },
   },
-  s3: {
-    label: 'S3',
-    type: 's3',
-    fields: [
-      { path: 'bucket', label: 'Bucket' },
-      { path: 'region', label: 'Region', placeholder: 'eu-central-1' },
-      { path: 'access_key_id', label: 'Access key' },
-      secret('secret_access_key', 'Secret key'),
-    ],
-  },
+  s3: { label: 'S3', type: 's3', fields: 'bucket region access_key_id secret_access_key' },
   mail: {
     label: 'Mail',
     type: 'smtp',
-    fields: [
-      { ...host, placeholder: 'mail.example' },
-      port('587'),
-      { path: 'from', label: 'From', placeholder: 'xiq-sink@example.com' },
-      { path: 'to', label: 'To', placeholder: 'soc@example.com' },
-      { path: 'auth.user', label: 'User (optional)' },
-      secret('auth.password', 'Password (optional)'),
-    ],
+    fields: 'host port from to auth.user? auth.password?',
+    usual: { port: 587 },
   },
   slack: webhook('slack', 'Slack'),
   teams: webhook('teams', 'Microsoft Teams'),
 };
 
-/** The fields below those of the type. */
-const FILTER: readonly Field[] = [
-  {
-    path: 'filter.search',
-    label: 'Only events that match (optional)',
-    placeholder: 'type:audit -user:monitor*',
-  },
-];
+/** Below the options of the type. */
+const FILTER = 'filter.search?';
+
+/** The labels that are not just the name of the option. */
+const LABELS: Readonly<Record<string, string>> = {
+  url: 'Address',
+  api_key: 'API key',
+  rule_id: 'Data collection rule',
+  'tls.ca': 'Certificate authority (PEM)',
+  [FILTER.slice(0, -1)]: 'Only events that match',
+};
+
+const PLACEHOLDERS: Readonly<Record<string, string>> = {
+  host: 'siem.example',
+  url: 'https://…',
+  endpoint: 'https://…ingest.monitor.azure.com',
+  stream: 'Custom-XiqEvents',
+  'tls.ca': '-----BEGIN CERTIFICATE-----',
+  [FILTER.slice(0, -1)]: 'type:audit -user:monitor*',
+};
+
+const TRANSPORTS = ['tls', 'tcp', 'udp'] as const;
 
 const ALERTS = [
   ['', 'events and alerts'],
@@ -154,15 +108,9 @@ export const addLinks = (): Content => html`
 export function addingPage(product: string, taken: readonly string[]): Page {
   const form = FORMS[product];
   if (form === undefined) {
-    throw new HttpError(
-      404,
-      'UNKNOWN_PRODUCT',
-      `there is no form for "${product}"; use the type https or syslog`,
-    );
+    throw new HttpError(404, 'UNKNOWN_PRODUCT', `there is no form for "${product}"`);
   }
-  const usuals = form.fields.map(({ path, usual }) => [path, usual] as const);
-  const options: Options = { ...form.usual, ...Object.fromEntries<unknown>(usuals) };
-  return formPage(form, options, undefined, freeNameOf(product, taken));
+  return formPage(form, form.usual ?? {}, undefined, freeNameOf(product, taken));
 }
 
 /** The form of a destination that was added before. */
@@ -185,8 +133,9 @@ function formPage(
   name: string | undefined,
   freeName: string,
 ): Page {
-  const inputs = [...fields, ...FILTER];
-  const { entered, rest } = enteredIn(options, inputs);
+  const paths = fields.split(' ');
+  const { entered, rest } = enteredIn(options, [...paths, FILTER]);
+  const inputs = paths.map((field) => inputOf(entered, type, field, name !== undefined));
   return {
     title: name === undefined ? `Add a destination: ${label}` : `Change ${name}`,
     modules: ['pages/destinations.js'],
@@ -203,16 +152,9 @@ function formPage(
             ? fieldOf({ ...entered, written: { name: freeName } }, 'name', 'Name')
             : html`<input type="hidden" name="name" value=${name} />`
         }
-        ${fields.filter(({ kind }) => kind !== 'lines').map((field) => inputOf(entered, field, name !== undefined))}
-        ${selectOf(
-          entered,
-          'format',
-          'Format',
-          SENDER_TYPES[type].formats.map((format) => [format, format] as const),
-        )}
-        ${FILTER.map((field) => inputOf(entered, field, false))}
+        ${inputs} ${selectOf(entered, 'format', 'Format', withSelf<string>(SENDER_TYPES[type].formats))}
+        ${inputOf(entered, type, FILTER, false)}
         ${selectOf(entered, 'filter.rule_alerts', 'Receives', ALERTS)}
-        ${fields.filter(({ kind }) => kind === 'lines').map((field) => inputOf(entered, field, false))}
         ${textAreaOf(
           { ...entered, written: { more: Object.keys(rest).length === 0 ? '' : stringify(rest) } },
           'more',
@@ -240,11 +182,11 @@ export function freeNameOf(name: string, taken: readonly string[]): string {
 const nested = z.record(z.string(), z.unknown());
 
 /** The options that have an input, as texts by path, and all others. */
-function enteredIn(options: Options, fields: readonly Field[]): { entered: Entered; rest: Options } {
+function enteredIn(options: Options, fields: readonly string[]): { entered: Entered; rest: Options } {
   const written: Record<string, string> = {};
   const rest = nested.parse(structuredClone(options));
   delete rest['type'];
-  for (const path of [...fields.map((field) => field.path), 'format', 'filter.rule_alerts']) {
+  for (const path of [...fields.map(pathOf), 'format', 'filter.rule_alerts']) {
     const [first = '', inner] = path.split('.');
     const holder = inner === undefined ? rest : nested.safeParse(rest[first]).data;
     const value = holder?.[inner ?? first];
@@ -258,20 +200,22 @@ function enteredIn(options: Options, fields: readonly Field[]): { entered: Enter
   return { entered: { written, problems: new Map() }, rest };
 }
 
-function inputOf(entered: Entered, { path, label, kind, placeholder }: Field, isStored: boolean): Content {
-  if (kind === 'lines') return textAreaOf(entered, path, label, placeholder);
-  if (kind === 'password') {
-    const hint = isStored ? 'unchanged' : undefined;
-    return fieldOf(entered, path, label, hint, { type: kind, autocomplete: 'new-password' });
-  }
-  if (kind === 'number') return fieldOf(entered, path, label, placeholder, { type: kind });
-  if (kind === undefined) return fieldOf(entered, path, label, placeholder);
-  return selectOf(
-    entered,
-    path,
-    label,
-    kind.map((choice) => [choice, choice] as const),
-  );
+const pathOf = (field: string) => field.replace('?', '');
+
+const withSelf = <Text extends string>(texts: readonly Text[]) => texts.map((one) => [one, one] as const);
+
+function inputOf(entered: Entered, type: string, field: string, isStored: boolean): Content {
+  const path = pathOf(field);
+  const words = path.slice(path.indexOf('.') + 1).replaceAll('_', ' ');
+  const name = LABELS[path] ?? `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`;
+  const label = path === field ? name : `${name} (optional)`;
+  const placeholder = PLACEHOLDERS[path];
+  if (path === 'transport') return selectOf(entered, path, label, withSelf(TRANSPORTS));
+  if (path === 'tls.ca') return textAreaOf(entered, path, label, placeholder);
+  if (path === 'port') return fieldOf(entered, path, label, placeholder, { type: 'number' });
+  if (!isSecret(type, path.split('.'))) return fieldOf(entered, path, label, placeholder);
+  const hint = isStored ? 'unchanged' : placeholder;
+  return fieldOf(entered, path, label, hint, { type: 'password', autocomplete: 'new-password' });
 }
 
 /** What was sent for a destination: its options, and in `more` further ones as YAML. Throws HttpError 400 if that is none. */

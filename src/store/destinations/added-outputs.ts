@@ -29,6 +29,18 @@ export async function insertOutput(db: Db, { kind, name, definition }: AddedOutp
   if (added === 0n) throw new ConflictError('NAME_TAKEN', `there is a ${kind} "${name}" already`);
 }
 
+/** Adds an output, or replaces the definition of the one of its kind and name. */
+export async function putOutput(db: Db, { kind, name, definition }: AddedOutput): Promise<void> {
+  const written = { definition: JSON.stringify(definition) };
+  await db
+    .insertInto('added_outputs')
+    .values({ kind, name, ...written })
+    .onConflict((exists) =>
+      exists.columns(['kind', 'name']).doUpdateSet({ ...written, changed_at: sql`now()` }),
+    )
+    .execute();
+}
+
 /** Replaces the definition of an output by what `change` makes of it, one change at a time. Throws a NotFoundError if there is none. */
 export async function changeOutput(
   db: Db,

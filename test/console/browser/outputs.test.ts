@@ -111,7 +111,7 @@ describe.skipIf(!hasChromium())('destinations and alert rules in a browser (need
   it('keep a credential that is left empty, and show it nowhere', async () => {
     await open('/destinations/add/splunk');
     await fill('Address', 'https://splunk.example:8088');
-    await browser.page.getByLabel('Token').fill('a-token-of-splunk');
+    await browser.page.getByLabel('Token', { exact: true }).fill('a-token-of-splunk');
     await main().getByRole('button', { name: 'Save' }).click();
     await main().getByText('splunk_hec, json').waitFor();
     await open('/destinations/splunk/edit');

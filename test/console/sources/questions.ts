@@ -92,9 +92,6 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   'get /api/v1/alert-rules': {},
   'post /api/v1/alert-rules': { whole: [change('/api/v1/alert-rules', { use: 'many-keys-made' })] },
   'post /api/v1/alert-rules/test': { whole: [change('/api/v1/alert-rules/test', { use: 'many-keys-made' })] },
-  'post /api/v1/alert-rules/{name}/change': {
-    whole: [change('/api/v1/alert-rules/many-keys-made/change', { use: 'many-keys-made' })],
-  },
   'post /api/v1/alert-rules/{name}/delete': { whole: [change('/api/v1/alert-rules/many-keys-made/delete')] },
   'get /api/v1/exports/{export_id}': { one: ({ exportId }) => [{ path: `/api/v1/exports/${exportId}` }] },
   'post /api/v1/exports/{export_id}/cancel': {
