@@ -21,7 +21,7 @@ interface Form {
 const webhook = (service: string, label: string): Form => ({
   label,
   type: 'chat',
-  fields: 'url',
+  fields: 'service url',
   usual: { service, filter: { rule_alerts: 'only' } },
 });
 
@@ -72,7 +72,7 @@ const LABELS: Readonly<Record<string, string>> = {
   url: 'Address',
   api_key: 'API key',
   rule_id: 'Data collection rule',
-  'tls.ca': 'Certificate authority (PEM)',
+  'tls.ca': 'Certificate authority in PEM',
   [FILTER.slice(0, -1)]: 'Only events that match',
 };
 
@@ -85,7 +85,10 @@ const PLACEHOLDERS: Readonly<Record<string, string>> = {
   [FILTER.slice(0, -1)]: 'type:audit -user:monitor*',
 };
 
-const TRANSPORTS = ['tls', 'tcp', 'udp'] as const;
+const CHOICES: Readonly<Record<string, readonly string[]>> = {
+  service: ['slack', 'teams'],
+  transport: ['tls', 'tcp', 'udp'],
+};
 
 const ALERTS = [
   ['', 'events and alerts'],
@@ -152,7 +155,7 @@ function formPage(
             ? fieldOf({ ...entered, written: { name: freeName } }, 'name', 'Name')
             : html`<input type="hidden" name="name" value=${name} />`
         }
-        ${inputs} ${selectOf(entered, 'format', 'Format', withSelf<string>(SENDER_TYPES[type].formats))}
+        ${inputs} ${selectOf(entered, 'format', 'Format', withSelf(SENDER_TYPES[type].formats))}
         ${inputOf(entered, type, FILTER, false)}
         ${selectOf(entered, 'filter.rule_alerts', 'Receives', ALERTS)}
         ${textAreaOf(
@@ -202,7 +205,7 @@ function enteredIn(options: Options, fields: readonly string[]): { entered: Ente
 
 const pathOf = (field: string) => field.replace('?', '');
 
-const withSelf = <Text extends string>(texts: readonly Text[]) => texts.map((one) => [one, one] as const);
+const withSelf = (texts: readonly string[]) => texts.map((one) => [one, one] as const);
 
 function inputOf(entered: Entered, type: string, field: string, isStored: boolean): Content {
   const path = pathOf(field);
@@ -210,7 +213,8 @@ function inputOf(entered: Entered, type: string, field: string, isStored: boolea
   const name = LABELS[path] ?? `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`;
   const label = path === field ? name : `${name} (optional)`;
   const placeholder = PLACEHOLDERS[path];
-  if (path === 'transport') return selectOf(entered, path, label, withSelf(TRANSPORTS));
+  const choices = CHOICES[path];
+  if (choices !== undefined) return selectOf(entered, path, label, withSelf(choices));
   if (path === 'tls.ca') return textAreaOf(entered, path, label, placeholder);
   if (path === 'port') return fieldOf(entered, path, label, placeholder, { type: 'number' });
   if (!isSecret(type, path.split('.'))) return fieldOf(entered, path, label, placeholder);

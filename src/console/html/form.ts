@@ -37,14 +37,8 @@ export const textAreaOf = ({ written }: Entered, name: string, label: string, pl
     name,
     label,
     undefined,
-    html`<textarea
-      id=${`field-${name}`}
-      name=${name}
-      rows="3"
-      placeholder=${placeholder}
-      spellcheck="false"
-      value=${textOf(written, name) ?? ''}
-    />`,
+    html`<textarea id=${`field-${name}`} name=${name} rows="3" placeholder=${placeholder} spellcheck="false">
+${textOf(written, name) ?? ''}</textarea>`,
   );
 
 const labelled = (name: string, label: string, problem: string | undefined, control: Content): VNode => html`

@@ -88,6 +88,8 @@ describe.skipIf(!hasChromium())('destinations and alert rules in a browser (need
     expect(await problemsOf(browser.page, 'destination-added')).toEqual([]);
     await main().getByRole('link', { name: 'Change' }).click();
     expect(await browser.page.getByLabel('Port', { exact: true }).inputValue()).toBe(String(port));
+    const further = browser.page.getByRole('textbox', { name: /^Further options/ });
+    expect(await further.inputValue()).toBe('');
     await browser.page.getByLabel('Format').selectOption('leef');
     await fill('Only events that match (optional)', 'type:audit');
     await fill('Further options, as in the settings file (YAML, optional)', 'facility: auth');
@@ -131,7 +133,22 @@ describe.skipIf(!hasChromium())('destinations and alert rules in a browser (need
   it.each(['sentinel', 'kafka', 'mail', 'slack'])('has a form for %s', async (product) => {
     await open(`/destinations/add/${product}`);
     expect(await problemsOf(browser.page, `destination-${product}`)).toEqual([]);
+    const further = await browser.page.getByRole('textbox', { name: /^Further options/ }).inputValue();
+    expect(further).toBe(product === 'kafka' ? 'brokers:\n  - kafka.example:9093\ntls: {}\n' : '');
     expect(unexpected()).toEqual([]);
+  });
+
+  it('adds a channel of Slack, which gets alerts alone', async () => {
+    await open('/destinations/add/slack');
+    await browser.page.getByLabel('Address').fill('https://hooks.slack.com/services/T0/B0/a-secret-of-slack');
+    await browser.page.keyboard.press('Enter');
+    await main().getByText('chat, text').waitFor();
+    const { definition } = await admin.db
+      .selectFrom('added_outputs')
+      .select('definition')
+      .where('name', '=', 'slack')
+      .executeTakeFirstOrThrow();
+    expect(definition).toMatchObject({ service: 'slack', filter: { rule_alerts: 'only' } });
   });
 
   it('shows the alerts that a rule would have raised, before and after its settings change', async () => {
