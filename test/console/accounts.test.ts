@@ -46,6 +46,20 @@ it('adds an account, whose password is shown once and is not in the operator log
   expect(JSON.stringify(await listActions(admin.db, { limit: 10 }))).not.toContain(answer.secret);
 });
 
+it('changes the role and the sources of an account', async () => {
+  await send('/accounts/grace/change', { role: 'operator', source: 'oak' });
+  expect(await listed()).toMatchObject({ items: [{ role: 'operator', sources: ['oak'] }] });
+  await send('/accounts/grace/change', { role: 'viewer' });
+  expect(await listed()).toMatchObject({
+    items: [{ role: 'viewer', sources: null, login: 'password and code' }],
+  });
+  expect(await listActions(admin.db, { limit: 1 })).toMatchObject([
+    { action: 'access.change', subject: 'grace', details: { role: 'viewer', sources: 'all' } },
+  ]);
+  expect((await send('/accounts/grace/change', { role: 'owner' })).status).toBe(400);
+  expect((await send('/accounts/nobody/change', { role: 'viewer' })).status).toBe(404);
+});
+
 it('disables an account, and enables it again', async () => {
   await send('/accounts/grace/disable', {});
   expect(await listed()).toMatchObject({ items: [{ disabled_at: expect.any(String) as unknown }] });

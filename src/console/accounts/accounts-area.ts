@@ -8,7 +8,7 @@ import type { Db } from '../../store/server/database.ts';
 import { commaSeparated } from '../../config/setting-types.ts';
 import { CHANGE_ACCESS } from '../access/access.ts';
 import { whole, wholeSchema } from '../api/paging.ts';
-import { text } from '../api/parameters.ts';
+import { queryOf, text, textOf } from '../api/parameters.ts';
 import { jsonRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { accountsPage } from './accounts-page.ts';
@@ -43,6 +43,20 @@ export function accountsArea({ db }: { readonly db: Db }): Area {
           return { name: subject, secret: password, totp_uri: key?.uri };
         },
       }),
+      jsonRoute({
+        route: 'POST /accounts/{name}/change',
+        summary: 'change the role and the sources of an account, whose sessions end',
+        ...CHANGE_ACCESS,
+        input: { path: onePath, body: z.strictObject({ role, source: sources }) },
+        answer: onePath,
+        async work({ path: { name: subject }, body: { role: asked, source } }, { operator }) {
+          const details = { role: asked, sources: source ?? 'all' };
+          await recordAction(db, { operator, action: 'access.change', subject, details }, () =>
+            changeAccount(db, subject, { role: asked, sources: source ?? null }),
+          );
+          return { name: subject };
+        },
+      }),
       changeRoute(db, 'disable', 'disable an account: ends its sessions and revokes its API tokens', {
         action: 'access.remove',
         change: (name) => disableAccount(db, name),
@@ -57,7 +71,8 @@ export function accountsArea({ db }: { readonly db: Db }): Area {
         path: '/access',
         entry: { label: 'Access', group: 'Administer', icon: 'access' },
         ...CHANGE_ACCESS,
-        render: async () => accountsPage(await describeAccounts(db)),
+        render: async (request) =>
+          accountsPage(await describeAccounts(db), textOf(queryOf(request), 'change')),
       },
     ],
   };

@@ -1,7 +1,7 @@
 import { ACCOUNT_ROLES } from '../../store/access/permissions.ts';
 import { formatCount } from '../../lib/text/units.ts';
 import { addressOf } from '../addresses.ts';
-import { NOTHING_ENTERED } from '../api/parameters.ts';
+import { NOTHING_ENTERED, type Entered } from '../api/parameters.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
 import { agoOf, badge } from '../html/elements.ts';
 import { fieldOf, selectOf } from '../html/form.ts';
@@ -13,22 +13,12 @@ const ROLES = ['auditor', ...ACCOUNT_ROLES.filter((role) => role !== 'auditor')]
   (role) => [role, role] as const,
 );
 
-/** The accounts, and the form that adds one. */
-export const accountsPage = (accounts: readonly DescribedAccount[]): Page => ({
+/** The accounts, and the form that adds one, or changes the one with this name. */
+export const accountsPage = (accounts: readonly DescribedAccount[], changed?: string): Page => ({
   title: 'Access',
   modules: ['pages/sources.js'],
   content: html`
-    <form class="filters" data-action="/accounts" data-secret="password" aria-label="Add a person">
-      ${fieldOf(NOTHING_ENTERED, 'name', 'Name', 'ada@example.com')}
-      ${selectOf(NOTHING_ENTERED, 'role', 'Role', ROLES)}
-      ${fieldOf(NOTHING_ENTERED, 'source', 'Sources', 'all')}
-      <label><input type="checkbox" name="totp" /> With a one-time code</label>
-      <button>Add</button>
-    </form>
-    <p class="dim">
-      The password is generated and shown once. With the first account, everyone has to log in. API tokens and
-      logins for SQL are made by <code>xiq-sink access</code>.
-    </p>
+    ${formOf(accounts.find(({ name }) => name === changed))}
     <div class="shown" role="status"></div>
     ${
       accounts.length === 0
@@ -37,6 +27,44 @@ export const accountsPage = (accounts: readonly DescribedAccount[]): Page => ({
     }
   `,
 });
+
+const formOf = (changed: DescribedAccount | undefined): Content =>
+  changed === undefined
+    ? html`
+        <form class="filters" data-action="/accounts" data-secret="password" aria-label="Add a person">
+          ${fieldOf(NOTHING_ENTERED, 'name', 'Name', 'ada@example.com')} ${fieldsOf(NOTHING_ENTERED)}
+          <label><input type="checkbox" name="totp" /> With a one-time code</label>
+          <button>Add</button>
+        </form>
+        <p class="dim">
+          The password is generated and shown once. With the first account, everyone has to log in. API tokens
+          and logins for SQL are made by <code>xiq-sink access</code>.
+        </p>
+      `
+    : html`
+        <h2>${changed.name}</h2>
+        <form
+          class="filters"
+          data-action=${`${accountPath(changed.name)}/change`}
+          data-then="/access"
+          data-done=${`${changed.name} is changed, and has to log in again.`}
+          aria-label=${`Change ${changed.name}`}
+        >
+          ${fieldsOf({
+            ...NOTHING_ENTERED,
+            written: { role: changed.role, source: changed.sources?.join(', ') ?? '' },
+          })}
+          <button>Save</button>
+          <a class="button quiet" href="/access">Cancel</a>
+        </form>
+      `;
+
+const fieldsOf = (entered: Entered): Content => [
+  selectOf(entered, 'role', 'Role', ROLES),
+  fieldOf(entered, 'source', 'Sources', 'all'),
+];
+
+const accountPath = (name: string) => `/accounts/${encodeURIComponent(name)}`;
 
 const COLUMNS: readonly Column<DescribedAccount>[] = [
   {
@@ -58,9 +86,12 @@ const COLUMNS: readonly Column<DescribedAccount>[] = [
 ];
 
 function actionsOn({ name, disabled_at: disabled }: DescribedAccount): Content {
-  const path = `/accounts/${encodeURIComponent(name)}`;
+  const path = accountPath(name);
   return disabled === null
-    ? html`
+    ? html`<div class="row tight">
+        <a class="button quiet" href=${addressOf('/access', { change: name })} aria-label=${`Change ${name}`}
+          >Change</a
+        >
         <form
           data-action=${`${path}/disable`}
           data-confirm=${`Disable ${name}? Its sessions end, and its API tokens are revoked.`}
@@ -68,7 +99,7 @@ function actionsOn({ name, disabled_at: disabled }: DescribedAccount): Content {
         >
           <button class="danger" aria-label=${`Disable ${name}`}>Disable</button>
         </form>
-      `
+      </div>`
     : html`
         <form
           data-action=${`${path}/enable`}

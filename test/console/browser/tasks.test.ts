@@ -410,6 +410,11 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
     expect(await browser.page.getByRole('row', { name: /grace/ }).locator('td').allInnerTexts()).toEqual(
       expect.arrayContaining(['auditor', 'customer-a', 'password', 'never']),
     );
+    await browser.page.getByRole('link', { name: 'Change grace@example.com' }).click();
+    await browser.page.getByLabel('Role').selectOption('operator');
+    expect(await problemsOf(browser.page, 'access-change')).toEqual([]);
+    await pushButton('Save')();
+    await browser.page.getByRole('cell', { name: 'operator' }).waitFor();
   });
 
   it('a new customer', async ({ task }) => {

@@ -237,6 +237,9 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   'post /api/v1/sources/{name}/disable': { whole: [change('/api/v1/sources/oak/disable')] },
   'get /api/v1/accounts': { whole: [{ path: '/api/v1/accounts' }] },
   'post /api/v1/accounts': { whole: [change('/api/v1/accounts', { name: 'eve', role: 'admin' })] },
+  'post /api/v1/accounts/{name}/change': {
+    whole: [change('/api/v1/accounts/nobody/change', { role: 'viewer' })],
+  },
   'post /api/v1/accounts/{name}/enable': { whole: [change('/api/v1/accounts/nobody/enable')] },
   'post /api/v1/accounts/{name}/disable': { whole: [change('/api/v1/accounts/nobody/disable')] },
   'post /api/v1/reload': { whole: [change('/api/v1/reload')] },
