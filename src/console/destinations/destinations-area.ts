@@ -148,17 +148,13 @@ function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[]
         return { name };
       },
     }),
-    jsonRoute({
-      route: 'POST /destinations/{name}/delete',
-      summary: 'delete a destination that was added to the database; its state stays',
-      ...CHANGE_OUTPUTS,
-      input: oneDestination,
-      answer: nameAnswer,
-      async work({ path: { name } }, { operator }) {
-        await changes.remove(operator, name);
-        return { name };
-      },
-    }),
+    changeRoute(
+      options,
+      'delete',
+      'delete a destination that was added to the database; its state stays',
+      ({ operator, name }) => changes.remove(operator, name),
+      CHANGE_OUTPUTS,
+    ),
     changeRoute(options, 'pause', 'pause after the current batch', (change) =>
       changeDestinationState(change, 'paused'),
     ),
