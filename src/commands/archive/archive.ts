@@ -89,7 +89,7 @@ async function printMonths(
   );
   const columns = {
     month: ({ partition }: (typeof months)[number]) => partition,
-    'events (estimated)': ({ rows }: (typeof months)[number]) => formatCount(rows),
+    'events (estimated)': ({ rows }: (typeof months)[number]) => (rows === null ? null : formatCount(rows)),
     size: ({ bytes }: (typeof months)[number]) => formatBytes(bytes),
   };
   await printRows(months, columns, asJson);

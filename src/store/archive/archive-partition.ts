@@ -168,8 +168,8 @@ export async function hasRows(db: Db, partition: string): Promise<boolean> {
   return (await allRows(db)`select from ${sql.id(partition)} limit 1`).length > 0;
 }
 
-/** The size of a partition on the server's disk, and its rows by the estimate of the server. */
+/** The size of a partition on the server's disk, and its rows by the estimate of the server; null if there is none yet. */
 export const sizeOfPartition = (db: Db, partition: string) =>
-  onlyRow<{ bytes: number; rows: number }>(db)`
-    select pg_total_relation_size(oid)::float8 as bytes, greatest(reltuples, 0)::float8 as rows
+  onlyRow<{ bytes: number; rows: number | null }>(db)`
+    select pg_total_relation_size(oid)::float8 as bytes, nullif(reltuples, -1)::float8 as rows
     from pg_class where oid = ${partition}::regclass`;
