@@ -1,21 +1,18 @@
-import { openDirect, type Db } from '../store/server/database.ts';
+import { openDirect, type Db, type PoolName } from '../store/server/database.ts';
 import type { Client } from '../store/server/postgres.ts';
 import type { Prepared } from '../store/server/read-only-query.ts';
 import { ArchiveReader, type ArchiveAccess } from './read-archive.ts';
-
-/** Some work reads by a second connection while its first one is in a transaction. */
-const CONNECTIONS = 3;
 
 /** How long a session that found no archive does not look for one. */
 const UNTIL_NEXT_LOOK_MS = 10_000;
 
 /**
  * Opens connections by which every statement reads archived events together with the live ones. They are for reading: what
- * such a statement changes, it changes in the live tables alone.
+ * such a statement changes, it changes in the live tables alone. They have the limits of the pool, or none.
  */
-export function openArchiveDatabase(access: ArchiveAccess): ArchiveDatabase {
+export function openArchiveDatabase(access: ArchiveAccess, pool?: PoolName): ArchiveDatabase {
   const readers = new Set<ArchiveReader>();
-  const db = openDirect(access.databaseUrl, CONNECTIONS, (client) => readArchive(client, access, readers));
+  const db = openDirect(access.databaseUrl, (client) => readArchive(client, access, readers), pool);
   return {
     db,
     async close() {
@@ -31,7 +28,7 @@ export interface ArchiveDatabase {
 }
 
 /**
- * Lets a connection that is between two transactions run one statement over the archive, too. Close what it returns after that.
+ * Lets a connection run the next statement of its transaction over the archive, too. Close what it returns after that.
  */
 export const readsArchive =
   (access: ArchiveAccess) =>
@@ -40,7 +37,7 @@ export const readsArchive =
     const reader = await ArchiveReader.open(access);
     if (reader === undefined) return undefined;
     try {
-      await client.query(reader.searchPath);
+      await client.query(reader.searchPath('transaction'));
       const run = async (text: string, values?: unknown[]) =>
         (await client.query<Readonly<Record<string, unknown>>>(text, values)).rows;
       const rows = await reader.prepare(run, statement);
@@ -51,6 +48,8 @@ export const readsArchive =
         },
       };
     } catch (error) {
+      // Its locks are on what is dropped now.
+      await client.query('rollback').catch(() => undefined);
       await reader[Symbol.asyncDispose]();
       throw error;
     }
@@ -77,7 +76,7 @@ function readArchive(client: Client, access: ArchiveAccess, readers: Set<Archive
     reader = await ArchiveReader.open(access);
     if (reader === undefined) return;
     readers.add(reader);
-    await run(reader.searchPath);
+    await run(reader.searchPath('session'));
   }
 
   async function query(text: string, values: unknown[] | undefined): Promise<Result> {

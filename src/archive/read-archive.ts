@@ -119,9 +119,9 @@ export class ArchiveReader implements AsyncDisposable {
     }
   }
 
-  /** The statement that makes the session read the archive. */
-  get searchPath(): string {
-    return `set search_path = ${this.#schema}, public`;
+  /** The statement that makes a session, or the rest of its transaction, read the archive. */
+  searchPath(until: 'session' | 'transaction'): string {
+    return `set ${until === 'session' ? 'session' : 'local'} search_path = ${this.#schema}, public`;
   }
 
   /**

@@ -61,7 +61,7 @@ export function createConsole(
   opened.defer(
     closeLogged(logger, 'the archive for verification', async () => archived[Symbol.asyncDispose]()),
   );
-  const { db: events, close } = openArchiveDatabase(access);
+  const { db: events, close } = openArchiveDatabase(access, 'console');
   opened.defer(closeLogged(logger, 'the archive', close));
   const verifying = new VerifyJob(db, databaseUrl, trust, archived);
   opened.defer(closeLogged(logger, 'verification', () => verifying.stop()));

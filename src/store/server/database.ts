@@ -25,15 +25,6 @@ export function openDatabase(databaseUrl: string, onError: OnError): Db {
   return openPool({ connectionString: databaseUrl, max: 5 }, onError);
 }
 
-/** Opens connections past a pooler, whose sessions keep what `onConnect` gives them. */
-export function openDirect(databaseUrl: string, max: number, onConnect: (client: Client) => void): Db {
-  const pool = createPool({ connectionString: databaseUrl, max, isDirect: true }, () => undefined);
-  pool.on('connect', (client) => {
-    onConnect(client);
-  });
-  return new Kysely<Tables>({ dialect: new RowLockDialect({ pool }) });
-}
-
 /** Opens the database for some work, and closes it afterwards. */
 export async function withDatabase<T>(databaseUrl: string, work: (db: Db) => Promise<T>): Promise<T> {
   const db = openDatabase(databaseUrl, () => undefined);
@@ -88,20 +79,25 @@ const POOLS = {
   inspecting: { max: 4, limits: STORING_LIMITS },
 } satisfies Readonly<Record<string, Pool>>;
 
+export type PoolName = keyof typeof POOLS;
+
 /**
  * Opens the database for work that can always be repeated: nothing waits longer than the limits. Not for migrations and
  * partition maintenance, which may take long.
  */
 export function openLimited(
-  pool: keyof typeof POOLS,
+  pool: PoolName,
   databaseUrl: string,
   onError: OnError,
   limits: StoringLimits = POOLS[pool].limits,
 ): Db {
+  return openPool({ connectionString: databaseUrl, ...limitedBy(pool, limits) }, onError);
+}
+
+function limitedBy(pool: PoolName, limits: StoringLimits): Omit<PoolOptions, 'connectionString'> {
   const { statementMs, silenceMs, lockMs } = limits;
   const { max, lifetimeSeconds = CONNECTION_LIFETIME_SECONDS }: Pool = POOLS[pool];
-  const options = {
-    connectionString: databaseUrl,
+  return {
     max,
     settings: {
       statement_timeout: statementMs,
@@ -114,7 +110,31 @@ export function openLimited(
     idleTimeoutMillis: (silenceMs * 3) / 4,
     stream: () => createSocket(silenceMs),
   };
-  return openPool(options, onError);
+}
+
+/** Some work reads by a second connection while its first one is in a transaction. */
+const UNLIMITED = { max: 3 };
+
+/** What a session is given costs too much to give it every half minute. */
+const KEPT_SECONDS = 10 * 60;
+
+/**
+ * Opens connections past a pooler, whose sessions keep what `onConnect` gives them. Without a pool, nothing limits how long
+ * their statements take.
+ */
+export function openDirect(databaseUrl: string, onConnect: (client: Client) => void, pool?: PoolName): Db {
+  const options = {
+    connectionString: databaseUrl,
+    idleTimeoutMillis: KEPT_SECONDS * 1000,
+    ...(pool === undefined ? UNLIMITED : limitedBy(pool, POOLS[pool].limits)),
+    maxLifetimeSeconds: KEPT_SECONDS,
+    isDirect: true,
+  };
+  const direct = createPool(options, () => undefined);
+  direct.on('connect', (client) => {
+    onConnect(client);
+  });
+  return new Kysely<Tables>({ dialect: new RowLockDialect({ pool: direct }) });
 }
 
 /** A socket that is destroyed after so long without traffic: every query that waits for an answer on it fails. */

@@ -26,7 +26,7 @@ interface ResultColumn {
 /** Every value stays the text that Postgres prints: no digit of a bigint is lost, no date is reinterpreted. */
 const AS_TEXT = { getTypeParser: () => (value: string) => value };
 
-/** Prepares a session for a statement, and closes what that needed after it. */
+/** Prepares the transaction of a statement, and closes what that needed after it. */
 type Prepare = (client: Client, statement: string) => Promise<Prepared | undefined>;
 
 export type Prepared = AsyncDisposable & Pick<QueryResult, 'archived'>;
@@ -48,8 +48,9 @@ export async function readOnlyQuery(
   let prepared: Prepared | undefined;
   try {
     await checkReader(client);
+    // Each statement sees what was prepared for it meanwhile.
+    await client.query('begin isolation level read committed read only');
     prepared = await prepare(client, statement);
-    await client.query('begin read only');
     const query = { text: statement, rowMode: 'array' as const, queryMode: 'extended', types: AS_TEXT };
     const result = await client.query<(string | null)[]>(query);
     const columns = await describeColumns(client, result.fields);
