@@ -8,6 +8,7 @@ import { literal } from '../../src/archive/engine.ts';
 import { restoreFiles } from '../../src/archive/unarchive.ts';
 import { archivedEvents } from '../../src/archive/verify-archive.ts';
 import { eraseForGood, findErasable } from '../../src/erasure/erase-person.ts';
+import { verifyNext } from '../../src/seal/verify/verify-in-turn.ts';
 import { recordAction } from '../../src/store/access/operator-log.ts';
 import { dropExpiredFiles } from '../../src/store/archive/expire-files.ts';
 import { listArchivedFiles } from '../../src/store/archive/archived-files.ts';
@@ -35,6 +36,8 @@ const ask = (question: string) => sql.raw(question).execute(archived.events);
 
 const rowsOf = async (table: string) => (await sql.raw(`table ${table}`).execute(test.service)).rows;
 
+const AT_ONCE = { intervalSeconds: 0, restSeconds: 0 };
+
 const filesOnDisk = async () =>
   (await readdir(archived.access.directory, { recursive: true })).filter((name) => name.endsWith('.parquet'));
 
@@ -57,8 +60,9 @@ it('every month is archived, recorded and proven, and comes back as it was', asy
   await archived.archiveAll(MARCH);
   const files = await listArchivedFiles(test.service, undefined);
   expect(await filesOnDisk()).toHaveLength(files.length);
-  const { summary, findings } = await verify();
+  const { summary, findings } = await verify(true);
   expect(findings).toEqual([]);
+  expect(await verifyNext(test.service, AT_ONCE, archived.events)).toMatchObject({ altered: 0, missing: 0 });
   expect(summary.intact).toBeGreaterThanOrEqual(STORED);
   expect(
     await test.query`select from operator_log where action = 'archive.month' and outcome = 'done'`,

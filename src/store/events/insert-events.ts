@@ -163,9 +163,17 @@ export async function findUnderived(db: Db, messageType: MessageType, rows: read
   const statement = compareStatement(tableOf(messageType), KEYS, [...DERIVED, ...typed]);
   const arrays = [...KEYS, ...DERIVED, ...typed].map(({ value }) => arrayLiteral(rows.map(value)));
   const { rows: found } = await db.executeQuery<{ event_id: string; columns: string[] }>(
-    CompiledQuery.raw(statement, arrays),
+    CompiledQuery.raw(statement, [...arrays, ...boundsOf(rows)]),
   );
   return found.map(({ event_id: eventId, columns }) => ({ eventId, columns }));
+}
+
+/** The first and the last time of rows, in epoch seconds; all time if one of them cannot be read. */
+function boundsOf(rows: readonly DerivedColumns[]): readonly number[] {
+  const times = rows.map(({ storedAt }) => Date.parse(storedAt));
+  if (times.some(Number.isNaN)) return [-Infinity, Infinity];
+  // Postgres has microseconds.
+  return [Math.min(...times) / 1000, (Math.max(...times) + 1) / 1000];
 }
 
 /** An event as a line of the data for `copyDeliveries`. */

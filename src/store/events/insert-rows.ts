@@ -41,7 +41,8 @@ function comparable(value: string, type: string): string {
 
 /**
  * The statement that compares any number of rows with those that a table has under the same keys. It returns the keys and
- * `columns`, the names of those that differ, of each row that does.
+ * `columns`, the names of those that differ, of each row that does. Its last two parameters are the first and the last time of the
+ * rows, in epoch seconds, which spare reading others.
  */
 export function compareStatement<Row>(
   table: string,
@@ -53,10 +54,14 @@ export function compareStatement<Row>(
     return `case when ${sent} is distinct from ${stored} then '${name}' end`;
   });
   const renamed = keys.map((key) => ({ ...key, name: `key_${key.name}` }));
-  const isSame = keys.map(({ name }) => `stored.${name} = sent.key_${name}`).join(' and ');
+  const sent = [...renamed, ...columns];
+  const isSame = [
+    ...keys.map(({ name }) => `stored.${name} = sent.key_${name}`),
+    `stored.occurred_at between to_timestamp($${sent.length + 1}::float8) and to_timestamp($${sent.length + 2}::float8)`,
+  ].join(' and ');
   return `select ${keys.map(({ name }) => `key_${name} as ${name}`).join(', ')}, columns from (
       select sent.*, array_remove(array[${different.join(', ')}], null) as columns
-      from (${selectOf([...renamed, ...columns])}) as sent join ${table} as stored on ${isSame}
+      from (${selectOf(sent)}) as sent join ${table} as stored on ${isSame}
     ) as compared where cardinality(columns) > 0`;
 }
 
