@@ -12,6 +12,8 @@ import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
 import { startAlerting } from '../../src/alerts/start-alerting.ts';
 import { startGdprErasures } from '../../src/erasure/erase-person.ts';
+import { startArchiving } from '../../src/archive/archive-in-turn.ts';
+import { Engine } from '../../src/archive/engine.ts';
 import { startForwardings } from '../../src/forward/start-forwardings.ts';
 import { startInventory } from '../../src/inventory/refresh.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -55,6 +57,14 @@ const cloudsOf = ({ config, logger }: Needs) => ({ config, knowsStored: () => tr
 const RUNNERS: Readonly<Record<string, Runner>> = {
   startAlerting: {
     start: (needs, started) => startAlerting({ ...needs, onAlert: ignore }, started),
+    parts: 1,
+  },
+  startArchiving: {
+    start: ({ db, databaseUrl, config, logger }, started) => {
+      const { directory } = config.archive;
+      const access = { db, databaseUrl, directory, engine: new Engine(directory) };
+      startArchiving({ access, config, logger }, started);
+    },
     parts: 1,
   },
   startCounting: { start: ({ db, logger }, started) => startCounting(db, logger, started), parts: 2 },
@@ -171,6 +181,7 @@ reports: [{ name: monthly, report: logins, every: month, destination: file }]
     CLOUD_PASSWORD: password,
     GDPR_ERASURE: 'auto',
     SUBSCRIBE: 'auto',
+    ARCHIVE_AFTER_MONTHS: '3',
   });
 }
 
@@ -288,8 +299,8 @@ it.each(busyRunners())(
   },
 );
 
-// One looks at sessions alone, and one at a table only once something is stored.
-it.each(busyRunners('startReaderLimits', 'startSequencing'))(
+// One looks at sessions alone, one at the catalogue, and one at a table only once something is stored.
+it.each(busyRunners('startReaderLimits', 'startArchiving', 'startSequencing'))(
   '%s ends once the round in hand is over, and begins no other',
   async (_, runner) => {
     const { started } = await start(runner);

@@ -18,7 +18,8 @@ interface SealDatabase {
 /** The key that signs what is sealed. */
 export const SEAL_KEY = parseLogKey(generateLogKey('simulated'));
 
-const OF_SEAL = /log_seal|log_hashes|log_salts|log_checkpoints|enable_hashjoin|min\(low\)|string_agg\(hash/;
+const OF_SEAL =
+  /log_seal|log_hashes|log_salts|log_checkpoints|enable_hashjoin|select family, min\(at\)|string_agg\(hash/;
 
 /** The statements of the sealer of events (`src/store/seal/`). Rows have a shorter sealed form than on the server. */
 export class SealStatements {
@@ -40,7 +41,7 @@ export class SealStatements {
     if (text.includes('enable_hashjoin')) return [{}];
     if (text.startsWith('select from log_seal_state')) return this.#lockState(own);
     if (text.includes('as sealed,')) return [this.#readState()];
-    if (text.includes('min(low)')) return [{ from: null, to: null, types: ['AUDIT_LOG_ALL'] }];
+    if (text.includes('select family, min(at)')) return [{ family: 'audit', from: null, to: null }];
     if (text.includes('string_agg(hash')) return [this.#hashEvents(text, values)];
     if (text.includes('update log_seals set')) return this.#extendLeaves(own, values);
     if (text.includes('insert into log_seals')) return this.#addLeaves(own, values);
