@@ -1,11 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, open, rm, stat } from 'node:fs/promises';
+import { mkdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pipeline } from 'node:stream/promises';
 import { typesOfTable } from '../events/message-types.ts';
-import { syncDirectory } from '../lib/files/durable-file.ts';
+import { keepPrivately, syncDirectory } from '../lib/files/durable-file.ts';
 import { checkEvents } from '../seal/verify/verify-rows.ts';
 import type { Operator } from '../store/access/operator-log.ts';
 import {
@@ -116,7 +116,7 @@ async function writeFiles(
   return withClient(access.databaseUrl, async (client) => {
     // All files are of one moment.
     await client.query('begin isolation level repeatable read read only');
-    const state = await readPartitionState(client);
+    const state = await readPartitionState(client, partition);
     const groups = await readGroups(client, partition);
     const rows = groups.reduce((sum, group) => sum + group.row_count, 0);
     const files: NewFile[] = [];
@@ -155,7 +155,8 @@ async function writeFile(
   } finally {
     await rm(exportedRows, { force: true });
   }
-  await syncFile(file);
+  await keepPrivately(file);
+  await syncDirectory(path.dirname(file));
   const { day: _, ...counted } = group;
   return {
     ...counted,
@@ -164,17 +165,6 @@ async function writeFile(
     bytes: (await stat(file)).size,
     sha256: await sha256Of(file),
   };
-}
-
-async function syncFile(file: string): Promise<void> {
-  const handle = await open(file, 'r+');
-  try {
-    await handle.chmod(0o600);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await syncDirectory(path.dirname(file));
 }
 
 /** The SHA-256 of a file, in hexadecimal. */

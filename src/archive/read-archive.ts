@@ -149,8 +149,10 @@ export class ArchiveReader implements AsyncDisposable {
     const loaded = await this.#tableOf(table);
     const types = new Map(loaded.columns.map(({ name, type }) => [name, type]));
     const wanted = await Promise.all(
-      scans.map(async ({ filters, order }) => {
-        const translated = await Promise.all(filters.map((filter) => translate(filter, types, evaluate)));
+      scans.map(async ({ alias, filters, order }) => {
+        const translated = await Promise.all(
+          filters.map((filter) => translate(filter, { alias, types }, evaluate)),
+        );
         const meets = allTranslated(translated);
         return order === undefined || limit === undefined ? meets : this.#first(table, meets, order, limit);
       }),

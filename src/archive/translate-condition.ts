@@ -87,7 +87,7 @@ const TypeName = z
 
 const Column = z
   .object({ ColumnRef: z.object({ fields: z.array(Text).min(1) }) })
-  .transform(({ ColumnRef: { fields } }) => fields.at(-1) ?? '');
+  .transform(({ ColumnRef: { fields } }) => ({ name: fields.at(-1) ?? '', relation: fields.at(-2) }));
 
 /** A value that is known before the rows are read: the text that Postgres prints, and its type. */
 interface Value {
@@ -136,7 +136,7 @@ const Logic = z
   .transform(({ BoolExpr }) => BoolExpr);
 
 const Nullness = z
-  .object({ NullTest: z.object({ arg: Column, nulltesttype: z.enum(['IS_NULL', 'IS_NOT_NULL']) }) })
+  .object({ NullTest: z.object({ arg: z.unknown(), nulltesttype: z.enum(['IS_NULL', 'IS_NOT_NULL']) }) })
   .transform(({ NullTest }) => NullTest);
 
 const Parsed = z.object({
@@ -183,25 +183,33 @@ const MEMBER = /"(?<quoted>(?:[^"\\]|\\.)*)"|(?<plain>[^{},"]+)/gs;
 function membersOf(array: string): readonly string[] | undefined {
   const inner = /^\{(?<inner>.*)\}$/s.exec(array)?.groups?.['inner'];
   if (inner === undefined || inner.startsWith('{')) return undefined;
-  return Array.from(inner.matchAll(MEMBER), ({ groups = {} }) =>
-    groups['quoted'] === undefined ? (groups['plain'] ?? '') : groups['quoted'].replaceAll(/\\(.)/gs, '$1'),
-  ).filter((member, _, all) => all.length > 0 && member !== 'NULL');
+  return Array.from(inner.matchAll(MEMBER), ({ groups = {} }) => groups)
+    .filter(({ plain }) => plain !== 'NULL')
+    .map(({ quoted, plain = '' }) => quoted?.replaceAll(/\\(.)/gs, '$1') ?? plain);
 }
 
 /** Finds the value of an expression without columns. Undefined: it has none. */
 export type Evaluate = (expression: string) => Promise<Value | undefined>;
 
 /**
- * Translates what a plan of Postgres filters a scan by. `types` are those of the table's columns.
+ * Translates what a plan of Postgres filters a scan by. `types` are those of the columns of the scanned table, which the plan
+ * knows by an alias: columns of other tables have one value for each time that the scan runs.
  */
 export async function translate(
   filter: string,
-  types: ReadonlyMap<string, string>,
+  { alias, types }: { readonly alias: string; readonly types: ReadonlyMap<string, string> },
   evaluate: Evaluate,
 ): Promise<Translated> {
   const sent = Buffer.from(PREFIX + filter);
   const found = Parsed.safeParse(await parse(PREFIX + filter).catch(() => undefined));
   return found.success ? translateNode(found.data.stmts[0].stmt.SelectStmt.whereClause) : UNKNOWN;
+
+  /** The name of a column of the scanned table. */
+  function columnOf(node: unknown): string | undefined {
+    const column = Column.safeParse(node);
+    const isOwn = column.data?.relation === undefined || column.data.relation === alias;
+    return isOwn ? column.data?.name : undefined;
+  }
 
   async function translateNode(node: unknown): Promise<Translated> {
     const logic = Logic.safeParse(node);
@@ -211,37 +219,38 @@ export async function translate(
     if (operation.success) return translateOperation(operation.data);
     const nullness = Nullness.safeParse(node);
     if (nullness.success) return isNull(nullness.data);
-    const column = Column.safeParse(node);
-    return column.success && types.get(column.data) === 'boolean' ? exact(identifier(column.data)) : UNKNOWN;
+    const column = columnOf(node);
+    return column !== undefined && types.get(column) === 'boolean' ? exact(identifier(column)) : UNKNOWN;
   }
 
   function isNull({ arg, nulltesttype }: z.output<typeof Nullness>): Translated {
-    if (!types.has(arg)) return UNKNOWN;
-    return exact(`${identifier(arg)} ${nulltesttype === 'IS_NULL' ? 'is null' : 'is not null'}`);
+    const column = columnOf(arg);
+    if (column === undefined || !types.has(column)) return UNKNOWN;
+    return exact(`${identifier(column)} ${nulltesttype === 'IS_NULL' ? 'is null' : 'is not null'}`);
   }
 
   async function translateOperation(operation: z.output<typeof Operation>): Promise<Translated> {
     const { kind, name, lexpr, rexpr, location } = operation;
     if (kind === 'AEXPR_OP_ANY' && name === '=') return translateAny(lexpr, rexpr);
     if (kind !== 'AEXPR_OP') return UNKNOWN;
-    const [left, right] = [Column.safeParse(lexpr), Column.safeParse(rexpr)];
-    if (left.success) {
+    const [left, right] = [columnOf(lexpr), columnOf(rexpr)];
+    if (left !== undefined) {
       const value = await knownValue(rexpr, location + name.length);
-      return value === undefined ? UNKNOWN : compare(left.data, name, value);
+      return value === undefined ? UNKNOWN : compare(left, name, value);
     }
-    const constant = Constant.safeParse(right.success ? lexpr : rexpr);
+    const constant = Constant.safeParse(right === undefined ? rexpr : lexpr);
     if (!constant.success) return UNKNOWN;
-    if (right.success) return compare(right.data, MIRRORED[name] ?? name, constant.data);
+    if (right !== undefined) return compare(right, MIRRORED[name] ?? name, constant.data);
     return compareFolded(lexpr, name, constant.data.text);
   }
 
   /** `source = any('{a,b}')` and `'a' = any(host_names)`. */
   function translateAny(lexpr: unknown, rexpr: unknown): Translated {
-    const [left, right] = [Column.safeParse(lexpr), Column.safeParse(rexpr)];
-    const constant = Constant.safeParse(left.success ? rexpr : lexpr);
+    const [left, right] = [columnOf(lexpr), columnOf(rexpr)];
+    const constant = Constant.safeParse(left === undefined ? lexpr : rexpr);
     if (!constant.success) return UNKNOWN;
-    if (left.success) return isAnyOf(left.data, constant.data);
-    return right.success ? hasMember(right.data, constant.data) : UNKNOWN;
+    if (left !== undefined) return isAnyOf(left, constant.data);
+    return right === undefined ? UNKNOWN : hasMember(right, constant.data);
   }
 
   function compare(column: string, operator: string, { text, type }: Value): Translated {
@@ -278,10 +287,10 @@ export async function translate(
     const [argument] = lower.data.args;
     const left = Call.safeParse(argument);
     const isLeft = left.success && left.data.name === 'left';
-    const column = Column.safeParse(isLeft ? left.data.args[0] : argument);
+    const column = columnOf(isLeft ? left.data.args[0] : argument);
     const isAscii = Buffer.byteLength(text) === text.length;
-    if (!column.success || types.get(column.data) !== 'text' || !isAscii) return UNKNOWN;
-    const name = identifier(column.data);
+    if (column === undefined || types.get(column) !== 'text' || !isAscii) return UNKNOWN;
+    const name = identifier(column);
     const pattern = operator === '=' ? text.replaceAll(/[\\%_]/g, String.raw`\$&`) : text;
     const isLike = (one: string) => `lower(${name}) like ${literal(one)} escape '\\'`;
     // By the rules of a language, other letters become ones of ASCII, too.

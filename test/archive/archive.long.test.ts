@@ -83,6 +83,25 @@ it('every month is archived, recorded and proven, and comes back as it was', asy
   await archived.archiveAll(MARCH);
 });
 
+it('two processes that archive the same month do not have its events twice', async () => {
+  await restoreFiles(archived.access, await listArchivedFiles(test.service, 'audit_events'));
+  const [month] = await monthsBefore(test.service, MARCH);
+  if (month === undefined) throw new TypeError('there is no month');
+  const rows = (await rowsOf(month.partition)).length;
+  const observer = { onProgress: () => undefined };
+  // The second one finds what the first one wrote, and gives it up: at most one of them ends.
+  const both = [0, 1].map(() => archiveMonth(archived.access, month, OPERATOR, observer));
+  const ended = await Promise.allSettled(both);
+  expect(ended.filter(({ status }) => status === 'fulfilled').length).toBeLessThanOrEqual(1);
+  const files = (await listArchivedFiles(test.service, 'audit_events')).filter(
+    ({ lastAt }) => lastAt < new Date('2026-02-01Z'),
+  );
+  const stored = files.reduce((sum, file) => sum + file.rows, 0) + (await rowsOf(month.partition)).length;
+  expect(stored).toBe(rows);
+  await archived.archiveAll(MARCH);
+  expect((await verify()).findings).toEqual([]);
+});
+
 it.each(['writing', 'comparing', 'sealing'])(
   'what an attempt left that ended while %s is removed by the next one',
   async (last) => {

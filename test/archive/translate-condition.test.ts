@@ -12,7 +12,7 @@ const TYPES = new Map([
 ]);
 
 const translated = (filter: string) =>
-  translate(filter, TYPES, async (expression) => ({
+  translate(filter, { alias: 'own', types: TYPES }, async (expression) => ({
     text: `value of${expression}`,
     type: 'timestamp with time zone',
   }));
@@ -27,7 +27,8 @@ it.each([
     `"client_mac" in ('00:11:22:33:44:55', 'aa:bb:cc:dd:ee:ff')`,
   ],
   [`('ap"1'::text = ANY (host_names))`, `list_contains("host_names", 'ap"1')`],
-  [`(source = ANY ('{"a,b","c\\"d",NULL}'::text[]))`, `"source" in ('a,b', 'c"d')`],
+  [`(source = ANY ('{"a,b","c\\"d",NULL,"NULL"}'::text[]))`, `"source" in ('a,b', 'c"d', 'NULL')`],
+  [`(own.code = '5'::bigint)`, `"code" = '5'::HUGEINT`],
   [`(ssid ~~ 'a\\_%'::text)`, String.raw`"ssid" like 'a\_%' escape '\'`],
   [`(code IS NOT NULL)`, `"code" is not null`],
   [`acknowledged`, `"acknowledged"`],
@@ -45,6 +46,8 @@ it.each([
   `is_superseded(event_id)`,
   `(code = (SubPlan 1))`,
   `(code = other.code)`,
+  `(other.code = '5'::bigint)`,
+  `(other.code IS NULL)`,
   `(occurred_at = '2026-01-01'::date)`,
   `(source ~ 'a'::text)`,
   `(((`,

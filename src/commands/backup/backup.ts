@@ -1,8 +1,8 @@
-import { copyFile, chmod, mkdir, open, readdir, rm } from 'node:fs/promises';
+import { copyFile, chmod, mkdir, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../../config/config.ts';
-import { replaceFile, syncDirectory, unlessMissing } from '../../lib/files/durable-file.ts';
+import { keepPrivately, replaceFile, syncDirectory, unlessMissing } from '../../lib/files/durable-file.ts';
 import { credentialsOf, writeBaseBackup } from '../../embedded/base-backup.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { SEGMENT_SUFFIX } from '../../queue/spool/ownership.ts';
@@ -147,13 +147,7 @@ async function copyIfAny(from: string, to: string): Promise<boolean> {
     ))
   )
     return false;
-  const handle = await open(to, 'r+');
-  try {
-    await handle.chmod(0o600);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  await keepPrivately(to);
   return true;
 }
 

@@ -31,6 +31,6 @@ export async function checkArchive(
     `${countOf(
       sum(({ rows }) => rows),
       'event',
-    )} in ${countOf(files.length, 'file')}: ${sizes}`,
+    )} in ${countOf(files.length, 'file')}, which are there with their sizes (verify compares the rows): ${sizes}`,
   );
 }

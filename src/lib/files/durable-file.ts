@@ -22,6 +22,17 @@ export async function replaceFile(file: string, content: string, mode = 0o600): 
   await syncDirectory(path.dirname(file));
 }
 
+/** Makes a written file durable, and readable for its owner alone. */
+export async function keepPrivately(file: string): Promise<void> {
+  const handle = await open(file, 'r+');
+  try {
+    await handle.chmod(0o600);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
 /** Makes the entries of a directory durable. Without it, a power failure can remove a new file with its content. */
 export async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, 'r');

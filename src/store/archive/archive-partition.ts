@@ -35,6 +35,8 @@ export interface FileGroup {
 export interface PartitionState {
   /** Transactions from this one on may have stored events since. */
   readonly xmin: string;
+  /** The table itself: another process may have archived it, and left an empty one of the same name. */
+  readonly oid: string;
   /** The last erasure. */
   readonly erasure: string | null;
 }
@@ -68,9 +70,11 @@ export async function readGroups(client: Client, partition: string): Promise<rea
   return rows;
 }
 
-export async function readPartitionState(client: Client): Promise<PartitionState> {
+export async function readPartitionState(client: Client, partition: string): Promise<PartitionState> {
   const { rows } = await client.query<PartitionState>(
-    `select pg_snapshot_xmin(pg_current_snapshot())::text as xmin, (select max(id)::text from erasures) as erasure`,
+    `select pg_snapshot_xmin(pg_current_snapshot())::text as xmin, $1::regclass::oid::text as oid,
+       (select max(id)::text from erasures) as erasure`,
+    [client.escapeIdentifier(partition)],
   );
   const [row] = rows;
   if (row === undefined) throw new TypeError('the database returned no row for its snapshot');
@@ -150,7 +154,8 @@ export async function detachArchived(db: Db, archived: ArchivedPartition): Promi
     if (!(await isPartition(trx, partition)) || (await hasChanged(trx, archived))) {
       throw new PartitionChangedError(`${partition} has changed while it was archived`);
     }
-    await markArchived(trx, files);
+    if (!(await markArchived(trx, files)))
+      throw new PartitionChangedError(`another process archives ${partition}`);
     await recordEnded(trx, { operator, action: 'archive.month', subject: partition, details });
     await run(trx)`select detach_month(${table.name}, ${partition})`;
     await run(trx)`select close_month(${table.name}, ${firstDay(monthOf(partition))}::date)`;
@@ -160,6 +165,7 @@ export async function detachArchived(db: Db, archived: ArchivedPartition): Promi
 async function hasChanged(trx: Trx, { partition, state }: ArchivedPartition): Promise<boolean> {
   const { changed } = await onlyRow<{ changed: boolean }>(trx)`
     select exists (select from ${sql.id(partition)} where xid >= ${state.xmin}::xid8)
+      or ${partition}::regclass::oid::text <> ${state.oid}
       or (select max(id)::text from erasures) is distinct from ${state.erasure}::text as changed`;
   return changed;
 }

@@ -98,8 +98,8 @@ export async function areSealed(db: Db, ids: readonly string[]): Promise<boolean
   return Number(sealed.count) === ids.length;
 }
 
-/** The events of these files are there alone from this transaction on. Throws an Error if one of them was given up meanwhile. */
-export async function markArchived(trx: Trx, ids: readonly string[]): Promise<void> {
+/** The events of these files are there alone from this transaction on. False if one of them was given up meanwhile. */
+export async function markArchived(trx: Trx, ids: readonly string[]): Promise<boolean> {
   const marked = await trx
     .updateTable('archived_files')
     .set({ archived_at: sql`now()` })
@@ -107,8 +107,7 @@ export async function markArchived(trx: Trx, ids: readonly string[]): Promise<vo
     .where('removed_at', 'is', null)
     .where('id', '=', (eb) => eb.fn.any(eb.val([...ids])))
     .executeTakeFirstOrThrow();
-  if (Number(marked.numUpdatedRows) !== ids.length)
-    throw new Error('another process archives the same month');
+  return Number(marked.numUpdatedRows) === ids.length;
 }
 
 /** Gives up the files that were written for a table, and whose events are still in it, and returns their paths. */

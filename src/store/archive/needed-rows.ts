@@ -4,6 +4,8 @@ import { tableOfArchived } from './archive-schema.ts';
 /** What a statement needs of the archived rows of a table, as the plan of Postgres says. */
 export interface NeededRows {
   readonly table: string;
+  /** The name by which the filters know it. */
+  readonly alias: string;
   /** Rows that do not meet all of these are of no use. Each is an expression as Postgres prints it. */
   readonly filters: readonly string[];
   /** The columns that the statement reads, among other words; `*`: all. */
@@ -20,6 +22,7 @@ interface Plan {
 const PlanNode = z.object({
   'Node Type': z.string(),
   'Relation Name': z.string().optional(),
+  Alias: z.string().default(''),
   'Parent Relationship': z.string().optional(),
   Filter: z.string().optional(),
   'Index Cond': z.string().optional(),
@@ -81,7 +84,7 @@ function scanOf(node: Plan['node'], table: string, limit: Limit | undefined): Ne
   const filters = [node.Filter, node['Index Cond'], node['Recheck Cond']].filter((one) => one !== undefined);
   const read = [...node.Output, ...filters].join(' ');
   const columns = new Set(Array.from(read.matchAll(/\w+|(?<=\.)\*/g), ([word]) => word));
-  return { table, filters, columns, order: limit && orderOf(node, limit) };
+  return { table, alias: node.Alias, filters, columns, order: limit && orderOf(node, limit) };
 }
 
 function orderOf(node: Plan['node'], limit: Limit): NeededRows['order'] {
