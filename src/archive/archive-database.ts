@@ -1,4 +1,4 @@
-import { openDirect, type Db, type PoolName } from '../store/server/database.ts';
+import { openKept, type Db, type PoolName } from '../store/server/database.ts';
 import type { Client } from '../store/server/postgres.ts';
 import type { Prepared } from '../store/server/read-only-query.ts';
 import { ArchiveReader, type ArchiveAccess } from './read-archive.ts';
@@ -12,7 +12,7 @@ const UNTIL_NEXT_LOOK_MS = 10_000;
  */
 export function openArchiveDatabase(access: ArchiveAccess, pool?: PoolName): ArchiveDatabase {
   const readers = new Set<ArchiveReader>();
-  const db = openDirect(access.databaseUrl, (client) => readArchive(client, access, readers), pool);
+  const db = openKept(access.databaseUrl, (client) => readArchive(client, access, readers), pool);
   return {
     db,
     async close() {

@@ -16,7 +16,7 @@ import { readColumns, type ArchivedColumn } from '../store/archive/archive-table
 import { hasArchive, listArchivedFiles, type ReadableFile } from '../store/archive/archived-files.ts';
 import { neededRows, type NeededRows } from '../store/archive/needed-rows.ts';
 import type { Db } from '../store/server/database.ts';
-import { createClient, type Client } from '../store/server/postgres.ts';
+import { createClient, isBehindPooler, type Client } from '../store/server/postgres.ts';
 import { EngineError, literal, type Engine } from './engine.ts';
 import { filesAsTable, printed } from './file-format.ts';
 import { firstRows } from './first-rows.ts';
@@ -106,6 +106,7 @@ export class ArchiveReader implements AsyncDisposable {
     loader.on('error', () => undefined);
     await loader.connect();
     try {
+      if (await isBehindPooler(loader)) throw new UsageError(POOLED);
       await loader.query(`set timezone = 'UTC'; set search_path = public`);
       await dropAbandonedSchemas(loader);
       return new ArchiveReader(
@@ -313,6 +314,9 @@ async function problemOf({ path: file, bytes }: ReadableFile): Promise<Error | u
     return new Error(`${file} cannot be read (${describeError(error)}): ${RESTORE}`, { cause: error });
   }
 }
+
+const POOLED =
+  'The archive is read in a session of its own, and a pooler may give each transaction another one. Set DATABASE_DIRECT_URL to the address of the database itself.';
 
 const RESTORE = 'restore it from a copy of the archive';
 

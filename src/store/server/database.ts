@@ -119,22 +119,21 @@ const UNLIMITED = { max: 3 };
 const KEPT_SECONDS = 10 * 60;
 
 /**
- * Opens connections past a pooler, whose sessions keep what `onConnect` gives them. Without a pool, nothing limits how long
+ * Opens connections that keep for minutes what `onConnect` gives their sessions. Without a pool, nothing limits how long
  * their statements take.
  */
-export function openDirect(databaseUrl: string, onConnect: (client: Client) => void, pool?: PoolName): Db {
+export function openKept(databaseUrl: string, onConnect: (client: Client) => void, pool?: PoolName): Db {
   const options = {
     connectionString: databaseUrl,
     idleTimeoutMillis: KEPT_SECONDS * 1000,
     ...(pool === undefined ? UNLIMITED : limitedBy(pool, POOLS[pool].limits)),
     maxLifetimeSeconds: KEPT_SECONDS,
-    isDirect: true,
   };
-  const direct = createPool(options, () => undefined);
-  direct.on('connect', (client) => {
+  const kept = createPool(options, () => undefined);
+  kept.on('connect', (client) => {
     onConnect(client);
   });
-  return new Kysely<Tables>({ dialect: new RowLockDialect({ pool: direct }) });
+  return new Kysely<Tables>({ dialect: new RowLockDialect({ pool: kept }) });
 }
 
 /** A socket that is destroyed after so long without traffic: every query that waits for an answer on it fails. */

@@ -211,11 +211,12 @@ export async function withClient<T>(
  * Whether a pooler answers at this address: it gives each client an own process id to cancel with (PostgreSQL manual,
  * "BackendKeyData"), which is not that of the server's process.
  */
-export async function isPooled(databaseUrl: string): Promise<boolean> {
-  return withClient(databaseUrl, async (client) => {
-    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
-    return rows[0]?.pid !== Reflect.get(client, 'processID');
-  });
+export const isPooled = (databaseUrl: string): Promise<boolean> => withClient(databaseUrl, isBehindPooler);
+
+/** The same of an open connection. */
+export async function isBehindPooler(client: Client): Promise<boolean> {
+  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+  return rows[0]?.pid !== Reflect.get(client, 'processID');
 }
 
 /** Host and port of a database server, without its credentials. */

@@ -5,6 +5,8 @@ import { Client } from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { EMULATOR_LOGINS } from '../../../emulator/accounts.ts';
 import { createEmulator } from '../../../emulator/emulator.ts';
+import { Engine } from '../../../src/archive/engine.ts';
+import { ArchiveReader } from '../../../src/archive/read-archive.ts';
 import { isPooled } from '../../../src/store/server/postgres.ts';
 import { createRoles } from '../../../src/store/server/roles/create-roles.ts';
 import { openLimited } from '../../../src/store/server/database.ts';
@@ -108,7 +110,10 @@ describe.skipIf(!hasPgbouncer())('pgbouncer (needs pgbouncer)', () => {
     let sent = 0;
     const send = async () => {
       sent += 1;
-      const { status } = await postDelivery(program, 'AUDIT_LOG_ALL', [auditRecord({ userId: sent })]);
+      const { status } = await postDelivery(program, 'AUDIT_LOG_ALL', [
+        // Received in the same millisecond, it would look like one without a time.
+        auditRecord({ userId: sent, timeStamp: Date.now() - 1_000 }),
+      ]);
       expect(status).toBe(200);
     };
     const stored = async () =>
@@ -153,6 +158,21 @@ describe.skipIf(!hasPgbouncer())('pgbouncer (needs pgbouncer)', () => {
     await expectCleanSessions(settings.DATABASE_URL, SERVICE_ROLE);
     expect(await program.end('SIGTERM')).toBe(0);
     expect(program.output()).not.toContain('unsupported startup parameter');
+  });
+
+  it('gives no session to read the archive with, and says so', async () => {
+    const database = await createTestDatabase();
+    onTestFinished(() => database.drop());
+    const pooler = await startPgbouncer({ mode: 'transaction', urls: [database.databaseUrl] });
+    onTestFinished(() => pooler.stop());
+    const directory = await temporaryDirectory();
+    onTestFinished(() => rm(directory, { recursive: true, force: true }));
+    await using engine = new Engine(directory);
+    const open = (databaseUrl: string) =>
+      ArchiveReader.open({ db: database.db, databaseUrl, directory, engine, instead: { files: [] } });
+    await expect(open(pooler.through(database.databaseUrl))).rejects.toThrow('Set DATABASE_DIRECT_URL');
+    await using reader = await open(database.databaseUrl);
+    expect(reader).toBeDefined();
   });
 
   it.each(MODES)('keeps the limits of a transaction and of a single statement, %s mode', async (mode) => {
