@@ -41,6 +41,7 @@ const SERVER_OPTIONS = [
   '-c listen_addresses=127.0.0.1',
   '-c unix_socket_directories=',
   '-c max_wal_size=4GB',
+  '-c wal_compression=on',
   '-c log_min_messages=warning',
 ];
 
