@@ -1,6 +1,7 @@
 import { sql, type Kysely } from 'kysely';
 import { classOf, LOWER, MOST_MARKS } from '../src/lib/text/fold.ts';
 import { INVISIBLE, MARKS, UNKNOWN } from '../src/lib/text/folding-lists.ts';
+import { buildIfEmpty } from '../src/store/server/schema/build-indexes.ts';
 
 /** A program without it counts people by names in lower case, and an erasure would not find what it has counted. */
 export const olderProgramsMayRun = false;
@@ -129,19 +130,6 @@ end $$`,
   `comment on function fold(text) is 'A text as it is compared: without the differences of case and of compatible characters'`,
   `comment on function fold_name(text) is 'The name of a person as it is compared, searched and counted'`,
 ];
-
-/** A table without rows, as that of a new database, has its index at once. */
-async function buildIfEmpty(
-  db: Kysely<unknown>,
-  { table, suffix, definition, replaces }: (typeof indexes)[number],
-) {
-  const { rows } = await sql`select from ${sql.id(table)} limit 1`.execute(db);
-  if (rows.length > 0) return;
-  await sql`create index ${sql.id(`${table}_${suffix}`)} on ${sql.id(table)} using ${sql.raw(definition)}`.execute(
-    db,
-  );
-  await sql`drop index ${sql.id(`${table}_${replaces}`)}`.execute(db);
-}
 
 export async function up(db: Kysely<unknown>): Promise<void> {
   for (const statement of [...statements, ...CHANGES]) await sql.raw(statement).execute(db);

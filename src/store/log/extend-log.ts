@@ -160,7 +160,7 @@ async function findDue(
 async function endOfStep(trx: Trx, isNew: RawBuilder<unknown>, stepEvents: number) {
   const ends = FAMILIES.map(
     (family) => sql`(select xid from ${sql.table(TABLE_OF[family])} where ${isNew}
-      order by xid, id limit 1 offset ${stepEvents})`,
+      order by xid limit 1 offset ${stepEvents})`,
   );
   const { xid } = await onlyRow<{ xid: string | null }>(trx)`
     select min(xid::text::numeric)::text as xid from (${unionAll(ends)}) as ends`;

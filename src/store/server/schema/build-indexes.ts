@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { sql, type Kysely } from 'kysely';
 import { OutageError } from '../../../lib/errors.ts';
 import { isLockTimeout, isPooled } from '../postgres.ts';
 import { withDirectConnection, type Db, type Trx } from '../database.ts';
@@ -99,7 +99,18 @@ async function buildAll(
   } finally {
     stopReporting();
   }
-  return indexes.map(nameOf);
+  return [...new Set(indexes.map(nameOf))];
+}
+
+/** Builds an index within its migration if its table has no rows, as that of a new database. */
+export async function buildIfEmpty(db: Kysely<unknown>, index: LargeIndex): Promise<void> {
+  const { table, definition, replaces } = index;
+  const { rows } = await sql`select from ${sql.id(table)} limit 1`.execute(db);
+  if (rows.length > 0) return;
+  await sql`create index if not exists ${sql.id(nameOf(index))} on ${sql.id(table)} using ${sql.raw(definition)}`.execute(
+    db,
+  );
+  if (replaces !== undefined) await sql`drop index if exists ${sql.id(`${table}_${replaces}`)}`.execute(db);
 }
 
 async function build(connection: Db, index: LargeIndex): Promise<void> {

@@ -75,14 +75,17 @@ describe('the tables', () => {
   });
 
   it.each([
-    ['user', `select * from audit_events where user_name = 'x' and occurred_at > now() - interval '1 hour'`],
+    [
+      'user',
+      `select * from audit_events where fold_name(user_name) = fold_name('x') and occurred_at > now() - interval '1 hour'`,
+    ],
     ['code', `select * from audit_events where code = 10001 and occurred_at > now() - interval '1 hour'`],
     ['device', `select * from audit_events where device_ids @> array[1::bigint]`],
     ['host', `select * from audit_events where host_names @> array['x']`],
     ['client', `select * from location_observations where client_mac = '00:00:00:00:00:01'`],
     ['access point', `select * from location_observations where ap_mac = '00:00:00:00:00:01'`],
     ['client in logs', `select * from log_entries where client_mac = '00:00:00:00:00:01'`],
-    ['user in logs', `select * from log_entries where username = 'x'`],
+    ['user in logs', `select * from log_entries where fold_name(username) = fold_name('x')`],
     ['device in logs', `select * from log_entries where device_serial_number = 'x'`],
     ['source of alerts', `select * from alerts_received where alert_source_name = 'x'`],
     ['source id of alerts', `select * from alerts_received where alert_source_id = 'x'`],
