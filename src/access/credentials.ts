@@ -10,12 +10,12 @@ export const isApiToken = (text: string): boolean => API_TOKEN.test(text);
 
 const SESSION_VALUE = /^[A-Za-z0-9_-]{43}$/;
 
-/** A new value of the session cookie: 256 random bits. */
+/** A new value of the session cookie, or a key of an invitation: 256 random bits. */
 export const newSessionValue = (): string => randomBytes(32).toString('base64url');
 
 export const isSessionValue = (text: string): boolean => SESSION_VALUE.test(text);
 
-/** How API tokens and sessions are stored: who reads the database cannot use them. */
+/** How API tokens, sessions and invitations are stored: who reads the database cannot use them. */
 export const digestOf = (secret: string): Buffer => hash('sha256', secret, 'buffer');
 
 /** How a session of the admin token is stored: with another admin token, nobody finds it. */

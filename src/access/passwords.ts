@@ -16,6 +16,12 @@ const checks = { known: pLimit(1), unknown: pLimit(2) };
 /** Log-ins that may wait; at the rate of one core, the last of them waits for several seconds. */
 const MAX_WAITING = 50;
 
+/** How many characters a password has that a person chooses. */
+export const PASSWORD_LENGTH = { least: 12, most: 1_000 };
+
+export const hasPasswordLength = ({ length }: string): boolean =>
+  length >= PASSWORD_LENGTH.least && length <= PASSWORD_LENGTH.most;
+
 /** A generated password: 125 bits, in groups that can be read aloud. */
 export function newPassword(): string {
   // Without letters and digits that look alike: 32 characters, so that each has 5 bits.

@@ -16,10 +16,13 @@ const SECRET_BYTES = 20;
  * allow anyone to compute the codes of this account.
  */
 export function newTotpSecret(account: string): { readonly secret: string; readonly uri: string } {
-  const secret = new Secret({ size: SECRET_BYTES });
-  const totp = new TOTP({ issuer: 'xiq-sink', label: account, secret, period: PERIOD, digits: DIGITS });
-  return { secret: secret.base32, uri: totp.toString() };
+  const secret = new Secret({ size: SECRET_BYTES }).base32;
+  return { secret, uri: totpUri(account, secret) };
 }
+
+/** The `otpauth://` URI of a secret that was made before. */
+export const totpUri = (account: string, secret: string): string =>
+  new TOTP({ issuer: 'xiq-sink', label: account, secret, period: PERIOD, digits: DIGITS }).toString();
 
 /**
  * The time step of a code: the current one, the one before or the one after. Undefined if the code is wrong, or if its

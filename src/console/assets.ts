@@ -36,8 +36,6 @@ const BASE = `/assets/${version}`;
 export const ASSETS = {
   modules: BASE,
   style: `${BASE}/console.css`,
-  frameStyle: `${BASE}/frame.css`,
-  eventsStyle: `${BASE}/events.css`,
   icon: `${BASE}/icon.svg`,
   uplotStyle: `${BASE}/uplot.css`,
 };

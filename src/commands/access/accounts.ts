@@ -1,4 +1,4 @@
-import { hashPassword, newPassword } from '../../access/passwords.ts';
+import { hashPassword, hasPasswordLength, newPassword, PASSWORD_LENGTH } from '../../access/passwords.ts';
 import { newTotpSecret } from '../../access/totp.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { commandName } from '../../lib/text/command-name.ts';
@@ -9,6 +9,7 @@ import {
   disableAccount,
   isAccountName,
   listAccounts,
+  logInOf,
 } from '../../store/access/accounts.ts';
 import type { Db } from '../../store/server/database.ts';
 import { note, print, printRows, type Columns } from '../shared/output.ts';
@@ -196,15 +197,6 @@ export async function printAccess(db: Db, asJson: boolean): Promise<void> {
   await printRows(readers, READER_COLUMNS);
 }
 
-function logInOf({ has_password, has_totp, is_openid }: Listed): string {
-  if (is_openid) return 'OpenID Connect';
-  if (!has_password) return 'API tokens only';
-  return has_totp ? 'password and code' : 'password';
-}
-
-const MIN_LENGTH = 12;
-const MAX_LENGTH = 1_000;
-
 /**
  * Reads a new password: from standard input, or twice from the person at the terminal. Undefined if the person entered
  * none, or there is no terminal: then one has to be generated. Throws a UsageError if it is too short.
@@ -222,8 +214,8 @@ async function readPassword(from: 'stdin' | 'ask'): Promise<string | undefined> 
 }
 
 function checkLength(password: string): string {
-  if (password.length >= MIN_LENGTH && password.length <= MAX_LENGTH) return password;
-  throw new UsageError(`a password must have ${MIN_LENGTH} to ${MAX_LENGTH} characters`);
+  if (hasPasswordLength(password)) return password;
+  throw new UsageError(`a password must have ${PASSWORD_LENGTH.least} to ${PASSWORD_LENGTH.most} characters`);
 }
 
 async function askHidden(question: string): Promise<string> {

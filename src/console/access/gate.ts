@@ -1,4 +1,5 @@
 import type { Request, RequestHandler } from 'express';
+import { refuseOtherSites } from '../../access/origin.ts';
 import { HttpError } from '../../lib/errors.ts';
 import { remoteAddressOf } from '../../ingest/remote-address.ts';
 import { type Access, type Visitor, hasAccess, type Rule } from './access.ts';
@@ -7,6 +8,12 @@ import { type Access, type Visitor, hasAccess, type Rule } from './access.ts';
 export function wantsPage({ path, headers }: Pick<Request, 'path' | 'headers'>): boolean {
   return !path.startsWith('/api/') && (headers.accept ?? '').includes('text/html');
 }
+
+/** Refuses the forms of other sites, before the body is read. */
+export const refuseFirst: RequestHandler = (request, _response, next) => {
+  refuseOtherSites(request);
+  next();
+};
 
 /** Counts wrong tokens by address; resolves with the seconds to wait after too many. */
 export type CountFailure = (address: string) => Promise<number | undefined>;

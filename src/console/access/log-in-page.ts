@@ -76,7 +76,8 @@ export function continuePage(next: string): VNode {
   );
 }
 
-const documentOf = (head: Content, content: Content): VNode =>
+/** A page before login. */
+export const documentOf = (head: Content, content: Content): VNode =>
   bareDocument(
     'Log in',
     'xiq-sink',
@@ -89,31 +90,33 @@ const providerLink = (next: string, host: string): Content => html`
   <a class="button" href=${`/login/openid?next=${encodeURIComponent(next)}`}>Log in with ${host}</a>
 `;
 
+/** A labelled field of a page before login. */
+export const entryOf = (name: string, label: string, attributes: object): Content => html`
+  <label for=${name}>${label}</label>
+  <input id=${name} name=${name} ...${attributes} />
+`;
+
+/** The attributes of a field for one-time codes. */
+export const CODE = { inputmode: 'numeric', autocomplete: 'one-time-code', maxlength: 10 };
+
 const accountForm = (next: string, name: string | undefined): Content => html`
   <form method="post" action="/login">
     <input type="hidden" name="next" value=${next} />
-    <label for="name">Name</label>
-    <input
-      id="name"
-      name="name"
-      value=${name}
-      autocomplete="username"
-      autocapitalize="none"
-      required
-      maxlength="100"
-      autofocus=${name === undefined}
-    />
-    <label for="password">Password</label>
-    <input
-      id="password"
-      name="password"
-      type="password"
-      autocomplete="current-password"
-      required
-      autofocus=${name !== undefined}
-    />
-    <label for="code">One-time code</label>
-    <input id="code" name="code" inputmode="numeric" autocomplete="one-time-code" maxlength="10" />
+    ${entryOf('name', 'Name', {
+      value: name,
+      autocomplete: 'username',
+      autocapitalize: 'none',
+      required: true,
+      maxlength: 100,
+      autofocus: name === undefined,
+    })}
+    ${entryOf('password', 'Password', {
+      type: 'password',
+      autocomplete: 'current-password',
+      required: true,
+      autofocus: name !== undefined,
+    })}
+    ${entryOf('code', 'One-time code', CODE)}
     <small>Only if your account uses an authenticator app.</small>
     <button>Log in</button>
   </form>
@@ -122,8 +125,7 @@ const accountForm = (next: string, name: string | undefined): Content => html`
 const tokenForm = (next: string): Content => html`
   <form method="post" action="/login">
     <input type="hidden" name="next" value=${next} />
-    <label for="token">Admin token</label>
-    <input id="token" name="token" type="password" autocomplete="off" required />
+    ${entryOf('token', 'Admin token', { type: 'password', autocomplete: 'off', required: true })}
     <small>The value of the setting ADMIN_TOKEN. The operator log records "admin token".</small>
     <button>Log in</button>
   </form>

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { parseCookie } from 'cookie';
 import express from 'express';
-import type { CookieOptions, NextFunction, Request, Response, Router } from 'express';
+import type { CookieOptions, Request, Response, Router } from 'express';
 import { z } from 'zod';
 import type { OpenIdConfig } from '../../config/config.ts';
 import { HttpError } from '../../lib/errors.ts';
@@ -9,19 +9,21 @@ import { findAccount, useTotpStep, type Account } from '../../store/access/accou
 import type { Db } from '../../store/server/database.ts';
 import { recordAction, recordEnded } from '../../store/access/operator-log.ts';
 import { endSession, SESSION_HOURS, startAdminSession, startSession } from '../../store/access/sessions.ts';
+import { queryOf, textOf } from '../api/parameters.ts';
 import { renderDocument } from '../html/html.ts';
 import type { SchemaGate } from '../schema-gate.ts';
 import { ADMIN_TOKEN_NAME, SESSION_COOKIE, type Access } from './access.ts';
 import { createAttempts } from '../../access/attempts.ts';
 import { remoteAddressOf } from '../../ingest/remote-address.ts';
 import { adminDigestOf, browserProof, digestOf, newSessionValue } from '../../access/credentials.ts';
-import type { CountFailure, LogRefusal, RecordWrongToken } from './gate.ts';
+import { refuseFirst, type CountFailure, type LogRefusal, type RecordWrongToken } from './gate.ts';
 import { continuePage, logInPage } from './log-in-page.ts';
 import { accountOf, type Person } from '../../access/openid-person.ts';
 import { createOpenIdCookies } from '../../access/openid-cookie.ts';
+import { serveInvitations } from './invitations.ts';
 import { serveOpenId } from './openid-pages.ts';
 import { createOpenId } from '../../access/openid.ts';
-import { comesFromElsewhere, refuseOtherSites } from '../../access/origin.ts';
+import { comesFromElsewhere } from '../../access/origin.ts';
 import { isPassword } from '../../access/passwords.ts';
 import { verifyTotp } from '../../access/totp.ts';
 
@@ -95,7 +97,7 @@ export function serveLogIn(options: LogInOptions): Router {
   }
 
   router.get('/login', async (request, response) => {
-    const next = pathWithin(new URL(request.url, 'http://localhost').searchParams.get('next') ?? '/');
+    const next = pathWithin(textOf(queryOf(request), 'next') ?? '/');
     // A link from another site carries no cookie, logged in or not: the redirect from this page does.
     if (comesFromElsewhere(request)) response.send(renderDocument(continuePage(next)));
     else if ((await access.visitorOf(request)) !== undefined) response.redirect(303, next);
@@ -182,16 +184,29 @@ export function serveLogIn(options: LogInOptions): Router {
 
   async function logInPerson(person: Person, request: Request, response: Response): Promise<void> {
     await checkSchema();
-    const account = await accountOf(db, person);
+    await beginSession(await accountOf(db, person), { provider: openId?.host }, request, response);
+  }
+
+  /** Logs in a person who has proven otherwise who they are. Throws HttpError 403 if the account has just been changed. */
+  async function beginSession(account: Account, details: object, request: Request, response: Response) {
     const value = newSessionValue();
     const operator = { name: account.name, via: 'console' } as const;
-    const details = { provider: openId?.host };
-    await recordAction(db, { operator, action: 'console.login', details }, async () => {
+    await recordAction(db, { operator, action: 'console.login', details: { ...details } }, async () => {
       if (await startSession(db, digestOf(value), account)) return;
       throw new HttpError(403, 'ACCOUNT_CHANGED', 'Your account has just been changed. Log in again.');
     });
     setCookies(request, response, { value, account });
   }
+
+  router.use(
+    serveInvitations({
+      db,
+      checkSchema,
+      logRefusal,
+      beginSession: (account, request, response) =>
+        beginSession(account, { invited: true }, request, response),
+    }),
+  );
 
   async function isRightCode({ name, totp_secret: secret, totp_last_step: last }: Account, code: string) {
     if (secret === null) return true;
@@ -226,12 +241,6 @@ function setCookies(request: Request, response: Response, { value, account }: Lo
   if (account === undefined || account.password_hash === null) return;
   const proof = browserProof(account.name, account.password_hash);
   response.cookie(BROWSER_COOKIE, proof, { ...options, path: '/login', maxAge: BROWSER_MS });
-}
-
-/** Runs before the body is read. */
-function refuseFirst(request: Request, _response: Response, next: NextFunction): void {
-  refuseOtherSites(request);
-  next();
 }
 
 /** A forged header only harms its sender, whose browser then drops the cookie: any proxy is trusted. */

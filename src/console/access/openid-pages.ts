@@ -3,6 +3,7 @@ import { parseCookie } from 'cookie';
 import express, { type Request, type Response, type Router } from 'express';
 import { HttpError } from '../../lib/errors.ts';
 import { remoteAddressOf } from '../../ingest/remote-address.ts';
+import { queryOf, textOf } from '../api/parameters.ts';
 import { renderDocument } from '../html/html.ts';
 import type { CountFailure, LogRefusal } from './gate.ts';
 import { continuePage } from './log-in-page.ts';
@@ -31,7 +32,7 @@ export function serveOpenId(options: OpenIdPagesOptions): Router {
   const router = express.Router({ caseSensitive: true, strict: true });
 
   router.get(START_PATH, async (request, response) => {
-    const next = pathWithin(queryOf(request).get('next') ?? '/');
+    const next = pathWithin(textOf(queryOf(request), 'next') ?? '/');
     // Only a person who looks at the login page starts a login, and no other site on their behalf.
     if (comesFromElsewhere(request)) {
       response.redirect(303, `/login?next=${encodeURIComponent(next)}`);
@@ -50,7 +51,7 @@ export function serveOpenId(options: OpenIdPagesOptions): Router {
     const { maxAge: _, ...kept } = cookies.options;
     response.clearCookie(cookies.name, kept);
     try {
-      const query = queryOf(request);
+      const query = new URL(request.url, 'http://localhost').searchParams;
       const cookie = parseCookie(request.headers.cookie ?? '')[cookies.name];
       const started = cookies.open(cookie, query.get('state'));
       if (started === undefined) {
@@ -69,8 +70,6 @@ export function serveOpenId(options: OpenIdPagesOptions): Router {
 
   return router;
 }
-
-const queryOf = ({ originalUrl }: Request) => new URL(originalUrl, 'http://localhost').searchParams;
 
 /** Logs the reason of a failed login once, and shows the person what to do. Other errors are thrown on. */
 async function answerProblem(

@@ -1,15 +1,16 @@
 import { z } from 'zod';
-import { hashPassword, newPassword } from '../../access/passwords.ts';
 import { newTotpSecret } from '../../access/totp.ts';
+import { revokeAccessToken } from '../../store/access/access-tokens.ts';
 import { addAccount, changeAccount, disableAccount, isAccountName } from '../../store/access/accounts.ts';
 import { recordAction } from '../../store/access/operator-log.ts';
 import { ACCOUNT_ROLES } from '../../store/access/permissions.ts';
 import type { Db } from '../../store/server/database.ts';
 import { commaSeparated } from '../../config/setting-types.ts';
 import { CHANGE_ACCESS } from '../access/access.ts';
+import { newInvitation } from '../access/invitations.ts';
 import { whole, wholeSchema } from '../api/paging.ts';
-import { queryOf, text, textOf } from '../api/parameters.ts';
-import { jsonRoute } from '../api/route.ts';
+import { isoTime, queryOf, text, textOf } from '../api/parameters.ts';
+import { changeRoute, jsonRoute, nameAnswer, namePath } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { accountsPage } from './accounts-page.ts';
 import { accountSchema, describeAccounts } from './describe-accounts.ts';
@@ -21,34 +22,54 @@ export function accountsArea({ db }: { readonly db: Db }): Area {
     routes: [
       jsonRoute({
         route: 'GET /accounts',
-        summary: 'list the accounts, with their last logins',
+        summary: 'list the accounts, with their last logins and API tokens',
         ...CHANGE_ACCESS,
         answer: wholeSchema(accountSchema),
         work: async () => whole(await describeAccounts(db)),
       }),
       jsonRoute({
         route: 'POST /accounts',
-        summary: 'add an account with a generated password, which the answer shows once',
+        summary: 'add an account, and make the link with which the person sets a password',
         ...CHANGE_ACCESS,
-        input: { body: z.strictObject({ name, role, source: sources, totp: z.literal('on').optional() }) },
-        answer: z.object({ name, secret: z.string(), totp_uri: z.string().optional() }),
-        async work({ body: { name: subject, role: asked, source, totp } }, { operator }) {
-          const password = newPassword();
-          const key = totp && newTotpSecret(subject);
-          const details = { role: asked, sources: source ?? 'all', password: true, totp: key !== undefined };
-          const account = { name: subject, role: asked, sources: source, totpSecret: key?.secret };
-          await recordAction(db, { operator, action: 'access.add', subject, details }, async () =>
-            addAccount(db, { ...account, passwordHash: await hashPassword(password) }),
+        input: { body: z.strictObject({ name, role, source: sources, totp }) },
+        answer: invited,
+        async work({ body: { name: subject, role: asked, source, totp: hasTotp } }, { operator }) {
+          const { invitation, address } = newInvitation();
+          const details = {
+            role: asked,
+            sources: source ?? 'all',
+            invited: true,
+            totp: hasTotp !== undefined,
+          };
+          const totpSecret = hasTotp && newTotpSecret(subject).secret;
+          await recordAction(db, { operator, action: 'access.add', subject, details }, () =>
+            addAccount(db, { name: subject, role: asked, sources: source, totpSecret, invitation }),
           );
-          return { name: subject, secret: password, totp_uri: key?.uri };
+          return { name: subject, address, invited_until: invitation.until };
+        },
+      }),
+      jsonRoute({
+        route: 'POST /accounts/{name}/invite',
+        summary: 'make a new link with which the person sets a password; the one of before ends now',
+        ...CHANGE_ACCESS,
+        input: { path: namePath, body: z.strictObject({ totp }) },
+        answer: invited,
+        async work({ path: { name: subject }, body }, { operator }) {
+          const { invitation, address } = newInvitation();
+          const details = { invited: true, totp: body.totp !== undefined };
+          const totpSecret = body.totp === undefined ? null : newTotpSecret(subject).secret;
+          await recordAction(db, { operator, action: 'access.change', subject, details }, () =>
+            changeAccount(db, subject, { passwordHash: null, totpSecret, invitation }),
+          );
+          return { name: subject, address, invited_until: invitation.until };
         },
       }),
       jsonRoute({
         route: 'POST /accounts/{name}/change',
         summary: 'change the role and the sources of an account, whose sessions end',
         ...CHANGE_ACCESS,
-        input: { path: onePath, body: z.strictObject({ role, source: sources }) },
-        answer: onePath,
+        input: { path: namePath, body: z.strictObject({ role, source: sources }) },
+        answer: nameAnswer,
         async work({ path: { name: subject }, body: { role: asked, source } }, { operator }) {
           const details = { role: asked, sources: source ?? 'all' };
           await recordAction(db, { operator, action: 'access.change', subject, details }, () =>
@@ -57,13 +78,35 @@ export function accountsArea({ db }: { readonly db: Db }): Area {
           return { name: subject };
         },
       }),
-      changeRoute(db, 'disable', 'disable an account: ends its sessions and revokes its API tokens', {
-        action: 'access.remove',
-        change: (name) => disableAccount(db, name),
-      }),
-      changeRoute(db, 'enable', 'enable an account again; its earlier API tokens stay revoked', {
-        action: 'access.change',
-        change: (name) => changeAccount(db, name, { isEnabled: true }),
+      changeRoute(
+        'POST /accounts/{name}/disable',
+        'disable an account: ends its sessions and revokes its API tokens',
+        CHANGE_ACCESS,
+        (subject, { operator }) =>
+          recordAction(db, { operator, action: 'access.remove', subject }, () => disableAccount(db, subject)),
+      ),
+      changeRoute(
+        'POST /accounts/{name}/enable',
+        'enable an account again; its earlier API tokens stay revoked',
+        CHANGE_ACCESS,
+        (subject, { operator }) =>
+          recordAction(db, { operator, action: 'access.change', subject, details: { enabled: true } }, () =>
+            changeAccount(db, subject, { isEnabled: true }),
+          ),
+      ),
+      jsonRoute({
+        route: 'POST /access-tokens/{token_id}/revoke',
+        summary: 'revoke an API token',
+        ...CHANGE_ACCESS,
+        input: { path: z.object({ token_id: z.string().regex(/^\d{1,18}$/, 'must be the id of a token') }) },
+        answer: z.object({ account: z.string(), label: z.string() }),
+        work: ({ path: { token_id: subject } }, { operator }) =>
+          recordAction(
+            db,
+            { operator, action: 'access.revoke', subject },
+            () => revokeAccessToken(db, subject),
+            (revoked) => revoked,
+          ),
       }),
     ],
     pages: [
@@ -78,29 +121,16 @@ export function accountsArea({ db }: { readonly db: Db }): Area {
   };
 }
 
-interface AccountChange {
-  readonly action: 'access.remove' | 'access.change';
-  readonly change: (name: string) => Promise<void>;
-}
-
-const changeRoute = (db: Db, verb: string, summary: string, { action, change }: AccountChange) =>
-  jsonRoute({
-    route: `POST /accounts/{name}/${verb}`,
-    summary,
-    ...CHANGE_ACCESS,
-    input: { path: onePath },
-    answer: onePath,
-    async work({ path: { name: subject } }, { operator }) {
-      await recordAction(db, { operator, action, subject, details: { verb } }, () => change(subject));
-      return { name: subject };
-    },
-  });
-
 const name = text.refine(isAccountName, 'must have 1 to 100 letters, digits and signs without spaces');
 
-const onePath = z.object({ name });
-
 const role = z.enum(ACCOUNT_ROLES, `must be ${ACCOUNT_ROLES.join(', ')}`);
+
+const totp = z.literal('on').optional().describe('require one-time codes of an authenticator app');
+
+const invited = nameAnswer.extend({
+  address: z.string().describe('the link, below the address of the console; nobody can read it again'),
+  invited_until: isoTime.describe('when the link ends'),
+});
 
 const sources = z
   .preprocess(

@@ -1,10 +1,10 @@
 import { ACCOUNT_ROLES } from '../../store/access/permissions.ts';
-import { formatCount } from '../../lib/text/units.ts';
+import { countOf } from '../../lib/text/units.ts';
 import { addressOf } from '../addresses.ts';
 import { NOTHING_ENTERED, type Entered } from '../api/parameters.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
-import { agoOf, badge } from '../html/elements.ts';
-import { fieldOf, selectOf } from '../html/form.ts';
+import { agoOf, badge, sheetOf } from '../html/elements.ts';
+import { actionButton, fieldOf, selectOf } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import type { DescribedAccount } from './describe-accounts.ts';
 
@@ -20,25 +20,22 @@ export const accountsPage = (accounts: readonly DescribedAccount[], changed?: st
   content: html`
     ${formOf(accounts.find(({ name }) => name === changed))}
     <div class="shown" role="status"></div>
-    ${
-      accounts.length === 0
-        ? html`<p class="empty">No accounts yet.</p>`
-        : tableOf('Accounts, by name', COLUMNS, accounts, 'sources')
-    }
+    ${tableOf('Accounts, by name', COLUMNS, accounts, 'sources', 'No accounts yet.')}
   `,
 });
 
 const formOf = (changed: DescribedAccount | undefined): Content =>
   changed === undefined
     ? html`
-        <form class="filters" data-action="/accounts" data-secret="password" aria-label="Add a person">
+        <form class="filters" data-action="/accounts" data-secret=${INVITATION} aria-label="Add a person">
           ${fieldOf(NOTHING_ENTERED, 'name', 'Name', 'ada@example.com')} ${fieldsOf(NOTHING_ENTERED)}
           <label><input type="checkbox" name="totp" /> With a one-time code</label>
-          <button>Add</button>
+          <button>Invite</button>
         </form>
         <p class="dim">
-          The password is generated and shown once. With the first account, everyone has to log in. API tokens
-          and logins for SQL are made by <code>xiq-sink access</code>.
+          The person sets a password with a link, which is shown once and is valid for 24 hours. With the
+          first account, everyone has to log in. API tokens and logins for SQL are made by${' '}
+          <code>xiq-sink access</code>.
         </p>
       `
     : html`
@@ -64,6 +61,9 @@ const fieldsOf = (entered: Entered): Content => [
   fieldOf(entered, 'source', 'Sources', 'all'),
 ];
 
+/** What the page shows once. */
+const INVITATION = 'link';
+
 const accountPath = (name: string) => `/accounts/${encodeURIComponent(name)}`;
 
 const COLUMNS: readonly Column<DescribedAccount>[] = [
@@ -76,36 +76,71 @@ const COLUMNS: readonly Column<DescribedAccount>[] = [
   },
   { heading: 'Role', cell: ({ role }) => role },
   { heading: 'Sources', cell: ({ sources }) => sources?.join(', ') ?? 'all' },
-  { heading: 'Logs in with', cell: ({ login }) => login },
-  {
-    heading: 'Last login',
-    cell: ({ last_login_at: at }) => (at === null ? html`<span class="dim">never</span>` : agoOf(at)),
-  },
-  { heading: 'API tokens', kind: 'number', cell: ({ api_tokens: count }) => formatCount(count) },
+  { heading: 'Logs in with', cell: loginCell },
+  { heading: 'Last login', cell: ({ last_login_at: at }) => agoOf(at) },
+  { heading: 'API tokens', cell: tokensCell },
   { heading: 'Actions', cell: actionsOn },
 ];
 
-function actionsOn({ name, disabled_at: disabled }: DescribedAccount): Content {
+function loginCell({ login, invited_until: until }: DescribedAccount): Content {
+  if (until === null) return login;
+  return until.getTime() > Date.now()
+    ? html`${badge('plain', login)} <span class="dim">ends ${agoOf(until)}</span>`
+    : badge('warn', 'invitation has ended');
+}
+
+/** The number of tokens, which opens the list of them. */
+function tokensCell({ name, tokens }: DescribedAccount): Content {
+  if (tokens.length === 0) return html`<span class="dim">0</span>`;
+  const list = tableOf(`API tokens of ${name}`, TOKEN_COLUMNS, tokens);
+  return sheetOf(`tokens-${name}`, countOf(tokens.length, 'token'), name, list);
+}
+
+const TOKEN_COLUMNS: readonly Column<DescribedAccount['tokens'][number]>[] = [
+  { heading: 'Label', isPlain: true, cell: ({ label, id }) => (label === '' ? `token ${id}` : label) },
+  { heading: 'Last used', cell: ({ last_used_at: at }) => agoOf(at) },
+  { heading: 'Expires', cell: ({ expires_at: at }) => agoOf(at) },
+  {
+    heading: 'Action',
+    cell: ({ id, label }) =>
+      actionButton(`/access-tokens/${id}/revoke`, 'Revoke', {
+        name: `Revoke the token ${label === '' ? id : label}`,
+        kind: 'danger',
+        done: 'The token is revoked.',
+      }),
+  },
+];
+
+function actionsOn({ name, login, has_totp: hasTotp, disabled_at: disabled }: DescribedAccount): Content {
   const path = accountPath(name);
-  return disabled === null
-    ? html`<div class="row tight">
-        <a class="button quiet" href=${addressOf('/access', { change: name })} aria-label=${`Change ${name}`}
-          >Change</a
-        >
-        <form
-          data-action=${`${path}/disable`}
-          data-confirm=${`Disable ${name}? Its sessions end, and its API tokens are revoked.`}
-          data-done=${`${name} is disabled.`}
-        >
-          <button class="danger" aria-label=${`Disable ${name}`}>Disable</button>
-        </form>
-      </div>`
-    : html`
-        <form
-          data-action=${`${path}/enable`}
-          data-done=${`${name} is enabled. Its earlier API tokens stay revoked.`}
-        >
-          <button class="quiet" aria-label=${`Enable ${name}`}>Enable</button>
-        </form>
-      `;
+  if (disabled !== null) {
+    return actionButton(`${path}/enable`, 'Enable', {
+      name: `Enable ${name}`,
+      kind: 'quiet',
+      done: `${name} is enabled. Its earlier API tokens stay revoked.`,
+    });
+  }
+  return html`
+    <div class="row tight">
+      <a class="button quiet" href=${addressOf('/access', { change: name })} aria-label=${`Change ${name}`}
+        >Change</a
+      >
+      ${
+        login !== 'OpenID Connect' &&
+        actionButton(`${path}/invite`, 'Invite', {
+          name: `Invite ${name} again`,
+          kind: 'quiet',
+          secret: INVITATION,
+          confirm: `Make a new invitation for ${name}? The password and the key of the authenticator app end now.`,
+          values: hasTotp ? { totp: 'on' } : {},
+        })
+      }
+      ${actionButton(`${path}/disable`, 'Disable', {
+        name: `Disable ${name}`,
+        kind: 'danger',
+        confirm: `Disable ${name}? Its sessions end, and its API tokens are revoked.`,
+        done: `${name} is disabled.`,
+      })}
+    </div>
+  `;
 }

@@ -1,19 +1,29 @@
 import { z } from 'zod';
 import { listAccessTokens } from '../../store/access/access-tokens.ts';
-import { listAccounts } from '../../store/access/accounts.ts';
+import { listAccounts, logInOf } from '../../store/access/accounts.ts';
 import { lastLogins } from '../../store/access/operator-log.ts';
 import { ACCOUNT_ROLES } from '../../store/access/permissions.ts';
 import type { Db } from '../../store/server/database.ts';
 import { isoTime } from '../api/parameters.ts';
+
+const tokenSchema = z.object({
+  id: z.string(),
+  label: z.string(),
+  created_at: isoTime,
+  expires_at: isoTime,
+  last_used_at: isoTime.nullable().describe('to the minute'),
+});
 
 export const accountSchema = z
   .object({
     name: z.string(),
     role: z.enum(ACCOUNT_ROLES),
     sources: z.array(z.string()).nullable().describe('null: all'),
-    login: z.enum(['password', 'password and code', 'OpenID Connect', 'API tokens only']),
+    login: z.string().describe('how the person logs in; invited: not yet'),
+    has_totp: z.boolean().describe('one-time codes are required'),
+    invited_until: isoTime.nullable().describe('when an open invitation ends'),
     last_login_at: isoTime.nullable(),
-    api_tokens: z.int(),
+    tokens: z.array(tokenSchema).describe('API tokens that are not revoked'),
     disabled_at: isoTime.nullable(),
   })
   .meta({ id: 'Account' });
@@ -28,18 +38,9 @@ export async function describeAccounts(db: Db): Promise<DescribedAccount[]> {
     lastLogins(db),
   ]);
   return accounts.map((account) => ({
-    name: account.name,
-    role: account.role,
-    sources: account.sources,
-    login: account.is_openid
-      ? 'OpenID Connect'
-      : !account.has_password
-        ? 'API tokens only'
-        : account.has_totp
-          ? 'password and code'
-          : 'password',
+    ...account,
+    login: logInOf(account),
     last_login_at: logins.get(account.name) ?? null,
-    api_tokens: tokens.filter((token) => token.account === account.name).length,
-    disabled_at: account.disabled_at,
+    tokens: tokens.filter((token) => token.account === account.name),
   }));
 }

@@ -16,7 +16,7 @@ import { countOf } from '../../lib/text/units.ts';
 import { eventAddress, searchAddress } from '../addresses.ts';
 import { ALERTING } from '../events/saved-searches.ts';
 import { alertForm } from '../events/search-menus.ts';
-import { fieldOf, selectOf } from '../html/form.ts';
+import { actionButton, fieldOf, selectOf } from '../html/form.ts';
 import { filterForm } from '../html/filter-form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { badge, timeOf } from '../html/elements.ts';
@@ -241,13 +241,12 @@ const CHANGES: Column<DescribedRule> = {
     if (!isOn) return link;
     return html`<div class="row tight">
       ${link}
-      <form
-        data-action=${`/alert-rules/${name}/delete`}
-        data-confirm=${`Switch off “${title}”? Its alerts stay.`}
-        data-done=${`${title} is off.`}
-      >
-        <button class="danger" aria-label=${`Switch off ${name}`}>Switch off</button>
-      </form>
+      ${actionButton(`/alert-rules/${name}/delete`, 'Switch off', {
+        name: `Switch off ${name}`,
+        kind: 'danger',
+        confirm: `Switch off “${title}”? Its alerts stay.`,
+        done: `${title} is off.`,
+      })}
     </div>`;
   },
 };

@@ -11,7 +11,14 @@ import type { Scope } from '../../store/server/scope.ts';
 import { CHANGE_OUTPUTS, type Visitor } from '../access/access.ts';
 import { addressOf } from '../addresses.ts';
 import { queryOf, several, text, textOf, wholeNumber } from '../api/parameters.ts';
-import { jsonRoute, orBadGateway, type ApiRoute, type RouteContext } from '../api/route.ts';
+import {
+  changeRoute,
+  jsonRoute,
+  nameAnswer,
+  orBadGateway,
+  type ApiRoute,
+  type RouteContext,
+} from '../api/route.ts';
 import { searchLine } from '../events/saved-searches.ts';
 import { freeNameOf } from '../destinations/destination-form.ts';
 import { fieldOf, selectOf } from '../html/form.ts';
@@ -55,10 +62,6 @@ const slackOptions = (url: string) => ({
   url,
   filter: { rule_alerts: 'only' },
 });
-
-const nameAnswer = z.object({ name: z.string() });
-
-const onePath = z.object({ name: text.max(63) });
 
 /** Switching rules on and off, and testing them. */
 export function ruleRoutes({ rules, destinations, names }: AlertOutputs): readonly ApiRoute[] {
@@ -108,17 +111,12 @@ export function ruleRoutes({ rules, destinations, names }: AlertOutputs): readon
         return { summary: sent === undefined ? summary : `${summary} ${sent}`, newest };
       },
     }),
-    jsonRoute({
-      route: 'POST /alert-rules/{name}/delete',
-      summary: 'switch an alert rule off that was switched on here',
-      ...CHANGE_OUTPUTS,
-      input: { path: onePath },
-      answer: nameAnswer,
-      async work({ path: { name } }, { operator }) {
-        await rules.remove(operator, name);
-        return { name };
-      },
-    }),
+    changeRoute(
+      'POST /alert-rules/{name}/delete',
+      'switch an alert rule off that was switched on here',
+      CHANGE_OUTPUTS,
+      (name, { operator }) => rules.remove(operator, name),
+    ),
   ];
 }
 

@@ -37,6 +37,12 @@ export const isoTime = z
   .transform((at) => at.toISOString())
   .pipe(z.string());
 
+/** Members of an answer that are numbers. */
+export function numbers<const Name extends string>(...names: readonly Name[]): Record<Name, z.ZodNumber>;
+export function numbers(...names: readonly string[]): Record<string, z.ZodNumber> {
+  return Object.fromEntries(names.map((name) => [name, z.number()]));
+}
+
 /** A text in a request. Postgres cannot store U+0000, and answers a query with it by an error. */
 export const text = z
   .string({ error: ({ input }) => (Array.isArray(input) ? 'can be given only once' : undefined) })

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { closestName } from '../../lib/text/closest-name.ts';
 import { ConflictError, describeError, HttpError, UsageError } from '../../lib/errors.ts';
 import type { Rule, Visitor } from '../access/access.ts';
-import { queryOf } from './parameters.ts';
+import { queryOf, text } from './parameters.ts';
 
 /** The input of a route: schemas of its path parameters, its query parameters and its JSON body. */
 type Input = {
@@ -71,6 +71,30 @@ export function jsonRoute<A extends Input, Answer extends z.ZodType>(
     serve: async (request, response, context) => void response.json(await ask(request, context)),
   };
 }
+
+/** A route that changes the thing that its path names, and answers with the name. */
+export const changeRoute = (
+  route: `POST /${string}/{name}/${string}`,
+  summary: string,
+  rule: Rule,
+  change: (name: string, context: RouteContext) => Promise<unknown>,
+): ApiRoute =>
+  jsonRoute({
+    route,
+    summary,
+    ...rule,
+    input: { path: namePath },
+    answer: nameAnswer,
+    async work({ path: { name } }, context) {
+      await change(name, context);
+      return { name };
+    },
+  });
+
+export const namePath = z.object({ name: text.max(200) });
+
+/** The answer of a route that changes one thing. */
+export const nameAnswer = z.object({ name: z.string() });
 
 /** A route that streams its answer and ends it. */
 export function streamRoute<A extends Input>(

@@ -6,6 +6,7 @@ import type { LogKey } from '../../seal/signed-note.ts';
 import { countOf, formatCount } from '../../lib/text/units.ts';
 import { html, renderDocument, type Content } from '../html/html.ts';
 import { badge } from '../html/elements.ts';
+import { foundOf } from '../integrity/integrity-page.ts';
 import { tableOf } from '../browser/shared/table.js';
 import { factsOf } from '../browser/shared/facts.js';
 
@@ -123,22 +124,11 @@ function verifiedOf({ leaves, altered, missing, since }: NonNullable<Certificate
 }
 
 function verificationOf(summary: NonNullable<Certificate['verification']>): Content {
-  const { altered, missing, inserted, doubts, comparedSince } = summary;
-  const sealed = doubts.length > 0 ? badge('bad', 'not proven') : badge('good', 'as sealed');
-  const counts = [
-    [summary.intact, 'intact'],
-    [summary.expired, 'expired'],
-    [summary.erased, 'erased on request'],
-    [altered, 'altered'],
-    [missing, 'missing'],
-    [inserted, 'inserted'],
-    [summary.notSealedYet, 'not sealed yet'],
-  ] as const;
-  const found = counts.map(([count, word]) => `${formatCount(count)} ${word}`).join(', ');
+  const { doubts, comparedSince, notSealedYet } = summary;
   const what =
     'events and deliveries of the month, and the operator log, quarantine, erasures, gaps and coverage of all time';
-  return html`${altered + missing + inserted > 0 ? badge('bad', 'changed') : sealed}${' '} ${found}: ${what},
-  compared since${' '}${utc(comparedSince)}. ${doubts.join(' ')}`;
+  return html`${foundOf({ ...summary, not_sealed_yet: notSealedYet, doubts: [...doubts] }, 'as sealed')}:
+  ${what}, compared since${' '}${utc(comparedSince)}. ${doubts.join(' ')}`;
 }
 
 function checkpointOf({ checkpoint, isWhole, anchors, stampedAt }: Certificate): Content {

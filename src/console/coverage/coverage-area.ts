@@ -3,7 +3,7 @@ import { readCoverageByDay, readQuarters } from '../../store/reconcile/coverage.
 import type { Db } from '../../store/server/database.ts';
 import { listGaps } from '../../store/reconcile/gaps.ts';
 import { VIEW } from '../access/access.ts';
-import { isoTime, moment, text } from '../api/parameters.ts';
+import { isoTime, moment, numbers, text } from '../api/parameters.ts';
 import { jsonRoute, parseInput } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { typeShape } from '../events/conditions.ts';
@@ -27,12 +27,7 @@ const range = (mostDays: number) =>
 const count = z.number().int();
 
 const quarterCounts = z.object({
-  whole: count,
-  healed: count,
-  push_only: count,
-  not_comparable: count,
-  unrecoverable: count,
-  pending: count,
+  ...numbers('whole', 'healed', 'push_only', 'not_comparable', 'unrecoverable', 'pending'),
   healed_events: count.describe('events that were missing and were fetched'),
   reasons: z.array(z.string()).describe('why quarters are not comparable'),
 });

@@ -72,7 +72,7 @@ export async function renderCoverage(db: Db, scope: Scope, shown: Shown): Promis
       ${source === undefined && pagerOf('/coverage', shown, next, ['First sources', 'Next sources'])}
       ${legend}
       <h2>Times in which events may have been missed</h2>
-      ${gaps.length === 0 ? html`<p class="empty">None.</p>` : tableOf('Gaps, newest first', GAPS, gaps)}
+      ${tableOf('Gaps, newest first', GAPS, gaps, undefined, 'None.')}
     `,
   };
 }

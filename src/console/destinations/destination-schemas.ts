@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { MESSAGE_TYPES } from '../../events/domain.ts';
 import { isoTime, moment, limit, text } from '../api/parameters.ts';
 import { cursorOf } from '../api/paging.ts';
+import { namePath } from '../api/route.ts';
 
 const time = isoTime.nullable();
 
@@ -29,7 +30,7 @@ export const destinationSchema = z
   })
   .meta({ id: 'Destination', description: 'A destination and its state' });
 
-export const oneDestination = { path: z.object({ name: text.max(200) }) };
+export const oneDestination = { path: namePath };
 
 /** The members of a destination in the settings file. The console sends those without a field of their own as YAML. */
 export const destinationBody = z

@@ -13,8 +13,10 @@ import { ALL_SOURCES, type Scope } from '../../store/server/scope.ts';
 import { recordAction } from '../../store/access/operator-log.ts';
 import { CHANGE_DESTINATIONS, CHANGE_OUTPUTS, VIEW, type Rule } from '../access/access.ts';
 import {
+  changeRoute,
   toAnswer,
   jsonRoute,
+  nameAnswer,
   orBadGateway,
   parseInput,
   type ApiRoute,
@@ -109,6 +111,15 @@ async function refusing(
 
 function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[] {
   const { db, configured, changes } = options;
+  const stateRoute = (
+    verb: string,
+    summary: string,
+    change: (change: DestinationChange) => Promise<void>,
+    rule: Rule = CHANGE_DESTINATIONS,
+  ) =>
+    changeRoute(`POST /destinations/{name}/${verb}`, summary, rule, (name, context) =>
+      change(changeOf(options, name, context)),
+    );
   return [
     jsonRoute({
       route: 'GET /destinations',
@@ -149,16 +160,15 @@ function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[]
       },
     }),
     changeRoute(
-      options,
-      'delete',
+      'POST /destinations/{name}/delete',
       'delete a destination that was added to the database; its state stays',
-      ({ operator, name }) => changes.remove(operator, name),
       CHANGE_OUTPUTS,
+      (name, { operator }) => changes.remove(operator, name),
     ),
-    changeRoute(options, 'pause', 'pause after the current batch', (change) =>
+    stateRoute('pause', 'pause after the current batch', (change) =>
       changeDestinationState(change, 'paused'),
     ),
-    changeRoute(options, 'resume', 'resume from the last position', (change) =>
+    stateRoute('resume', 'resume from the last position', (change) =>
       changeDestinationState(change, 'running'),
     ),
     jsonRoute({
@@ -172,8 +182,7 @@ function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[]
         return { name };
       },
     }),
-    changeRoute(
-      options,
+    stateRoute(
       'forget',
       'delete the state of a removed destination',
       forgetUnconfigured,
@@ -225,10 +234,7 @@ function changeOf(
   return { db, operator, configured: configured().map((one) => one.name), name };
 }
 
-const nameAnswer = z.object({ name: z.string() });
-
-const testAnswer = z.object({
-  name: z.string(),
+const testAnswer = nameAnswer.extend({
   event_id: z.string(),
   refusal: z
     .string()
@@ -240,26 +246,6 @@ const testing = async (name: string, test: () => ReturnType<typeof sendTest>) =>
   name,
   ...toAnswer(await orBadGateway('DESTINATION_FAILED', `can't send to ${name}`, test)),
 });
-
-function changeRoute(
-  options: ConfiguredDestinations,
-  verb: string,
-  summary: string,
-  change: (change: DestinationChange) => Promise<void>,
-  rule: Rule = CHANGE_DESTINATIONS,
-): ApiRoute {
-  return jsonRoute({
-    route: `POST /destinations/{name}/${verb}`,
-    summary,
-    ...rule,
-    input: oneDestination,
-    answer: nameAnswer,
-    async work({ path: { name } }, context) {
-      await change(changeOf(options, name, context));
-      return { name };
-    },
-  });
-}
 
 function mustBeConfigured({ configured }: ConfiguredDestinations, name: string): Destination {
   const found = configured().find((one) => one.name === name);

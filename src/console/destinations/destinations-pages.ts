@@ -13,6 +13,7 @@ import { destinationAddress, eventAddress } from '../addresses.ts';
 import type { PageOf } from '../api/paging.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { badge, pagerOf, timeHeading, timeOf } from '../html/elements.ts';
+import { actionButton } from '../html/form.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
 import { factsOf, type Fact } from '../browser/shared/facts.js';
 import { addLinks } from './destination-form.ts';
@@ -56,51 +57,44 @@ function definedIn({ origin }: DescribedDestination): string | null {
 
 function stateForm({ name, state }: DescribedDestination): Content {
   const path = destinationAddress(name);
-  if (state === 'paused' || state === 'refused') {
-    return html`
-      <form data-action=${`${path}/resume`} data-done=${`${name} resumes within a second.`}>
-        <button class="quiet" aria-label=${`Resume ${name}`}>Resume</button>
-      </form>
-    `;
-  }
-  return html`
-    <form
-      data-action=${`${path}/pause`}
-      data-confirm=${`Pause forwarding to ${name}? Its position is kept.`}
-      data-done=${`${name} is paused.`}
-    >
-      <button class="quiet" aria-label=${`Pause ${name}`}>Pause</button>
-    </form>
-  `;
+  return state === 'paused' || state === 'refused'
+    ? actionButton(`${path}/resume`, 'Resume', {
+        name: `Resume ${name}`,
+        kind: 'quiet',
+        done: `${name} resumes within a second.`,
+      })
+    : actionButton(`${path}/pause`, 'Pause', {
+        name: `Pause ${name}`,
+        kind: 'quiet',
+        confirm: `Pause forwarding to ${name}? Its position is kept.`,
+        done: `${name} is paused.`,
+      });
 }
 
 /** The button to send a test event; browser/pages/destinations.js reports the result. */
-const testForm = ({ name }: DescribedDestination): Content => html`
-  <form data-action=${`${destinationAddress(name)}/test`}>
-    <button class="quiet" aria-label=${`Send a test event to ${name}`}>Test</button>
-  </form>
-`;
+const testForm = ({ name }: DescribedDestination): Content =>
+  actionButton(`${destinationAddress(name)}/test`, 'Test', {
+    name: `Send a test event to ${name}`,
+    kind: 'quiet',
+  });
 
 const changeForms = ({ name }: DescribedDestination): Content => html`
   <a class="button quiet" href=${`${destinationAddress(name)}/edit`}>Change</a>
-  <form
-    data-action=${`${destinationAddress(name)}/delete`}
-    data-confirm=${`Delete ${name}? Nothing more is sent to it. Its position stays until its state is deleted, too.`}
-    data-done=${`${name} is deleted.`}
-  >
-    <button class="danger" aria-label=${`Delete ${name}`}>Delete</button>
-  </form>
+  ${actionButton(`${destinationAddress(name)}/delete`, 'Delete', {
+    name: `Delete ${name}`,
+    kind: 'danger',
+    confirm: `Delete ${name}? Nothing more is sent to it. Its position stays until its state is deleted, too.`,
+    done: `${name} is deleted.`,
+  })}
 `;
 
-const forgetForm = ({ name }: DescribedDestination): Content => html`
-  <form
-    data-action=${`${destinationAddress(name)}/forget`}
-    data-confirm=${`Delete the state of ${name}? Its position and its rejected events are deleted permanently.`}
-    data-done=${`The state of ${name} is deleted.`}
-  >
-    <button class="danger" aria-label=${`Delete the state of ${name}`}>Delete</button>
-  </form>
-`;
+const forgetForm = ({ name }: DescribedDestination): Content =>
+  actionButton(`${destinationAddress(name)}/forget`, 'Delete', {
+    name: `Delete the state of ${name}`,
+    kind: 'danger',
+    confirm: `Delete the state of ${name}? Its position and its rejected events are deleted permanently.`,
+    done: `The state of ${name} is deleted.`,
+  });
 
 export async function destinationsPage(options: ConfiguredDestinations, visitor: Visitor): Promise<Page> {
   const { db, configured } = options;
@@ -259,12 +253,12 @@ function rewindForms({ name, behind }: DescribedDestination): Content {
     </form>
     ${
       behind !== 0 &&
-      html`
-        <form class="row" data-action=${action} data-confirm=${skipping} data-done="The backlog is skipped.">
-          <input type="hidden" name="to" value="now" />
-          <button class="danger">Skip backlog</button>
-        </form>
-      `
+      actionButton(action, 'Skip backlog', {
+        kind: 'danger',
+        confirm: skipping,
+        done: 'The backlog is skipped.',
+        values: { to: 'now' },
+      })
     }
   `;
 }

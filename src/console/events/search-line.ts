@@ -57,7 +57,7 @@ export function searchLine(
     <form class="search" method="get" action="/events" role="search" aria-label="Events">
       <div class="line" data-search-line=${JSON.stringify(line)}><${SearchLine} ...${line} /></div>
       ${rangePicker('/events', entered)}
-      ${written['live'] === 'on' && html`<input type="hidden" name="live" value="on" />`}
+      ${['live', 'compare'].map((name) => written[name] === 'on' && html`<input type="hidden" name=${name} value="on" />`)}
       <button>Search</button>
       ${
         wrong !== undefined &&

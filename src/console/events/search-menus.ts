@@ -4,6 +4,7 @@ import { isDeletable, type StoredSearch } from '../../store/alerts/saved-searche
 import { type Visitor, hasAccess } from '../access/access.ts';
 import { searchAddress } from '../addresses.ts';
 import { textOf, type Written } from '../api/parameters.ts';
+import { actionButton } from '../html/form.ts';
 import { html, type Content } from '../html/html.ts';
 import { badge } from '../html/elements.ts';
 import { ALERTING, editorOf, LONGEST_NAME } from './saved-searches.ts';
@@ -59,31 +60,23 @@ export function savedMenu(
   `;
 }
 
-export const alertForm = (id: string, name: string, raisesAlerts: boolean): Content => html`
-  <form
-    data-action=${`/saved-searches/${id}/alerts`}
-    data-done=${
-      raisesAlerts
-        ? `The search “${name}” raises no more alerts.`
-        : `Events that the search “${name}” finds from now on raise alerts.`
-    }
-  >
-    <input type="hidden" name="state" value=${raisesAlerts ? 'off' : 'on'} />
-    <button class="quiet" aria-label=${`${raisesAlerts ? 'Stop alerts of' : 'Alert me on'} ${name}`}>
-      ${raisesAlerts ? 'Stop alerts' : 'Alert me'}
-    </button>
-  </form>
-`;
+export const alertForm = (id: string, name: string, raisesAlerts: boolean): Content =>
+  actionButton(`/saved-searches/${id}/alerts`, raisesAlerts ? 'Stop alerts' : 'Alert me', {
+    name: `${raisesAlerts ? 'Stop alerts of' : 'Alert me on'} ${name}`,
+    kind: 'quiet',
+    done: raisesAlerts
+      ? `The search “${name}” raises no more alerts.`
+      : `Events that the search “${name}” finds from now on raise alerts.`,
+    values: { state: raisesAlerts ? 'off' : 'on' },
+  });
 
-const deleteForm = (id: string, name: string): Content => html`
-  <form
-    data-action=${`/saved-searches/${id}/delete`}
-    data-confirm=${`Delete the saved search “${name}”?`}
-    data-done=${`The search “${name}” is deleted.`}
-  >
-    <button class="quiet" aria-label=${`Delete ${name}`}>×</button>
-  </form>
-`;
+const deleteForm = (id: string, name: string): Content =>
+  actionButton(`/saved-searches/${id}/delete`, '×', {
+    name: `Delete ${name}`,
+    kind: 'quiet',
+    confirm: `Delete the saved search “${name}”?`,
+    done: `The search “${name}” is deleted.`,
+  });
 
 /** Raises alerts for what the search on screen finds from now on, by one click; a search without a condition finds all. */
 export function alertButton(
@@ -96,16 +89,11 @@ export function alertButton(
   if (saved.some((search) => search.raisesAlerts && search.line === line)) {
     return html`<a class="button quiet" href="/alerts">Alerts on</a>`;
   }
-  return html`
-    <form
-      data-action="/saved-searches/alert"
-      data-done="Events that this search finds from now on raise alerts. The page Alerts lists them."
-    >
-      <input type="hidden" name="name" value=${line.slice(0, LONGEST_NAME)} />
-      <input type="hidden" name="line" value=${line} />
-      <button class="quiet" title="Raise an alert when a new event matches this search">Alert me</button>
-    </form>
-  `;
+  return actionButton('/saved-searches/alert', 'Alert me', {
+    kind: 'quiet',
+    done: 'Events that this search finds from now on raise alerts. The page Alerts lists them.',
+    values: { name: line.slice(0, LONGEST_NAME), line },
+  });
 }
 
 /** The search on screen in other forms: as a command, and as SQL. */

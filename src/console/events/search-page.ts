@@ -6,6 +6,7 @@ import { listSavedSearches } from '../../store/alerts/saved-searches.ts';
 import { searchStatement } from '../../store/events/search-events.ts';
 import { readRange } from '../../store/log/read-log.ts';
 import { DAY_MS } from '../../lib/clock.ts';
+import { rangeBefore } from '../../lib/text/parse-time.ts';
 import { type Visitor, EXPORT, hasAccess } from '../access/access.ts';
 import { TYPE_TITLES } from '../../events/event-words.ts';
 import { ACTION_TITLES } from '../../events/record-kind.ts';
@@ -13,6 +14,7 @@ import { addressOf, type Query } from '../addresses.ts';
 import { queryOf, readQuery, withBeginning, type Written } from '../api/parameters.ts';
 import type { VNode } from 'preact';
 import { html, type Page } from '../html/html.ts';
+import { zoneOf } from '../html/time-zone.ts';
 import { exportLinks, pagerOf, timeOf } from '../html/elements.ts';
 import type { EventOrder } from '../../store/partitions/time-slices.ts';
 import {
@@ -55,6 +57,7 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
   });
   const exactly = queryOfConditions({ ...conditions, until: conditions.until ?? new Date() });
   const facets = addressOf('/events/facets', exactly);
+  const before = written['compare'] === 'on' ? queryBefore(conditions, zoneOf(request)) : undefined;
   const columns = columnsOf(request);
   const saved = await listSavedSearches(db, visitor.scope);
   const mayExport = hasAccess(visitor, EXPORT);
@@ -80,16 +83,21 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
             <summary>Filters</summary>
             <div
               data-facets=${facets}
+              data-before=${before && addressOf('/events/facets', before)}
               data-titles=${JSON.stringify({ type: TYPE_TITLES, action: ACTION_TITLES })}
             ></div>
           </details>
           <div>
-            ${histogramFigure(exactly)}
+            ${histogramFigure(exactly, before)}
             <details class="controls" open data-narrow="561">
               <summary>Controls</summary>
               <div class="row apart tools">
                 <div class="row">
                   ${liveSwitch(written, isLive)}
+                  ${switchTo('Compare', before !== undefined, 'Compare with the period before', {
+                    ...written,
+                    compare: before === undefined ? 'on' : undefined,
+                  })}
                   <a href=${addressOf('/events', exactly)}>Permanent link</a>
                   ${savedMenu(saved, written, conditions, visitor)} ${alertButton(saved, conditions, visitor)}
                   ${otherForms(conditions, searchStatement(db, visitor.scope, filterOf(conditions)))}
@@ -114,23 +122,34 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
   };
 }
 
+/** The same search in the period before. */
+function queryBefore(conditions: Conditions, zone: string): Query {
+  const { since = new Date(0), until = new Date() } = conditions;
+  return queryOfConditions({ ...conditions, ...rangeBefore({ since, until }, new Date(), zone) });
+}
+
 const followsNow = ({ until, cursor: after, order }: z.output<typeof search>) =>
   until === undefined && after === undefined && order === 'newest';
 
 /** Turned on, it leads to the newest events, since only they can be followed. */
-const liveSwitch = (written: Written, isLive: boolean): VNode => html`
+const liveSwitch = (written: Written, isLive: boolean): VNode =>
+  switchTo(
+    'Live',
+    isLive,
+    isLive ? 'Stop showing new events' : 'Show new events as they arrive',
+    isLive
+      ? { ...written, live: undefined }
+      : { ...written, until: undefined, cursor: undefined, order: undefined, live: 'on' },
+  );
+
+const switchTo = (label: string, isOn: boolean, title: string, query: Query): VNode => html`
   <a
     class="button quiet switch"
     role="switch"
-    aria-checked=${String(isLive)}
-    title=${isLive ? 'Stop showing new events' : 'Show new events as they arrive'}
-    href=${addressOf(
-      '/events',
-      isLive
-        ? { ...written, live: undefined }
-        : { ...written, until: undefined, cursor: undefined, order: undefined, live: 'on' },
-    )}
-    >Live</a
+    aria-checked=${String(isOn)}
+    title=${title}
+    href=${addressOf('/events', query)}
+    >${label}</a
   >
 `;
 
@@ -160,11 +179,12 @@ function newerPlace(values: Conditions, newest: StoredEvent | undefined): VNode 
 }
 
 /** browser/charts/range-chart.js draws into this section. */
-const histogramFigure = (exactly: Query) => html`
+const histogramFigure = (exactly: Query, before: Query | undefined) => html`
   <section
     class="histogram"
     aria-label="Events over time"
     data-histogram=${addressOf('/events/histogram', exactly)}
+    data-before=${before && addressOf('/events/histogram', before)}
     data-label="Events over time, by family of message types"
     data-height="110"
     data-fit="bars"

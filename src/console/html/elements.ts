@@ -31,18 +31,27 @@ const clockOf = (time: Date): VNode => elementOf(time, (at, zone) => localText(a
 export const badge = (kind: 'good' | 'warn' | 'bad' | 'plain', word: string): VNode =>
   html`<span class=${`badge ${kind}`}>${word}</span>`;
 
-export function sinceOf(now: Date, time: Date | null): Content {
-  if (time === null) return html`<span class="dim">never</span>`;
+export function sinceOf(now: Date, time: Date): Content {
   const seconds = Math.max(0, (now.getTime() - time.getTime()) / 1000);
   return html`${timeOf(time)} <span class="dim nowrap">${formatDuration(seconds)} ago</span>`;
 }
 
-/** How long ago a time was; hovering shows the time. */
-export function agoOf(time: Date): VNode {
+/** How long ago a time was, or `never`; hovering shows the time. */
+export function agoOf(time: Date | null): VNode {
+  if (time === null) return html`<span class="dim">never</span>`;
   const seconds = (Date.now() - time.getTime()) / 1000;
   const text = formatDuration(Math.abs(seconds));
   return html`<time datetime=${time.toISOString()}>${seconds < 0 ? `in ${text}` : `${text} ago`}</time>`;
 }
+
+/** A button that opens a panel over the page: `button` of `name`. */
+export const sheetOf = (id: string, button: string, name: string, content: Content): VNode => html`
+  <button class="quiet" popovertarget=${id} aria-label=${`${button} of ${name}`}>${button}</button>
+  <div id=${id} popover class="panel sheet" role="dialog" aria-label=${`${button} of ${name}`}>
+    <h2>${name}</h2>
+    ${content}
+  </div>
+`;
 
 /** A part of a page that browser/pages/overview.js refreshes. */
 export const livePart = (id: string, content: Content, kind?: string): VNode =>

@@ -69,5 +69,30 @@ export function selectOf(
   );
 }
 
+interface ActionOptions {
+  /** The name for screen readers, if the label does not say what it is about. */
+  readonly name?: string;
+  readonly kind?: 'quiet' | 'danger';
+  /** The question that is asked first. */
+  readonly confirm?: string;
+  readonly done?: string;
+  /** What the answer has, and the page shows once. */
+  readonly secret?: string;
+  /** The fields that are sent. */
+  readonly values?: Readonly<Record<string, string>>;
+}
+
+/** A button that sends a change to the API by browser/shared/actions.js. */
+export const actionButton = (
+  action: string,
+  label: string,
+  { name, kind, confirm, done, secret, values = {} }: ActionOptions,
+): VNode => html`
+  <form data-action=${action} data-confirm=${confirm} data-done=${done} data-secret=${secret}>
+    ${Object.entries(values).map(([field, value]) => html`<input type="hidden" name=${field} value=${value} />`)}
+    <button class=${kind} aria-label=${name}>${label}</button>
+  </form>
+`;
+
 export const typeSelect = (entered: Entered, types: readonly string[]): VNode =>
   selectOf(entered, 'type', 'Type', [['', 'all types'], ...types.map((type) => [type, type] as const)]);

@@ -50,8 +50,6 @@ export function layOut(
             <link rel="icon" href=${ASSETS.icon} />
             <link rel="stylesheet" href=${ASSETS.uplotStyle} />
             <link rel="stylesheet" href=${ASSETS.style} />
-            <link rel="stylesheet" href=${ASSETS.frameStyle} />
-            ${kind === 'dense' && html`<link rel="stylesheet" href=${ASSETS.eventsStyle} />`}
             <script type="importmap" dangerouslySetInnerHTML=${{ __html: IMPORT_MAP }}></script>
             ${modulesFor([...OF_EVERY_PAGE, ...modules]).map(
               (address) => html`<link rel="modulepreload" href=${address} />`,

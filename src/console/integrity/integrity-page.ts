@@ -140,14 +140,8 @@ function runOf(run: DescribedRun): Content {
       result &&
       html`
         <p>
-          ${
-            result.altered + result.missing + result.inserted > 0
-              ? badge('bad', 'differs')
-              : result.doubts.length > 0
-                ? badge('bad', 'not proven')
-                : badge('good', 'unchanged')
-          }
-          ${' '}${resultOf(result)} ${result.doubts.join(' ')}
+          ${foundOf(result, 'unchanged')}. The tree agrees with
+          ${' '}${countOf(result.checkpoints, 'checkpoint')}. ${result.doubts.join(' ')}
         </p>
       `
     }
@@ -163,18 +157,23 @@ export const progressOf = ({ leaves, leaves_done: done }: DescribedRun): Content
   </p>
 `;
 
-function resultOf(result: NonNullable<DescribedRun['result']>): string {
-  const counts = [
-    [result.intact, 'intact'],
-    [result.altered, 'altered'],
-    [result.missing, 'missing'],
-    [result.inserted, 'inserted'],
-    [result.expired, 'expired'],
-    [result.erased, 'erased'],
-    [result.not_sealed_yet, 'not sealed yet'],
-  ] as const;
-  const found = counts.map(([count, word]) => `${formatCount(count)} ${word}`).join(', ');
-  return `${found}. The tree agrees with ${countOf(result.checkpoints, 'checkpoint')}.`;
+type Result = NonNullable<DescribedRun['result']>;
+
+/** What a verification has found, and whether that is as it was sealed. */
+export function foundOf(result: Omit<Result, 'checkpoints'>, good: string): Content {
+  const { intact, expired, erased, altered, missing, inserted, not_sealed_yet: waiting, doubts } = result;
+  const counts = {
+    intact,
+    expired,
+    'erased on request': erased,
+    altered,
+    missing,
+    inserted,
+    'not sealed yet': waiting,
+  };
+  const found = Object.entries(counts).map(([word, count]) => `${formatCount(count)} ${word}`);
+  const sealed = doubts.length > 0 ? badge('bad', 'not proven') : badge('good', good);
+  return html`${altered + missing + inserted > 0 ? badge('bad', 'changed') : sealed}${' '}${found.join(', ')}`;
 }
 
 const iso = (time: Date) => time.toISOString().slice(0, 19).replace('T', ' ');

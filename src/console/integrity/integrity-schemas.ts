@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isoTime } from '../api/parameters.ts';
+import { isoTime, numbers } from '../api/parameters.ts';
 import { keysOf } from '../../lib/keys-of.ts';
 import { toAnswer } from '../api/route.ts';
 import type { VerifyFinding } from '../../seal/verify/finding.ts';
@@ -36,14 +36,16 @@ export const verificationSchema = z
     findings: z.array(finding).describe('what is altered, missing or inserted; at most 100'),
     result: z
       .object({
-        intact: number,
-        expired: number,
-        erased: number,
-        altered: number,
-        missing: number,
-        inserted: number,
-        not_sealed_yet: number,
-        checkpoints: number,
+        ...numbers(
+          'intact',
+          'expired',
+          'erased',
+          'altered',
+          'missing',
+          'inserted',
+          'not_sealed_yet',
+          'checkpoints',
+        ),
         doubts: z
           .array(text)
           .describe('why nobody can rely on it although no row differs; empty if nothing is in doubt'),

@@ -63,7 +63,7 @@ function operatorLogPage(
         selectOf(entered, 'action', 'Action', ACTIONS),
       ])}
       ${hasAccess(visitor, EXPORTING) && items.length > 0 && exportLinks('/api/v1/operator-log/export', only(right, ['operator', 'action', 'since', 'until']))}
-      ${items.length === 0 ? emptyNote(right) : tableOf('Operator actions, newest first', COLUMNS, items)}
+      ${tableOf('Operator actions, newest first', COLUMNS, items, undefined, emptyText(right))}
       ${pagerOf('/operator-log', right, next)}
     `,
   };
@@ -71,16 +71,11 @@ function operatorLogPage(
 
 const ACTIONS = [['', 'all actions'], ...Object.entries(OPERATOR_ACTIONS)] as const;
 
-const emptyNote = (written: Written) =>
-  Object.keys(written).length > 0
-    ? html`<p class="empty">
-        ${written['cursor'] === undefined ? 'No entries match.' : 'No older entries.'}
-      </p>`
-    : html`<p class="empty">
-        No entries yet. Actions on <a href="/quarantine">Quarantine</a>,${' '}
-        <a href="/destinations">Destinations</a> and <a href="/subscriptions">Subscriptions</a>, log-ins and
-        exports will appear here.
-      </p>`;
+function emptyText(written: Written): string {
+  if (Object.keys(written).length === 0)
+    return 'No entries yet. Changes, logins and exports will appear here.';
+  return written['cursor'] === undefined ? 'No entries match.' : 'No older entries.';
+}
 
 const COLUMNS: readonly Column<LoggedAction>[] = [
   { heading: { time: 'Time' }, cell: ({ began_at: began }) => timeOf(began) },

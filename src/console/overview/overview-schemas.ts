@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE } from '../../events/domain.ts';
 import { QUESTIONS } from '../../observe/service-status.ts';
-import { isoTime } from '../api/parameters.ts';
+import { isoTime, numbers } from '../api/parameters.ts';
 import { partProblem } from '../page-parts.ts';
 
 const messageType = z.enum([...MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE]);
@@ -48,11 +48,7 @@ export const conservationSchema = z
       z.object({
         source: text,
         message_type: messageType,
-        deliveries: number,
-        expected: number,
-        events: number,
-        duplicates: number,
-        quarantined: number,
+        ...numbers('deliveries', 'expected', 'events', 'duplicates', 'quarantined'),
         unbalanced: number.describe('deliveries whose own counts do not add up'),
         missing: number.describe('events whose rows are gone without a reason on record'),
         altered: number.describe('events whose rows differ from what was sealed'),
@@ -121,12 +117,7 @@ export const arrivalsSchema = z
       z.object({
         bucket: time,
         message_type: messageType,
-        deliveries: number,
-        records: number,
-        events: number,
-        duplicates: number,
-        quarantined: number,
-        bytes: number,
+        ...numbers('deliveries', 'records', 'events', 'duplicates', 'quarantined', 'bytes'),
       }),
     ),
   })

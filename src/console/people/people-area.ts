@@ -20,18 +20,12 @@ export function peopleArea({ db }: { readonly db: Db }): Area {
     tag: 'people',
     routes: peopleRoutes(db),
     pages: [
-      {
-        path: '/people',
-        entry: { label: 'People', group: 'Investigate', icon: 'people' },
+      ...DIRECTORIES.map(([name, label]): Area['pages'][number] => ({
+        path: `/${name}`,
+        entry: { label, group: 'Investigate', icon: name },
         ...VIEW,
-        render: (request, { scope }) => renderDirectory(db, scope, request, 'people'),
-      },
-      {
-        path: '/devices',
-        entry: { label: 'Devices', group: 'Investigate', icon: 'devices' },
-        ...VIEW,
-        render: (request, { scope }) => renderDirectory(db, scope, request, 'devices'),
-      },
+        render: (request, { scope }) => renderDirectory(db, scope, request, name),
+      })),
       {
         path: '/devices/access-point',
         ...VIEW,
@@ -49,6 +43,11 @@ export function peopleArea({ db }: { readonly db: Db }): Area {
   };
 }
 
+const DIRECTORIES = [
+  ['people', 'People', 'list administrators and users, with their logins, changes and keys of 30 days'],
+  ['devices', 'Devices', 'list clients and access points, with their events of 30 days'],
+] as const;
+
 const RANGE_NOTE = 'The default range is the last 7 days. The operator log records each request.';
 
 const range = withValidRange(rangeShape);
@@ -56,22 +55,16 @@ const clientPath = z.object({ mac: mac('MAC address of the client, in any notati
 
 function peopleRoutes(db: Db): readonly ApiRoute[] {
   return [
-    jsonRoute({
-      route: 'GET /people',
-      summary: 'list administrators and users of the network, with their logins, changes and keys of 30 days',
-      ...VIEW,
-      input: { query: directoryQuery('people') },
-      answer: directorySchema,
-      work: ({ query }, { scope }) => readDirectory(db, scope, 'people', query),
-    }),
-    jsonRoute({
-      route: 'GET /devices',
-      summary: 'list clients and access points, with their events of 30 days',
-      ...VIEW,
-      input: { query: directoryQuery('devices') },
-      answer: directorySchema,
-      work: ({ query }, { scope }) => readDirectory(db, scope, 'devices', query),
-    }),
+    ...DIRECTORIES.map(([name, , summary]) =>
+      jsonRoute({
+        route: `GET /${name}`,
+        summary,
+        ...VIEW,
+        input: { query: directoryQuery(name) },
+        answer: directorySchema,
+        work: ({ query }, { scope }) => readDirectory(db, scope, name, query),
+      }),
+    ),
     jsonRoute({
       route: 'GET /users/{name}',
       summary: 'summarize a user: first and last seen, event types, devices and access points',

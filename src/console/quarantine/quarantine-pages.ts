@@ -9,7 +9,7 @@ import { type Visitor, CHANGE_QUARANTINE, hasAccess } from '../access/access.ts'
 import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
 import { only, queryOf, readQuery, type Entered, type Written } from '../api/parameters.ts';
 import { DELIVERED_TYPES } from '../events/conditions.ts';
-import { fieldOf, selectOf, typeSelect } from '../html/form.ts';
+import { actionButton, fieldOf, selectOf, typeSelect } from '../html/form.ts';
 import { filterForm } from '../html/filter-form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { badge, pagerOf, timeHeading, timeOf } from '../html/elements.ts';
@@ -169,18 +169,16 @@ function quarantinedFacts({ item, replayOf, account }: DescribedQuarantined): Co
 const actions = (id: string): Content => html`
   <h2>Actions</h2>
   <div class="row">
-    <form data-action="/quarantine/replay" data-done="Replayed. This page shows the result.">
-      <input type="hidden" name="ids[]" value=${id} />
-      <button>Replay</button>
-    </form>
-    <form
-      data-action="/quarantine/discard"
-      data-confirm="Discard this item? Its content is deleted permanently; reason, size and source stay."
-      data-done="Discarded."
-    >
-      <input type="hidden" name="ids[]" value=${id} />
-      <button class="danger">Discard</button>
-    </form>
+    ${actionButton('/quarantine/replay', 'Replay', {
+      done: 'Replayed. This page shows the result.',
+      values: { 'ids[]': id },
+    })}
+    ${actionButton('/quarantine/discard', 'Discard', {
+      kind: 'danger',
+      confirm: 'Discard this item? Its content is deleted permanently; reason, size and source stay.',
+      done: 'Discarded.',
+      values: { 'ids[]': id },
+    })}
   </div>
 `;
 

@@ -191,13 +191,13 @@ function barsOf({ value, marked }: ReportChart, rows: readonly ReportRow[]) {
 function scheduledReports(schedules: readonly DescribedSchedule[]): Content {
   return html`
     <h2>Scheduled reports</h2>
-    ${
-      schedules.length === 0
-        ? html`<p class="dim">
-            None. The settings (<code>reports</code>) send a report after each day, week or month.
-          </p>`
-        : tableOf('Scheduled reports', SCHEDULE_COLUMNS, schedules)
-    }
+    ${tableOf(
+      'Scheduled reports',
+      SCHEDULE_COLUMNS,
+      schedules,
+      undefined,
+      'None. The setting reports sends a report after each day, week or month.',
+    )}
   `;
 }
 

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { text } from '../api/parameters.ts';
 import { CLOUD_TYPES } from '../../events/domain.ts';
-import type { Operator } from '../../store/access/operator-log.ts';
 import { CHANGE_SOURCES } from '../access/access.ts';
 import { whole, wholeSchema } from '../api/paging.ts';
-import { jsonRoute, type ApiRoute } from '../api/route.ts';
+import { changeRoute, jsonRoute, namePath } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import type { Made, SourceChanges } from '../../sources/change-sources.ts';
 import type { Db } from '../../store/server/database.ts';
@@ -58,7 +57,7 @@ export function sourcesArea(db: Db, changes: SourceChanges): Area {
         summary: 'add a new secret to a source, in front of the old ones',
         ...CHANGE_SOURCES,
         input: {
-          path: onePath,
+          path: namePath,
           body: z.strictObject({
             secret,
             keep_hours: z.coerce
@@ -76,8 +75,18 @@ export function sourcesArea(db: Db, changes: SourceChanges): Area {
           return toMade(name, await changes.rotate(operator, name, body.secret, until));
         },
       }),
-      plainRoute('drop-old', 'drop all secrets of a source but the first', changes.dropOld),
-      plainRoute('disable', 'refuse further deliveries of a source; its events stay', changes.disable),
+      changeRoute(
+        'POST /sources/{name}/drop-old',
+        'drop all secrets of a source but the first',
+        CHANGE_SOURCES,
+        (name, { operator }) => changes.dropOld(operator, name),
+      ),
+      changeRoute(
+        'POST /sources/{name}/disable',
+        'refuse further deliveries of a source; its events stay',
+        CHANGE_SOURCES,
+        (name, { operator }) => changes.disable(operator, name),
+      ),
     ],
     pages: [
       {
@@ -105,25 +114,6 @@ const toMade = (name: string, { generated }: Made) => ({ name, secret: generated
 const limit = z.coerce.number().int().min(1).optional();
 
 const value = (text: string | undefined) => (text === undefined ? undefined : { value: text });
-
-const onePath = z.object({ name: text.max(63) });
-
-const plainRoute = (
-  verb: 'drop-old' | 'disable',
-  summary: string,
-  change: (operator: Operator, name: string) => Promise<void>,
-): ApiRoute =>
-  jsonRoute({
-    route: `POST /sources/{name}/${verb}`,
-    summary,
-    ...CHANGE_SOURCES,
-    input: { path: onePath },
-    answer: z.object({ name: z.string() }),
-    async work({ path: { name } }, { operator }) {
-      await change(operator, name);
-      return { name };
-    },
-  });
 
 const sourceSchema = z
   .object({

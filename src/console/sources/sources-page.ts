@@ -11,8 +11,8 @@ import { addressOf, searchAddress } from '../addresses.ts';
 import { NOTHING_ENTERED, only, queryOf, readQuery, text, type Written } from '../api/parameters.ts';
 import { factsOf } from '../browser/shared/facts.js';
 import { tableOf, type Column } from '../browser/shared/table.js';
-import { agoOf, badge, timeOf } from '../html/elements.ts';
-import { fieldOf } from '../html/form.ts';
+import { agoOf, badge, sheetOf, timeOf } from '../html/elements.ts';
+import { actionButton, fieldOf } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { sparkline } from '../html/sparkline.ts';
 import { loadParts } from '../page-parts.ts';
@@ -76,11 +76,13 @@ export async function renderSources(
       ${problems.map(({ part, why }) => html`<p class="note warn">No figures of ${part}: ${why}</p>`)}
       <div class="shown" role="status"></div>
       <div data-directory>
-        ${
-          shown.length === 0
-            ? html`<p class="empty">No source${begun !== '' && ` has “${begun}” in its name`}.</p>`
-            : tableOf('Sources', columnsOf(written, values.order, mayChange), shown, 'sources')
-        }
+        ${tableOf(
+          'Sources',
+          columnsOf(written, values.order, mayChange),
+          shown,
+          'sources',
+          `No source${begun === '' ? '' : ` has “${begun}” in its name`}.`,
+        )}
       </div>
       ${mayChange && ADD}
     `,
@@ -113,11 +115,7 @@ function columnsOf(written: Written, order: Order, mayChange: boolean): readonly
         return html`<a href=${searchAddress({ source: name })}>${name}</a> ${kind && badge(kind, state)}`;
       },
     },
-    {
-      heading: 'Last delivery',
-      sort: sort('last'),
-      cell: ({ lastReceivedAt: at }) => (at === null ? html`<span class="dim">none</span>` : agoOf(at)),
-    },
+    { heading: 'Last delivery', sort: sort('last'), cell: ({ lastReceivedAt: at }) => agoOf(at) },
     {
       heading: '24 hours',
       kind: 'days',
@@ -145,21 +143,16 @@ const numberOf = (count: number, href: string): Content =>
 /** How a source is defined, and what can be changed of it. */
 function detailsOf(source: SourceLine, mayChange: boolean): Content {
   const { name, origin, api_url: url, message_types: types } = source;
-  const id = `source-${name}`;
-  return html`
-    <button class="quiet" popovertarget=${id} aria-label=${`Details of ${name}`}>Details</button>
-    <div id=${id} popover class="panel sheet" role="dialog" aria-label=${`Source ${name}`}>
-      <h2>${name}</h2>
-      ${factsOf([
-        ['defined in', origin],
-        ['secrets', secretsOf(source)],
-        ['API', url],
-        ['message types', types?.join(', ') ?? 'default'],
-        ['limits', limitsOf(source) || null],
-      ])}
-      ${mayChange && changesOf(source)}
-    </div>
-  `;
+  return sheetOf(`source-${name}`, 'Details', name, [
+    factsOf([
+      ['defined in', origin],
+      ['secrets', secretsOf(source)],
+      ['API', url],
+      ['message types', types?.join(', ') ?? 'default'],
+      ['limits', limitsOf(source) || null],
+    ]),
+    mayChange && changesOf(source),
+  ]);
 }
 
 function secretsOf({ secrets, old_secrets_until: until }: SourceLine): Content {
@@ -172,32 +165,27 @@ function changesOf({ name, origin, state, secrets }: SourceLine): Content {
   const path = `/sources/${name}`;
   return html`
     <div class="row">
-      <form
-        data-action=${`${path}/rotate`}
-        data-secret="secret"
-        data-confirm=${`Add a new secret to ${name}? The old one is accepted until you drop it.`}
-      >
-        <button class="quiet" aria-label=${`Rotate the secret of ${name}`}>Rotate</button>
-      </form>
+      ${actionButton(`${path}/rotate`, 'Rotate', {
+        name: `Rotate the secret of ${name}`,
+        kind: 'quiet',
+        secret: 'secret',
+        confirm: `Add a new secret to ${name}? The old one is accepted until you drop it.`,
+      })}
       ${
         secrets > 1 &&
-        html`
-          <form
-            data-action=${`${path}/drop-old`}
-            data-confirm=${`Drop the old secrets of ${name}? Deliveries with them are refused.`}
-            data-done=${`The old secrets of ${name} are dropped.`}
-          >
-            <button class="quiet" aria-label=${`Drop the old secrets of ${name}`}>Drop old</button>
-          </form>
-        `
+        actionButton(`${path}/drop-old`, 'Drop old', {
+          name: `Drop the old secrets of ${name}`,
+          kind: 'quiet',
+          confirm: `Drop the old secrets of ${name}? Deliveries with them are refused.`,
+          done: `The old secrets of ${name} are dropped.`,
+        })
       }
-      <form
-        data-action=${`${path}/disable`}
-        data-confirm=${`Disable ${name}? Its deliveries are refused; its events stay.`}
-        data-done=${`${name} is disabled.`}
-      >
-        <button class="danger" aria-label=${`Disable ${name}`}>Disable</button>
-      </form>
+      ${actionButton(`${path}/disable`, 'Disable', {
+        name: `Disable ${name}`,
+        kind: 'danger',
+        confirm: `Disable ${name}? Its deliveries are refused; its events stay.`,
+        done: `${name} is disabled.`,
+      })}
     </div>
   `;
 }

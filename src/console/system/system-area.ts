@@ -218,9 +218,13 @@ function processesPanel(system: System): Content {
   return html`
     <h2>Processes</h2>
     ${partOf(system.problems, 'processes', system.processes, (processes) =>
-      processes.length === 0
-        ? html`<p class="dim">No process has reported in the last day.</p>`
-        : tableOf('Processes of the last day', columns, processes),
+      tableOf(
+        'Processes of the last day',
+        columns,
+        processes,
+        undefined,
+        'No process has reported in the last day.',
+      ),
     )}
   `;
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { partProblem } from '../page-parts.ts';
 import type { ProcessFigures, ReportedProcess } from '../../store/server/processes.ts';
 import type { StorageSize } from '../../store/server/storage-size.ts';
-import { isoTime } from '../api/parameters.ts';
+import { isoTime, numbers } from '../api/parameters.ts';
 import { toAnswer } from '../api/route.ts';
 
 const time = isoTime.describe('ISO 8601, UTC');
@@ -25,10 +25,7 @@ const storing = z
 
 const queue = z
   .object({
-    waiting: number,
-    active: number,
-    delayed: number,
-    failed: number,
+    ...numbers('waiting', 'active', 'delayed', 'failed'),
     oldest_waiting_seconds: number.nullable(),
   })
   .meta({ id: 'Queue', description: 'Jobs by state' });

@@ -26,11 +26,19 @@ export interface NewAccount {
   readonly totpSecret?: string | undefined;
   /** Issuer and subject of OpenID Connect, separated by a space. */
   readonly identity?: string | undefined;
+  readonly invitation?: Invitation | undefined;
+}
+
+/** A link with which a person sets their own password, once. */
+export interface Invitation {
+  /** Of the key in the link. */
+  readonly digest: Buffer;
+  readonly until: Date;
 }
 
 /** Adds an account. Throws ConflictError if one with this name exists, disabled or not; upper and lower case are the same. */
 export async function addAccount(db: Db, account: NewAccount): Promise<void> {
-  const { name, role, sources, passwordHash, totpSecret, identity } = account;
+  const { name, role, sources, passwordHash, totpSecret, identity, invitation } = account;
   const { numInsertedOrUpdatedRows: added } = await db
     .insertInto('accounts')
     .values({
@@ -40,6 +48,8 @@ export async function addAccount(db: Db, account: NewAccount): Promise<void> {
       password_hash: passwordHash ?? null,
       totp_secret: totpSecret ?? null,
       identity: identity ?? null,
+      invitation: invitation?.digest ?? null,
+      invited_until: invitation?.until ?? null,
     })
     .onConflict((exists) => exists.doNothing())
     .executeTakeFirst();
@@ -73,12 +83,21 @@ export async function listAccounts(db: Db) {
       'sources',
       'created_at',
       'disabled_at',
+      'invited_until',
       row('password_hash', 'is not', null).as('has_password'),
       row('totp_secret', 'is not', null).as('has_totp'),
       row('identity', 'is not', null).as('is_openid'),
     ])
     .orderBy(sql`lower(name)`)
     .execute();
+}
+
+/** How the person of an account logs in. */
+export function logInOf(account: Awaited<ReturnType<typeof listAccounts>>[number]) {
+  if (account.is_openid) return 'OpenID Connect';
+  if (account.invited_until !== null) return account.has_totp ? 'invited, with a code' : 'invited';
+  if (!account.has_password) return 'API tokens only';
+  return account.has_totp ? 'password and code' : 'password';
 }
 
 /** Whether there is any account, disabled or not. */
@@ -96,22 +115,25 @@ export interface AccountChanges {
   readonly role?: AccountRole | undefined;
   /** Null: all. */
   readonly sources?: readonly string[] | null | undefined;
-  readonly passwordHash?: string | undefined;
+  /** Ends an invitation. Null: none. */
+  readonly passwordHash?: string | null | undefined;
   /** Null: none. */
   readonly totpSecret?: string | null | undefined;
   readonly isEnabled?: boolean | undefined;
+  readonly invitation?: Invitation | undefined;
 }
 
 /** Changes an account and ends its sessions. Throws NotFoundError if there is none with this name. */
 export async function changeAccount(db: Db, name: string, changes: AccountChanges): Promise<void> {
-  const { role, sources, passwordHash, totpSecret, isEnabled } = changes;
+  const { role, sources, passwordHash, totpSecret, isEnabled, invitation } = changes;
   await db.transaction().execute(async (trx) => {
     const changed = await trx
       .updateTable('accounts')
       .set({
         ...(role !== undefined && { role }),
         ...(sources !== undefined && { sources: sources === null ? null : [...sources] }),
-        ...(passwordHash !== undefined && { password_hash: passwordHash }),
+        ...(passwordHash !== undefined && { password_hash: passwordHash, ...NOT_INVITED }),
+        ...(invitation !== undefined && { invitation: invitation.digest, invited_until: invitation.until }),
         ...(totpSecret !== undefined && { totp_secret: totpSecret, totp_last_step: null }),
         ...(isEnabled === true && { disabled_at: null }),
         // Always sets something: a change ends the sessions, whatever it changes.
@@ -125,6 +147,28 @@ export async function changeAccount(db: Db, name: string, changes: AccountChange
   });
 }
 
+const NOT_INVITED = { invitation: null, invited_until: null };
+
+/** The account whose invitation has this digest. Undefined if it was used, replaced, or has ended, or the account is disabled. */
+export const findInvited = (db: Db, digest: Buffer): Promise<Account | undefined> =>
+  db.selectFrom('accounts').selectAll().where(isInvited(digest)).executeTakeFirst();
+
+/** Sets the password of an invited person, and ends the invitation. Undefined if it has ended before. */
+export const acceptInvitation = (
+  db: Db,
+  digest: Buffer,
+  { passwordHash, totpStep }: { readonly passwordHash: string; readonly totpStep: number | undefined },
+): Promise<Account | undefined> =>
+  db
+    .updateTable('accounts')
+    .set({ password_hash: passwordHash, totp_last_step: totpStep ?? null, ...NOT_INVITED })
+    .where(isInvited(digest))
+    .returningAll()
+    .executeTakeFirst();
+
+const isInvited = (digest: Buffer) =>
+  sql<boolean>`invitation = ${digest} and invited_until > now() and disabled_at is null`;
+
 /**
  * Disables an account for good or until it is enabled again: ends its sessions and revokes its API tokens. The row
  * stays, so that nobody else gets a name that the operator log contains. Throws NotFoundError if there is none.
@@ -133,7 +177,7 @@ export async function disableAccount(db: Db, name: string): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const disabled = await trx
       .updateTable('accounts')
-      .set({ disabled_at: sql`coalesce(disabled_at, now())` })
+      .set({ disabled_at: sql`coalesce(disabled_at, now())`, ...NOT_INVITED })
       .where(isNamed(name))
       .returning('name')
       .executeTakeFirst();

@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { digestOf, newApiToken } from '../../../src/access/credentials.ts';
 import { accountsArea } from '../../../src/console/accounts/accounts-area.ts';
 import type { Area } from '../../../src/console/area.ts';
 import { eventsArea } from '../../../src/console/events/events-area.ts';
@@ -9,6 +10,7 @@ import { reportsArea } from '../../../src/console/reports/reports-area.ts';
 import { periodAt } from '../../../src/lib/text/parse-time.ts';
 import { createSealer } from '../../../src/seal/sealer.ts';
 import { generateLogKey, parseLogKey } from '../../../src/seal/signed-note.ts';
+import { addAccessToken } from '../../../src/store/access/access-tokens.ts';
 import { addDestination } from '../../../src/store/destinations/destinations.ts';
 import type { Db } from '../../../src/store/server/database.ts';
 import { fileDestination, storeDeliveries, unreadableDelivery } from '../../support/actions.ts';
@@ -401,15 +403,40 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
         openPage('Access'),
         type('Name', 'grace@example.com'),
         type('Sources', 'customer-a'),
-        pushButton('Add'),
+        pushButton('Invite'),
       ],
-      shows('The new password of grace@example.com, shown only now:'),
+      shows('The new link of grace@example.com, shown only now:'),
     );
     expect(await problemsOf(browser.page, 'access')).toEqual([]);
+    const link = (await browser.page.locator('.shown code').textContent()) ?? '';
     await browser.page.getByRole('link', { name: 'Continue' }).click();
     expect(await browser.page.getByRole('row', { name: /grace/ }).locator('td').allInnerTexts()).toEqual(
-      expect.arrayContaining(['auditor', 'customer-a', 'password', 'never']),
+      expect.arrayContaining([
+        'auditor',
+        'customer-a',
+        expect.stringMatching(/^invited ends in (23|24) h/),
+        'never',
+      ]),
     );
+    const invited = await browser.page.context().browser()?.newContext();
+    const page = await invited?.newPage();
+    await page?.goto(link);
+    expect(page && (await problemsOf(page, 'invitation'))).toEqual([]);
+    await page?.getByLabel('Password', { exact: true }).fill('correct horse battery');
+    await page?.getByLabel('Password again').fill('correct horse battery');
+    await page?.getByRole('button', { name: 'Set password' }).click();
+    await page?.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await invited?.close();
+    await browser.page.reload();
+    await browser.page.getByRole('cell', { name: 'password', exact: true }).waitFor();
+    const digest = digestOf(newApiToken());
+    const expiresAt = new Date(NOW + DAY);
+    await addAccessToken(admin.db, { account: 'grace@example.com', digest, label: 'grafana', expiresAt });
+    await browser.page.reload();
+    await browser.page.getByRole('button', { name: '1 token of grace@example.com' }).click();
+    expect(await problemsOf(browser.page, 'access-tokens')).toEqual([]);
+    await browser.page.getByRole('button', { name: 'Revoke the token grafana' }).click();
+    await browser.page.getByText('The token is revoked.').waitFor();
     await browser.page.getByRole('link', { name: 'Change grace@example.com' }).click();
     await browser.page.getByLabel('Role').selectOption('operator');
     expect(await problemsOf(browser.page, 'access-change')).toEqual([]);

@@ -4,6 +4,7 @@ import uPlot from 'uplot';
 import { countFamilies, FAMILIES } from './families.js';
 import { localText } from '../shared/local-time.js';
 import { zone } from '../shared/time-zone.js';
+import { countOf, formatCount } from '../shared/numbers.js';
 
 // The chart of the console: events over time, stacked by family. The pointer shows a bar in numbers, a drag chooses a
 // range, a double click leads back, and the buttons of the legend hide families. With the focus, arrows go from bar to
@@ -20,7 +21,6 @@ const CLICK_PX = 5;
 
 const STEPS = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
 
-const numbers = new Intl.NumberFormat('en');
 const axisNumbers = new Intl.NumberFormat('en', { notation: 'compact' });
 
 /** @param {number} seconds */
@@ -30,13 +30,14 @@ const clock = (seconds) => localText(seconds * 1000, zone);
  * @param {object} props
  * @param {string} props.label
  * @param {readonly Bar[]} props.bars
+ * @param {readonly number[]} [props.before] the events of the period before, drawn as an outline
  * @param {number} props.seconds the width of a bar
  * @param {number} props.height in pixels
  * @param {boolean} [props.isEstimate]
  * @param {(range: Range) => void} props.onChoose called at the end of a drag
  * @param {() => void} props.onBack
  */
-export function Chart({ label, bars, seconds, height, isEstimate = false, onChoose, onBack }) {
+export function Chart({ label, bars, before, seconds, height, isEstimate = false, onChoose, onBack }) {
   const [hidden, setHidden] = useState(/** @type {ReadonlySet<string>} */ (new Set()));
   const [tip, setTip] = useState(
     /** @type {{ x: number, share: number, text: string } | undefined} */ (undefined),
@@ -52,7 +53,7 @@ export function Chart({ label, bars, seconds, height, isEstimate = false, onChoo
 
   useEffect(() => {
     if (whole.current === null || place.current === null || bars.length === 0) return undefined;
-    const drawn = draw(whole.current, place.current, { starts, seconds, height, counted, hidden });
+    const drawn = draw(whole.current, place.current, { starts, seconds, height, counted, hidden, before });
     plot.current = drawn.plot;
     return () => drawn.stop();
   }, [bars, hidden]);
@@ -84,7 +85,7 @@ export function Chart({ label, bars, seconds, height, isEstimate = false, onChoo
   const tell = (index, share) => {
     const start = starts[index] ?? 0;
     const told = FAMILIES.filter(([family]) => (counted[index]?.[family] ?? 0) > 0)
-      .map(([family, title]) => `${title} ${about}${numbers.format(counted[index]?.[family] ?? 0)}`)
+      .map(([family, title]) => `${title} ${about}${formatCount(counted[index]?.[family] ?? 0)}`)
       .join(', ');
     const left =
       (plot.current?.over.getBoundingClientRect().left ?? 0) -
@@ -92,7 +93,7 @@ export function Chart({ label, bars, seconds, height, isEstimate = false, onChoo
     setTip({
       x: left + share * (plot.current?.over.clientWidth ?? 0),
       share,
-      text: `${clock(start)} – ${clock(start + seconds)} ${zone}: ${told === '' ? 'no events' : told}`,
+      text: `${clock(start)} – ${clock(start + seconds)} ${zone}: ${told === '' ? 'no events' : told}${before === undefined ? '' : `; before: ${formatCount(before[index] ?? 0)}`}`,
     });
   };
   /** @param {PointerEvent} event */
@@ -123,7 +124,7 @@ export function Chart({ label, bars, seconds, height, isEstimate = false, onChoo
   };
   return html`
     <div class="chart" ref=${whole}>
-      <${Legend} counted=${counted} about=${about} hidden=${hidden} onHide=${setHidden} />
+      <${Legend} counted=${counted} before=${before} about=${about} hidden=${hidden} onHide=${setHidden} />
       <div
         class="plot"
         role="group"
@@ -163,18 +164,20 @@ export function Chart({ label, bars, seconds, height, isEstimate = false, onChoo
  *
  * @param {object} props
  * @param {readonly Counts[]} props.counted
+ * @param {readonly number[]} [props.before]
  * @param {string} props.about
  * @param {ReadonlySet<string>} props.hidden
  * @param {(hidden: ReadonlySet<string>) => void} props.onHide
  */
-function Legend({ counted, about, hidden, onHide }) {
+function Legend({ counted, before, about, hidden, onHide }) {
   /** @param {import('./families.js').Family} family */
   const sumOf = (family) => counted.reduce((sum, counts) => sum + counts[family], 0);
   const shown = FAMILIES.filter(([family]) => !hidden.has(family));
   const sum = shown.reduce((all, [family]) => all + sumOf(family), 0);
   return html`
     <div class="legend" role="group" aria-label="Families of message types in the chart">
-      <span class="dim">${about}${numbers.format(sum)} ${sum === 1 ? 'event' : 'events'}</span>
+      <span class="dim">${about}${countOf(sum, 'event')}</span>
+      ${before && html`<span class="dim">before: ${formatCount(before.reduce((all, count) => all + count, 0))} (outline)</span>`}
       ${about !== '' && html`<span class="badge warn">estimate from a sample</span>`}
       ${FAMILIES.map(
         ([family, title]) => html`
@@ -187,7 +190,7 @@ function Legend({ counted, about, hidden, onHide }) {
             onClick=${() => onHide(hidden.has(family) ? hidden.difference(new Set([family])) : hidden.union(new Set([family])))}
           >
             <span class=${`swatch ${family}`}></span>${title}${' '}
-            <span class="value">${numbers.format(sumOf(family))}</span>
+            <span class="value">${formatCount(sumOf(family))}</span>
           </button>
         `,
       )}
@@ -217,6 +220,7 @@ function mark(plot, [first = 0], seconds, range) {
  * @property {number} height
  * @property {readonly Counts[]} counted
  * @property {ReadonlySet<string>} hidden
+ * @property {readonly number[]} [before]
  */
 
 /**
@@ -226,7 +230,7 @@ function mark(plot, [first = 0], seconds, range) {
  * @param {HTMLElement} place
  * @param {Drawing} drawing
  */
-function draw(whole, place, { starts, seconds, height, counted, hidden }) {
+function draw(whole, place, { starts, seconds, height, counted, hidden, before }) {
   let below = counted.map(() => 0);
   const stacked = FAMILIES.map(([family]) => {
     below = counted.map((counts, index) => (hidden.has(family) ? 0 : counts[family]) + (below[index] ?? 0));
@@ -241,6 +245,13 @@ function draw(whole, place, { starts, seconds, height, counted, hidden }) {
     ...(path !== undefined && { paths: path }),
   });
   const text = () => styleOf(place).color;
+  const step = uPlot.paths.stepped?.({ align: 1 });
+  const outline = {
+    stroke: text,
+    width: 1,
+    points: { show: false },
+    ...(step !== undefined && { paths: step }),
+  };
   const line = { stroke: () => styleOf(place).borderTopColor, width: 1 };
   const axis = { stroke: text, grid: line, ticks: line };
   const plot = new uPlot(
@@ -256,7 +267,7 @@ function draw(whole, place, { starts, seconds, height, counted, hidden }) {
       legend: { show: false },
       cursor: { y: false, points: { show: false }, drag: { x: false, y: false, setScale: false } },
       // The tallest first: the others are drawn over it.
-      series: [{}, ...FAMILIES.map(([family]) => series(family)).toReversed()],
+      series: [{}, ...FAMILIES.map(([family]) => series(family)).toReversed(), ...(before ? [outline] : [])],
       axes: [
         // A date is 70 pixels wide.
         { ...axis, size: 44, space: 80, values: timeLabels },
@@ -269,7 +280,7 @@ function draw(whole, place, { starts, seconds, height, counted, hidden }) {
         },
       ],
     },
-    [starts, ...stacked.toReversed()],
+    [starts, ...stacked.toReversed(), ...(before ? [[...before]] : [])],
     place,
   );
   const resizing = new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height }));

@@ -10,7 +10,7 @@ import { openRange, openRangeBefore } from './range-address.js';
 
 /**
  * @typedef {{ since: string, until: string, bucket_seconds: number }} Buckets
- * @typedef {Buckets & { is_complete: boolean, bars: readonly import('./chart.js').Bar[] }} Counted
+ * @typedef {Buckets & { is_complete: boolean, bars: readonly import('./chart.js').Bar[], before?: readonly number[] }} Counted
  * @typedef {Buckets & { items: { bucket: string, message_type: string, events: number }[] }} Arrivals
  */
 
@@ -21,12 +21,17 @@ for (const place of document.querySelectorAll('[data-histogram]')) {
 /** @param {{ place: HTMLElement }} props */
 function RangeChart({ place }) {
   const [counted, setCounted] = useState(/** @type {Counted | Error | undefined} */ (undefined));
-  const { histogram = '', label = '', height, fit } = place.dataset;
+  const { histogram = '', before, label = '', height, fit } = place.dataset;
   useEffect(() => {
     const bars = Math.max(20, Math.min(120, Math.floor(place.clientWidth / 12)));
+    /** @param {string | undefined} path */
+    const count = (path) => path && request(fit === undefined ? path : `${path}&${fit}=${bars}`);
     const load = () => {
-      request(fit === undefined ? histogram : `${histogram}&${fit}=${bars}`).then(
-        (answer) => setCounted('items' in answer ? countArrivals(answer) : answer),
+      Promise.all([count(histogram), count(before)]).then(
+        ([answer, earlier]) =>
+          setCounted(
+            'items' in answer ? countArrivals(answer) : { ...answer, before: outlineOf(answer, earlier) },
+          ),
         // While the service is unavailable, the page reports it and the chart stays.
         (error) => setCounted((known) => known ?? error),
       );
@@ -42,7 +47,7 @@ function RangeChart({ place }) {
   if (counted instanceof Error) {
     return html`<p class="note bad">Can't show events over time: ${counted.message}</p>`;
   }
-  const { since, until, bars, bucket_seconds: seconds, is_complete: isComplete } = counted;
+  const { since, until, bars, bucket_seconds: seconds, is_complete: isComplete, before: outline } = counted;
   if (!isComplete && bars.every(({ counts }) => Object.keys(counts).length === 0)) {
     return html`<p class="legend">
       Counting the events of this range takes too long. Choose a shorter range, or add a user, code or MAC
@@ -55,6 +60,7 @@ function RangeChart({ place }) {
     <${Chart}
       label=${label}
       bars=${bars}
+      before=${outline}
       seconds=${seconds}
       height=${Number(height)}
       isEstimate=${!isComplete}
@@ -63,6 +69,19 @@ function RangeChart({ place }) {
       onBack=${openRangeBefore}
     />
   `;
+}
+
+/**
+ * The events of the period before, by bar; undefined if its bars have another width, or are estimates.
+ *
+ * @param {Counted} now
+ * @param {Counted | undefined} earlier
+ */
+function outlineOf({ bars, bucket_seconds: seconds }, earlier) {
+  if (!earlier?.is_complete || earlier.bucket_seconds !== seconds) return undefined;
+  return bars.map((_, index) =>
+    Object.values(earlier.bars[index]?.counts ?? {}).reduce((sum, count) => sum + count, 0),
+  );
 }
 
 /**

@@ -6,6 +6,7 @@ import { render } from 'preact';
 import { useState } from 'preact/hooks';
 import { request } from '../shared/api.js';
 import { notify } from '../shared/page.js';
+import { countOf, formatCount } from '../shared/numbers.js';
 
 /** @typedef {{ rows: number, bytes: number, expected_rows: number | null }} Progress */
 
@@ -54,21 +55,18 @@ async function follow(id) {
   render(null, place);
 }
 
-const numbers = new Intl.NumberFormat('en');
-
 /** @param {number} bytes */
 const sizeOf = (bytes) =>
   bytes < 1024 ** 2 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
 
 /** @param {{ rows: number, bytes: number }} progress */
-const amountOf = ({ rows, bytes }) =>
-  `${numbers.format(rows)} ${rows === 1 ? 'event' : 'events'}, ${sizeOf(bytes)}`;
+const amountOf = ({ rows, bytes }) => `${countOf(rows, 'event')}, ${sizeOf(bytes)}`;
 
 /** @param {{ id: string, progress: Progress | undefined }} props */
 function Panel({ id, progress }) {
   const [isCancelled, setCancelled] = useState(false);
   const expected = progress?.expected_rows ?? null;
-  const whole = expected === null ? '' : ` of about ${numbers.format(expected)}`;
+  const whole = expected === null ? '' : ` of about ${formatCount(expected)}`;
   const cancel = () => {
     setCancelled(true);
     request(`/exports/${id}/cancel`, { method: 'POST', body: {} }).catch((error) =>
@@ -81,7 +79,7 @@ function Panel({ id, progress }) {
         ${
           progress === undefined
             ? 'Starting the export…'
-            : `${numbers.format(progress.rows)}${whole} events, ${sizeOf(progress.bytes)}`
+            : `${formatCount(progress.rows)}${whole} events, ${sizeOf(progress.bytes)}`
         }
       </p>
       <progress

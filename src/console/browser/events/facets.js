@@ -3,6 +3,7 @@ import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { facetValues } from './facet-values.js';
 import { searchWith } from './search-address.js';
+import { formatCount } from '../shared/numbers.js';
 
 // The facet rail of a search: the most frequent values of each field. Each facet loads by itself, so that none holds up
 // another one.
@@ -19,11 +20,11 @@ const FACETS = [
   ['origin', 'Origin'],
 ];
 
+/** @typedef {import('./facet-values.js').Counted} Counted */
+
 /** Values that are shown, and those that are listed on request. */
 const TOP = 10;
 const MOST = 200;
-
-const numbers = new Intl.NumberFormat('en');
 
 const place = document.querySelector('[data-facets]');
 if (place instanceof HTMLElement) {
@@ -43,16 +44,17 @@ if (place instanceof HTMLElement) {
           facet=${facet}
           label=${label}
           titles=${titles[String(facet)] ?? {}}
+          before=${place.dataset['before']}
         />`,
     ),
     place,
   );
 }
 
-/** @param {{ path: string, facet: string, label: string, titles: Readonly<Record<string, string>> }} props */
-function Facet({ path, facet, label, titles }) {
+/** @param {{ path: string, facet: string, label: string, titles: Readonly<Record<string, string>>, before: string | undefined }} props */
+function Facet({ path, facet, label, titles, before }) {
   const [counted, setCounted] = useState(
-    /** @type {import('./facet-values.js').Counted | string | undefined} */ (undefined),
+    /** @type {(Counted & { earlier: Counted | undefined }) | string | undefined} */ (undefined),
   );
   const [isOpen, setOpen] = useState(false);
   const [begun, setBegun] = useState('');
@@ -60,9 +62,15 @@ function Facet({ path, facet, label, titles }) {
   const limit = isOpen ? MOST : TOP;
   useEffect(() => {
     const stop = new AbortController();
-    facetValues(path, facet, begun, limit, stop.signal).then(setCounted, (error) => {
-      if (!stop.signal.aborted) setCounted(String(error));
-    });
+    Promise.all([
+      facetValues(path, facet, begun, limit, stop.signal),
+      before && facetValues(before, facet, begun, MOST, stop.signal),
+    ]).then(
+      ([now, earlier]) => setCounted({ ...now, earlier: earlier || undefined }),
+      (error) => {
+        if (!stop.signal.aborted) setCounted(String(error));
+      },
+    );
     return () => stop.abort();
   }, [path, facet, begun, limit]);
   if (counted === undefined)
@@ -71,7 +79,7 @@ function Facet({ path, facet, label, titles }) {
   if (typeof counted === 'string')
     return html`<h2>${label}</h2>
       <p class="problem">${counted}</p>`;
-  const { values, is_complete: isComplete } = counted;
+  const { values, is_complete: isComplete, earlier } = counted;
   if (isComplete && values.length === 0 && !isOpen) return null;
   const most = values[0]?.count ?? 1;
   return html`
@@ -122,10 +130,27 @@ function Facet({ path, facet, label, titles }) {
               }}
               >${name ?? titles[value] ?? value}</a
             >
-            <span>${numbers.format(count)}</span>
+            <span
+              >${earlier?.is_complete && html`<small>${changeOf(count, earlier, value)}</small>`}
+              ${formatCount(count)}</span
+            >
           </li>
         `,
       )}
     </ul>
   `;
+}
+
+/**
+ * How many more events there are of a value than in the period before, or fewer.
+ *
+ * @param {number} count
+ * @param {Counted} earlier
+ * @param {string} value
+ */
+function changeOf(count, { values }, value) {
+  const before = values.find((one) => one.value === value)?.count;
+  if (before === undefined) return 'new';
+  const percent = Math.round((count / before - 1) * 100);
+  return percent < 0 ? `−${-percent} %` : `+${percent} %`;
 }

@@ -1,6 +1,7 @@
 import { html, render } from 'htm/preact';
 import { localText } from '../shared/local-time.js';
 import { zone } from '../shared/time-zone.js';
+import { countOf, formatCount } from '../shared/numbers.js';
 
 // While Live is on, new events that match the search appear on top of its list, as the rows that the server draws.
 // The list stands still while someone scrolls or has an event open.
@@ -18,8 +19,6 @@ const RETRY_MS = 5_000;
 
 /** How often screen readers announce the counters. */
 const ANNOUNCE_MS = 10_000;
-
-const numbers = new Intl.NumberFormat('en');
 
 const place = document.querySelector('[data-stream]');
 const list = document.querySelector('table.events tbody');
@@ -127,9 +126,8 @@ function follow(place, list) {
     if (connection === 'lost') return 'Connection lost. Reconnecting; no events are skipped.';
     const listening = pausedAt === undefined ? 'Live' : 'Paused';
     const at = localText(pausedAt ?? since ?? Date.now(), zone).slice(11);
-    const counted =
-      seen === 0 ? 'no events yet' : `${numbers.format(seen)} ${seen === 1 ? 'event' : 'events'}`;
-    const left = skipped === 0 ? '' : `, ${numbers.format(skipped)} of them not in the list`;
+    const counted = seen === 0 ? 'no events yet' : countOf(seen, 'event');
+    const left = skipped === 0 ? '' : `, ${formatCount(skipped)} of them not in the list`;
     const problem = trouble === undefined ? '' : ` The database does not answer: ${trouble}.`;
     return `${listening} since ${at}, ${counted}${left}.${problem}`;
   }
@@ -145,7 +143,7 @@ function follow(place, list) {
       <div class="row apart">
         <p data-state=${connection}>${describe()}</p>
         <button type="button" class="quiet" onClick=${isPaused ? resume : pause}>
-          ${isPaused ? `Resume${arrivedPaused > 0 ? ` (${numbers.format(arrivedPaused)} new)` : ''}` : 'Pause'}
+          ${isPaused ? `Resume${arrivedPaused > 0 ? ` (${formatCount(arrivedPaused)} new)` : ''}` : 'Pause'}
         </button>
       </div>
       <p class="visually-hidden" role="status">${announced}</p>

@@ -1,12 +1,11 @@
 import { html } from 'htm/preact';
 import { render } from 'preact';
 import { request } from '../shared/api.js';
+import { formatCount } from '../shared/numbers.js';
 
 // Tells how many events are newer than those of the list, which stays until the reader asks for them.
 
 const INTERVAL_MS = 10_000;
-
-const numbers = new Intl.NumberFormat('en');
 
 const place = document.querySelector('[data-newer]');
 if (place instanceof HTMLElement) setInterval(() => void look(place), INTERVAL_MS);
@@ -22,9 +21,7 @@ async function look(place) {
   if (count === 0) return;
   const about = histogram.is_complete ? '' : 'about ';
   render(
-    html`<button class="quiet" type="button" onClick=${showThem}>
-      ${about}${numbers.format(count)} new
-    </button>`,
+    html`<button class="quiet" type="button" onClick=${showThem}>${about}${formatCount(count)} new</button>`,
     place,
   );
 }

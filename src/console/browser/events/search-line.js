@@ -1,6 +1,7 @@
 import { html } from 'htm/preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { facetValues } from './facet-values.js';
+import { formatCount } from '../shared/numbers.js';
 
 // The line of a search. The server draws it too, and without scripts it is a field with chips. In the browser, values are
 // suggested while they are typed, a pasted MAC address becomes a chip, and Backspace edits the last chip.
@@ -22,8 +23,6 @@ const KEYS = ['type', 'action', 'outcome', 'user', 'client', 'ap', 'ssid', 'sour
 const DELAY_MS = 150;
 
 const MOST = 10;
-
-const numbers = new Intl.NumberFormat('en');
 
 /**
  * @param {object} props
@@ -153,7 +152,7 @@ export function SearchLine({ chips: given, text: written = '', isWrong, facets }
             }}
           >
             <span>${suggestion.label}</span>
-            <span class="dim">${suggestion.count !== undefined && numbers.format(suggestion.count)}</span>
+            <span class="dim">${suggestion.count !== undefined && formatCount(suggestion.count)}</span>
           </li>
         `,
       )}

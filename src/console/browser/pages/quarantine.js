@@ -4,6 +4,7 @@
 import { html } from 'htm/preact';
 import { agree, chosenIds, fieldsOf, finish } from '../shared/actions.js';
 import { postInParts } from '../shared/in-parts.js';
+import { countOf } from '../shared/numbers.js';
 import { notify } from '../shared/page.js';
 import { tableOf } from '../shared/table.js';
 
@@ -55,8 +56,7 @@ function enable(form) {
     const isAll = ids.length === 0;
     const count = isAll ? total : ids.length;
     if (count === 0) return notify('Select at least one item.', 'bad');
-    const what = `${count} ${count === 1 ? 'item' : 'items'}`;
-    const question = `Discard ${what}? Their content is deleted permanently; reason, size and source stay.`;
+    const question = `Discard ${countOf(count, 'item')}? Their content is deleted permanently; reason, size and source stay.`;
     if (action === 'discard' && !(await agree(question, 'Discard'))) return;
     const chosen = isAll ? { matching: JSON.parse(form.dataset['matching'] ?? '{}') } : { ids };
     const told = action === 'replay' ? REPLAYING : DISCARDING;
@@ -104,12 +104,6 @@ function sumUp(results) {
   const left = results.filter(({ outcome }) => outcome === 'refused' || outcome === 'unknown').length;
   return `${replayed.length} replayed: ${countOf(events, 'event')}, ${countOf(duplicates, 'duplicate')}, ${again} quarantined again; ${left} not replayed.`;
 }
-
-/**
- * @param {number} count
- * @param {string} noun
- */
-const countOf = (count, noun) => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 /** @param {{ results: Replay[] }} props */
 const Results = ({ results }) => html`

@@ -3,17 +3,17 @@ import { render } from 'preact';
 import { localText } from '../shared/local-time.js';
 import { zone } from '../shared/time-zone.js';
 
-// Shows what an action returned and the page cannot show again: a generated secret or password, or the result of a reload or
+// Shows what an action returned and the page cannot show again: a generated secret or the link of an invitation, or the result of a reload or
 // of the test of a rule.
 
 document.addEventListener('done', (event) => {
   const form = event.target;
   if (!(form instanceof HTMLFormElement) || !(event instanceof CustomEvent)) return;
-  if (form.dataset['secret'] !== undefined && typeof event.detail.secret === 'string') {
+  const { name, secret, address } = event.detail;
+  const shown = typeof address === 'string' ? new URL(address, location.href).href : secret;
+  if (form.dataset['secret'] !== undefined && typeof shown === 'string') {
     event.preventDefault();
-    const { name, secret, totp_uri: key } = event.detail;
-    const lines = key === undefined ? [secret] : [secret, key];
-    show(form, `The new ${form.dataset['secret']} of ${name}, shown only now:`, lines);
+    show(form, `The new ${form.dataset['secret']} of ${name}, shown only now:`, [shown]);
     form.reset();
   }
   if (typeof event.detail.summary === 'string') {

@@ -3,6 +3,7 @@
 import { html, render } from 'htm/preact';
 import { agree } from '../shared/actions.js';
 import { request } from '../shared/api.js';
+import { countOf } from '../shared/numbers.js';
 import { tableOf } from '../shared/table.js';
 
 /**
@@ -52,7 +53,7 @@ function show(place, source) {
 
   async function apply() {
     const changes = (state.look?.steps ?? []).filter(({ action }) => action !== 'keep').length;
-    const question = `Change ${changes} ${changes === 1 ? 'subscription' : 'subscriptions'} of ${source} in the cloud?`;
+    const question = `Change ${countOf(changes, 'subscription')} of ${source} in the cloud?`;
     if (!(await agree(question, 'Apply'))) return;
     set({ doing: 'Applying the plan and waiting for the cloud to confirm…', applied: undefined });
     try {

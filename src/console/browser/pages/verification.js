@@ -4,10 +4,10 @@ import { html } from 'htm/preact';
 import { render } from 'preact';
 import { request } from '../shared/api.js';
 import { notify } from '../shared/page.js';
+import { formatCount } from '../shared/numbers.js';
 
 const INTERVAL_MS = 1_000;
 
-const numbers = new Intl.NumberFormat('en');
 const place = document.querySelector('[data-running]');
 if (place !== null) void follow(place);
 
@@ -23,7 +23,7 @@ async function follow(place) {
     render(
       html`
         <progress max=${Math.max(1, leaves)} value=${done} aria-label="Verified leaves"></progress>
-        <span role="status">${numbers.format(done)} of ${numbers.format(leaves)} leaves verified</span>
+        <span role="status">${formatCount(done)} of ${formatCount(leaves)} leaves verified</span>
       `,
       place,
     );

@@ -28,9 +28,11 @@ import { Zone } from './zone.js';
  * @param {readonly Column<Row>[]} columns
  * @param {readonly Row[]} rows
  * @param {string} [ofTable] a class of its own
+ * @param {Content} [empty] what is shown instead if there are no rows
  * @returns {import('preact').VNode<{}>}
  */
-export function tableOf(caption, columns, rows, ofTable) {
+export function tableOf(caption, columns, rows, ofTable, empty) {
+  if (rows.length === 0 && empty !== undefined) return html`<p class="empty">${empty}</p>`;
   /** @param {string} zone */
   const draw = (zone) => {
     const labels = columns.map(({ heading }) =>

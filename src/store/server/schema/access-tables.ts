@@ -72,6 +72,8 @@ export interface AccessTables {
     identity: string | null;
     created_at: Generated<Timestamp>;
     disabled_at: Timestamp | null;
+    invitation: Buffer | null;
+    invited_until: Timestamp | null;
   };
   sessions: {
     digest: Buffer;

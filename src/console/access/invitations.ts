@@ -1,0 +1,146 @@
+import express, { type Request, type Response, type Router } from 'express';
+import type { VNode } from 'preact';
+import { z } from 'zod';
+import { digestOf, newSessionValue } from '../../access/credentials.ts';
+import { hashPassword, hasPasswordLength, PASSWORD_LENGTH } from '../../access/passwords.ts';
+import { totpUri, verifyTotp } from '../../access/totp.ts';
+import { remoteAddressOf } from '../../ingest/remote-address.ts';
+import { HOUR_MS } from '../../lib/clock.ts';
+import { acceptInvitation, findInvited, type Account, type Invitation } from '../../store/access/accounts.ts';
+import { recordAction } from '../../store/access/operator-log.ts';
+import type { Db } from '../../store/server/database.ts';
+import { addressOf } from '../addresses.ts';
+import { queryOf, textOf } from '../api/parameters.ts';
+import { html, renderDocument } from '../html/html.ts';
+import type { SchemaGate } from '../schema-gate.ts';
+import { refuseFirst, type LogRefusal } from './gate.ts';
+import { CODE, documentOf, entryOf } from './log-in-page.ts';
+
+const PATH = '/login/invitation';
+
+const HOURS = 24;
+
+/** A new invitation as it is stored, and the address in the console that the person opens. */
+export function newInvitation(): { readonly invitation: Invitation; readonly address: string } {
+  const key = newSessionValue();
+  const until = new Date(Date.now() + HOURS * HOUR_MS);
+  return { invitation: { digest: digestOf(key), until }, address: addressOf(PATH, { key }) };
+}
+
+interface InvitationOptions {
+  readonly db: Db;
+  readonly checkSchema: SchemaGate;
+  readonly logRefusal: LogRefusal;
+  readonly beginSession: (account: Account, request: Request, response: Response) => Promise<void>;
+}
+
+const form = z.object({
+  key: z.string().max(100),
+  password: z.string().max(PASSWORD_LENGTH.most + 1),
+  again: z.string().max(PASSWORD_LENGTH.most + 1),
+  code: z.string().trim().max(10).default(''),
+});
+
+/** The page on which an invited person sets a password and, if the account needs one, a key for one-time codes. */
+export function serveInvitations({ db, checkSchema, logRefusal, beginSession }: InvitationOptions): Router {
+  const router = express.Router({ caseSensitive: true, strict: true });
+
+  function refuse(request: Request, response: Response): void {
+    const { method, path } = request;
+    logRefusal(
+      { remote: remoteAddressOf(request), status: 404, method, path },
+      'console: no such invitation',
+    );
+    response.status(404).send(renderDocument(ENDED));
+  }
+
+  router.get(PATH, async (request, response) => {
+    await checkSchema();
+    const key = textOf(queryOf(request), 'key') ?? '';
+    const account = await findInvited(db, digestOf(key));
+    if (account === undefined) refuse(request, response);
+    else response.send(renderDocument(invitationPage(account, key)));
+  });
+
+  router.post(
+    PATH,
+    refuseFirst,
+    express.urlencoded({ extended: false, limit: '8kb' }),
+    async (request, response) => {
+      await checkSchema();
+      const { data } = form.safeParse(request.body);
+      const digest = digestOf(data?.key ?? '');
+      const account = await findInvited(db, digest);
+      if (data === undefined || account === undefined) return refuse(request, response);
+      const { totp_secret: secret, name } = account;
+      const totpStep = secret === null ? undefined : verifyTotp(secret, data.code, undefined);
+      const problem = problemOf(data, secret !== null && totpStep === undefined);
+      if (problem !== undefined) {
+        response.status(400).send(renderDocument(invitationPage(account, data.key, problem)));
+        return undefined;
+      }
+      const passwordHash = await hashPassword(data.password);
+      const operator = { name, via: 'console' } as const;
+      const details = { password: 'new', invited: true };
+      const accepted = await recordAction(
+        db,
+        { operator, action: 'access.change', subject: name, details },
+        () => acceptInvitation(db, digest, { passwordHash, totpStep }),
+        (changed) => ({ accepted: changed !== undefined }),
+      );
+      if (accepted === undefined) return refuse(request, response);
+      await beginSession(accepted, request, response);
+      response.redirect(303, '/');
+      return undefined;
+    },
+  );
+
+  return router;
+}
+
+function problemOf({ password, again }: z.output<typeof form>, isWrongCode: boolean): string | undefined {
+  if (!hasPasswordLength(password))
+    return `A password must have ${PASSWORD_LENGTH.least} to ${PASSWORD_LENGTH.most} characters.`;
+  if (password !== again) return 'The two passwords differ.';
+  return isWrongCode ? 'Wrong one-time code. Enter the one that the app shows now.' : undefined;
+}
+
+const ENDED = documentOf(
+  null,
+  html`<p role="alert">
+      This invitation was used, or has ended. Ask an administrator of the console for a new one.
+    </p>
+    <p><a href="/login">Log in</a></p>`,
+);
+
+const invitationPage = ({ name, totp_secret: secret }: Account, key: string, problem?: string): VNode =>
+  documentOf(
+    null,
+    html`
+      ${problem !== undefined && html`<p role="alert">${problem}</p>`}
+      <form method="post" action=${PATH}>
+        <input type="hidden" name="key" value=${key} />
+        <p>Welcome, <b>${name}</b>. Choose the password with which you will log in.</p>
+        <input type="hidden" name="username" value=${name} autocomplete="username" />
+        ${entryOf('password', 'Password', NEW_PASSWORD)} ${entryOf('again', 'Password again', NEW_PASSWORD)}
+        ${
+          secret !== null &&
+          html`
+            <p>
+              Your account needs one-time codes. Add this key to an authenticator app: <code>${secret}</code>,
+              or <a href=${totpUri(name, secret)}>open the app</a> if it is on this device.
+            </p>
+            ${entryOf('code', 'One-time code', { ...CODE, required: true })}
+          `
+        }
+        <button>Set password</button>
+      </form>
+    `,
+  );
+
+const NEW_PASSWORD = {
+  type: 'password',
+  autocomplete: 'new-password',
+  minlength: PASSWORD_LENGTH.least,
+  required: true,
+};
