@@ -40,6 +40,7 @@ export async function describeAccounts(db: Db): Promise<DescribedAccount[]> {
   return accounts.map((account) => ({
     ...account,
     login: logInOf(account),
+    has_totp: Boolean(account.has_totp),
     last_login_at: logins.get(account.name) ?? null,
     tokens: tokens.filter((token) => token.account === account.name),
   }));
