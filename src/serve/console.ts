@@ -83,7 +83,12 @@ export function createConsole(
     accountsArea({ db }),
     settingsArea({ db, settings: () => maskConfig(config), added, reload: live.reload }),
     operatorLogArea({ db }),
-    systemArea({ db, queue: parts.queue, freeDisk: () => freeBytes(config.dataDir) }),
+    systemArea({
+      db,
+      queue: parts.queue,
+      freeDisk: () => freeBytes(config.dataDir),
+      keeping: () => config,
+    }),
   ];
   return { db, openId: config.openId, areas: [...areas, assistantArea({ db, areas, logger })] };
 }

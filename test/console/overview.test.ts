@@ -112,6 +112,11 @@ test('processes stand with their figures, the dead ones marked, and only the liv
   ]);
   const page = await admin.page('/system');
   expect(page).toContain('2.4 MiB in 3 files, oldest 6 min');
+  expect(page).toMatch(/RETENTION_AUDIT_MONTHS<\/code><\/dt>\s*<dd>12 months/);
+  expect(page).toMatch(/RETENTION_LOG_MONTHS<\/code><\/dt>\s*<dd>not set: everything is kept/);
+  expect(page).toMatch(
+    /ARCHIVE_AFTER_MONTHS<\/code><\/dt>\s*<dd>not set\. The months before 20\d\d-\d\d take [\d.]+ \w+ in the database/,
+  );
 });
 
 test('destinations say by how much they are behind', async () => {

@@ -27,9 +27,14 @@ export const month = z
     return range ?? z.NEVER;
   });
 
-export const bom = z.literal('true').optional().describe('begin CSV with a byte order mark');
-
 export const timeZone = z.string().refine(isTimeZone, 'must be an IANA time zone such as Europe/Berlin');
+
+/** What a file is like that a route exports. */
+export const fileShape = {
+  format: z.enum(['csv', 'ndjson'], 'must be csv or ndjson').default('csv'),
+  tz: timeZone.describe('time zone of the times in CSV').optional(),
+  bom: z.literal('true').optional().describe('begin CSV with a byte order mark'),
+};
 
 /** A point in time in an answer: ISO 8601 in UTC. */
 export const isoTime = z

@@ -10,7 +10,7 @@ import { EXPORT } from '../access/access.ts';
 import { recordAction } from '../../store/access/operator-log.ts';
 import { covers, type Scope } from '../../store/server/scope.ts';
 import { toAnswer, jsonRoute, streamRoute, type ApiRoute } from '../api/route.ts';
-import { bom, timeZone } from '../api/parameters.ts';
+import { fileShape } from '../api/parameters.ts';
 import { fileName, pipeWhole } from '../api/pipe-whole.ts';
 import { conditionShape, filterOf, withValidRange, queryOfConditions } from './conditions.ts';
 import { exportSchema } from './describe-event.ts';
@@ -42,9 +42,7 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
       input: {
         query: withValidRange({
           ...conditionShape,
-          format: z.enum(['csv', 'ndjson'], 'must be csv or ndjson').default('csv'),
-          tz: timeZone.describe('time zone of the times in CSV').optional(),
-          bom,
+          ...fileShape,
           export_id: exportId.optional(),
         }),
       },

@@ -214,41 +214,31 @@ function checkpointPanel({ checkpoint }: Integrity): Content {
   );
 }
 
+const ANCHOR_COLUMNS: readonly Column<Integrity['anchors'][number]>[] = [
+  { heading: 'Place', cell: ({ name }) => name },
+  {
+    heading: 'State',
+    cell: ({ error, anchored_at: at }) =>
+      error !== null
+        ? badge('warn', 'failing')
+        : at === null
+          ? badge('plain', 'none yet')
+          : badge('good', 'kept'),
+  },
+  { heading: 'Leaves', kind: 'number', cell: ({ size }) => formatCount(size) },
+  { heading: { time: 'Last' }, cell: ({ anchored_at: at }) => (at === null ? 'never' : timeOf(at)) },
+  { heading: 'Last error', kind: 'wrap', cell: ({ error }) => error },
+];
+
+const NO_ANCHORS = html`Nothing outside of the database keeps checkpoints. Set <code>ANCHOR_FILE</code>,${' '}
+  <code>ANCHOR_URL</code>, <code>TIMESTAMP_URL</code> or <code>WITNESSES</code>, or forward events.`;
+
 /** The places that keep checkpoints, and the destinations that have that of the last hour. */
 function anchorsPanel({ anchors, held_by: held }: Integrity): Content {
   return html`
     <section class="panel wide">
       <h2>External copies</h2>
-      ${
-        anchors.length === 0
-          ? html`<p class="dim">
-              Nothing outside of the database keeps checkpoints. Set <code>ANCHOR_FILE</code>,${' '}
-              <code>ANCHOR_URL</code>, <code>TIMESTAMP_URL</code> or <code>WITNESSES</code>, or forward
-              events.
-            </p>`
-          : tableOf(
-              'Places that keep checkpoints',
-              [
-                { heading: 'Place', cell: ({ name }) => name },
-                {
-                  heading: 'State',
-                  cell: ({ error, anchored_at: at }) =>
-                    error !== null
-                      ? badge('warn', 'failing')
-                      : at === null
-                        ? badge('plain', 'none yet')
-                        : badge('good', 'kept'),
-                },
-                { heading: 'Leaves', kind: 'number', cell: ({ size }) => formatCount(size) },
-                {
-                  heading: { time: 'Last' },
-                  cell: ({ anchored_at: at }) => (at === null ? 'never' : timeOf(at)),
-                },
-                { heading: 'Last error', kind: 'wrap', cell: ({ error }) => error },
-              ],
-              anchors,
-            )
-      }
+      ${tableOf('Places that keep checkpoints', ANCHOR_COLUMNS, anchors, undefined, NO_ANCHORS)}
       ${
         held &&
         factsOf([

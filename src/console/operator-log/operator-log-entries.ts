@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Db } from '../../store/server/database.ts';
 import { listActions, type LoggedAction, recordAction } from '../../store/access/operator-log.ts';
-import { bom, isoTime, moment, timeZone, limit, text } from '../api/parameters.ts';
+import { fileShape, isoTime, moment, limit, text } from '../api/parameters.ts';
 import { cursorParameter, pageOf } from '../api/paging.ts';
 import { keysOf } from '../../lib/keys-of.ts';
 import { OPERATOR_ACTIONS } from '../../store/server/schema/access-tables.ts';
@@ -65,13 +65,7 @@ export const exportRoute = (db: Db) =>
     summary: 'export all matching operator actions as a file',
     description:
       'Newest first. The file is streamed; if the export fails, the connection is closed early. The operator log records each export with the SHA-256 of the file.',
-    input: {
-      query: askedEntries.extend({
-        format: z.enum(['csv', 'ndjson'], 'must be csv or ndjson').default('csv'),
-        tz: timeZone.optional().describe('time zone of the times in CSV'),
-        bom,
-      }),
-    },
+    input: { query: askedEntries.extend(fileShape) },
     mediaTypes: {
       'text/csv': 'one line for each entry; details and result are JSON',
       'application/x-ndjson': 'one entry per line, as the list of entries has them',

@@ -50,22 +50,22 @@ export function administratorsPanel(activity: Activity): Content {
     ${
       administrators === null
         ? html`<p class="dim">Counting takes too long. Choose a shorter range.</p>`
-        : administrators.length === 0
-          ? html`<p class="dim">No audit events in this range.</p>`
-          : tableOf(
-              'What administrators did',
-              [
-                {
-                  heading: 'Administrator',
-                  cell: ({ user }) => html`<a href=${userAddress(user, queryOf(activity))}>${user}</a>`,
-                },
-                number('Logins', ({ logins }) => logins),
-                number('Changes', ({ changes }) => changes),
-                number('Keys created', ({ keys_created: created }) => created),
-                number('Keys deleted', ({ keys_deleted: deleted }) => deleted),
-              ],
-              administrators,
-            )
+        : tableOf(
+            'What administrators did',
+            [
+              {
+                heading: 'Administrator',
+                cell: ({ user }) => html`<a href=${userAddress(user, queryOf(activity))}>${user}</a>`,
+              },
+              number('Logins', ({ logins }) => logins),
+              number('Changes', ({ changes }) => changes),
+              number('Keys created', ({ keys_created: created }) => created),
+              number('Keys deleted', ({ keys_deleted: deleted }) => deleted),
+            ],
+            administrators,
+            undefined,
+            'No audit events in this range.',
+          )
     }
     <p>Private keys created by anyone: ${figureOf(activity, keys)}</p>
   `;

@@ -1,3 +1,4 @@
+import type { Config } from '../../config/config.ts';
 import type { QueueMeasure } from '../../queue/batch-queue.ts';
 import type { Db } from '../../store/server/database.ts';
 import { listProcesses } from '../../store/server/processes.ts';
@@ -8,7 +9,7 @@ import { VIEW_WHOLE } from '../access/access.ts';
 import type { Area } from '../area.ts';
 import { loadParts, partOf } from '../page-parts.ts';
 import { html, type Content } from '../html/html.ts';
-import { freshnessOf, livePart, badge, sinceOf, timeOf } from '../html/elements.ts';
+import { badge, freshnessOf, livePart, sinceOf, timeOf } from '../html/elements.ts';
 import {
   processLine,
   sumAnswers,
@@ -30,7 +31,7 @@ import {
   formatMilliseconds,
 } from '../../lib/text/units.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
-import { factsOf } from '../browser/shared/facts.js';
+import { factsOf, type Fact } from '../browser/shared/facts.js';
 
 export interface SystemOptions {
   readonly db: Db;
@@ -38,6 +39,8 @@ export interface SystemOptions {
   readonly queue: () => Promise<QueueMeasure>;
   /** Free bytes on the disk of the data directory. */
   readonly freeDisk: () => Promise<number>;
+  /** How long events are kept, and when they are archived. */
+  readonly keeping: () => Pick<Config, 'retentionMonths' | 'archive'>;
 }
 
 export function systemArea(options: SystemOptions): Area {
@@ -69,7 +72,7 @@ export function systemArea(options: SystemOptions): Area {
         render: async () => ({
           title: 'System',
           modules: ['pages/overview.js'],
-          content: layOut(await readSystem(options)),
+          content: layOut(await readSystem(options), options.keeping()),
         }),
       },
     ],
@@ -98,7 +101,7 @@ async function readSystem({ db, ...options }: SystemOptions): Promise<System> {
   };
 }
 
-const layOut = (system: System): Content => html`
+const layOut = (system: System, keeping: ReturnType<SystemOptions['keeping']>): Content => html`
   ${freshnessOf(system.at)}
   <div class="panels overview">
     ${livePart('answers', answersPanel(system), 'panel')} ${livePart('queue', queuePanel(system), 'panel')}
@@ -107,6 +110,7 @@ const layOut = (system: System): Content => html`
   <div class="panels broad">
     ${livePart('processes', processesPanel(system), 'panel wide')}
     ${livePart('storage', storagePanel(system), 'panel wide')}
+    ${livePart('keeping', system.storage && keepingPanel(system.storage, keeping), 'panel wide')}
   </div>
 `;
 
@@ -245,6 +249,32 @@ function storagePanel(system: System): Content {
     )}
     ${partOf(system.problems, 'storage', system.storage, describeStorage)}
   `;
+}
+
+/** How long events are kept, and what the archive would take out of the database, by the names of the settings. */
+function keepingPanel(
+  { partitions }: Storage,
+  { retentionMonths, archive: { afterMonths: after } }: ReturnType<SystemOptions['keeping']>,
+): Content {
+  const end = new Date();
+  end.setUTCMonth(end.getUTCMonth() - (after ?? 1), 1);
+  const before = end.toISOString().slice(0, 'YYYY-MM'.length);
+  const bytes = partitions
+    .filter(({ month }) => month !== null && month < before)
+    .reduce((sum, partition) => sum + partition.bytes, 0);
+  const facts: readonly Fact[] = [
+    ...Object.entries(retentionMonths).map(([name, months]): Fact => [
+      html`<code>RETENTION_${name.toUpperCase()}_MONTHS</code>`,
+      months === undefined ? 'not set: everything is kept' : countOf(months, 'month'),
+    ]),
+    [
+      html`<code>ARCHIVE_AFTER_MONTHS</code>`,
+      `${after === undefined ? 'not set' : countOf(after, 'month')}. The months before ${before} take ${formatBytes(bytes)} in the database; in the archive, about a tenth.`,
+    ],
+    ['To change them', 'set them in the environment or .env, and reload'],
+  ];
+  return html`<h2>Retention and archive</h2>
+    ${factsOf(facts)}`;
 }
 
 const archivedTable = (months: Storage['archived_months']) =>

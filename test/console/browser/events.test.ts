@@ -119,6 +119,32 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     await expect.poll(() => guest.count()).toBe(10);
   });
 
+  it('are compared with the period before, in the chart and by the values of each field', async () => {
+    const audits = (day: string, ...users: readonly string[]) =>
+      users.map((userName) => auditRecord({ timeStamp: Date.parse(`${day}T12:00Z`), userName }));
+    await storeDeliveries(
+      admin.db,
+      queuedDelivery('AUDIT_LOG_ALL', [
+        ...audits('2026-03-01', 'ann', 'ann', 'ann', 'ann', 'bob'),
+        ...audits('2026-03-02', 'ann', 'bob', 'bob', 'newcomer'),
+      ]),
+    );
+    await openSearch('since=2026-03-02T00:00:00.000Z&until=2026-03-03T00:00:00.000Z');
+    expect(await browser.page.getByText('(outline)').count()).toBe(0);
+    await browser.page.getByRole('switch', { name: 'Compare' }).click();
+    await browser.page.waitForURL(/compare=on/);
+    await browser.page.getByText('before: 5 (outline)').waitFor();
+    const people = browser.page.locator('.facets li', { hasText: /^(ann|bob|newcomer)/ });
+    await expect.poll(() => people.allTextContents()).toEqual(['bob+100 % 2', 'ann−75 % 1', 'newcomernew 1']);
+    await browser.page.locator('.plot').focus();
+    // In the bar in the middle, of noon.
+    for (let bar = 0; bar < 49; bar += 1) await browser.page.keyboard.press('ArrowLeft');
+    await browser.page.getByRole('status').getByText('audit 4; before: 5').waitFor();
+    expect(await problemsOf(browser.page, 'events-compared')).toEqual([]);
+    await browser.page.getByRole('switch', { name: 'Compare', checked: true }).click();
+    await browser.page.waitForURL((address) => !address.searchParams.has('compare'));
+  });
+
   it('are suggested with their counts after two letters, and chosen by keys', async () => {
     await openSearch(range);
     const line = browser.page.getByRole('combobox', { name: 'Search events' });

@@ -17,12 +17,25 @@ export function overviewForTests(db: Db, options: Partial<OverviewOptions> = {})
   });
 }
 
+const KEEPING: ReturnType<SystemOptions['keeping']> = {
+  retentionMonths: {
+    audit: 12,
+    location: undefined,
+    log: undefined,
+    alerts: undefined,
+    other: undefined,
+    deliveries: undefined,
+  },
+  archive: { afterMonths: undefined, directory: 'archive' },
+};
+
 /** The page System of a process that is well, but for what is said otherwise. */
 export function systemForTests(db: Db, options: Partial<SystemOptions> = {}): Area {
   return systemArea({
     db,
     queue: async () => ({ waiting: 7, active: 2, delayed: 1, failed: 0, oldestWaitingSeconds: 90 }),
     freeDisk: async () => 5_000_000_000,
+    keeping: () => KEEPING,
     ...options,
   });
 }

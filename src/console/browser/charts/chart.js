@@ -220,7 +220,7 @@ function mark(plot, [first = 0], seconds, range) {
  * @property {number} height
  * @property {readonly Counts[]} counted
  * @property {ReadonlySet<string>} hidden
- * @property {readonly number[]} [before]
+ * @property {readonly number[] | undefined} before
  */
 
 /**

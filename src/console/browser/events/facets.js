@@ -131,8 +131,7 @@ function Facet({ path, facet, label, titles, before }) {
               >${name ?? titles[value] ?? value}</a
             >
             <span
-              >${earlier?.is_complete && html`<small>${changeOf(count, earlier, value)}</small>`}
-              ${formatCount(count)}</span
+              >${earlier?.is_complete && html`<small>${changeOf(count, earlier, value)}</small>${' '}`}${formatCount(count)}</span
             >
           </li>
         `,
