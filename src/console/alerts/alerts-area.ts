@@ -260,27 +260,19 @@ async function describeRules(db: Db, scope: Scope, configured: readonly Configur
     listSavedSearches(db, scope),
     listAddedOutputs(db),
   ]);
-  const tallyOf = (name: string) => tallies.find(({ rule }) => rule === name);
   const own = searches
     .filter(({ raisesAlerts }) => raisesAlerts)
     .map((search) => {
-      const name = `search-${search.id}`;
-      const tally = tallyOf(name);
-      return {
-        name,
-        title: search.name,
-        severity: 'medium',
-        isOn: true,
-        isAdded: false,
-        tally,
-        search,
-      } as const;
+      const rule = { name: `search-${search.id}`, title: search.name, severity: 'medium' } as const;
+      return { ...rule, isOn: true, isAdded: false, search };
     });
   const added = readAddedRules(outputs).filter(({ name }) => !configured.some((rule) => rule.name === name));
   const others = allRules([...configured, ...added]).map(({ name, title, severity }) => {
     const isAdded = added.some((rule) => rule.name === name);
     const isOn = isAdded || configured.some((rule) => rule.name === name);
-    return { name, title, severity, isOn, isAdded, tally: tallyOf(name), search: undefined };
+    return { name, title, severity, isOn, isAdded, search: undefined };
   });
-  return [...own, ...others].toSorted((one, other) => Number(other.isOn) - Number(one.isOn));
+  return [...own, ...others]
+    .map((rule) => ({ ...rule, tally: tallies.find((tally) => tally.rule === rule.name) }))
+    .toSorted((one, other) => Number(other.isOn) - Number(one.isOn));
 }
