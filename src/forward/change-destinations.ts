@@ -73,7 +73,15 @@ export function changingDestinations({ db, config, configured, apply }: OutputSe
     return outputs.find((one) => one.kind === 'destination' && one.name === name)?.definition;
   }
 
+  /** A destination that is not saved yet, or as it would be changed. */
+  async function read(name: string, options: Options): Promise<Destination> {
+    mustNotBeConfigured(name);
+    const stored = await definitionOf(name);
+    return check(name, stored === undefined ? options : keepSecrets(options, stored));
+  }
+
   return {
+    read,
     /** The options of an added destination, without its secrets. */
     async optionsOf(name: string): Promise<Options | undefined> {
       const definition = await definitionOf(name);
@@ -116,9 +124,7 @@ export function changingDestinations({ db, config, configured, apply }: OutputSe
      * can't be reached.
      */
     async test(operator: Operator, name: string, options: Options) {
-      mustNotBeConfigured(name);
-      const stored = await definitionOf(name);
-      const destination = check(name, stored === undefined ? options : keepSecrets(options, stored));
+      const destination = await read(name, options);
       return recordAction(
         db,
         { operator, action: 'destination.test', subject: name, details: withoutSecrets(options) },

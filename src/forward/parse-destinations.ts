@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { DEFAULT_DESTINATION, destinationNames, type ForwardingSettings } from '../config/destinations.ts';
-import { SettingsError, UsageError } from '../lib/errors.ts';
+import { NotFoundError, SettingsError } from '../lib/errors.ts';
 import { DEFAULT_LIMITS, type Batching } from './batch-events.ts';
 import { destinationFilterSchema } from './destination-filter.ts';
 import { createFormat, FORMAT_NAMES, type FormatName } from './formats/formats.ts';
@@ -91,14 +91,13 @@ export function parseAddedDestination(
   return destination && own.length === 0 ? { ...destination, origin: 'database' } : undefined;
 }
 
-/** The destination of this name. Throws a UsageError that lists the configured names when there is none. */
+/** The destination of this name. Throws a NotFoundError that lists the configured names when there is none. */
 export function findDestination(configured: readonly Destination[], name: string): Destination {
   const destination = configured.find((one) => one.name === name);
   if (destination !== undefined) return destination;
   const names = configured.map((one) => one.name).join(', ');
-  throw new UsageError(
-    `There is no destination "${name}". Configured destinations: ${names === '' ? 'none' : names}.`,
-  );
+  const message = `there is no destination "${name}"; configured are: ${names === '' ? 'none' : names}`;
+  throw new NotFoundError('UNKNOWN_DESTINATION', message);
 }
 
 type Report = (path: readonly PropertyKey[], message: string) => void;

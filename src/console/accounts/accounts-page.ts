@@ -1,7 +1,7 @@
 import { ACCOUNT_ROLES } from '../../store/access/permissions.ts';
 import { countOf } from '../../lib/text/units.ts';
 import { addressOf } from '../addresses.ts';
-import { NOTHING_ENTERED, type Entered } from '../api/parameters.ts';
+import { enteredOf, NOTHING_ENTERED, type Entered } from '../api/parameters.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
 import { agoOf, badge, sheetOf } from '../html/elements.ts';
 import { actionButton, fieldOf, selectOf } from '../html/form.ts';
@@ -47,10 +47,7 @@ const formOf = (changed: DescribedAccount | undefined): Content =>
           data-done=${`${changed.name} is changed, and has to log in again.`}
           aria-label=${`Change ${changed.name}`}
         >
-          ${fieldsOf({
-            ...NOTHING_ENTERED,
-            written: { role: changed.role, source: changed.sources?.join(', ') ?? '' },
-          })}
+          ${fieldsOf(enteredOf({ role: changed.role, source: changed.sources?.join(', ') }))}
           <button>Save</button>
           <a class="button quiet" href="/access">Cancel</a>
         </form>

@@ -10,7 +10,7 @@ import { countOf } from '../../lib/text/units.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { CHANGE_OUTPUTS, type Visitor } from '../access/access.ts';
 import { addressOf } from '../addresses.ts';
-import { queryOf, several, text, textOf, wholeNumber } from '../api/parameters.ts';
+import { enteredOf, queryOf, several, text, textOf, wholeNumber } from '../api/parameters.ts';
 import {
   changeRoute,
   jsonRoute,
@@ -160,19 +160,7 @@ export async function ruleForm(
     throw new HttpError(404, 'UNKNOWN_RULE', `there is no rule "${name}" that can be changed here`);
   }
   const { title, severity, count, within, filter } = shownEntry.parse({ ...builtIn, ...entry });
-  const written = Object.entries({
-    title,
-    severity: severity ?? 'medium',
-    count,
-    within,
-    search: filter?.search,
-  });
-  const entered = {
-    written: Object.fromEntries(
-      written.flatMap(([field, value]) => (value === undefined ? [] : [[field, String(value)]])),
-    ),
-    problems: new Map(),
-  };
+  const entered = enteredOf({ title, severity: severity ?? 'medium', count, within, search: filter?.search });
   const { read, problems } = loadParts();
   const tested = entry ?? (builtIn && { use: builtIn.name });
   const result =

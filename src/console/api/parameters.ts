@@ -94,7 +94,15 @@ export interface Entered {
   readonly problems: Problems;
 }
 
-export const NOTHING_ENTERED: Entered = { written: {}, problems: new Map() };
+/** What a form shows of values; those that are undefined are empty. */
+export const enteredOf = (values: Readonly<Record<string, string | number | undefined>>): Entered => ({
+  written: Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
+  ),
+  problems: new Map(),
+});
+
+export const NOTHING_ENTERED = enteredOf({});
 
 export const only = (written: Written, names: readonly string[]): Written =>
   Object.fromEntries(Object.entries(written).filter(([name]) => names.includes(name)));

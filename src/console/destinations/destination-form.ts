@@ -5,7 +5,7 @@ import type { DestinationChanges } from '../../forward/change-destinations.ts';
 import { SENDER_TYPES } from '../../forward/senders/sender-types.ts';
 import { HttpError } from '../../lib/errors.ts';
 import { destinationAddress } from '../addresses.ts';
-import type { Entered } from '../api/parameters.ts';
+import { enteredOf, type Entered } from '../api/parameters.ts';
 import { fieldOf, selectOf, textAreaOf } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 
@@ -141,7 +141,7 @@ function formPage(
   const inputs = paths.map((field) => inputOf(entered, type, field, name !== undefined));
   return {
     title: name === undefined ? `Add a destination: ${label}` : `Change ${name}`,
-    modules: ['pages/destinations.js'],
+    modules: ['pages/destinations.js', 'pages/sources.js'],
     content: html`
       <form
         class="panel fields"
@@ -152,25 +152,27 @@ function formPage(
         <input type="hidden" name="type" value=${type} />
         ${
           name === undefined
-            ? fieldOf({ ...entered, written: { name: freeName } }, 'name', 'Name')
+            ? fieldOf(enteredOf({ name: freeName }), 'name', 'Name')
             : html`<input type="hidden" name="name" value=${name} />`
         }
         ${inputs} ${selectOf(entered, 'format', 'Format', withSelf(SENDER_TYPES[type].formats))}
         ${inputOf(entered, type, FILTER, false)}
         ${selectOf(entered, 'filter.rule_alerts', 'Receives', ALERTS)}
         ${textAreaOf(
-          { ...entered, written: { more: Object.keys(rest).length === 0 ? '' : stringify(rest) } },
+          enteredOf({ more: Object.keys(rest).length === 0 ? undefined : stringify(rest) }),
           'more',
           'Further options, as in the settings file (YAML, optional)',
           'tls: { server_name: siem.example }',
         )}
         <div class="row">
           <button>Save</button>
+          <button class="quiet" data-action="/destinations/preview">Preview</button>
           <button class="quiet" data-action="/destinations/try">Send a test event</button>
           <a class="button quiet" href="/destinations">Cancel</a>
           <span class="dim">Credentials are stored encrypted, and cannot be read again.</span>
         </div>
       </form>
+      <div class="shown" role="status"></div>
     `,
   };
 }
@@ -200,7 +202,7 @@ function enteredIn(options: Options, fields: readonly string[]): { entered: Ente
     if (Object.keys(holder).length === 0) delete rest[first];
     else rest[first] = holder;
   }
-  return { entered: { written, problems: new Map() }, rest };
+  return { entered: enteredOf(written), rest };
 }
 
 const pathOf = (field: string) => field.replace('?', '');

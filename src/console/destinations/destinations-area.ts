@@ -1,7 +1,12 @@
 import { z } from 'zod';
-import type { Destination } from '../../forward/parse-destinations.ts';
+import { findDestination } from '../../forward/parse-destinations.ts';
+import { createFilter } from '../../forward/destination-filter.ts';
 import { sendTest } from '../../forward/send-to-destination.ts';
-import { HttpError } from '../../lib/errors.ts';
+import { DAY_MS } from '../../lib/clock.ts';
+import { revealHidden } from '../../lib/text/hidden-characters.ts';
+import { countOf } from '../../lib/text/units.ts';
+import { eventHistogram } from '../../store/events/event-histogram.ts';
+import { searchEvents } from '../../store/events/search-events.ts';
 import {
   changeDestinationState,
   forgetUnconfigured,
@@ -149,6 +154,27 @@ function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[]
         testing(body.name, () => changes.test(operator, body.name, optionsIn(body))),
     }),
     jsonRoute({
+      route: 'POST /destinations/preview',
+      summary: 'count the events of the last day that a destination would get, and format the latest of them',
+      ...CHANGE_OUTPUTS,
+      input: { body: destinationBody },
+      answer: z.object({ summary: z.string(), lines: z.array(z.string()) }),
+      async work({ body }, { scope }) {
+        const { filter, format } = await changes.read(body.name, optionsIn(body));
+        const until = new Date();
+        const range = { since: new Date(until.getTime() - DAY_MS), until, terms: filter.terms };
+        const [{ bars, isComplete }, { events }] = await Promise.all([
+          eventHistogram(db, scope, range, 2),
+          searchEvents(db, scope, range, { limit: 1 }),
+        ]);
+        const sum = bars.flatMap((bar) => Object.values(bar.counts)).reduce((all, one) => all + one, 0);
+        const count = `${isComplete ? '' : 'about '}${countOf(sum, 'event')}`;
+        const meant = filter.ruleAlerts === 'only' ? 'Only alerts are sent. The' : 'The';
+        const lines = [...events.filter(createFilter(filter))].map((event) => revealHidden(format(event)));
+        return { summary: `${meant} filter matches ${count} of the last day.`, lines };
+      },
+    }),
+    jsonRoute({
       route: 'POST /destinations/{name}/change',
       summary: 'change a destination that was added to the database; credentials that are left out are kept',
       ...CHANGE_OUTPUTS,
@@ -195,7 +221,7 @@ function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[]
       input: oneDestination,
       answer: testAnswer,
       async work({ path: { name } }, { operator }) {
-        const destination = mustBeConfigured(options, name);
+        const destination = findDestination(configured(), name);
         const action = { operator, action: 'destination.test', subject: name } as const;
         return testing(name, () =>
           recordAction(db, action, () => sendTest(destination, () => undefined), toAnswer),
@@ -220,7 +246,7 @@ function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[]
       input: { ...oneDestination, body: resendBody },
       answer: z.object({ results: z.array(resentSchema), next_cursor: z.string().nullable() }),
       async work({ path: { name }, body }, context) {
-        return resendChosen(db, mustBeConfigured(options, name), body, context);
+        return resendChosen(db, findDestination(configured(), name), body, context);
       },
     }),
   ];
@@ -246,13 +272,3 @@ const testing = async (name: string, test: () => ReturnType<typeof sendTest>) =>
   name,
   ...toAnswer(await orBadGateway('DESTINATION_FAILED', `can't send to ${name}`, test)),
 });
-
-function mustBeConfigured({ configured }: ConfiguredDestinations, name: string): Destination {
-  const found = configured().find((one) => one.name === name);
-  if (found !== undefined) return found;
-  const names = configured()
-    .map((one) => one.name)
-    .join(', ');
-  const message = `no destination "${name}" is configured; configured are: ${names === '' ? 'none' : names}`;
-  throw new HttpError(404, 'UNKNOWN_DESTINATION', message);
-}

@@ -73,6 +73,17 @@ describe.skipIf(!hasChromium())('destinations and alert rules in a browser (need
     await browser.page.getByLabel('Port', { exact: true }).fill(String(port));
     await browser.page.getByLabel('Transport').selectOption('tcp');
     expect(await problemsOf(browser.page, 'destination-new')).toEqual([]);
+    await fill('Only events that match (optional)', 'user:trent');
+    await main().getByRole('button', { name: 'Preview' }).click();
+    await main().getByText('The filter matches 0 events of the last day.').waitFor();
+    const record = auditRecord({ userName: 'trent', description: 'previewed', timeStamp: Date.now() });
+    await storeDeliveries(admin.db, queuedDelivery('AUDIT_LOG_ALL', [record]));
+    await main().getByRole('button', { name: 'Preview' }).click();
+    await main().getByText('The filter matches 1 event of the last day.').waitFor();
+    expect(await main().locator('.shown code').innerText()).toMatch(/^CEF:0\|.*suser=trent.*msg=previewed/s);
+    expect(await problemsOf(browser.page, 'destination-preview')).toEqual([]);
+    expect(received).toBe('');
+    await fill('Only events that match (optional)', '');
     await main().getByRole('button', { name: 'Send a test event' }).focus();
     await browser.page.keyboard.press('Enter');
     await browser.page.getByText(/^syslog accepted the test event/).waitFor();

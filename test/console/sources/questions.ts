@@ -242,6 +242,9 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   },
   'post /api/v1/accounts/{name}/enable': { whole: [change('/api/v1/accounts/nobody/enable')] },
   'post /api/v1/accounts/{name}/disable': { whole: [change('/api/v1/accounts/nobody/disable')] },
+  'post /api/v1/destinations/preview': {
+    whole: [change('/api/v1/destinations/preview', { name: 'new', type: 'otlp', url: 'https://x.example' })],
+  },
   'post /api/v1/accounts/{name}/invite': { whole: [change('/api/v1/accounts/nobody/invite')] },
   'post /api/v1/access-tokens/{token_id}/revoke': { whole: [change('/api/v1/access-tokens/404/revoke')] },
   'post /api/v1/reload': { whole: [change('/api/v1/reload')] },

@@ -18,7 +18,7 @@ document.addEventListener('done', (event) => {
   }
   if (typeof event.detail.summary === 'string') {
     event.preventDefault();
-    show(form, event.detail.summary, event.detail.newest.map(withLocalTimes));
+    show(form, event.detail.summary, event.detail.lines ?? event.detail.newest.map(withLocalTimes));
   }
   if (form.dataset['reload'] !== undefined) {
     event.preventDefault();
