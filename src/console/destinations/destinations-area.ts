@@ -170,7 +170,7 @@ function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[]
         const sum = bars.flatMap((bar) => Object.values(bar.counts)).reduce((all, one) => all + one, 0);
         const count = `${isComplete ? '' : 'about '}${countOf(sum, 'event')}`;
         const meant = filter.ruleAlerts === 'only' ? 'Only alerts are sent. The' : 'The';
-        const lines = [...events.filter(createFilter(filter))].map((event) => revealHidden(format(event)));
+        const lines = events.filter(createFilter(filter)).map((event) => revealHidden(format(event)));
         return { summary: `${meant} filter matches ${count} of the last day.`, lines };
       },
     }),
