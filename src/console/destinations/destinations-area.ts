@@ -30,6 +30,7 @@ import {
 import { text } from '../api/parameters.ts';
 import { pageSchema, whole, wholeSchema } from '../api/paging.ts';
 import type { Area } from '../area.ts';
+import { SEARCH_MS } from '../events/conditions.ts';
 import type { Notice } from '../html/navigation.ts';
 import { addingPage, changingPage, optionsIn } from './destination-form.ts';
 import {
@@ -165,7 +166,7 @@ function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[]
         const range = { since: new Date(until.getTime() - DAY_MS), until, terms: filter.terms };
         const [{ bars, isComplete }, { events }] = await Promise.all([
           eventHistogram(db, scope, range, 2),
-          searchEvents(db, scope, range, { limit: 1 }),
+          searchEvents(db, scope, range, { limit: 1, milliseconds: SEARCH_MS }),
         ]);
         const sum = bars.flatMap((bar) => Object.values(bar.counts)).reduce((all, one) => all + one, 0);
         const count = `${isComplete ? '' : 'about '}${countOf(sum, 'event')}`;
