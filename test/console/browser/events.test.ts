@@ -136,13 +136,13 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     await browser.page.getByText('before: 5 (outline)').waitFor();
     const people = browser.page.locator('.facets li', { hasText: /^(ann|bob|newcomer)/ });
     await expect.poll(() => people.allTextContents()).toEqual(['bob+100 % 2', 'ann−75 % 1', 'newcomernew 1']);
+    expect(await problemsOf(browser.page, 'events-compared')).toEqual([]);
     await browser.page.locator('.plot').focus();
     const told = browser.page.getByText('audit 4; before: 5');
     for (let bar = 0; bar < 120 && (await told.count()) === 0; bar += 1) {
       await browser.page.keyboard.press('ArrowLeft');
     }
     expect(await told.count()).toBe(1);
-    expect(await problemsOf(browser.page, 'events-compared')).toEqual([]);
     await browser.page.getByRole('switch', { name: 'Compare', checked: true }).click();
     await browser.page.waitForURL((address) => !address.searchParams.has('compare'));
   });
