@@ -17,7 +17,7 @@ import { eventAddress, searchAddress } from '../addresses.ts';
 import { ALERTING } from '../events/saved-searches.ts';
 import { alertForm } from '../events/search-menus.ts';
 import { actionButton, fieldOf, selectOf } from '../html/form.ts';
-import { filterForm } from '../html/filter-form.ts';
+import { filterForm } from '../html/range-picker.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { badge, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';

@@ -8,7 +8,7 @@ import { queryOf, readQuery, type Entered } from '../api/parameters.ts';
 import { DELIVERED_TYPES } from '../events/conditions.ts';
 import { eventTimeline } from '../events/event-timeline.ts';
 import { fieldOf, selectOf, typeSelect } from '../html/form.ts';
-import { filterForm } from '../html/filter-form.ts';
+import { filterForm } from '../html/range-picker.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { pagerOf, timeHeading, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';

@@ -70,6 +70,15 @@ export const rangePicker = (path: string, { written, problems }: Entered): VNode
     `;
   });
 
+/** The form above a list that filters it: the time range, and `fields`, its other conditions. */
+export const filterForm = (path: string, label: string, entered: Entered, fields: Content): VNode => html`
+  <form class="filters" method="get" action=${path} role="search" aria-label=${label}>
+    ${rangePicker(path, entered)} ${fields}
+    <button>Search</button>
+    <a class="button quiet" href=${path}>Clear</a>
+  </form>
+`;
+
 function rangeText(written: Written, zone: string): string {
   const [since, until] = ['since', 'until'].map((name) => writtenIn(zone, textOf(written, name) ?? ''));
   return since === '' && until === '' ? 'All times' : `${since || 'start'} – ${until || 'now'}`;

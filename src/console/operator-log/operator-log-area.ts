@@ -7,7 +7,7 @@ import { only, queryOf, readQuery, type Entered, type Written } from '../api/par
 import { jsonRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { fieldOf, selectOf } from '../html/form.ts';
-import { filterForm } from '../html/filter-form.ts';
+import { filterForm } from '../html/range-picker.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { badge, exportLinks, pagerOf, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';

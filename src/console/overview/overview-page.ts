@@ -5,7 +5,7 @@ import { only, queryOf, readQuery, text, textOf, withBeginning, type Written } f
 import { withValidRange, rangeShape } from '../events/conditions.ts';
 import { partOf, loadParts } from '../page-parts.ts';
 import { html, type Content, type Page } from '../html/html.ts';
-import { filterForm } from '../html/filter-form.ts';
+import { filterForm } from '../html/range-picker.ts';
 import { selectOf } from '../html/form.ts';
 import { freshnessOf, livePart, timeOf, zoneName, badge, sinceOf, withTimes } from '../html/elements.ts';
 import { administratorsPanel, alertsPanel, eventsPanel, failedLoginsPanel } from './activity-panels.ts';
@@ -55,7 +55,7 @@ export async function renderOverview(
     title: 'Overview',
     modules: ['pages/overview.js', 'charts/range-chart.js'],
     content: html`
-      ${freshnessOf(overview.at)} ${livePart('service', answersPanel(overview), 'panels four')}
+      ${freshnessOf(overview.at)} ${livePart('service', answersPanel(overview), 'panels')}
       ${livePart('start', isFirst && firstDeliveryNote(firstDelivery))}
       <div class="panels chart-and-needs">
         <section class="panel" id="arrivals">

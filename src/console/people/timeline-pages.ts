@@ -136,7 +136,7 @@ export async function renderClient(db: Db, { operator, scope }: Visitor, request
   ].filter(({ apMac }) => apMac !== null);
   const content = html`
     ${timelineForm(CLIENT, asked)}
-    <div class="panels four">${panels}</div>
+    <div class="panels">${panels}</div>
     ${sessionBars(sessions.items, range, ({ ssid, user }) => [user, ssid].filter(Boolean).join(' on ') || 'session')}
     ${roamingBars(sightings, range, allNames)} ${sightings.length > 0 && staysTable(sightings, allNames)}
     ${eventsOf('Activity', CLIENT.path, written, did, printSearch([named, exactTerm('type', ...(type ?? CLIENT_DOES))]))}

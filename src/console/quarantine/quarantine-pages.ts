@@ -10,7 +10,7 @@ import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
 import { only, queryOf, readQuery, type Entered, type Written } from '../api/parameters.ts';
 import { DELIVERED_TYPES } from '../events/conditions.ts';
 import { actionButton, fieldOf, selectOf, typeSelect } from '../html/form.ts';
-import { filterForm } from '../html/filter-form.ts';
+import { filterForm } from '../html/range-picker.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { badge, pagerOf, timeHeading, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';

@@ -103,7 +103,7 @@ async function readSystem({ db, ...options }: SystemOptions): Promise<System> {
 
 const layOut = (system: System, keeping: ReturnType<SystemOptions['keeping']>): Content => html`
   ${freshnessOf(system.at)}
-  <div class="panels overview">
+  <div class="panels">
     ${livePart('answers', answersPanel(system), 'panel')} ${livePart('queue', queuePanel(system), 'panel')}
     ${livePart('storing', storingPanel(system), 'panel')}
   </div>
