@@ -10,7 +10,7 @@ import { kafkaOptions, type KafkaOptions } from './kafka-options.ts';
 import { createRelpSender, relpOptions, relpTlsOptions } from './relp.ts';
 import { otlpOptions, type OtlpOptions } from './otlp-options.ts';
 import { createS3Sender, S3_LIMITS } from './s3/s3.ts';
-import { s3Options } from './s3/bucket.ts';
+import { s3Options } from './s3/s3-options.ts';
 import { createSentinelSender, sentinelOptions } from './sentinel.ts';
 import { createSmtpSender, SMTP_LIMITS, smtpOptions } from './smtp.ts';
 import { createSplunkHecSender, splunkHecOptions } from './splunk-hec.ts';

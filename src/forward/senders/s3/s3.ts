@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 import { reportCsv } from '../../../store/reports/reports.ts';
 import type { Message, Sender } from '../../sender.ts';
-import type { Bucket, S3Options } from './bucket.ts';
+import type { Bucket } from './bucket.ts';
+import type { S3Options } from './s3-options.ts';
 import { toObjects, rangeOf, type ObjectFile } from './objects.ts';
 import { toError } from '../../../lib/errors.ts';
 

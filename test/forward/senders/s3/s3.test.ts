@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Message } from '../../../../src/forward/sender.ts';
-import { s3Options } from '../../../../src/forward/senders/s3/bucket.ts';
+import { s3Options } from '../../../../src/forward/senders/s3/s3-options.ts';
 import { createS3Sender } from '../../../../src/forward/senders/s3/s3.ts';
 import { storedEvent, untilTestEnds } from '../messages.ts';
 import { startS3 } from '../s3-server.ts';
