@@ -34,7 +34,7 @@ export const FLOORS: readonly (readonly string[])[] = [
 export const NEIGHBOURS: Readonly<Record<string, readonly string[]>> = {
   access: ['ingest'],
   alerts: ['forward', 'handlers'],
-  archive: ['seal'],
+  archive: ['forward', 'seal'],
   erasure: ['archive', 'ingest'],
   handlers: ['erasure', 'observe'],
   inventory: ['sources'],

@@ -1,5 +1,3 @@
-import { rm } from 'node:fs/promises';
-import path from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { repeatInBackground } from '../lib/repeat.ts';
@@ -15,6 +13,7 @@ import {
 } from '../store/partitions/partitioned-tables.ts';
 import type { Db } from '../store/server/database.ts';
 import { archiveMonth, NotArchivedError, type ArchivableMonth } from './archive-month.ts';
+import { deleteRemoved } from './delete-removed.ts';
 import type { ArchiveAccess } from './read-archive.ts';
 
 /** The months of events before this one that have events, oldest first. */
@@ -43,14 +42,16 @@ const INTERVAL_MS = 60 * 60 * 1000;
 
 const OPERATOR = { name: 'xiq-sink', via: 'system' } as const;
 
-/** Archives months that are old enough, and deletes files of events that have passed their retention: now and every hour. */
+/** Archives months that are old enough, and deletes files that mean nothing any more, such as those of events that have passed their retention: now and every hour. */
 export function startArchiving(
   { access, config, logger }: ArchivingService,
   started: AsyncDisposableStack,
 ): void {
   const stopping = new AbortController();
   const work = async () => {
-    await deleteExpired(access, config, logger);
+    await endExpired(access, config, logger);
+    const problems = await deleteRemoved(access);
+    if (problems.length > 0) logger.warn({ problems }, 'archived files were not deleted');
     const { afterMonths } = config.archive;
     if (afterMonths === undefined) return;
     for (const month of await monthsBefore(access.db, addMonths(new Date(), -afterMonths))) {
@@ -81,17 +82,15 @@ async function archiveLogged(access: ArchiveAccess, month: ArchivableMonth, logg
   }
 }
 
-async function deleteExpired(
-  { db, directory }: ArchiveAccess,
+async function endExpired(
+  { db }: ArchiveAccess,
   { retentionMonths }: ArchivingService['config'],
   logger: Logger,
 ) {
   for (const table of PARTITIONED) {
     const oldest = oldestKept(new Date(), retentionMonths[table.keep]);
     if (table.keep === 'deliveries' || oldest === undefined) continue;
-    const paths = await dropExpiredFiles(db, table, oldest);
-    for (const file of paths) await rm(path.join(directory, file), { force: true });
-    if (paths.length > 0)
-      logger.info({ files: paths.length, table: table.name }, 'retention deleted archived files');
+    const files = await dropExpiredFiles(db, table, oldest);
+    if (files > 0) logger.info({ files, table: table.name }, 'retention ended archived files');
   }
 }

@@ -1,11 +1,12 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, rm, stat } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pipeline } from 'node:stream/promises';
 import { typesOfTable } from '../events/message-types.ts';
-import { keepPrivately, syncDirectory } from '../lib/files/durable-file.ts';
+import { keepPrivately } from '../lib/files/durable-file.ts';
+import { makePrivateDirectory } from '../lib/files/private-directory.ts';
 import { checkEvents } from '../seal/verify/verify-rows.ts';
 import type { Operator } from '../store/access/operator-log.ts';
 import {
@@ -28,8 +29,11 @@ import { readRuns } from '../store/seal/read-seals.ts';
 import { copyOut } from '../store/server/postgres-copy.ts';
 import { withClient, type Client } from '../store/server/postgres.ts';
 import { openArchiveDatabase } from './archive-database.ts';
+import { deleteRemoved } from './delete-removed.ts';
 import { literal } from './engine.ts';
 import { exported, readExported, sortedBy } from './file-format.ts';
+import { namingFullDisk } from './files/full-disk.ts';
+import { sha256Of } from './files/sha256.ts';
 import type { ArchiveAccess } from './read-archive.ts';
 
 /** A month of events of one table. */
@@ -76,10 +80,11 @@ export async function archiveMonth(
   const { db } = access;
   const reason = await reasonToWait(db, table, partition);
   if (reason !== undefined) throw new NotArchivedError(`${partition} stays: ${reason}`);
-  await removeUnused(access, table.name);
+  await giveUpUnused(db, table.name);
+  await deleteRemoved(access);
   const { files, state } = await writeFiles(access, { table, partition }, onProgress);
   if (files.length === 0) throw new NotArchivedError(`${partition} stays: it has no events`);
-  const ids = await addFiles(db, files);
+  const ids = files.map(({ id }) => id);
   const rows = files.reduce((sum, file) => sum + file.row_count, 0);
   await compareWithLeaves(access, { table, partition }, files, (done) => onProgress('comparing', done, rows));
   onProgress('sealing', 0, rows);
@@ -98,13 +103,10 @@ export async function archiveMonth(
   return { partition, rows, files: files.length, bytes, tableBytes };
 }
 
-/** Removes what an attempt left that did not end. */
-async function removeUnused({ db, directory }: ArchiveAccess, table: string): Promise<void> {
-  for (const file of await giveUpUnused(db, table)) await rm(path.join(directory, file), { force: true });
-}
+type WrittenFile = NewFile & { readonly id: string };
 
 interface WrittenFiles {
-  readonly files: readonly NewFile[];
+  readonly files: readonly WrittenFile[];
   readonly state: PartitionState;
 }
 
@@ -119,11 +121,11 @@ async function writeFiles(
     const state = await readPartitionState(client, partition);
     const groups = await readGroups(client, partition);
     const rows = groups.reduce((sum, group) => sum + group.row_count, 0);
-    const files: NewFile[] = [];
+    const files: WrittenFile[] = [];
     let done = 0;
     for (const group of groups) {
       onProgress('writing', done, rows);
-      files.push(await writeFile(access, client, table.name, partition, group));
+      files.push(await storeFile(access, client, table.name, partition, group));
       done += group.row_count;
     }
     await client.query('commit');
@@ -131,18 +133,46 @@ async function writeFiles(
   });
 }
 
-async function writeFile(
-  { db, directory, engine }: ArchiveAccess,
+/** Writes a file on the disk, records it, so that it is deleted if this attempt does not end, and stores it. */
+async function storeFile(
+  access: ArchiveAccess,
   client: Client,
   table: string,
   partition: string,
   group: FileGroup,
-): Promise<NewFile> {
-  const name = `${group.day}-${encodeURIComponent(group.source).slice(0, 64)}-${group.message_type}-${randomUUID().slice(0, 8)}`;
-  const relative = path.join(table, group.day.slice(0, 7), `${name}.parquet`);
-  const file = path.join(directory, relative);
+): Promise<WrittenFile> {
+  const { db, files } = access;
+  const name = `${group.day}-${encodeURIComponent(group.source).slice(0, 64)}-${group.message_type}-${randomUUID().slice(0, 8)}.parquet`;
+  const drafts = path.join(files.directory, '.writing');
+  const draft = path.join(drafts, name);
+  await makePrivateDirectory(drafts);
+  try {
+    await namingFullDisk(files.directory, () => writeFile(access, client, table, partition, group, draft));
+    const { day, ...counted } = group;
+    const file = {
+      ...counted,
+      path: path.posix.join(table, day.slice(0, 7), name),
+      family_table: table,
+      bytes: (await stat(draft)).size,
+      sha256: await sha256Of(draft),
+    };
+    const [id = ''] = await addFiles(db, [file]);
+    await files.keep(file, draft);
+    return { ...file, id };
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+async function writeFile(
+  { db, engine }: ArchiveAccess,
+  client: Client,
+  table: string,
+  partition: string,
+  group: FileGroup,
+  file: string,
+): Promise<void> {
   const exportedRows = `${file}.json`;
-  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
   const columns = await readColumns(db, table);
   let longest = 0;
   const statement = copyGroup(client, partition, group, exported(columns), sortedBy(table));
@@ -156,22 +186,6 @@ async function writeFile(
     await rm(exportedRows, { force: true });
   }
   await keepPrivately(file);
-  await syncDirectory(path.dirname(file));
-  const { day: _, ...counted } = group;
-  return {
-    ...counted,
-    path: relative,
-    family_table: table,
-    bytes: (await stat(file)).size,
-    sha256: await sha256Of(file),
-  };
-}
-
-/** The SHA-256 of a file, in hexadecimal. */
-export async function sha256Of(file: string): Promise<string> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(file), hash);
-  return hash.digest('hex');
 }
 
 /** Reads the written rows back, and compares each with its leaf, by the statement that `verify` uses. */

@@ -3,6 +3,7 @@ import type { ArchivedColumn } from '../store/archive/archive-tables.ts';
 import type { ReadableFile } from '../store/archive/archived-files.ts';
 import { literal, type Engine } from './engine.ts';
 import { filesAsTable } from './file-format.ts';
+import type { ArchiveFiles } from './files/archive-files.ts';
 import type { Translated } from './translate-condition.ts';
 
 /** How many files are looked into at first, and by how many times more then. */
@@ -16,7 +17,7 @@ const Found = z.tuple([z.object({ count: z.coerce.number(), edge: z.string().nul
  * reads as many in this order needs no others. Reads as few files as it can.
  */
 export async function firstRows(
-  engine: Engine,
+  { files: place, engine }: { readonly files: ArchiveFiles; readonly engine: Engine },
   {
     files,
     columns,
@@ -28,10 +29,8 @@ export async function firstRows(
   const sorted = inOrder(files, order);
   for (let looked = FIRST_FILES; looked < sorted.length * GROWTH; looked *= GROWTH) {
     const part = sorted.slice(0, looked);
-    const times = `select occurred_at from ${filesAsTable(
-      part.map(({ path }) => path),
-      columns,
-    )} where ${meets.must}
+    await using used = await place.use(part);
+    const times = `select occurred_at from ${filesAsTable(used.paths, columns)} where ${meets.must}
       order by occurred_at ${order} limit ${limit}`;
     const found = await engine.run(
       `select count(*) as count, ${order === 'desc' ? 'min' : 'max'}(occurred_at)::varchar as edge from (${times})`,

@@ -1,8 +1,9 @@
-import { mkdir, rm, stat } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import pLimit from 'p-limit';
 import { z } from 'zod';
-import { describeError, UsageError } from '../lib/errors.ts';
+import { UsageError } from '../lib/errors.ts';
+import { makePrivateDirectory } from '../lib/files/private-directory.ts';
 import { countOf } from '../lib/text/units.ts';
 import {
   createArchiveSchema,
@@ -19,6 +20,8 @@ import type { Db } from '../store/server/database.ts';
 import { createClient, isBehindPooler, type Client } from '../store/server/postgres.ts';
 import { EngineError, literal, type Engine } from './engine.ts';
 import { filesAsTable, printed } from './file-format.ts';
+import { BrokenFileError, type ArchiveFiles } from './files/archive-files.ts';
+import { namingFullDisk } from './files/full-disk.ts';
 import { firstRows } from './first-rows.ts';
 import { limitOf } from './limit-of.ts';
 import {
@@ -44,11 +47,11 @@ export type RunInSession = (
   values?: unknown[],
 ) => Promise<readonly Readonly<Record<string, unknown>>[]>;
 
-/** What reads the archive: a database, and the directory with its files. */
+/** What reads the archive: a database, and the place of its files. */
 export interface ArchiveAccess {
   readonly db: Db;
   readonly databaseUrl: string;
-  readonly directory: string;
+  readonly files: ArchiveFiles;
   readonly engine: Engine;
   /**
    * Receives files that are missing or damaged, and their rows are missing then. Without it, a statement that needs such a file
@@ -198,30 +201,27 @@ export class ArchiveReader implements AsyncDisposable {
   async #first(table: string, meets: Translated, order: 'asc' | 'desc', limit: number): Promise<Translated> {
     const files = await this.#filesOf(table, meets);
     const { columns } = await this.#tableOf(table);
-    return firstRows(this.#access.engine, { files, columns }, meets, order, limit);
+    return firstRows(this.#access, { files, columns }, meets, order, limit);
   }
 
-  /** Loads the rows of files. Of files that DuckDB cannot read, the others are loaded, if damaged ones are reported. */
+  /** Loads the rows of files. Of files that are missing or damaged, the others are loaded, if damaged ones are reported. */
   async #copy(
     table: string,
     columns: readonly ArchivedColumn[],
     files: readonly ReadableFile[],
     condition: string,
   ): Promise<number> {
-    const directory = path.join(this.#access.directory, '.reading');
+    const directory = path.join(this.#access.files.directory, '.reading');
     const csv = path.join(directory, `${this.#schema.replaceAll('"', '')}.csv`);
-    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await makePrivateDirectory(directory);
     try {
       await this.#writeCsv(csv, table, columns, files, condition);
       const names = columns.length === 0 ? ['id'] : columns.map(({ name }) => name);
       return await loadArchived(this.#loader, this.#schema, table, names, csv);
     } catch (error) {
-      if (!(error instanceof EngineError)) throw error;
+      const problem = problemOf(error);
+      if (problem === undefined) throw error;
       const [file] = files;
-      const problem = new Error(
-        `the archive cannot be read (${error.message}): xiq-sink verify names the file`,
-        { cause: error },
-      );
       if (this.#access.onBroken === undefined || file === undefined) throw problem;
       if (files.length === 1) {
         this.#access.onBroken(file.path, problem);
@@ -243,35 +243,25 @@ export class ArchiveReader implements AsyncDisposable {
     condition: string,
   ): Promise<void> {
     const all = await this.#tableOf(table);
-    const rows = filesAsTable(
-      files.map((file) => file.path),
-      all.columns,
-    );
+    await using used = await this.#access.files.use(files);
+    const rows = filesAsTable(used.paths, all.columns);
     const values = columns.length === 0 ? 'null' : printed(columns).join(', ');
     const isBounded = this.#access.instead === undefined && this.#access.readsOn !== true;
     const limit = isBounded ? `limit ${MOST_ROWS + 1}` : '';
-    const [result] = await this.#access.engine.run(
-      `copy (select ${values} from ${rows} where ${condition} ${limit}) to ${literal(csv)} (format csv, header false, force_quote *)`,
+    const [result] = await namingFullDisk(this.#access.files.directory, () =>
+      this.#access.engine.run(
+        `copy (select ${values} from ${rows} where ${condition} ${limit}) to ${literal(csv)} (format csv, header false, force_quote *)`,
+      ),
     );
     if (limit !== '' && Copied.parse(result).Count > MOST_ROWS) throw tooMany(files);
   }
 
-  /** The files that can have such rows, with their whole paths, if they are as long as when they were written: `verify` compares every row. */
+  /** The files that can have such rows. */
   async #filesOf(table: string, { within }: Pick<Translated, 'within'>): Promise<readonly ReadableFile[]> {
-    const { instead, db, directory, onBroken } = this.#access;
-    const listed =
-      instead === undefined
-        ? await listArchivedFiles(db, table, within)
-        : instead.files.filter((file) => file.table === table && overlaps(file, within));
-    const usable: ReadableFile[] = [];
-    for (const file of listed) {
-      const found = { ...file, path: path.join(directory, file.path) };
-      const problem = await problemOf(found);
-      if (problem === undefined) usable.push(found);
-      else if (onBroken === undefined) throw problem;
-      else onBroken(file.path, problem);
-    }
-    return usable;
+    const { instead, db } = this.#access;
+    return instead === undefined
+      ? listArchivedFiles(db, table, within)
+      : instead.files.filter((file) => file.table === table && overlaps(file, within));
   }
 
   async #tableOf(table: string): Promise<Loaded> {
@@ -304,21 +294,16 @@ function estimateRows(files: readonly ReadableFile[], { since, until }: TimeWind
 const overlaps = ({ firstAt, lastAt }: ReadableFile, { since, until }: Within) =>
   (since === undefined || lastAt >= since) && (until === undefined || firstAt <= until);
 
-async function problemOf({ path: file, bytes }: ReadableFile): Promise<Error | undefined> {
-  try {
-    const { size } = await stat(file);
-    return size === bytes
-      ? undefined
-      : new Error(`${file} has ${size} bytes, and was written with ${bytes}: ${RESTORE}`);
-  } catch (error) {
-    return new Error(`${file} cannot be read (${describeError(error)}): ${RESTORE}`, { cause: error });
-  }
+/** What is wrong with one of the files that could not be read; undefined if the error is another one. */
+function problemOf(error: unknown): Error | undefined {
+  if (error instanceof BrokenFileError) return error;
+  if (!(error instanceof EngineError)) return undefined;
+  const message = `the archive cannot be read (${error.message}): xiq-sink verify names the file`;
+  return new Error(message, { cause: error });
 }
 
 const POOLED =
   'The archive is read in a session of its own, and a pooler may give each transaction another one. Set DATABASE_DIRECT_URL to the address of the database itself.';
-
-const RESTORE = 'restore it from a copy of the archive';
 
 const Copied = z.object({ Count: z.coerce.number() });
 

@@ -1,18 +1,21 @@
 import { createReadStream } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { reopenMonth, restoreRows } from '../store/archive/restore-rows.ts';
 import { readColumns } from '../store/archive/archive-tables.ts';
 import type { ArchivedFile } from '../store/archive/archived-files.ts';
 import { MonthsOnDemand } from '../store/partitions/months-on-demand.ts';
-import { sha256Of } from './archive-month.ts';
+import { makePrivateDirectory } from '../lib/files/private-directory.ts';
 import { literal } from './engine.ts';
 import { filesAsTable, printed } from './file-format.ts';
+import { BrokenFileError } from './files/archive-files.ts';
+import { namingFullDisk } from './files/full-disk.ts';
+import { sha256Of } from './files/sha256.ts';
 import type { ArchiveAccess } from './read-archive.ts';
 
 /**
  * Brings the events of files back into the database, one file after the other, each in a transaction from which on its events
- * are in the table again. Calls back after each. Throws an Error if a file is not the one that was written: nothing of it comes
+ * are in the table again. Calls back after each. The files stay until `deleteRemoved`. Throws an Error if a file is not the one that was written: nothing of it comes
  * back then.
  */
 export async function restoreFiles(
@@ -31,23 +34,25 @@ export async function restoreFiles(
 }
 
 async function restoreFile(
-  { db, databaseUrl, directory, engine }: ArchiveAccess,
+  { db, databaseUrl, files, engine }: ArchiveAccess,
   file: ArchivedFile,
 ): Promise<void> {
-  const archived = path.join(directory, file.path);
-  if ((await sha256Of(archived)) !== file.sha256)
-    throw new Error(`${archived} is not the file that was written: restore it from a copy of the archive`);
+  await using used = await files.use([file]);
+  for (const archived of used.paths)
+    if ((await sha256Of(archived)) !== file.sha256)
+      throw new BrokenFileError(archived, 'is not the file that was written');
   const columns = await readColumns(db, file.table);
-  const csv = path.join(directory, '.reading', `${file.id}.csv`);
-  await mkdir(path.dirname(csv), { recursive: true, mode: 0o700 });
+  const csv = path.join(files.directory, '.reading', `${file.id}.csv`);
+  await makePrivateDirectory(path.dirname(csv));
+  const rows = filesAsTable(used.paths, columns);
   try {
-    await engine.run(
-      `copy (select ${printed(columns).join(', ')} from ${filesAsTable([archived], columns)}) to ${literal(csv)} (format csv, header false, force_quote *)`,
+    await namingFullDisk(files.directory, () =>
+      engine.run(
+        `copy (select ${printed(columns).join(', ')} from ${rows}) to ${literal(csv)} (format csv, header false, force_quote *)`,
+      ),
     );
     await restoreRows(databaseUrl, file, columns, createReadStream(csv));
   } finally {
     await rm(csv, { force: true });
   }
-  // Nothing refers to it any more: if it stays, it takes space, and no more.
-  await rm(archived, { force: true });
 }

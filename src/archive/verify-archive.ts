@@ -1,11 +1,8 @@
-import path from 'node:path';
-import { describeError } from '../lib/errors.ts';
-import { isMissingFile } from '../lib/files/durable-file.ts';
 import type { VerifyFinding } from '../seal/verify/finding.ts';
 import type { ArchivedEvents } from '../seal/verify/verify-log.ts';
 import { listArchivedFiles, type ArchivedFile } from '../store/archive/archived-files.ts';
-import { sha256Of } from './archive-month.ts';
 import { openArchiveDatabase } from './archive-database.ts';
+import { BrokenFileError, type ArchiveFiles } from './files/archive-files.ts';
 import type { ArchiveAccess } from './read-archive.ts';
 
 /**
@@ -23,22 +20,22 @@ export function archivedEvents(access: ArchiveAccess): ArchivedEvents & AsyncDis
   };
 }
 
-async function* findDamaged({ db, directory }: ArchiveAccess): AsyncGenerator<VerifyFinding> {
+async function* findDamaged({ db, files }: ArchiveAccess): AsyncGenerator<VerifyFinding> {
   for (const file of await listArchivedFiles(db, undefined)) {
-    const problem = await problemOf(path.join(directory, file.path), file);
+    const problem = await problemOf(files, file);
     if (problem !== undefined) yield { subject: 'file', key: file.path, ...problem };
   }
 }
 
-async function problemOf(file: string, { sha256, rows }: ArchivedFile) {
+async function problemOf(files: ArchiveFiles, file: ArchivedFile) {
   try {
-    if ((await sha256Of(file)) === sha256) return undefined;
+    if ((await files.digest(file)) === file.sha256) return undefined;
     return {
       state: 'ALTERED',
-      detail: `the file of ${rows} events is not the one that was written`,
+      detail: `the file of ${file.rows} events is not the one that was written`,
     } as const;
   } catch (error) {
-    const reason = isMissingFile(error) ? 'is gone' : `cannot be read (${describeError(error)})`;
-    return { state: 'MISSING', detail: `the file of ${rows} events ${reason}` } as const;
+    if (!(error instanceof BrokenFileError)) throw error;
+    return { state: 'MISSING', detail: `the file of ${file.rows} events ${error.reason}` } as const;
   }
 }

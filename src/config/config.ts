@@ -170,10 +170,20 @@ export function loadConfig(
       other: settings.RETENTION_OTHER_MONTHS,
       deliveries: settings.RETENTION_DELIVERIES_MONTHS,
     } satisfies Record<Family | 'deliveries', number | undefined>,
-    /** After how many months events leave the database for files, and the directory of these. Undefined months: never. */
+    /** After how many months events leave the database for files. Undefined: never. */
     archive: {
       afterMonths: settings.ARCHIVE_AFTER_MONTHS,
       directory: path.resolve(settings.ARCHIVE_DIR ?? path.join(settings.DATA_DIR, 'archive')),
+      /** The bucket of the files, with the options of the forwarder's. Undefined: they are in `directory`. */
+      s3: settings.ARCHIVE_S3 && {
+        ...settings.ARCHIVE_S3,
+        region: settings.ARCHIVE_S3_REGION,
+        endpoint: settings.ARCHIVE_S3_ENDPOINT,
+        access_key_id: settings.ARCHIVE_S3_KEY_ID,
+        secret_access_key: settings.ARCHIVE_S3_SECRET,
+      },
+      /** What downloaded files take in `directory`. */
+      cacheMaxBytes: settings.ARCHIVE_CACHE_MAX_BYTES,
     },
     /** The content that quarantine keeps: bytes of each source, and months. Undefined months: for ever. */
     quarantine: { maxBytes: settings.QUARANTINE_MAX_BYTES, months: settings.RETENTION_QUARANTINE_MONTHS },
@@ -236,7 +246,7 @@ export function maskConfig(config: Config): Record<string, unknown> {
     trustedProxies: config.trustedProxies,
     storesOthers: config.storesOthers,
     retentionMonths: kept,
-    archive: config.archive,
+    archive: describeArchive(config.archive),
     quarantine: `at most ${config.quarantine.maxBytes} bytes for each source, months: ${config.quarantine.months ?? 'all'}`,
     destinations: destinationNames(config.forwarding),
     traces: config.traces,
@@ -250,6 +260,12 @@ function describeAnchors({ file, url, timestampUrl, witnesses }: Config['anchors
   return [file, url && new URL(url).origin, timestampUrl, ...witnesses.map((witness) => witness.url)].filter(
     (one) => one !== undefined,
   );
+}
+
+function describeArchive({ s3, ...archive }: Config['archive']) {
+  if (s3 === undefined) return archive;
+  const at = s3.endpoint === undefined ? '' : ` at ${s3.endpoint}`;
+  return { ...archive, s3: `s3://${s3.bucket}/${s3.prefix}${at}` };
 }
 
 function describeSource({ name, secrets, cloud, messageTypes }: SourceConfig): string {
@@ -298,6 +314,11 @@ function contradictions(settings: EnvironmentSettings, sources: readonly SourceC
     settings.REDIS_CA_FILE !== undefined &&
       settings.REDIS_URL?.startsWith('rediss') !== true &&
       'REDIS_CA_FILE needs a REDIS_URL that begins with rediss',
+    settings.ARCHIVE_S3 === undefined &&
+      (settings.ARCHIVE_S3_ENDPOINT ?? settings.ARCHIVE_S3_KEY_ID) !== undefined &&
+      'ARCHIVE_S3_ENDPOINT and ARCHIVE_S3_KEY_ID need ARCHIVE_S3: they are of its bucket',
+    (settings.ARCHIVE_S3_KEY_ID === undefined) !== (settings.ARCHIVE_S3_SECRET === undefined) &&
+      'ARCHIVE_S3_KEY_ID and ARCHIVE_S3_SECRET must be set together',
     settings.PORT !== 0 &&
       settings.PORT === settings.ADMIN_PORT &&
       overlap(settings.HOST, settings.ADMIN_HOST) &&

@@ -91,6 +91,16 @@ export const consoleUrl = baseUrl.refine(
   'must be an https:// address without a path, such as https://xiq-sink.example (or http:// on this machine)',
 );
 
+const BUCKET = /^s3:\/\/(?<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?<folders>(?:\/[\w.!*'()=-]+)*)\/?$/;
+
+/** A bucket, and the beginning of its objects' names: with a slash at its end, or empty. */
+export const bucketUrl = z.string().transform((text, context) => {
+  const { bucket, folders = '' } = BUCKET.exec(text)?.groups ?? {};
+  if (bucket !== undefined) return { bucket, prefix: folders === '' ? '' : `${folders.slice(1)}/` };
+  context.addIssue('must be a bucket with an optional prefix, such as s3://network-archive/xiq');
+  return z.NEVER;
+});
+
 /** The identifier of an OpenID Connect issuer. It keeps a slash at its end, because tokens repeat it exactly. */
 export const issuerUrl = z
   .string()

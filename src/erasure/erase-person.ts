@@ -7,6 +7,7 @@ import { isMissingFile } from '../lib/files/durable-file.ts';
 import { HttpError, UsageError } from '../lib/errors.ts';
 import { makePrivateDirectory } from '../lib/files/private-directory.ts';
 import { openArchiveDatabase } from '../archive/archive-database.ts';
+import { deleteRemoved } from '../archive/delete-removed.ts';
 import { eachArchivedFile } from '../archive/each-file.ts';
 import type { ArchiveAccess } from '../archive/read-archive.ts';
 import { restoreFiles } from '../archive/unarchive.ts';
@@ -116,9 +117,17 @@ async function decodeContent(content: Buffer, encoding: string | undefined): Pro
   }
 }
 
+export interface Erased {
+  readonly erasure: string;
+  /** How many were deleted. */
+  readonly events: number;
+  /** Files of the archive that still have some of them, each with the reason. */
+  readonly remaining: readonly string[];
+}
+
 /**
  * Refuses records of the person from now on, waits until all workers know it, and erases everything that was stored until
- * then. Returns the id of the erasure, and how many events it deleted.
+ * then.
  */
 export async function eraseForGood(
   store: ErasableStore,
@@ -126,7 +135,7 @@ export async function eraseForGood(
   chosen: Chosen,
   grounds: ErasureGrounds,
   onWaiting: () => void = () => undefined,
-): Promise<{ readonly erasure: string; readonly events: number }> {
+): Promise<Erased> {
   const { db, archive } = store;
   const key = await keepErasureKey(erasureKeyFile, (await readFingerprints(db)).length > 0);
   await addFingerprints(db, toRefused(key, chosen.person, chosen.eventIds), chosen);
@@ -142,7 +151,8 @@ export async function eraseForGood(
     const erasure = await eraseRows(db, grounds, erasable);
     if (erasure !== undefined) {
       await renewStatistics(db);
-      return { erasure, events: erasable.events.length };
+      const remaining = archive === undefined ? [] : await deleteRemoved(archive);
+      return { erasure, events: erasable.events.length, remaining };
     }
     if (performance.now() > deadline) {
       throw new UsageError(

@@ -2,6 +2,7 @@ import path from 'node:path';
 import type { Logger } from 'pino';
 import { openArchiveDatabase } from '../archive/archive-database.ts';
 import { Engine } from '../archive/engine.ts';
+import { openArchiveFiles } from '../archive/files/open-files.ts';
 import type { ArchiveAccess } from '../archive/read-archive.ts';
 import type { Config } from '../config/config.ts';
 import { checkDataDirectory } from '../lib/files/data-directory.ts';
@@ -98,9 +99,13 @@ export function locateQueue(
 
 /** What reads and writes the archive of these settings. */
 export const locateArchive = (
-  { archive: { directory }, databaseDirectUrl }: Config,
+  { archive, databaseDirectUrl }: Config,
   { databaseUrl, ...access }: Pick<ArchiveAccess, 'db' | 'databaseUrl' | 'engine'>,
-): ArchiveAccess => ({ ...access, directory, databaseUrl: databaseDirectUrl ?? databaseUrl });
+): ArchiveAccess => ({
+  ...access,
+  files: openArchiveFiles(archive),
+  databaseUrl: databaseDirectUrl ?? databaseUrl,
+});
 
 /** Brings every table up to date: ours, and BullMQ's if the queue is in Postgres. Returns the migrations applied now. */
 async function migrateAll(

@@ -5,6 +5,8 @@ import { archiveMonth } from '../../src/archive/archive-month.ts';
 import { monthsBefore } from '../../src/archive/archive-in-turn.ts';
 import { openArchiveDatabase } from '../../src/archive/archive-database.ts';
 import { Engine } from '../../src/archive/engine.ts';
+import type { ArchiveFiles } from '../../src/archive/files/archive-files.ts';
+import { DirectoryFiles } from '../../src/archive/files/directory-files.ts';
 import type { ArchiveAccess } from '../../src/archive/read-archive.ts';
 import type { Db } from '../../src/store/server/database.ts';
 import { repeat } from '../../src/lib/repeat.ts';
@@ -27,8 +29,11 @@ export interface ArchivedMonths {
   archiveAll(before?: Date): Promise<void>;
 }
 
-/** Prepares the archive of a test file's database, while a sealer runs. */
-export function useArchive(test: FileDatabase): ArchivedMonths {
+/** Prepares the archive of a test file's database, in a directory unless it opens another place, while a sealer runs. */
+export function useArchive(
+  test: FileDatabase,
+  openFiles: (directory: string) => ArchiveFiles = (directory) => new DirectoryFiles(directory),
+): ArchivedMonths {
   const used: { months?: ArchivedMonths; stop?: () => Promise<void> } = {};
   beforeAll(async () => {
     // The superuser of the fixture has made these months.
@@ -46,7 +51,8 @@ export function useArchive(test: FileDatabase): ArchivedMonths {
     const directory = `${log.directory}/archive`;
     await mkdir(directory);
     const engine = new Engine(directory);
-    const access = { db: test.service, databaseUrl: test.databaseUrl, directory, engine };
+    const files = openFiles(directory);
+    const access = { db: test.service, databaseUrl: test.databaseUrl, files, engine };
     const { db: events, close } = openArchiveDatabase(access);
     used.months = {
       log,

@@ -63,7 +63,12 @@ describe('each setting', () => {
         dataDir: '/var/lib/xiq',
         erasureKeyFile: '/var/lib/xiq/erasure-key',
         logKeyFile: '/keys/log',
-        archive: { afterMonths: undefined, directory: '/var/lib/xiq/archive' },
+        archive: {
+          afterMonths: undefined,
+          directory: '/var/lib/xiq/archive',
+          s3: undefined,
+          cacheMaxBytes: 10_737_418_240,
+        },
       },
     ],
     [
@@ -78,7 +83,33 @@ describe('each setting', () => {
         dataDir: path.resolve('here'),
         erasureKeyFile: '/keys/e',
         erasesAfterGdprLog: true,
-        archive: { afterMonths: 3, directory: '/a' },
+        archive: { afterMonths: 3, directory: '/a', s3: undefined, cacheMaxBytes: 10_737_418_240 },
+      },
+    ],
+    [
+      {
+        ARCHIVE_DIR: '/a',
+        ARCHIVE_S3: 's3://network.archive-1/xiq/months/',
+        ARCHIVE_S3_REGION: 'eu-central-1',
+        ARCHIVE_S3_ENDPOINT: 'https://minio.example/',
+        ARCHIVE_S3_KEY_ID: 'id',
+        ARCHIVE_S3_SECRET: 'secret',
+        ARCHIVE_CACHE_MAX_BYTES: '1048576',
+      },
+      {
+        archive: {
+          afterMonths: undefined,
+          directory: '/a',
+          s3: {
+            bucket: 'network.archive-1',
+            prefix: 'xiq/months/',
+            region: 'eu-central-1',
+            endpoint: 'https://minio.example',
+            access_key_id: 'id',
+            secret_access_key: 'secret',
+          },
+          cacheMaxBytes: 1_048_576,
+        },
       },
     ],
     [
@@ -186,6 +217,8 @@ describe('each setting', () => {
     [{ ADMIN_HOST: '0.0.0.0' }, /^ADMIN_HOST needs ADMIN_TOKEN/],
     [{ REDIS_URL: 'redis://cache', REDIS_CA_FILE: 'ca.pem' }, /^REDIS_CA_FILE needs a REDIS_URL/],
     [{ REDIS_CA_FILE: 'ca.pem' }, /^REDIS_CA_FILE needs a REDIS_URL/],
+    [{ ARCHIVE_S3_ENDPOINT: 'https://minio.example' }, /^ARCHIVE_S3_ENDPOINT .* need ARCHIVE_S3/],
+    [{ ARCHIVE_S3: 's3://archive', ARCHIVE_S3_KEY_ID: 'id' }, /^ARCHIVE_S3_KEY_ID .* together/],
     [
       { DATABASE_URL: DB, BOOTSTRAP_DATABASE_URL: DB },
       /^BOOTSTRAP_DATABASE_URL needs DATABASE_URL and READER_DATABASE_URL/,
@@ -404,6 +437,11 @@ describe('secrets', () => {
         TLS_KEY_FILE: 'k.pem',
         WITNESSES: `${key} https://w.example`,
         RETENTION_QUARANTINE_MONTHS: '3',
+        ARCHIVE_DIR: '/a',
+        ARCHIVE_S3: 's3://archive/xiq',
+        ARCHIVE_S3_ENDPOINT: 'https://minio.example',
+        ARCHIVE_S3_KEY_ID: 'id',
+        ARCHIVE_S3_SECRET: 'hunter2',
       }),
     );
     expectNoSecret(JSON.stringify(other));
@@ -412,6 +450,7 @@ describe('secrets', () => {
       listen: 'https://0.0.0.0:8080',
       admin: '127.0.0.1:8081, with token',
       anchors: ['https://w.example'],
+      archive: { directory: '/a', s3: 's3://archive/xiq/ at https://minio.example' },
       quarantine: 'at most 1073741824 bytes for each source, months: 3',
     });
     expect(other['sources']).toEqual([expect.stringContaining('https://cloud.test with user name')]);

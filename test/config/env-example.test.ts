@@ -7,7 +7,7 @@ import { readEnvironment, SETTING_NAMES } from '../../src/config/environment.ts'
 const EXAMPLE = readFileSync(path.resolve(import.meta.dirname, '../../.env.example'), 'utf8');
 
 /** The lines that set something once their `#` is removed. */
-const settings = [...EXAMPLE.matchAll(/^#([A-Z_]+)=(.*)$/gm)].map(([, name = '', value = '']) => ({
+const settings = [...EXAMPLE.matchAll(/^#([A-Z\d_]+)=(.*)$/gm)].map(([, name = '', value = '']) => ({
   name,
   value,
 }));

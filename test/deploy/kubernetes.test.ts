@@ -154,7 +154,7 @@ describe('the files for Kubernetes', () => {
 
   it('set nothing that is no setting', () => {
     const settings = new Set(
-      readFileSync(path.join(ROOT, '.env.example'), 'utf8').match(/(?<=^#)[A-Z_]+(?==)/gm),
+      readFileSync(path.join(ROOT, '.env.example'), 'utf8').match(/(?<=^#)[A-Z\d_]+(?==)/gm),
     );
     const names = workloads.flatMap(({ container }) => container.env.map(({ name }) => name));
     expect(names.filter((name) => !settings.has(name))).toEqual([]);

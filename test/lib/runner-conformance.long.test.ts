@@ -13,6 +13,7 @@ import { createEmulator } from '../../emulator/emulator.ts';
 import { startAlerting } from '../../src/alerts/start-alerting.ts';
 import { startGdprErasures } from '../../src/erasure/erase-person.ts';
 import { startArchiving } from '../../src/archive/archive-in-turn.ts';
+import { openArchiveFiles } from '../../src/archive/files/open-files.ts';
 import { Engine } from '../../src/archive/engine.ts';
 import { startForwardings } from '../../src/forward/start-forwardings.ts';
 import { startInventory } from '../../src/inventory/refresh.ts';
@@ -62,7 +63,8 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
   startArchiving: {
     start: ({ db, databaseUrl, config, logger }, started) => {
       const { directory } = config.archive;
-      const access = { db, databaseUrl, directory, engine: new Engine(directory) };
+      const files = openArchiveFiles(config.archive);
+      const access = { db, databaseUrl, files, engine: new Engine(directory) };
       startArchiving({ access, config, logger }, started);
     },
     parts: 1,

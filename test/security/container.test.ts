@@ -40,9 +40,9 @@ const SECRETS_OF = {
   redis: 'REDIS_PASSWORD',
   migrate: 'DATABASE_PASSWORD POSTGRES_PASSWORD READER_PASSWORD',
   ingest: 'DATABASE_PASSWORD METRICS_TOKEN REDIS_PASSWORD SECRETS_KEY WEBHOOK_SECRET',
-  worker: `${CLOUD} DATABASE_PASSWORD FORWARD_TOKEN METRICS_TOKEN REDIS_PASSWORD SECRETS_KEY WEBHOOK_SECRET`,
+  worker: `ARCHIVE_S3_SECRET ${CLOUD} DATABASE_PASSWORD FORWARD_TOKEN METRICS_TOKEN REDIS_PASSWORD SECRETS_KEY WEBHOOK_SECRET`,
   forward: 'DATABASE_PASSWORD FORWARD_TOKEN METRICS_TOKEN REDIS_PASSWORD SECRETS_KEY',
-  console: `ADMIN_TOKEN ${CLOUD} DATABASE_PASSWORD FORWARD_TOKEN OIDC_CLIENT_SECRET READER_PASSWORD REDIS_PASSWORD SECRETS_KEY WEBHOOK_SECRET`,
+  console: `ADMIN_TOKEN ARCHIVE_S3_SECRET ${CLOUD} DATABASE_PASSWORD FORWARD_TOKEN OIDC_CLIENT_SECRET READER_PASSWORD REDIS_PASSWORD SECRETS_KEY WEBHOOK_SECRET`,
   caddy: '',
 };
 
@@ -52,7 +52,7 @@ const namesIn = (text: string, pattern: RegExp) =>
 
 /** Every secret that .env may contain: the settings, and what the Compose file itself asks for. */
 const SECRETS = [
-  ...namesIn(read('.env.example'), /^#?([A-Z_]+)=/gm),
+  ...namesIn(read('.env.example'), /^#?([A-Z\d_]+)=/gm),
   ...namesIn(read('docker-compose.yml'), /\$\{(\w+)/g),
 ];
 
@@ -108,7 +108,7 @@ describe('the container', () => {
     const everywhere = decided
       .map(([, names]) => new Set(names))
       .reduce((one, other) => one.intersection(other));
-    const settings = [...read('.env.example').matchAll(/^#?([A-Z_]+)=/gm)].map(([, name = '']) => name);
+    const settings = [...read('.env.example').matchAll(/^#?([A-Z\d_]+)=/gm)].map(([, name = '']) => name);
     expect(settings.filter((name) => everywhere.has(name))).toEqual(
       'DATABASE_URL MIGRATION_DATABASE_URL READER_DATABASE_URL BOOTSTRAP_DATABASE_URL REDIS_URL DATA_DIR LOG_KEY_FILE \
 ERASURE_KEY_FILE HOST PORT ADMIN_HOST ADMIN_PORT ADMIN_TOKEN WEBHOOK_SECRET ARCHIVE_DIR'.split(' '),
@@ -134,6 +134,8 @@ ERASURE_KEY_FILE HOST PORT ADMIN_HOST ADMIN_PORT ADMIN_TOKEN WEBHOOK_SECRET ARCH
       OIDC_ROLES: 'netops=operator',
       CONSOLE_URL: 'https://console.example',
       RETENTION_LOCATION_MONTHS: '13',
+      ARCHIVE_S3: 's3://archive',
+      ARCHIVE_S3_KEY_ID: 'id',
     };
     const given = Object.entries(services[name]?.environment ?? {}).map(
       ([setting, value]): [string, string] => [

@@ -1,5 +1,6 @@
 import { archiveMonth, NotArchivedError, type ArchivedMonth } from '../../archive/archive-month.ts';
 import { monthsBefore } from '../../archive/archive-in-turn.ts';
+import { deleteRemoved } from '../../archive/delete-removed.ts';
 import type { ArchiveAccess } from '../../archive/read-archive.ts';
 import { restoreFiles } from '../../archive/unarchive.ts';
 import { UsageError } from '../../lib/errors.ts';
@@ -113,5 +114,6 @@ export async function unarchive(access: ArchiveAccess, { since, until, month }: 
       }),
   );
   progress.clear();
+  for (const problem of await deleteRemoved(access)) note(`not deleted: ${problem}`);
   print(`${countOf(rows, 'event')} of ${month} ${rows === 1 ? 'is' : 'are'} in the database again`);
 }

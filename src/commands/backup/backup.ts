@@ -34,10 +34,10 @@ export async function backUp(
 ): Promise<void> {
   refuseServer(config);
   const target = path.resolve(directory);
-  await withStore(config, logger, async ({ db }) => {
+  await withStore(config, logger, async ({ db, archive }) => {
     await createEmpty(target);
     if (await hasArchive(db))
-      note(`The archive in ${config.archive.directory} is not in this backup: copy it as well.`);
+      note(`The archive in ${archive.files.where} is not in this backup: copy it as well.`);
     try {
       const manifest = await recordCommand(
         db,

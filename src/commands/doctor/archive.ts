@@ -1,5 +1,4 @@
-import { stat } from 'node:fs/promises';
-import path from 'node:path';
+import { openArchiveFiles } from '../../archive/files/open-files.ts';
 import type { Config } from '../../config/config.ts';
 import { countOf, formatBytes } from '../../lib/text/units.ts';
 import { listArchivedFiles } from '../../store/archive/archived-files.ts';
@@ -7,23 +6,19 @@ import type { Db } from '../../store/server/database.ts';
 import { fail, ok, type Finding } from './check.ts';
 
 /** Whether the files that have the only copy of events are where this process looks for them. */
-export async function checkArchive(
-  db: Db,
-  { archive: { directory } }: Pick<Config, 'archive'>,
-): Promise<Finding> {
+export async function checkArchive(db: Db, { archive }: Pick<Config, 'archive'>): Promise<Finding> {
   const files = await listArchivedFiles(db, undefined);
-  const wrong: string[] = [];
-  for (const file of files) {
-    const found = await stat(path.join(directory, file.path)).catch(() => undefined);
-    if (found?.size !== file.bytes) wrong.push(file.path);
-  }
+  const place = openArchiveFiles(archive);
+  // With a bucket, whether it can be reached, even before it has a file.
+  const stored = await place.sizes();
+  if (files.length === 0) return ok('nothing is archived');
+  const wrong = files.filter(({ path, bytes }) => stored.get(path) !== bytes).map(({ path }) => path);
   if (wrong.length > 0) {
     return fail(
-      `${countOf(wrong.length, 'file')} of ${files.length} missing or damaged in ${directory}, such as ${wrong[0]}`,
-      'set ARCHIVE_DIR to the directory of the archive, or restore the files from a copy (docs/archive.md#backup)',
+      `${countOf(wrong.length, 'file')} of ${files.length} missing or damaged in ${place.where}, such as ${wrong[0]}`,
+      'set ARCHIVE_DIR or ARCHIVE_S3 to the place of the archive, or restore the files from a copy (docs/archive.md#backup)',
     );
   }
-  if (files.length === 0) return ok('nothing is archived');
   const sum = (of: (file: (typeof files)[number]) => number) =>
     files.reduce((all, file) => all + of(file), 0);
   const sizes = `${formatBytes(sum(({ bytes }) => bytes))} instead of ${formatBytes(sum(({ tableBytes }) => tableBytes))}`;

@@ -84,7 +84,12 @@ export function checksOf(config: ServiceConfig, access: DatabaseAccess, isFull: 
     { name: 'event times', needs: ['migrations'], run: () => checkEventTimes(access) },
     { name: 'locks', needs: ['migrations'], run: () => checkLocks(access, config) },
     { name: 'retention', needs: ['migrations'], run: () => checkRetention(access, config) },
-    { name: 'archive', needs: ['migrations'], run: () => checkArchive(access.opened().db, config) },
+    {
+      name: 'archive',
+      needs: ['migrations'],
+      remedy: 'see docs/archive.md#s3',
+      run: () => checkArchive(access.opened().db, config),
+    },
     ...destinationChecks(config.destinations, access),
     {
       name: 'destinations of the database',

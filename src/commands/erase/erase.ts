@@ -28,16 +28,19 @@ interface EraseOptions extends Chosen {
   readonly backupsKept: number | undefined;
 }
 
-/** `erase`: lists what it found by table and month and, with a reason and after a question, erases it. */
+/**
+ * `erase`: lists what it found by table and month and, with a reason and after a question, erases it. Resolves with whether all
+ * of that is gone.
+ */
 export async function erase(
   { db, archive }: ErasableStore,
   config: Pick<Config, 'erasureKeyFile'>,
   { reason, isConfirmed, backupsKept, allSources, ...chosen }: EraseOptions,
-): Promise<void> {
+): Promise<boolean> {
   const found = await findErasable({ db, archive }, chosen);
   printFound(found);
   await printDestinations(db, found.events);
-  if (reason === undefined) return;
+  if (reason === undefined) return true;
   if (chosen.source === undefined && !allSources) checkOneSource(found.events);
   if (!isConfirmed) await confirm();
   const details = {
@@ -49,7 +52,7 @@ export async function erase(
     searches: found.searches.length,
     versions: Object.values(found.inventory).flat().length,
   };
-  const { erasure, events } = await recordCommand(
+  const { erasure, events, remaining } = await recordCommand(
     db,
     { action: 'events.erase', details },
     () =>
@@ -59,7 +62,9 @@ export async function erase(
     (done) => ({ ...done }),
   );
   print(`erased: erasure ${erasure}, ${countOf(events, 'event')}`);
+  for (const problem of remaining) note(`a file of the archive still has some of them: ${problem}`);
   print(describeBackups(new Date(), backupsKept));
+  return remaining.length === 0;
 }
 
 /** Throws a UsageError if it is of several sources: one customer's request must not reach into what another one has. */

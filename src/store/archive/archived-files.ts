@@ -38,7 +38,10 @@ export async function listArchivedFiles(db: Db, table: string | undefined, withi
 }
 
 /** What is known of a file before it is read. */
-export type ReadableFile = Pick<ArchivedFile, 'table' | 'path' | 'rows' | 'bytes' | 'firstAt' | 'lastAt'>;
+export type ReadableFile = Pick<
+  ArchivedFile,
+  'table' | 'path' | 'rows' | 'bytes' | 'sha256' | 'firstAt' | 'lastAt'
+>;
 
 /** What the archive has of each month of a family's table, in the order of the tables, then of time. */
 export async function sumArchivedMonths(db: Db) {
@@ -110,17 +113,25 @@ export async function markArchived(trx: Trx, ids: readonly string[]): Promise<bo
   return Number(marked.numUpdatedRows) === ids.length;
 }
 
-/** Gives up the files that were written for a table, and whose events are still in it, and returns their paths. */
-export async function giveUpUnused(db: Db, table: string): Promise<readonly string[]> {
-  const rows = await db
+/** Gives up the files that were written for a table, and whose events are still in it. */
+export async function giveUpUnused(db: Db, table: string): Promise<void> {
+  await db
     .updateTable('archived_files')
     .set({ removed_at: sql`now()`, removed_because: 'not completed' })
     .where('family_table', '=', table)
     .where('archived_at', 'is', null)
     .where('removed_at', 'is', null)
-    .returning('path')
     .execute();
-  return rows.map(({ path }) => path);
+}
+
+/** The paths of all files that mean nothing any more, whether they are still there or not. */
+export async function listRemoved(db: Db): Promise<ReadonlySet<string>> {
+  const rows = await db
+    .selectFrom('archived_files')
+    .select('path')
+    .where('removed_at', 'is not', null)
+    .execute();
+  return new Set(rows.map(({ path }) => path));
 }
 
 /** The events of these files are not there from this transaction on. */

@@ -6,13 +6,9 @@ import { listArchivedFiles, markExpired } from './archived-files.ts';
 
 /**
  * Ends the files of a table whose months are before `oldest`, and records each month as retention does that drops a live one.
- * Returns their paths: the files mean nothing from then on.
+ * Returns their number: the files mean nothing from then on.
  */
-export async function dropExpiredFiles(
-  db: Db,
-  table: PartitionedTable,
-  oldest: Date,
-): Promise<readonly string[]> {
+export async function dropExpiredFiles(db: Db, table: PartitionedTable, oldest: Date): Promise<number> {
   const files = (await listArchivedFiles(db, table.name)).filter(({ lastAt }) => lastAt < oldest);
   const months = Map.groupBy(files, ({ lastAt }) => partitionName(table, lastAt));
   for (const [partition, ofMonth] of months) {
@@ -33,5 +29,5 @@ export async function dropExpiredFiles(
       });
     });
   }
-  return files.map(({ path }) => path);
+  return files.length;
 }

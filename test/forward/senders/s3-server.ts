@@ -2,7 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+} from '@aws-sdk/client-s3';
 import { z } from 'zod';
 import { freePort } from '../../support/free-port.ts';
 import { startServerProcess, type ServerProcess } from '../../support/server-process.ts';
@@ -84,6 +90,9 @@ export async function startS3() {
     options: { bucket: BUCKET, endpoint, ...KEYS },
     keys,
     read,
+    put: (key: string, body: Buffer) =>
+      client.send(new PutObjectCommand({ Bucket: BUCKET, Key: key, Body: body })),
+    remove: (key: string) => client.send(new DeleteObjectCommand({ Bucket: BUCKET, Key: key })),
     /** The manifests in their order. */
     async manifests(prefix = ''): Promise<(Manifest & { readonly key: string })[]> {
       const found = await keys(`${prefix}manifests/`);

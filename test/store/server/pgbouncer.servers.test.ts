@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { EMULATOR_LOGINS } from '../../../emulator/accounts.ts';
 import { createEmulator } from '../../../emulator/emulator.ts';
 import { Engine } from '../../../src/archive/engine.ts';
+import { DirectoryFiles } from '../../../src/archive/files/directory-files.ts';
 import { ArchiveReader } from '../../../src/archive/read-archive.ts';
 import { isPooled } from '../../../src/store/server/postgres.ts';
 import { createRoles } from '../../../src/store/server/roles/create-roles.ts';
@@ -168,8 +169,9 @@ describe.skipIf(!hasPgbouncer())('pgbouncer (needs pgbouncer)', () => {
     const directory = await temporaryDirectory();
     onTestFinished(() => rm(directory, { recursive: true, force: true }));
     await using engine = new Engine(directory);
+    const files = new DirectoryFiles(directory);
     const open = (databaseUrl: string) =>
-      ArchiveReader.open({ db: database.db, databaseUrl, directory, engine, instead: { files: [] } });
+      ArchiveReader.open({ db: database.db, databaseUrl, files, engine, instead: { files: [] } });
     await expect(open(pooler.through(database.databaseUrl))).rejects.toThrow('Set DATABASE_DIRECT_URL');
     await using reader = await open(database.databaseUrl);
     expect(reader).toBeDefined();
