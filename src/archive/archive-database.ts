@@ -40,8 +40,9 @@ export const readsArchive =
       await client.query(reader.searchPath('transaction'));
       const run = async (text: string, values?: unknown[]) =>
         (await client.query<Readonly<Record<string, unknown>>>(text, values)).rows;
-      const rows = await reader.prepare(run, statement);
+      const { text, rows } = await reader.prepare(run, statement);
       return {
+        statement: text,
         archived: rows === 0 ? undefined : { rows, milliseconds: performance.now() - began },
         async [Symbol.asyncDispose]() {
           await reader[Symbol.asyncDispose]();
@@ -81,8 +82,8 @@ function readArchive(client: Client, access: ArchiveAccess, readers: Set<Archive
 
   async function query(text: string, values: unknown[] | undefined): Promise<Result> {
     if (client.getTransactionStatus() !== 'T') await look();
-    await reader?.prepare(run, text, values);
-    return send.call(client, text, values);
+    const prepared = await reader?.prepare(run, text, values);
+    return send.call(client, prepared?.text ?? text, values);
   }
 
   client.once('end', () => {

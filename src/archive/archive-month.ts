@@ -30,8 +30,7 @@ import { copyOut } from '../store/server/postgres-copy.ts';
 import { withClient, type Client } from '../store/server/postgres.ts';
 import { openArchiveDatabase } from './archive-database.ts';
 import { deleteRemoved } from './delete-removed.ts';
-import { literal } from './engine.ts';
-import { exported, readExported, sortedBy } from './file-format.ts';
+import { exported, readExported, sortedBy, writeParquet } from './file-format.ts';
 import { namingFullDisk } from './files/full-disk.ts';
 import { sha256Of } from './files/sha256.ts';
 import type { ArchiveAccess } from './read-archive.ts';
@@ -61,9 +60,6 @@ export interface ArchivedMonth {
 export class NotArchivedError extends Error {
   override readonly name = 'NotArchivedError';
 }
-
-/** Rows of a file that are decoded at once. With eight times as many, a day needs 250 MiB and no file is smaller. */
-const ROW_GROUP = 16_384;
 
 /**
  * Archives a month: writes its events to files, reads them back, compares each with its leaf in the signed tree, waits until
@@ -179,9 +175,7 @@ async function writeFile(
   try {
     const lines = copyOut(client, statement, { onMessage: (bytes) => (longest = Math.max(longest, bytes)) });
     await pipeline(lines, createWriteStream(exportedRows, { mode: 0o600 }));
-    await engine.run(
-      `copy (${readExported(exportedRows, columns, longest)}) to ${literal(file)} (format parquet, compression zstd, row_group_size ${ROW_GROUP})`,
-    );
+    await engine.run(writeParquet(readExported(exportedRows, columns, longest), file));
   } finally {
     await rm(exportedRows, { force: true });
   }
@@ -202,6 +196,7 @@ async function compareWithLeaves(
   const readable = files.map((file) => ({
     ...file,
     table: table.name,
+    messageType: file.message_type,
     rows: file.row_count,
     firstAt: new Date(file.first_at),
     lastAt: new Date(file.last_at),

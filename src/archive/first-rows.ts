@@ -4,7 +4,7 @@ import type { ReadableFile } from '../store/archive/archived-files.ts';
 import { literal, type Engine } from './engine.ts';
 import { filesAsTable } from './file-format.ts';
 import type { ArchiveFiles } from './files/archive-files.ts';
-import type { Translated } from './translate-condition.ts';
+import { allTranslated, exact, type Translated } from './translate-condition.ts';
 
 /** How many files are looked into at first, and by how many times more then. */
 const FIRST_FILES = 4;
@@ -54,17 +54,8 @@ const inOrder = (files: readonly ReadableFile[], order: 'asc' | 'desc') =>
 const reaches = (file: ReadableFile, edge: Date, order: 'asc' | 'desc') =>
   order === 'asc' ? file.firstAt <= new Date(edge.getTime() + 1) : file.lastAt >= edge;
 
-function narrow(
-  { may, must, within }: Translated,
-  edge: string,
-  time: Date,
-  order: 'asc' | 'desc',
-): Translated {
+function narrow(meets: Translated, edge: string, time: Date, order: 'asc' | 'desc'): Translated {
   const isBefore = `occurred_at ${order === 'asc' ? '<=' : '>='} ${literal(edge)}::TIMESTAMPTZ`;
   const range = order === 'asc' ? { until: new Date(time.getTime() + 1) } : { since: time };
-  return {
-    may: `(${may}) and ${isBefore}`,
-    must: `(${must}) and ${isBefore}`,
-    within: { ...within, ...range },
-  };
+  return allTranslated([meets, exact(isBefore, range)]);
 }

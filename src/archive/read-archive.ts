@@ -11,6 +11,7 @@ import {
   dropArchiveSchema,
   emptyArchived,
   loadArchived,
+  WEIGHT,
   type ArchiveSchema,
 } from '../store/archive/archive-schema.ts';
 import { readColumns, type ArchivedColumn } from '../store/archive/archive-tables.ts';
@@ -18,12 +19,13 @@ import { hasArchive, listArchivedFiles, type ReadableFile } from '../store/archi
 import { neededRows, type NeededRows } from '../store/archive/needed-rows.ts';
 import type { Db } from '../store/server/database.ts';
 import { createClient, isBehindPooler, type Client } from '../store/server/postgres.ts';
-import { EngineError, literal, type Engine } from './engine.ts';
+import { EngineError, literal, READING_THREADS, type Engine } from './engine.ts';
 import { filesAsTable, printed } from './file-format.ts';
 import { BrokenFileError, type ArchiveFiles } from './files/archive-files.ts';
 import { namingFullDisk } from './files/full-disk.ts';
 import { firstRows } from './first-rows.ts';
 import { limitOf } from './limit-of.ts';
+import { summedRows } from './sum-rows.ts';
 import {
   allTranslated,
   anyTranslated,
@@ -32,6 +34,7 @@ import {
   type Translated,
   type Within,
 } from './translate-condition.ts';
+import { weighStatement, type WeighedStatement } from './weigh-statement.ts';
 
 /** More rows than these are not loaded for one statement: they take about 20 s and 2 GB of disk. */
 const MOST_ROWS = 2_000_000;
@@ -64,8 +67,15 @@ export interface ArchiveAccess {
   readonly instead?: { files: readonly ReadableFile[] } | undefined;
 }
 
+/** A statement that can run, with the number of archived rows that were loaded for it. */
+interface PreparedStatement {
+  readonly text: string;
+  readonly rows: number;
+}
+
 /** A table of a session's schema, with what was loaded into it. */
 interface Loaded {
+  readonly schema: string;
   readonly columns: readonly ArchivedColumn[];
   /** Which rows: the condition, the columns and the files. */
   rows: string;
@@ -89,6 +99,7 @@ export class ArchiveReader implements AsyncDisposable {
   readonly #loader: Client;
   readonly #schema: string;
   readonly #readsEvents: RegExp;
+  #weighedSchema: string | undefined;
   readonly #tables = new Map<string, Loaded>();
   readonly #inTurn = pLimit(1);
 
@@ -115,7 +126,7 @@ export class ArchiveReader implements AsyncDisposable {
       return new ArchiveReader(
         access,
         loader,
-        await createArchiveSchema(loader, access.instead === undefined),
+        await createArchiveSchema(loader, { withLive: access.instead === undefined }),
       );
     } catch (error) {
       await loader.end();
@@ -129,18 +140,62 @@ export class ArchiveReader implements AsyncDisposable {
   }
 
   /**
-   * Loads what a statement needs, before it runs, and returns how many rows that were. Throws a UsageError if they are too
-   * many.
+   * Loads what a statement needs, before it runs, and returns the statement that is to run in its place. Throws a UsageError if
+   * it needs too many rows.
    */
-  async prepare(run: RunInSession, text: string, values: unknown[] = []): Promise<number> {
-    if (!this.#readsEvents.test(text)) return 0;
+  async prepare(run: RunInSession, text: string, values: unknown[] = []): Promise<PreparedStatement> {
+    if (!this.#readsEvents.test(text)) return { text, rows: 0 };
     return this.#inTurn(async () => {
+      const weighed = await this.#prepareWeighed(run, text, values);
+      if (weighed !== undefined) return weighed;
       let rows = 0;
       const [explained] = await run(`explain (format json, verbose) ${text}`, values);
       const needed = Map.groupBy(neededRows(explained?.['QUERY PLAN']), ({ table }) => table);
       const limit = needed.size === 0 ? undefined : await limitOf(text, values);
       for (const [table, scans] of needed) rows += await this.#load(table, scans, limit, evaluateIn(run));
-      return rows;
+      return { text, rows };
+    });
+  }
+
+  /** Undefined: it needs single rows. */
+  async #prepareWeighed(
+    run: RunInSession,
+    text: string,
+    values: unknown[],
+  ): Promise<PreparedStatement | undefined> {
+    if (this.#access.instead !== undefined || this.#access.readsOn === true) return undefined;
+    if (!/\b(?:count|group)\b/i.test(text)) return undefined;
+    const [session] = await run(
+      `select current_setting('timezone') as zone, now() < statement_timestamp() as "isNowKnown"`,
+    );
+    const weighed = await weighStatement(text, { ...Session.parse(session), values });
+    if (weighed === undefined) return undefined;
+    this.#weighedSchema ??= await this.#createWeighedSchema();
+    const statement = weighed.textIn(this.#weighedSchema);
+    const [explained] = await run(`explain (format json, verbose) ${statement}`, values);
+    const scans = neededRows(explained?.['QUERY PLAN']);
+    const isOnce = new Set(scans.map(({ table }) => table)).size === scans.length;
+    const areSummed = scans.every((scan) => scan.areSummed && !scan.passedOn.has('*'));
+    if (!isOnce || !areSummed) return undefined;
+    let rows = 0;
+    for (const scan of scans) rows += await this.#loadSummed(scan, weighed, evaluateIn(run));
+    return { text: statement, rows };
+  }
+
+  async #createWeighedSchema(): Promise<string> {
+    const { schema } = await createArchiveSchema(this.#loader, { withLive: true, isWeighed: true });
+    return schema;
+  }
+
+  async #loadSummed(scan: NeededRows, weighed: WeighedStatement, evaluate: Evaluate): Promise<number> {
+    const loaded = await this.#tableOf(scan.table, this.#weighedSchema);
+    const meets = await translateAll(scan, loaded.columns, evaluate);
+    const columns = readColumnsOf(loaded, [scan]);
+    const files = await this.#filesOf(scan.table, meets);
+    const summed = { all: loaded.columns, columns, kept: scan.passedOn, meets, weighed };
+    return this.#fill(scan.table, loaded, files, {
+      columns: [...columns.map(({ name }) => name), WEIGHT],
+      select: (some) => summedRows(some, summed),
     });
   }
 
@@ -151,29 +206,35 @@ export class ArchiveReader implements AsyncDisposable {
     evaluate: Evaluate,
   ): Promise<number> {
     const loaded = await this.#tableOf(table);
-    const types = new Map(loaded.columns.map(({ name, type }) => [name, type]));
     const wanted = await Promise.all(
-      scans.map(async ({ alias, filters, order }) => {
-        const translated = await Promise.all(
-          filters.map((filter) => translate(filter, { alias, types }, evaluate)),
-        );
-        const meets = allTranslated(translated);
-        return order === undefined || limit === undefined ? meets : this.#first(table, meets, order, limit);
+      scans.map(async (scan) => {
+        const meets = await translateAll(scan, loaded.columns, evaluate);
+        return scan.order === undefined || limit === undefined
+          ? meets
+          : this.#first(table, meets, scan.order, limit);
       }),
     );
     const meets = anyTranslated(wanted);
     const { since, until } = meets.within;
     if (this.#access.readsOn === true && since !== undefined && until !== undefined)
       return this.#loadOn(table, loaded, { since, until });
-    const read = new Set(scans.flatMap((scan) => [...scan.columns]));
-    const columns = loaded.columns.filter(({ name }) => read.has(name) || read.has('*'));
     const files = await this.#filesOf(table, meets);
-    const rows = JSON.stringify([meets.may, columns.map(({ name }) => name), files.map((file) => file.path)]);
+    return this.#fill(table, loaded, files, selected(loaded, readColumnsOf(loaded, scans), meets.may));
+  }
+
+  /** Loads what is selected of the rows of files, if it is not what the table has. */
+  async #fill(
+    table: string,
+    loaded: Loaded,
+    files: readonly ReadableFile[],
+    selection: Selection,
+  ): Promise<number> {
+    const rows = selection.select(files);
     if (rows === loaded.rows) return loaded.count;
-    if (loaded.count > 0) await emptyArchived(this.#loader, this.#schema, table);
+    if (loaded.count > 0) await emptyArchived(this.#loader, loaded.schema, table);
     // What a failure leaves is removed before the next rows come.
     Object.assign(loaded, { rows: '', count: 1 });
-    loaded.count = files.length === 0 ? 0 : await this.#copy(table, columns, files, meets.may);
+    loaded.count = files.length === 0 ? 0 : await this.#copy(table, loaded, files, selection);
     loaded.rows = rows;
     return loaded.count;
   }
@@ -186,14 +247,15 @@ export class ArchiveReader implements AsyncDisposable {
     const windows = AHEAD.map((factor) => ({ since, until: new Date(since.getTime() + factor * length) }));
     const files = await this.#filesOf(table, { within: { since, until: windows[0]?.until } });
     const chosen = windows.find((one) => estimateRows(files, one) <= ROWS_AHEAD) ?? { since, until };
-    if (loaded.count > 0) await emptyArchived(this.#loader, this.#schema, table);
+    if (loaded.count > 0) await emptyArchived(this.#loader, loaded.schema, table);
     Object.assign(loaded, { rows: '', count: 1, window: undefined });
     const used = files.filter((file) => overlaps(file, chosen));
     const [from, to] = [chosen.since, chosen.until].map(
       (time) => `${literal(time.toISOString())}::TIMESTAMPTZ`,
     );
     const condition = `occurred_at between ${from} and ${to}`;
-    loaded.count = used.length === 0 ? 0 : await this.#copy(table, loaded.columns, used, condition);
+    const selection = selected(loaded, loaded.columns, condition);
+    loaded.count = used.length === 0 ? 0 : await this.#copy(table, loaded, used, selection);
     loaded.window = chosen;
     return loaded.count;
   }
@@ -207,17 +269,16 @@ export class ArchiveReader implements AsyncDisposable {
   /** Loads the rows of files. Of files that are missing or damaged, the others are loaded, if damaged ones are reported. */
   async #copy(
     table: string,
-    columns: readonly ArchivedColumn[],
+    loaded: Loaded,
     files: readonly ReadableFile[],
-    condition: string,
+    selection: Selection,
   ): Promise<number> {
     const directory = path.join(this.#access.files.directory, '.reading');
     const csv = path.join(directory, `${this.#schema.replaceAll('"', '')}.csv`);
     await makePrivateDirectory(directory);
     try {
-      await this.#writeCsv(csv, table, columns, files, condition);
-      const names = columns.length === 0 ? ['id'] : columns.map(({ name }) => name);
-      return await loadArchived(this.#loader, this.#schema, table, names, csv);
+      await this.#writeCsv(csv, files, selection);
+      return await loadArchived(this.#loader, loaded.schema, table, selection.columns, csv);
     } catch (error) {
       const problem = problemOf(error);
       if (problem === undefined) throw error;
@@ -228,29 +289,22 @@ export class ArchiveReader implements AsyncDisposable {
         return 0;
       }
       const half = Math.ceil(files.length / 2);
-      const first = await this.#copy(table, columns, files.slice(0, half), condition);
-      return first + (await this.#copy(table, columns, files.slice(half), condition));
+      const first = await this.#copy(table, loaded, files.slice(0, half), selection);
+      return first + (await this.#copy(table, loaded, files.slice(half), selection));
     } finally {
       await rm(csv, { force: true });
     }
   }
 
-  async #writeCsv(
-    csv: string,
-    table: string,
-    columns: readonly ArchivedColumn[],
-    files: readonly ReadableFile[],
-    condition: string,
-  ): Promise<void> {
-    const all = await this.#tableOf(table);
-    await using used = await this.#access.files.use(files);
-    const rows = filesAsTable(used.paths, all.columns);
-    const values = columns.length === 0 ? 'null' : printed(columns).join(', ');
+  async #writeCsv(csv: string, files: readonly ReadableFile[], { select }: Selection): Promise<void> {
     const isBounded = this.#access.instead === undefined && this.#access.readsOn !== true;
     const limit = isBounded ? `limit ${MOST_ROWS + 1}` : '';
+    await using used = await this.#access.files.use(files);
+    const located = files.map((file, index) => ({ ...file, path: used.paths[index] ?? file.path }));
     const [result] = await namingFullDisk(this.#access.files.directory, () =>
       this.#access.engine.run(
-        `copy (select ${values} from ${rows} where ${condition} ${limit}) to ${literal(csv)} (format csv, header false, force_quote *)`,
+        `copy (${select(located)} ${limit}) to ${literal(csv)} (format csv, header false, force_quote *)`,
+        READING_THREADS,
       ),
     );
     if (limit !== '' && Copied.parse(result).Count > MOST_ROWS) throw tooMany(files);
@@ -264,22 +318,64 @@ export class ArchiveReader implements AsyncDisposable {
       : instead.files.filter((file) => file.table === table && overlaps(file, within));
   }
 
-  async #tableOf(table: string): Promise<Loaded> {
-    const known = this.#tables.get(table) ?? {
+  async #tableOf(table: string, schema = this.#schema): Promise<Loaded> {
+    const name = `${schema}.${table}`;
+    const known = this.#tables.get(name) ?? {
+      schema,
       columns: await readColumns(this.#access.db, table),
       rows: '',
       count: 0,
     };
-    this.#tables.set(table, known);
+    this.#tables.set(name, known);
     return known;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#inTurn(async () => {
-      await dropArchiveSchema(this.#loader, this.#schema).catch(() => undefined);
+      for (const schema of [this.#schema, this.#weighedSchema])
+        if (schema !== undefined) await dropArchiveSchema(this.#loader, schema).catch(() => undefined);
       await this.#loader.end();
     });
   }
+}
+
+/** What is loaded into a table: its columns, and the statement that selects them from the rows of files. */
+interface Selection {
+  readonly columns: readonly string[];
+  readonly select: (files: readonly ReadableFile[]) => string;
+}
+
+function selected(
+  { columns: all }: Loaded,
+  columns: readonly ArchivedColumn[],
+  condition: string,
+): Selection {
+  const values = columns.length === 0 ? 'null' : printed(columns).join(', ');
+  const rowsOf = (files: readonly ReadableFile[]) =>
+    filesAsTable(
+      files.map((file) => file.path),
+      all,
+    );
+  return {
+    columns: columns.length === 0 ? ['id'] : columns.map(({ name }) => name),
+    select: (files) => `select ${values} from ${rowsOf(files)} where ${condition}`,
+  };
+}
+
+function readColumnsOf({ columns }: Loaded, scans: readonly NeededRows[]): readonly ArchivedColumn[] {
+  const read = new Set(scans.flatMap((scan) => [...scan.columns]));
+  return columns.filter(({ name }) => read.has(name) || read.has('*'));
+}
+
+async function translateAll(
+  { alias, filters }: NeededRows,
+  columns: readonly ArchivedColumn[],
+  evaluate: Evaluate,
+): Promise<Translated> {
+  const types = new Map(columns.map(({ name, type }) => [name, type]));
+  return allTranslated(
+    await Promise.all(filters.map((filter) => translate(filter, { alias, types }, evaluate))),
+  );
 }
 
 /** As if the rows of each file were spread evenly over its time. */
@@ -304,6 +400,8 @@ function problemOf(error: unknown): Error | undefined {
 
 const POOLED =
   'The archive is read in a session of its own, and a pooler may give each transaction another one. Set DATABASE_DIRECT_URL to the address of the database itself.';
+
+const Session = z.object({ zone: z.string(), isNowKnown: z.boolean() });
 
 const Copied = z.object({ Count: z.coerce.number() });
 

@@ -13,11 +13,21 @@ export interface Translated {
   readonly may: string;
   /** True only of rows that meet it, and perhaps not of all. */
   readonly must: string;
+  /** True of all rows of which `must` is not. */
+  readonly otherwise: string;
+  /** True of those that it may be true of, and not for certain. */
+  readonly undecided: string;
   /** Which files can have rows that meet it. */
   readonly within: Within;
 }
 
-const UNKNOWN: Translated = { may: 'true', must: 'false', within: {} };
+const UNKNOWN: Translated = {
+  may: 'true',
+  must: 'false',
+  otherwise: 'true',
+  undecided: 'true',
+  within: {},
+};
 
 /** The times, inclusive, and the values that rows must have to match; undefined: any. */
 export interface Within {
@@ -180,12 +190,13 @@ const MIRRORED: Readonly<Record<string, string>> = { '<': '>', '<=': '>=', '>': 
 /** A member of an array's literal, such as `{a,"b \"c\"",NULL}`. */
 const MEMBER = /"(?<quoted>(?:[^"\\]|\\.)*)"|(?<plain>[^{},"]+)/gs;
 
-function membersOf(array: string): readonly string[] | undefined {
+/** Null members are undefined. */
+function membersOf(array: string): readonly (string | undefined)[] | undefined {
   const inner = /^\{(?<inner>.*)\}$/s.exec(array)?.groups?.['inner'];
   if (inner === undefined || inner.startsWith('{')) return undefined;
-  return Array.from(inner.matchAll(MEMBER), ({ groups = {} }) => groups)
-    .filter(({ plain }) => plain !== 'NULL')
-    .map(({ quoted, plain = '' }) => quoted?.replaceAll(/\\(.)/gs, '$1') ?? plain);
+  return Array.from(inner.matchAll(MEMBER), ({ groups: { quoted, plain } = {} }) =>
+    plain === 'NULL' ? undefined : (quoted?.replaceAll(/\\(.)/gs, '$1') ?? plain),
+  );
 }
 
 /** Finds the value of an expression without columns. Undefined: it has none. */
@@ -260,7 +271,10 @@ export async function translate(
     const comparison = COMPARISONS[types.get(column) ?? ''];
     if (comparison?.with.includes(type) !== true || !SAME_IN_BOTH.has(operator)) return UNKNOWN;
     if (!comparison.isOrdered && !EQUALITIES.has(operator)) return UNKNOWN;
-    return exact(`${name} ${operator} ${comparison.write(text)}`, withinOf(column, operator, [text]));
+    const value = comparison.write(text);
+    // In this form, DuckDB passes over parts of a file by their statistics.
+    const otherwise = operator === '=' ? `${name} <> ${value} or ${name} is null` : undefined;
+    return exact(`${name} ${operator} ${value}`, withinOf(column, operator, [text]), otherwise);
   }
 
   function isAnyOf(column: string, { text, type }: Value): Translated {
@@ -268,15 +282,20 @@ export async function translate(
     const members = membersOf(text);
     if (members === undefined || comparison?.with.includes(elementOf(type)) !== true) return UNKNOWN;
     if (members.length === 0) return exact('false');
-    const list = members.map(comparison.write).join(', ');
-    return exact(`${identifier(column)} in (${list})`, withinOf(column, '=', members));
+    const known = members.filter((member) => member !== undefined);
+    const list = [...known.map(comparison.write), ...(known.length < members.length ? ['null'] : [])];
+    return exact(`${identifier(column)} in (${list.join(', ')})`, withinOf(column, '=', known));
   }
 
   function hasMember(column: string, { text, type }: Value): Translated {
     const list = types.get(column) ?? '';
     const comparison = COMPARISONS[elementOf(list)];
     if (elementOf(list) === list || comparison?.with.includes(type) !== true) return UNKNOWN;
-    return exact(`list_contains(${identifier(column)}, ${comparison.write(text)})`);
+    const name = identifier(column);
+    const must = `list_contains(${name}, ${comparison.write(text)})`;
+    // With a null, it is unknown whether another value is a member.
+    const may = `${must} or len(${name}) <> list_count(${name})`;
+    return { may, must, otherwise: notTrue(must), undecided: notTrue(must), within: {} };
   }
 
   /** `lower(name) = 'x'` and `lower(left(name, 64)) ~~ 'x%'`. */
@@ -295,11 +314,10 @@ export async function translate(
     const isLike = (one: string) => `lower(${name}) like ${literal(one)} escape '\\'`;
     // By the rules of a language, other letters become ones of ASCII, too.
     const hasOthers = `strlen(${name}) <> length(${name})`;
-    return {
-      may: `${isLike(isLeft ? `${pattern}%` : pattern)} or ${hasOthers}`,
-      must: isLeft ? 'false' : `${isLike(pattern)} and not ${hasOthers}`,
-      within: {},
-    };
+    const must = isLeft ? 'false' : `${isLike(pattern)} and not ${hasOthers}`;
+    const otherwise = notTrue(must);
+    const may = `${isLike(isLeft ? `${pattern}%` : pattern)} or ${hasOthers}`;
+    return { may, must, otherwise, undecided: otherwise, within: {} };
   }
 
   /** The value that a column is compared with. Postgres puts every operation in brackets, so the value ends with them. */
@@ -315,11 +333,14 @@ const PREFIX = 'select where ';
 
 const elementOf = (type: string) => type.replace(/\[\]$/, '');
 
-const exact = (condition: string, within: Within = {}): Translated => ({
-  may: condition,
-  must: condition,
-  within,
-});
+const notTrue = (condition: string) => `(${condition}) is not true`;
+
+/** A condition of DuckDB that means the same. */
+export const exact = (
+  condition: string,
+  within: Within = {},
+  otherwise = notTrue(condition),
+): Translated => ({ may: condition, must: condition, otherwise, undecided: 'false', within });
 
 /** All of these conditions together. */
 export const allTranslated = (parts: readonly Translated[]) => combine('AND_EXPR', parts);
@@ -328,29 +349,45 @@ export const allTranslated = (parts: readonly Translated[]) => combine('AND_EXPR
 export const anyTranslated = (parts: readonly Translated[]) => combine('OR_EXPR', parts);
 
 function combine(operator: z.output<typeof Logic>['boolop'], parts: readonly Translated[]): Translated {
-  const join = (word: string, none: string, side: 'may' | 'must') =>
-    parts.length === 0 ? none : parts.map((part) => `(${part[side]})`).join(` ${word} `);
+  const all = (texts: readonly string[]) =>
+    texts.length === 0 ? 'true' : texts.map((text) => `(${text})`).join(' and ');
+  const any = (texts: readonly string[]) =>
+    texts.length === 0 ? 'false' : texts.map((text) => `(${text})`).join(' or ');
+  const [mays, musts] = [parts.map(({ may }) => may), parts.map(({ must }) => must)];
+  const otherwises = parts.map(({ otherwise }) => otherwise);
   const ranges = parts.map(({ within }) => within);
+  const areExact = parts.every(({ undecided }) => undecided === 'false');
   switch (operator) {
     case 'AND_EXPR':
       return {
-        may: join('and', 'true', 'may'),
-        must: join('and', 'true', 'must'),
+        may: all(mays),
+        must: all(musts),
+        otherwise: any(otherwises),
+        // The others are true.
+        undecided: areExact
+          ? 'false'
+          : any(parts.map(({ undecided }) => undecided).filter((one) => one !== 'false')),
         within: ranges.reduce(both, {}),
       };
     case 'OR_EXPR':
       return {
-        may: join('or', 'false', 'may'),
-        must: join('or', 'false', 'must'),
+        may: any(mays),
+        must: any(musts),
+        otherwise: all(otherwises),
+        undecided: areExact ? 'false' : all(otherwises),
         within: ranges.reduce(either),
       };
-    case 'NOT_EXPR':
+    case 'NOT_EXPR': {
       // Where the condition is unknown, so is its opposite.
+      const otherwise = `coalesce(${all(mays)}, true)`;
       return {
-        may: `not coalesce(${join('and', 'true', 'must')}, false)`,
-        must: `not (${join('and', 'true', 'may')})`,
+        may: `not coalesce(${all(musts)}, false)`,
+        must: `not (${all(mays)})`,
+        otherwise,
+        undecided: areExact ? 'false' : otherwise,
         within: {},
       };
+    }
   }
 }
 

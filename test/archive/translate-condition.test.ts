@@ -26,8 +26,7 @@ it.each([
     `(client_mac = ANY ('{00:11:22:33:44:55,aa:bb:cc:dd:ee:ff}'::macaddr[]))`,
     `"client_mac" in ('00:11:22:33:44:55', 'aa:bb:cc:dd:ee:ff')`,
   ],
-  [`('ap"1'::text = ANY (host_names))`, `list_contains("host_names", 'ap"1')`],
-  [`(source = ANY ('{"a,b","c\\"d",NULL,"NULL"}'::text[]))`, `"source" in ('a,b', 'c"d', 'NULL')`],
+  [`(source = ANY ('{"a,b","c\\"d",NULL,"NULL"}'::text[]))`, `"source" in ('a,b', 'c"d', 'NULL', null)`],
   [`(own.code = '5'::bigint)`, `"code" = '5'::HUGEINT`],
   [`(ssid ~~ 'a\\_%'::text)`, String.raw`"ssid" like 'a\_%' escape '\'`],
   [`(code IS NOT NULL)`, `"code" is not null`],
@@ -65,6 +64,23 @@ it('the opposite of what is unknown is unknown, and a part that is known narrows
     may: `("source" = 'a') or (not coalesce((false), false))`,
     must: `("source" = 'a') or (not ((true)))`,
   });
+});
+
+it('a list with a null may have any member', async () => {
+  const must = `list_contains("host_names", 'ap"1')`;
+  expect(await translated(`('ap"1'::text = ANY (host_names))`)).toMatchObject({
+    may: `${must} or len("host_names") <> list_count("host_names")`,
+    must,
+    undecided: `(${must}) is not true`,
+  });
+});
+
+it('what is undecided is what is not known beside what is', async () => {
+  const { undecided } = await translated(
+    `((code = '5'::bigint) AND ((source = 'a'::text) OR is_superseded(event_id)))`,
+  );
+  expect(undecided).toBe(`((("source" <> 'a' or "source" is null) and (true)))`);
+  expect((await translated(`((code = '5'::bigint) AND (NOT (source = 'a'::text)))`)).undecided).toBe('false');
 });
 
 it('letters of other scripts pass where their lower case is a rule of the language', async () => {

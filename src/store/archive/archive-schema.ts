@@ -15,8 +15,18 @@ import { READER } from '../server/roles/roles.ts';
 const ARCHIVED_TABLES = FAMILIES.map((family) => TABLE_OF[family]);
 
 const PREFIX = 'archive_';
+const WEIGHED = '_weighed';
 
 /** The table of a session's schema with the archived rows of a family's table. */
+/** The column that has the number of rows for which a row stands. */
+export const WEIGHT = 'archive_weight';
+
+/** Only of these is known that each row of theirs is a row of a table, with the same time; a person can add others. */
+const WEIGHED_VIEWS: ReadonlySet<string> = new Set(
+  `accounting_log alert_log audit_log authentication_log credential_log email_log events gdpr_log location_ap_centric
+   location_client_centric other_log sms_log`.split(/\s+/),
+);
+
 const archivedRowsOf = (table: string) => `archived_${table}`;
 
 /** The family's table whose archived rows this table has; undefined for others. */
@@ -30,23 +40,35 @@ export interface ArchiveSchema {
   readonly names: readonly string[];
 }
 
+/** Whether a table or view can have weights. */
+export const canBeWeighed = (name: string) =>
+  WEIGHED_VIEWS.has(name) || ARCHIVED_TABLES.some((table) => table === name);
+
 /**
  * Makes the schema of a session. `loader` is a connection of the service; its process id is in the name, so that what a
- * process leaves behind when it dies is recognized. Without the live rows, its tables have the archived ones alone.
+ * process leaves behind when it dies is recognized. Without the live rows, its tables have the archived ones alone. If it
+ * is weighed, the tables and views have the column `archive_weight`, and `count` of it counts rows.
  */
-export async function createArchiveSchema(loader: Client, withLive: boolean): Promise<ArchiveSchema> {
+export async function createArchiveSchema(
+  loader: Client,
+  { withLive, isWeighed = false }: { readonly withLive: boolean; readonly isWeighed?: boolean },
+): Promise<ArchiveSchema> {
+  const suffix = isWeighed ? WEIGHED : '';
   const { rows: own } = await loader.query<{ schema: string }>(
-    `select format('${PREFIX}%s', pg_backend_pid()) as schema`,
+    `select format('${PREFIX}%s${suffix}', pg_backend_pid()) as schema`,
   );
   const schema = escapeIdentifier(own[0]?.schema ?? '');
+  const weight = isWeighed ? `, 1::bigint as ${WEIGHT}` : '';
   const shadows = ARCHIVED_TABLES.map((table) => {
     const archived = `${schema}.${archivedRowsOf(table)}`;
-    return `create unlogged table ${archived} as table public.${table} with no data;
+    const rows = `select *${weight} from public.${table}`;
+    return `create unlogged table ${archived} as ${rows} with no data;
       create index on ${archived} (occurred_at, event_id);
-      create view ${schema}.${table} as ${withLive ? `table public.${table} union all ` : ''}table ${archived};`;
+      create view ${schema}.${table} as ${withLive ? `${rows} union all ` : ''}table ${archived};`;
   });
-  await loader.query(`create schema ${schema}; ${shadows.join('\n')}`);
-  const { rows: views } = await loader.query<{ name: string; definition: string; isReadable: boolean }>(
+  const count = `create aggregate ${schema}.count(bigint) (sfunc = int8pl, stype = bigint, initcond = 0, combinefunc = int8pl, parallel = safe);`;
+  await loader.query(`create schema ${schema}; ${shadows.join('\n')} ${isWeighed ? count : ''}`);
+  const { rows: found } = await loader.query<{ name: string; definition: string; isReadable: boolean }>(
     `with recursive reading as (
        select unnest($1::text[])::regclass::oid as oid
        union
@@ -59,10 +81,13 @@ export async function createArchiveSchema(loader: Client, withLive: boolean): Pr
        where relkind = 'v' and relnamespace = 'public'::regnamespace order by oid`,
     [ARCHIVED_TABLES, READER],
   );
+  const views = isWeighed ? found.filter((view) => WEIGHED_VIEWS.has(view.name)) : found;
   await loader.query(`grant usage on schema ${schema} to ${READER}; set search_path = ${schema}, public`);
   try {
     for (const { name: view, definition, isReadable } of views) {
-      await loader.query(`create view ${schema}.${view} as ${definition}`);
+      // The server prints each FROM at the beginning of a line.
+      const rows = isWeighed ? definition.replaceAll(/\n +FROM /g, `, ${WEIGHT}$&`) : definition;
+      await loader.query(`create view ${schema}.${view} as ${rows}`);
       if (isReadable) await loader.query(`grant select on ${schema}.${view} to ${READER}`);
     }
   } finally {
@@ -75,7 +100,7 @@ export async function createArchiveSchema(loader: Client, withLive: boolean): Pr
 export async function dropAbandonedSchemas(loader: Client): Promise<void> {
   const { rows } = await loader.query<{ schema: string }>(
     `select quote_ident(nspname) as schema from pg_namespace
-       where nspname ~ '^${PREFIX}\\d+$' and pg_has_role(nspowner, 'usage')
+       where nspname ~ '^${PREFIX}\\d+(${WEIGHED})?$' and pg_has_role(nspowner, 'usage')
          and split_part(nspname, '_', 2)::int not in (select pid from pg_stat_activity)`,
   );
   for (const { schema } of rows) await dropArchiveSchema(loader, schema);

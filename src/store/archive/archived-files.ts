@@ -40,7 +40,7 @@ export async function listArchivedFiles(db: Db, table: string | undefined, withi
 /** What is known of a file before it is read. */
 export type ReadableFile = Pick<
   ArchivedFile,
-  'table' | 'path' | 'rows' | 'bytes' | 'sha256' | 'firstAt' | 'lastAt'
+  'table' | 'path' | 'source' | 'messageType' | 'rows' | 'bytes' | 'sha256' | 'firstAt' | 'lastAt'
 >;
 
 /** What the archive has of each month of a family's table, in the order of the tables, then of time. */

@@ -10,6 +10,10 @@ export interface NeededRows {
   readonly filters: readonly string[];
   /** The columns that the statement reads, among other words; `*`: all. */
   readonly columns: ReadonlySet<string>;
+  /** Those that it reads of the rows that the scan has found. */
+  readonly passedOn: ReadonlySet<string>;
+  /** Nothing but sums of the rows that the scan has found is read. */
+  readonly areSummed: boolean;
   /** Only the first rows in this order of `occurred_at` are read, as many as the statement's limit, if all that match are known. */
   readonly order: 'asc' | 'desc' | undefined;
 }
@@ -28,6 +32,7 @@ const PlanNode = z.object({
   'Index Cond': z.string().optional(),
   'Recheck Cond': z.string().optional(),
   'Join Filter': z.string().optional(),
+  'One-Time Filter': z.string().optional(),
   'Scan Direction': z.string().optional(),
   'Sort Key': z.array(z.string()).optional(),
   Output: z.array(z.string()).default([]),
@@ -48,26 +53,55 @@ const PASSES_ON: ReadonlySet<string> = new Set(['Append', 'Merge Append', 'Gathe
 
 /** Finds the scans of archived rows in a plan: the answer to EXPLAIN (FORMAT JSON, VERBOSE). */
 export function neededRows(explained: unknown): readonly NeededRows[] {
-  return Explained.parse(explained).flatMap(({ Plan }) => scansOf(Plan, undefined));
+  return Explained.parse(explained).flatMap(({ Plan }) =>
+    scansOf(Plan, { limit: undefined, areSummed: false }),
+  );
 }
 
 /** A limit above a node counts its rows: in the order of a column, or in whatever order the node gives them. */
 type Limit = { readonly order: 'asc' | 'desc'; readonly place: number } | { readonly order: 'its own' };
 
-function scansOf({ node, children }: Plan, limit: Limit | undefined): readonly NeededRows[] {
+/** What reads the rows of a node. */
+interface Reading {
+  readonly limit: Limit | undefined;
+  readonly areSummed: boolean;
+}
+
+function scansOf({ node, children }: Plan, reading: Reading): readonly NeededRows[] {
   const table = tableOfArchived(node['Relation Name'] ?? '');
-  if (table !== undefined) return [scanOf(node, table, limit)];
-  return children.flatMap((child) => scansOf(child, isApart(child) ? undefined : below(node, limit)));
+  if (table !== undefined) return [scanOf(node, table, reading)];
+  return children.flatMap((child) =>
+    isApart(child)
+      ? scansOf(child, { limit: undefined, areSummed: false })
+      : scansOf(child, {
+          limit: limitBelow(node, reading.limit),
+          areSummed: areSummedBelow(node, reading.areSummed),
+        }),
+  );
 }
 
 /** A subquery that runs by itself: what is above it does not count its rows. */
 const isApart = ({ node }: Plan) => ['InitPlan', 'SubPlan'].includes(node['Parent Relationship'] ?? '');
 
-function below(node: Plan['node'], limit: Limit | undefined): Limit | undefined {
+const SORTS: ReadonlySet<string> = new Set(['Sort', 'Incremental Sort']);
+
+function limitBelow(node: Plan['node'], limit: Limit | undefined): Limit | undefined {
   const type = node['Node Type'];
   if (type === 'Limit') return { order: 'its own' };
   if (limit === undefined || PASSES_ON.has(type)) return limit;
-  return type === 'Sort' || type === 'Incremental Sort' ? sortedBelow(node) : undefined;
+  return SORTS.has(type) ? sortedBelow(node) : undefined;
+}
+
+const SUMS: ReadonlySet<string> = new Set(['Aggregate', 'Group']);
+
+const COMPUTES: ReadonlySet<string> = new Set(['Result', 'Subquery Scan']);
+
+/** Between the scan and the sum, nothing chooses from the rows. */
+function areSummedBelow(node: Plan['node'], areSummed: boolean): boolean {
+  const type = node['Node Type'];
+  if (SUMS.has(type)) return true;
+  const chooses = node.Filter !== undefined || node['One-Time Filter'] !== undefined;
+  return areSummed && !chooses && (PASSES_ON.has(type) || SORTS.has(type) || COMPUTES.has(type));
 }
 
 /** Rows that are sorted by another column than their time may come from anywhere. */
@@ -80,12 +114,23 @@ function sortedBelow({ 'Sort Key': [key = ''] = [], Output }: Plan['node']): Lim
 
 const isTime = (expression: string | undefined) => /^(?:\w+\.)?occurred_at$/.test(expression ?? '');
 
-function scanOf(node: Plan['node'], table: string, limit: Limit | undefined): NeededRows {
+function scanOf(node: Plan['node'], table: string, { limit, areSummed }: Reading): NeededRows {
   const filters = [node.Filter, node['Index Cond'], node['Recheck Cond']].filter((one) => one !== undefined);
-  const read = [...node.Output, ...filters].join(' ');
-  const columns = new Set(Array.from(read.matchAll(/\w+|(?<=\.)\*/g), ([word]) => word));
-  return { table, alias: node.Alias, filters, columns, order: limit && orderOf(node, limit) };
+  const passedOn = wordsOf(node.Output);
+  const columns = passedOn.union(wordsOf(filters));
+  return {
+    table,
+    alias: node.Alias,
+    filters,
+    columns,
+    passedOn,
+    areSummed,
+    order: limit && orderOf(node, limit),
+  };
 }
+
+const wordsOf = (expressions: readonly string[]) =>
+  new Set(Array.from(expressions.join(' ').matchAll(/\w+|(?<=\.)\*/g), ([word]) => word));
 
 function orderOf(node: Plan['node'], limit: Limit): NeededRows['order'] {
   // A sort above several tables names the column of the first one.

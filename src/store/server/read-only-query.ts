@@ -29,7 +29,10 @@ const AS_TEXT = { getTypeParser: () => (value: string) => value };
 /** Prepares the transaction of a statement, and closes what that needed after it. */
 type Prepare = (client: Client, statement: string) => Promise<Prepared | undefined>;
 
-export type Prepared = AsyncDisposable & Pick<QueryResult, 'archived'>;
+export interface Prepared extends AsyncDisposable, Pick<QueryResult, 'archived'> {
+  /** What is to run in place of the statement. */
+  readonly statement: string;
+}
 
 /**
  * Runs a person's SQL statement in a read-only transaction, logged in as `xiq_reader`: there is no stronger role to return
@@ -51,7 +54,8 @@ export async function readOnlyQuery(
     // Each statement sees what was prepared for it meanwhile.
     await client.query('begin isolation level read committed read only');
     prepared = await prepare(client, statement);
-    const query = { text: statement, rowMode: 'array' as const, queryMode: 'extended', types: AS_TEXT };
+    const text = prepared?.statement ?? statement;
+    const query = { text, rowMode: 'array' as const, queryMode: 'extended', types: AS_TEXT };
     const result = await client.query<(string | null)[]>(query);
     const columns = await describeColumns(client, result.fields);
     return { columns, rows: result.rows, archived: prepared?.archived };
