@@ -1,3 +1,4 @@
+import type { ArchiveRead } from './archive.ts';
 import { median, medianParts } from './against-base.ts';
 import type { Pair } from './against-base.ts';
 import type { Backlog } from './backlog.ts';
@@ -7,7 +8,7 @@ import { countOf, formatCount } from '../src/lib/text/units.ts';
 import type { Forwarded } from './forward.ts';
 import type { Machine } from './machine.ts';
 import type { Measurement } from './measure.ts';
-import type { Searched } from './search.ts';
+import type { Answered, Searched } from './search.ts';
 import type { MemorySample, Soak } from './soak.ts';
 import { TARGETS } from './targets/all.ts';
 import { WORKLOADS } from './workloads.ts';
@@ -239,8 +240,16 @@ function ratioOf(base: number, here: number): readonly string[] {
   return [format(base), format(here), (base === 0 ? '' : (here / base).toFixed(2)).padStart(11)];
 }
 
-/** The results of searches and exports. */
-export function formatSearched({ seeded, answers, memory, exports }: Searched): string {
+/** The results of reading the archive. */
+export function formatArchiveRead({ rows, answers, memory }: ArchiveRead): string {
+  const written = Object.entries(rows).map(([type, count]) => `${formatWhole(count)} ${type}`);
+  return (
+    `${written.join(', ')}; peak memory ${formatWhole(memory.program)} MB, and of DuckDB ${formatWhole(memory.engine)} MB\n` +
+    formatAnswers(answers)
+  );
+}
+
+function formatAnswers(answers: readonly Answered[]): string {
   const columns = ['', 'p50 ms', 'p95 ms', 'slowest ms', '% with results or complete'];
   const rows = answers.map(({ question, p50, p95, slowest, found }) => [
     question,
@@ -249,13 +258,18 @@ export function formatSearched({ seeded, answers, memory, exports }: Searched): 
     slowest.toFixed(1),
     formatWhole(found),
   ]);
+  return formatTable(columns, rows);
+}
+
+/** The results of searches and exports. */
+export function formatSearched({ seeded, answers, memory, exports }: Searched): string {
   const exported = exports.map(
     ({ format, rows, rowsPerSecond, megabytes, peakMemory }) =>
       `${format}: ${formatWhole(rows)} rows (${formatWhole(megabytes)} MB) at ${formatWhole(rowsPerSecond)} rows/s, peak memory ${formatWhole(peakMemory)} MB`,
   );
   return (
     `${formatWhole(seeded.events)} events; peak memory of the querying process ${formatWhole(memory)} MB\n` +
-    `${formatTable(columns, rows)}\n${exported.join('\n')}`
+    `${formatAnswers(answers)}\n${exported.join('\n')}`
   );
 }
 

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { describeError } from '../src/lib/errors.ts';
 import { budgetAgainst, measureAgainst } from './against-base.ts';
+import { measureArchive } from './archive.ts';
 import { CONNECTIONS } from './apply-load.ts';
 import { measureBacklog } from './backlog.ts';
 import { measureBeside } from './beside.ts';
@@ -16,6 +17,7 @@ import type { Measurement } from './measure.ts';
 import {
   compare,
   formatAgainst,
+  formatArchiveRead,
   formatBacklog,
   formatBudget,
   formatBudgetsAgainst,
@@ -88,6 +90,11 @@ const program = new Command('npm run bench --')
     positive,
   )
   .option(
+    '--archive <events>',
+    'instead: fill an archive once with a year of this many location events and report how fast questions about it are',
+    positive,
+  )
+  .option(
     '--beside <events>',
     'instead: fill a database with this many events, and report what storing and waiting cost beside them and in an empty one',
     positive,
@@ -106,6 +113,7 @@ const program = new Command('npm run bench --')
       else if (options.forward !== undefined) await runForward(options.forward, output, signal);
       else if (options.backlog !== undefined) await runBacklog(options.backlog, output, signal);
       else if (options.search !== undefined) await runSearch(options.search, output, signal);
+      else if (options.archive !== undefined) await runArchive(options.archive, output, signal);
       else if (options.beside !== undefined) await runBeside(options.beside, options, output, signal);
       else await runComparison(options, output, signal);
     } catch (error) {
@@ -247,6 +255,14 @@ async function runSearch(events: number, output: Output, signal: AbortSignal): P
   const searched = await measureSearch(events, signal);
   output.show(formatSearched(searched));
   await output.save({ machine, searched });
+}
+
+async function runArchive(events: number, output: Output, signal: AbortSignal): Promise<void> {
+  const machine = await describeMachine(signal);
+  output.show(formatMachine(machine));
+  const archive = await measureArchive(events, signal);
+  output.show(formatArchiveRead(archive));
+  await output.save({ machine, archive });
 }
 
 async function runBeside(

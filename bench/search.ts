@@ -80,10 +80,15 @@ export async function measureSearch(events: number, signal: AbortSignal): Promis
   }
 }
 
-async function answer({ name, ask }: Question, signal: AbortSignal): Promise<Answered> {
+/** Asks a question so many times. */
+export async function answer(
+  { name, ask }: Question,
+  signal: AbortSignal,
+  count: number = TIMES,
+): Promise<Answered> {
   const times: number[] = [];
   let found = 0;
-  for (let time = 0; time < TIMES; time += 1) {
+  for (let time = 0; time < count; time += 1) {
     signal.throwIfAborted();
     const { milliseconds, isFound } = await ask(time);
     times.push(milliseconds);
