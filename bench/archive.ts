@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { sql } from 'kysely';
 import { openArchiveDatabase } from '../src/archive/archive-database.ts';
 import { Engine } from '../src/archive/engine.ts';
+import { DirectoryFiles } from '../src/archive/files/directory-files.ts';
 import { SERVICE } from '../src/embedded/credentials.ts';
 import { startEmbeddedPostgres } from '../src/embedded/embedded-postgres.ts';
 import { readColumns } from '../src/store/archive/archive-tables.ts';
@@ -52,7 +53,7 @@ export async function measureArchive(events: number, signal: AbortSignal): Promi
     await fill(db, directory, 'AUTHENTICATION_LOG_ALL', rows.AUTHENTICATION_LOG_ALL, signal);
   }
   const engine = stack.use(new Engine(directory));
-  const access = { db, databaseUrl: postgres.databaseUrl, directory, engine };
+  const access = { db, databaseUrl: postgres.databaseUrl, files: new DirectoryFiles(directory), engine };
   const archive = openArchiveDatabase(access);
   stack.defer(() => archive.close());
   const answers: Answered[] = [];

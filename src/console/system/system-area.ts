@@ -40,7 +40,9 @@ export interface SystemOptions {
   /** Free bytes on the disk of the data directory. */
   readonly freeDisk: () => Promise<number>;
   /** How long events are kept, and when they are archived. */
-  readonly keeping: () => Pick<Config, 'retentionMonths' | 'archive'>;
+  readonly keeping: () => Pick<Config, 'retentionMonths'> & {
+    readonly archive: Pick<Config['archive'], 'afterMonths'>;
+  };
 }
 
 export function systemArea(options: SystemOptions): Area {

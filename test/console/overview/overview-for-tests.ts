@@ -26,7 +26,7 @@ const KEEPING: ReturnType<SystemOptions['keeping']> = {
     other: undefined,
     deliveries: undefined,
   },
-  archive: { afterMonths: undefined, directory: 'archive' },
+  archive: { afterMonths: undefined },
 };
 
 /** The page System of a process that is well, but for what is said otherwise. */
