@@ -120,23 +120,20 @@ beforeAll(async () => {
   for (const question of DRAWN) before.set(question, await ask(test.service, question));
 });
 
-async function expectSame() {
-  for (const question of DRAWN) {
-    expect({ question, answer: await ask(archived.events, question) }).toEqual({
-      question,
-      answer: before.get(question),
-    });
-  }
-}
+const answers = async () => {
+  const found = new Map<string, unknown>();
+  for (const question of DRAWN) found.set(question, await ask(archived.events, question));
+  return found;
+};
 
-it('sums of live and archived events are what they were before, and are read as sums', async () => {
+it('sums of live and archived events are what they were before', async () => {
   await archived.archiveAll(new Date('2026-03-01T00:00:00Z'));
-  await expectSame();
+  expect(await answers()).toEqual(before);
 });
 
 it('so are sums of archived events alone', async () => {
   await archived.archiveAll();
-  await expectSame();
+  expect(await answers()).toEqual(before);
 });
 
 it('most of them read groups, and no single rows', async () => {
@@ -147,7 +144,8 @@ it('most of them read groups, and no single rows', async () => {
   try {
     await client.query(`begin; set timezone = 'UTC'`);
     await client.query(reader.searchPath('session'));
-    const run: RunInSession = async (text, values) => (await client.query(text, values)).rows;
+    const run: RunInSession = async (text, values) =>
+      (await client.query<Record<string, unknown>>(text, values)).rows;
     const prepared: string[] = [];
     for (const question of DRAWN) prepared.push((await reader.prepare(run, question)).text);
     const weighed = prepared.filter((text) => !DRAWN.includes(text));

@@ -78,7 +78,7 @@ it('only events of that source, of before, and of that client are erased', async
     const found = await request();
     return found.rows.length > 0 ? found : undefined;
   });
-  expect(rows).toEqual([{ details: { source: 'sender' }, result: { events: 1 } }]);
+  expect(rows).toEqual([{ details: { source: 'sender' }, result: { events: 1, remaining: [] } }]);
   expect(await stored()).toEqual([
     'sender AUDIT_LOG_ALL 1',
     'sender GDPR_LOG_ALL 3',
