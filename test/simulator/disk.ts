@@ -10,6 +10,10 @@ export interface Inode {
   /** The content that a power failure leaves: what was synced last. */
   synced: Buffer;
   mtimeMs: number;
+  /** What the content is the beginning of, with space for what is appended: files were copied for each append otherwise. */
+  space: Buffer;
+  /** The bytes of it that are in use. */
+  used: number;
 }
 
 /** A change of directories that a power failure may undo, until each directory of it is synced. */
@@ -107,7 +111,7 @@ export class SimulatedDisk {
   /** Appends bytes, as many as there is room for: then throws ENOSPC. */
   append(inode: Inode, bytes: Buffer, nowMs: number): void {
     const fitting = Math.min(bytes.length, this.roomBytes ?? Infinity);
-    inode.content = Buffer.concat([inode.content, bytes.subarray(0, fitting)]);
+    extend(inode, bytes.subarray(0, fitting));
     inode.mtimeMs = nowMs;
     if (this.roomBytes === undefined) return;
     this.roomBytes -= fitting;
@@ -175,7 +179,23 @@ const newInode = (isDirectory: boolean, mtimeMs: number): Inode => ({
   content: Buffer.alloc(0),
   synced: Buffer.alloc(0),
   mtimeMs,
+  space: Buffer.alloc(0),
+  used: 0,
 });
+
+/** In the space behind the content, unless that is of a content which was cut or torn since. */
+function extend(inode: Inode, bytes: Buffer): void {
+  const { content, space } = inode;
+  const length = content.length + bytes.length;
+  const isLast = content.buffer === space.buffer && content.length === inode.used;
+  if (!isLast || length > space.length) {
+    inode.space = Buffer.alloc(2 * length);
+    content.copy(inode.space);
+  }
+  bytes.copy(inode.space, content.length);
+  inode.content = inode.space.subarray(0, length);
+  inode.used = length;
+}
 
 const partsOf = (file: string) => file.split('/').filter((part) => part !== '' && part !== '.');
 
