@@ -141,7 +141,7 @@ async function findMissing(
   return { missing, found };
 }
 
-/** The deliveries of a segment; undefined if this version can't read it: then the segment stays. */
+/** The deliveries of a segment; undefined if this version can't read it, and it stays, or if another process has it now. */
 async function readDeliveries(
   spool: Spool,
   segment: string,
@@ -149,7 +149,9 @@ async function readDeliveries(
 ): Promise<QueuedDelivery[] | undefined> {
   try {
     const deliveries: QueuedDelivery[] = [];
-    for (const payload of await spool.read(segment)) {
+    const payloads = await spool.read(segment);
+    if (payloads === undefined) return undefined;
+    for (const payload of payloads) {
       deliveries.push(...decodeBatch(payload).deliveries);
       // A whole segment without a break would delay answers by about 100 ms.
       await nextTurn();

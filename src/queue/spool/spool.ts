@@ -135,6 +135,8 @@ export function openSpool(settings: SpoolSettings, logger: Logger) {
   async function adopt(): Promise<void> {
     for await (const { name, bytes } of own.adopt()) {
       complete.set(name, bytes);
+      // It comes back from a process that took it over from this one.
+      kept.delete(name);
       logger.info({ segment: name, bytes }, 'took over a spool segment of a process that has ended');
     }
   }
@@ -164,12 +166,19 @@ export function openSpool(settings: SpoolSettings, logger: Logger) {
         if (complete.size === 0) await endSegment();
         return [...complete.keys()].toSorted();
       }),
-    /** The payloads of a segment in the order of writing. Damaged parts are moved to a file and logged. */
-    async read(segment: string): Promise<readonly Buffer[]> {
+    /**
+     * The payloads of a segment in the order of writing. Damaged parts are moved to a file and logged. Undefined if another
+     * process has taken the segment over: that process drains it. Read as empty, it would count as stored, and be removed as
+     * such if it came back.
+     */
+    async read(segment: string): Promise<readonly Buffer[] | undefined> {
       const payloads: Buffer[] = [];
       const damaged: Buffer[] = [];
-      // A segment that another process has taken over reads as empty: that process drains it.
-      const content = await unlessMissing(readFile(path.join(own.path, segment)), Buffer.alloc(0));
+      const content = await unlessMissing(readFile(path.join(own.path, segment)), undefined);
+      if (content === undefined) {
+        complete.delete(segment);
+        return undefined;
+      }
       for (const found of readFrames(content)) {
         if (found.kind === 'frame') payloads.push(found.payload);
         else if (found.kind === 'damaged') damaged.push(found.bytes);

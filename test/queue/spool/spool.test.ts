@@ -40,12 +40,15 @@ async function killOwners(directory: string): Promise<void> {
   for (const owner of await filesIn(directory, 'owner')) await utimes(owner, longAgo, longAgo);
 }
 
+/** The payloads of a segment, as text. */
+const textsOf = async (spool: Spool, segment: string) => ((await spool.read(segment)) ?? []).map(String);
+
 /** Takes everything out of the spool, as text, in the order of replay. */
 async function drain(spool: Spool): Promise<string[]> {
   const taken: string[] = [];
   for (let segments = await spool.segments(); segments.length > 0; segments = await spool.segments()) {
     for (const segment of segments) {
-      taken.push(...(await spool.read(segment)).map(String));
+      taken.push(...(await textsOf(spool, segment)));
       await spool.remove(segment);
     }
   }
@@ -207,9 +210,31 @@ describe('several processes on one spool', () => {
     const [taken = ''] = await other.segments();
     await appendAll(asleep.spool, ['after']);
     expect(asleep.log()).toContain('taken over');
-    const all = [...(await other.read(taken)).map(String), ...(await drain(asleep.spool))];
+    const all = [...(await textsOf(other, taken)), ...(await drain(asleep.spool))];
     expect(new Set(all)).toEqual(new Set(['before', 'after']));
   });
+
+  it.each([true, false])(
+    'take back what another took over from them, and drain it (kept: %j)',
+    async (isKept) => {
+      const directory = await newDirectory();
+      const first = open(directory, { maxBytes: 1_000 }).spool;
+      const other = open(directory).spool;
+      await appendAll(first, ['a']);
+      const [segment = ''] = await first.segments();
+      if (isKept) first.keep(segment);
+      await killOwners(directory);
+      expect(await other.segments()).toEqual([segment]);
+      // It is not empty, as it would be if all of it were stored.
+      expect(await first.read(segment)).toBeUndefined();
+      expect(first.bytes).toBe(0);
+      await killOwners(directory);
+      expect(await first.segments()).toEqual([segment]);
+      // Only what is stored makes room.
+      await expect(first.append(Buffer.alloc(990))).rejects.toThrow('the spool is full');
+      expect(await textsOf(first, segment)).toEqual(['a']);
+    },
+  );
 });
 
 /** One thing that happens to a spool. */
@@ -265,7 +290,7 @@ describe('any interleaving of write, crash and replay', () => {
             torn.add(path.basename(newest));
           } else {
             for (const segment of (await spool.segments()).slice(0, now.segments)) {
-              const payloads = (await spool.read(segment)).map(String);
+              const payloads = await textsOf(spool, segment);
               replayed.push(...payloads);
               ordered.push(
                 isDeepStrictEqual(
