@@ -32,7 +32,7 @@ import { openArchiveDatabase } from './archive-database.ts';
 import { deleteRemoved } from './delete-removed.ts';
 import { exported, readExported, sortedBy, writeParquet } from './file-format.ts';
 import { namingFullDisk } from './files/full-disk.ts';
-import { sha256Of } from './files/sha256.ts';
+import { sha256Of } from '../lib/files/sha256.ts';
 import type { ArchiveAccess } from './read-archive.ts';
 
 /** A month of events of one table. */

@@ -419,6 +419,6 @@ function tooMany(files: readonly ReadableFile[]): UsageError {
     time?.toISOString().slice(0, 10),
   );
   return new UsageError(
-    `This reads more than ${countOf(MOST_ROWS, 'archived row')} of ${first} to ${last}. Name a shorter time, a source, a client or a person; sum up archived_files to count, or bring months back with xiq-sink unarchive.`,
+    `This reads more than ${countOf(MOST_ROWS, 'archived row')} of ${first} to ${last}. Name a shorter time, a source, a client or a person; only count or compare the rows (docs/archive.md#reading); or bring months back with xiq-sink unarchive.`,
   );
 }

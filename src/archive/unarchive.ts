@@ -10,7 +10,7 @@ import { literal } from './engine.ts';
 import { filesAsTable, printed } from './file-format.ts';
 import { BrokenFileError } from './files/archive-files.ts';
 import { namingFullDisk } from './files/full-disk.ts';
-import { sha256Of } from './files/sha256.ts';
+import { sha256Of } from '../lib/files/sha256.ts';
 import type { ArchiveAccess } from './read-archive.ts';
 
 /**

@@ -3,8 +3,8 @@ import path from 'node:path';
 import { describeError } from '../../lib/errors.ts';
 import { isMissingFile, syncDirectory, unlessMissing } from '../../lib/files/durable-file.ts';
 import { makePrivateDirectory } from '../../lib/files/private-directory.ts';
+import { sha256Of } from '../../lib/files/sha256.ts';
 import { BrokenFileError, type ArchiveFiles, type StoredFile, type UsedFiles } from './archive-files.ts';
-import { sha256Of } from './sha256.ts';
 
 /** The files in a directory. */
 export class DirectoryFiles implements ArchiveFiles {

@@ -15,10 +15,10 @@ import {
 import { openClient } from '../../forward/senders/s3/client.ts';
 import type { S3Options } from '../../forward/senders/s3/s3-options.ts';
 import { describeError, OutageError, toError } from '../../lib/errors.ts';
+import { sha256Of, sha256OfStream } from '../../lib/files/sha256.ts';
 import { countOf } from '../../lib/text/units.ts';
 import { BrokenFileError, type StoredFile } from './archive-files.ts';
 import { isFullDisk } from './full-disk.ts';
-import { sha256Of, sha256OfStream } from './sha256.ts';
 
 /** The files of the archive in a bucket. Throws the errors of `ArchiveFiles`. */
 export type ArchiveObjects = ReturnType<typeof openObjects>;

@@ -16,7 +16,8 @@ import packageJson from '../../../package.json' with { type: 'json' };
 import { note, print, printJson } from '../shared/output.ts';
 import { createProgress, type Progress } from '../shared/progress.ts';
 import { recordCommand } from '../shared/record.ts';
-import { DATABASE_FILE, digestOf, MANIFEST_FILE, SPOOL, type Manifest } from './manifest.ts';
+import { sha256Of } from '../../lib/files/sha256.ts';
+import { DATABASE_FILE, MANIFEST_FILE, SPOOL, type Manifest } from './manifest.ts';
 
 const MIB = 2 ** 20;
 
@@ -90,7 +91,7 @@ async function copyAll(db: Db, { dataDir }: Config, target: string, signal: Abor
     ...segments.map((name) => path.join(SPOOL, name)),
   ];
   const files: Record<string, string> = {};
-  for (const name of names) files[name] = await digestOf(path.join(target, name));
+  for (const name of names) files[name] = await sha256Of(path.join(target, name));
   const manifest: Manifest = {
     format: 1,
     version: packageJson.version,

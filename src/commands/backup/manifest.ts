@@ -1,8 +1,5 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import { UsageError } from '../../lib/errors.ts';
 import { unlessMissing } from '../../lib/files/durable-file.ts';
@@ -43,11 +40,4 @@ export async function readManifest(directory: string): Promise<Manifest> {
     const message = `${file} is damaged, or was written by a newer version of xiq-sink. Use that version.`;
     throw new UsageError(message, { cause: error });
   }
-}
-
-/** SHA-256 of a file, in hexadecimal digits. */
-export async function digestOf(file: string): Promise<string> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(file), hash);
-  return hash.digest('hex');
 }

@@ -17,7 +17,8 @@ import { countOf, formatBytes, formatCount } from '../../lib/text/units.ts';
 import { note, print, printJson } from '../shared/output.ts';
 import { recordCommand } from '../shared/record.ts';
 import { refuseServer } from './backup.ts';
-import { DATABASE_FILE, digestOf, readManifest, SPOOL, type Manifest } from './manifest.ts';
+import { sha256Of } from '../../lib/files/sha256.ts';
+import { DATABASE_FILE, readManifest, SPOOL, type Manifest } from './manifest.ts';
 
 /**
  * `restore`: creates the data directory of the settings from a backup. First it compares the checksums of all files, then
@@ -85,7 +86,7 @@ async function refuseContents(dataDir: string, { database_bytes: needed }: Manif
 
 async function verifyFiles(from: string, { files }: Manifest): Promise<void> {
   for (const [name, digest] of Object.entries(files)) {
-    const found = await unlessMissing(digestOf(path.join(from, name)), undefined);
+    const found = await unlessMissing(sha256Of(path.join(from, name)), undefined);
     if (found === digest) continue;
     throw new Error(
       `${path.join(from, name)} is ${found === undefined ? 'missing' : 'damaged'}. Use another backup.`,
