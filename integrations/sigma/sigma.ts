@@ -9,7 +9,7 @@ import { typesOfTerms, type EventTerm } from '../../src/events/search-query.ts';
 
 /*
  * The built-in rules as Sigma rules (specification 2.1.0) on the fields of the format `ecs`. A count is a correlation.
- * Sigma has neither distances nor hours of the day, so two rules match the alerts that this program raises itself.
+ * Sigma has no distances, no hours of the day and no silence, so three rules match the alerts that this program raises itself.
  */
 
 /** The ids of the rules are made from their names. */
@@ -63,7 +63,9 @@ function timespanOf(ms: number): string {
   return `${ms / 1_000}s`;
 }
 
-const isExpressible = (rule: AlertRule) => rule.apart === undefined && rule.first_seen === undefined;
+/** Whether Sigma can say what the rule looks at. */
+export const isExpressible = (rule: AlertRule) =>
+  rule.apart === undefined && rule.first_seen === undefined && rule.silent_for === undefined;
 
 function detectionOf(rule: AlertRule): Record<string, Selection | string> {
   if (!isExpressible(rule)) {

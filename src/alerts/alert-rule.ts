@@ -84,6 +84,8 @@ export const alertRuleSchema = z.strictObject({
   distinct: column.optional(),
   /** Two places, each with latitude and longitude, that lie farther apart than so many metres. */
   apart: z.number().positive().optional(),
+  /** The time after which a group that is no longer heard raises an alert. */
+  silent_for: duration.optional(),
   /** Events that match one of these filters do not count. */
   except: filters.optional(),
   /** Only events outside of these hours raise an alert. */
@@ -117,5 +119,14 @@ export function contradictionsOf(rule: AlertRule): readonly (readonly [path: str
   if (apart !== undefined && (count > 1 || distinct !== undefined))
     found.push(['apart', 'cannot be combined with count or distinct']);
   if (apart !== undefined && rule.group_by.length === 0) found.push(['group_by', 'is needed beside apart']);
+  if (rule.silent_for !== undefined) {
+    if (rule.group_by.length === 0) found.push(['group_by', 'is needed beside silent_for']);
+    const others = [within, distinct, apart, rule.hours, rule.first_seen];
+    if (count > 1 || others.some((one) => one !== undefined))
+      found.push([
+        'silent_for',
+        'cannot be combined with count, within, distinct, apart, hours or first_seen',
+      ]);
+  }
   return found;
 }

@@ -2,7 +2,8 @@ import type { Db } from '../store/server/database.ts';
 import { readRuleEvents, type RuleGroups } from '../store/alerts/rule-events.ts';
 import type { Scope } from '../store/server/scope.ts';
 import type { AlertRule } from './alert-rule.ts';
-import { createEvaluator, longestQuiet, type Alert } from './evaluate-rule.ts';
+import { createEvaluator, longestQuiet } from './evaluate-rule.ts';
+import type { Alert } from './rule-state.ts';
 
 /** The events to test a rule on. */
 export interface BacktestRange {
@@ -33,8 +34,8 @@ export async function* backtestRule(
   };
   for await (const event of readRuleEvents(db, scope, search, signal)) {
     onEvent?.();
-    const alert = evaluator.evaluate(event);
-    if (alert !== undefined && Date.parse(alert.lastAt) >= since.getTime()) yield alert;
+    const alerts = evaluator.evaluate(event);
+    yield* alerts.filter(({ lastAt }) => Date.parse(lastAt) >= since.getTime());
   }
 }
 

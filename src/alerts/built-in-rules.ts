@@ -120,6 +120,14 @@ export const BUILT_IN_RULES: readonly z.input<typeof alertRuleSchema>[] = [
     group_by: ['message_type'],
   },
   {
+    name: 'access-point-silent',
+    title: 'Access point silent since its last event',
+    severity: 'medium',
+    filter: { families: ['location'] },
+    group_by: ['ap_mac'],
+    silent_for: '1h',
+  },
+  {
     name: 'personal-data-deleted',
     title: 'Personal data deleted',
     severity: 'low',

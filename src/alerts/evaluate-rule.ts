@@ -1,46 +1,18 @@
-import { z } from 'zod';
-import type { NewAlert } from '../store/alerts/alerts.ts';
-import { createReader, createLocalTime, createSearchMatch } from '../events/match-search.ts';
+import { createReader } from '../events/match-search.ts';
 import type { StoredEvent } from '../events/stored-event.ts';
 import { fold } from '../lib/text/fold.ts';
 import type { AlertRule } from './alert-rule.ts';
-
-/** An event that an alert was raised for. */
-const causeSchema = z.strictObject({
-  /** The time that counts, and if it is not that of the event, its own. */
-  at: z.number(),
-  occurred: z.number().optional(),
-  id: z.string(),
-  value: z.string().optional(),
-});
-
-type Cause = z.output<typeof causeSchema>;
-
-/** What a rule remembers of a group: no more than can still matter. Times are epoch milliseconds. */
-export const groupStateSchema = z.strictObject({
-  /** Events that count towards the next alert, by time. */
-  causes: z.array(causeSchema).default([]),
-  /** Events up to this time belong to the last alert, which was raised for the event at `quietSince`. */
-  quietSince: z.number().optional(),
-  quietUntil: z.number().optional(),
-  /** With `first_seen`: since when the group is known, and when each value was seen last. */
-  since: z.number().optional(),
-  seen: z.record(z.string(), z.number()).optional(),
-});
-
-export type GroupState = z.output<typeof groupStateSchema>;
-
-/** What a rule has found: the values of the columns that it groups by, and the events that caused it, the latest by time. */
-export type Alert = Omit<NewAlert, 'destinations'>;
-
-/** Evaluates a rule over events in the order of the log. */
-export type RuleEvaluator = ReturnType<typeof createEvaluator>;
-
-/** The clock of a sender may be so far ahead. An event of a later time counts at the time of its receipt. */
-const MOST_AHEAD_MS = 300_000;
-
-/** Of the events that caused an alert, so many are named. */
-const MOST_CAUSES = 100;
+import { createSilenceEvaluator } from './evaluate-silence.ts';
+import { createMatch, createUsual } from './match-rule.ts';
+import {
+  groupOf,
+  timesOf,
+  toAlert,
+  type Cause,
+  type GroupState,
+  type RuleEvaluator,
+  type SavedStates,
+} from './rule-state.ts';
 
 /** What goes on without a pause of `within` is one alert, but at least one a day. */
 const LONGEST_QUIET_MS = 86_400_000;
@@ -56,10 +28,13 @@ const MOST_VALUES = 1_000;
 const METRES_PER_DEGREE = 111_195;
 
 /** Creates the evaluator of a rule, which continues with the states of its groups. */
-export function createEvaluator(
-  rule: AlertRule,
-  saved: Iterable<readonly [group: string, state: GroupState]> = [],
-) {
+export const createEvaluator = (rule: AlertRule, saved: SavedStates = []): RuleEvaluator =>
+  rule.silent_for === undefined
+    ? createEventEvaluator(rule, saved)
+    : createSilenceEvaluator(rule, rule.silent_for, saved);
+
+/** Evaluates what happened, not what failed to happen. */
+function createEventEvaluator(rule: AlertRule, saved: SavedStates): RuleEvaluator {
   const matches = createMatch(rule);
   const isUsual = createUsual(rule);
   const readers = rule.group_by.map((column) => createReader(column, rule.time_zone));
@@ -171,23 +146,22 @@ export function createEvaluator(
   }
 
   return {
-    evaluate(stored: StoredEvent): Alert | undefined {
-      const [occurred, received] = [Date.parse(stored.occurredAt), Date.parse(stored.receivedAt)];
-      const isAhead = occurred - received > MOST_AHEAD_MS;
-      const at = isAhead ? received : occurred;
+    evaluate(stored) {
+      const { at, occurred, received } = timesOf(stored);
+      const isAhead = at !== occurred;
       const event = isAhead ? { ...stored, occurredAt: stored.receivedAt } : stored;
-      if (!matches(event)) return undefined;
+      if (!matches(event)) return [];
       // What happens in usual hours raises no alert, but a group's values are learned from it.
       const canRaise = !isUsual(event);
-      if (!canRaise && rule.first_seen === undefined) return undefined;
+      if (!canRaise && rule.first_seen === undefined) return [];
       const values = readers.map((read) => read(event));
-      if (values.includes(null)) return undefined;
+      if (values.includes(null)) return [];
       const value = readValue(event);
-      if (value === null) return undefined;
+      if (value === null) return [];
       newest = Math.max(newest, Math.min(at, received));
-      // A person is the same however their name is written. Earlier programs remember it as it was.
+      // Earlier programs remember a group by its values as they were written.
       const written = JSON.stringify([event.source, ...values]);
-      const group = JSON.stringify([event.source, ...values.map((text) => fold(text ?? ''))]);
+      const group = groupOf(event.source, values);
       const state = stateOf(groups.has(group) ? group : written, at);
       const cause = {
         at,
@@ -201,10 +175,9 @@ export function createEvaluator(
         changed.add(group);
         forgetOldGroups();
       }
-      return causes && toAlert(rule, event.source, values, causes);
+      return causes === undefined ? [] : [toAlert(rule, event.source, values, causes)];
     },
-    /** The groups whose states changed since the last call; undefined: nothing to remember any more. */
-    takeChanged(): ReadonlyMap<string, GroupState | undefined> {
+    takeChanged() {
       const taken = new Map([...changed].map((group) => [group, groups.get(group)]));
       changed.clear();
       return taken;
@@ -248,55 +221,4 @@ function metresBetween(one: string | undefined, other: string | undefined): numb
   const half = (degrees: number) => Math.sin((degrees * Math.PI) / 360) ** 2;
   const chord = half(lat2 - lat1) + Math.cos(a) * Math.cos(b) * half(lng2 - lng1);
   return METRES_PER_DEGREE * (360 / Math.PI) * Math.asin(Math.sqrt(Math.min(1, chord)));
-}
-
-function toAlert(
-  { name, title, severity, group_by: columns, distinct }: AlertRule,
-  source: string,
-  values: readonly (string | null)[],
-  causes: readonly Cause[],
-): Alert {
-  const iso = (at: number) => new Date(at).toISOString();
-  const [first, last] = [causes[0]?.at ?? 0, causes.at(-1)?.at ?? 0];
-  return {
-    rule: name,
-    title,
-    severity,
-    source,
-    group: Object.fromEntries(columns.map((column, index) => [column, values[index] ?? ''])),
-    count: distinct === undefined ? causes.length : new Set(causes.map(({ value }) => value)).size,
-    firstAt: iso(first),
-    lastAt: iso(last),
-    causes: causes
-      .slice(-MOST_CAUSES)
-      .map(({ at, occurred = at, id }) => ({ eventId: id, occurredAt: iso(occurred) })),
-  };
-}
-
-/** Creates the test whether an event matches one of the rule's filters, and none of its exceptions. */
-export function createMatch({
-  filter,
-  except = [],
-  time_zone: zone,
-}: AlertRule): (event: StoredEvent) => boolean {
-  const filters = filter.map((one) => createSearchMatch(one, zone));
-  const exceptions = except.map((one) => createSearchMatch(one, zone));
-  return (event) =>
-    filters.some((matches) => matches(event)) && !exceptions.some((matches) => matches(event));
-}
-
-/** Creates the test whether an event occurred in the hours that are usual for the rule. */
-function createUsual({ hours, time_zone: zone }: AlertRule): (event: StoredEvent) => boolean {
-  if (hours === undefined) return () => false;
-  const localTime = createLocalTime(zone);
-  return ({ occurredAt }) => {
-    const { day, minute } = localTime(occurredAt);
-    const isWorkDay = hours.days.some((name) => name === day);
-    // From 22:00 to 06:00 ends on the next day.
-    const isWithin =
-      hours.from <= hours.to
-        ? minute >= hours.from && minute < hours.to
-        : minute >= hours.from || minute < hours.to;
-    return isWorkDay && isWithin;
-  };
 }

@@ -12,7 +12,8 @@ import { TimeSlice } from '../lib/time-slice.ts';
 import type { Log } from '../store/log/read-log.ts';
 import { ALL_SOURCES } from '../store/server/scope.ts';
 import { isRuleAlert } from '../events/stored-event.ts';
-import { createEvaluator, groupStateSchema, type RuleEvaluator } from './evaluate-rule.ts';
+import { createEvaluator } from './evaluate-rule.ts';
+import { groupStateSchema, type RuleEvaluator } from './rule-state.ts';
 import { exactTerm, typesOfTerms } from '../events/search-query.ts';
 import type { ConfiguredRule } from './parse-rules.ts';
 
@@ -61,8 +62,8 @@ export function createRuleRunner(db: Db, log: Log, onRaised: (rule: string) => v
       if (timeSlice.isOver()) await timeSlice.rest();
       if (isRuleAlert(event)) continue;
       for (const rule of rules) {
-        const alert = evaluators.get(rule.name)?.evaluate(event);
-        if (alert !== undefined) alerts.push({ ...alert, destinations: rule.destinations });
+        const raised = evaluators.get(rule.name)?.evaluate(event) ?? [];
+        alerts.push(...raised.map((alert) => ({ ...alert, destinations: rule.destinations })));
       }
     }
     const states = [...evaluators].flatMap(([rule, evaluator]) =>

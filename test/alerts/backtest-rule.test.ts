@@ -3,7 +3,8 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { alertRuleSchema, type AlertRule } from '../../src/alerts/alert-rule.ts';
 import { backtestRule } from '../../src/alerts/backtest-rule.ts';
-import { createEvaluator, longestQuiet, type Alert } from '../../src/alerts/evaluate-rule.ts';
+import { createEvaluator, longestQuiet } from '../../src/alerts/evaluate-rule.ts';
+import type { Alert } from '../../src/alerts/rule-state.ts';
 import { BatchStore } from '../../src/handlers/store-batch.ts';
 import { openDatabase, type Db } from '../../src/store/server/database.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
@@ -136,7 +137,7 @@ describe('the backtest of a rule', () => {
             const at = Date.parse(occurredAt);
             return at >= since - back && at < until;
           })
-          .flatMap((event) => evaluator.evaluate(event) ?? [])
+          .flatMap((event) => evaluator.evaluate(event))
           .filter(({ lastAt }) => Date.parse(lastAt) >= since);
         expect(await backtest(given, since, until)).toEqual(whole);
         raised += whole.length;

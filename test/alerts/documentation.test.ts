@@ -33,6 +33,6 @@ describe('docs/alerts.md', () => {
     const alerts = examples.flatMap((example) => example.alerts ?? []);
     const chat = { name: 'chat', type: 'chat', service: 'slack', url: 'https://chat.example/' };
     const rules = parseRules(forwardingSettings({ destinations: [chat], alerts }));
-    expect(rules).toHaveLength(4);
+    expect(rules).toHaveLength(6);
   });
 });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createMatch } from '../../src/alerts/evaluate-rule.ts';
+import { createMatch } from '../../src/alerts/match-rule.ts';
 import { withStoredRules } from '../../src/alerts/parse-rules.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { saveSearch } from '../../src/store/alerts/saved-searches.ts';

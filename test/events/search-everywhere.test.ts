@@ -5,7 +5,7 @@ import { eventsArea } from '../../src/console/events/events-area.ts';
 import { destinationFilterSchema, createFilter } from '../../src/forward/destination-filter.ts';
 import { alertRuleSchema } from '../../src/alerts/alert-rule.ts';
 import { backtestRule } from '../../src/alerts/backtest-rule.ts';
-import { createMatch } from '../../src/alerts/evaluate-rule.ts';
+import { createMatch } from '../../src/alerts/match-rule.ts';
 import { createSearchMatch } from '../../src/events/match-search.ts';
 import { exactTerms, parseSearch } from '../../src/events/search-query.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';

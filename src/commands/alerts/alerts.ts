@@ -4,7 +4,7 @@ import type { Db } from '../../store/server/database.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
 import { note, printRows, type Columns } from '../shared/output.ts';
 import { backtestRule, type BacktestRange } from '../../alerts/backtest-rule.ts';
-import type { Alert } from '../../alerts/evaluate-rule.ts';
+import type { Alert } from '../../alerts/rule-state.ts';
 import { countOf } from '../../lib/text/units.ts';
 import { createProgress } from '../shared/progress.ts';
 

@@ -42,6 +42,7 @@ const body = z.strictObject({
   search: searchLine.optional(),
   count: wholeNumber(1, 10_000).optional(),
   within: text.optional(),
+  silent_for: text.optional(),
   destinations: several(text).optional().describe('default: every destination whose filter matches'),
   slack_url: text
     .max(2_000)
@@ -144,6 +145,7 @@ const shownEntry = z.object({
   severity: z.string().optional(),
   count: z.number().optional(),
   within: z.string().optional(),
+  silent_for: z.string().optional(),
   filter: z.object({ search: z.string().optional() }).optional().catch(undefined),
 });
 
@@ -159,8 +161,22 @@ export async function ruleForm(
   if (name !== undefined && entry === undefined && builtIn === undefined) {
     throw new HttpError(404, 'UNKNOWN_RULE', `there is no rule "${name}" that can be changed here`);
   }
-  const { title, severity, count, within, filter } = shownEntry.parse({ ...builtIn, ...entry });
-  const entered = enteredOf({ title, severity: severity ?? 'medium', count, within, search: filter?.search });
+  const {
+    title,
+    severity,
+    count,
+    within,
+    silent_for: silentFor,
+    filter,
+  } = shownEntry.parse({ ...builtIn, ...entry });
+  const entered = enteredOf({
+    title,
+    severity: severity ?? 'medium',
+    count,
+    within,
+    silent_for: silentFor,
+    search: filter?.search,
+  });
   const { read, problems } = loadParts();
   const tested = entry ?? (builtIn && { use: builtIn.name });
   const result =
@@ -199,6 +215,7 @@ export async function ruleForm(
         )}
         ${(builtIn === undefined || count !== undefined) && fieldOf(entered, 'count', 'Number of events', '1', { type: 'number' })}
         ${(builtIn === undefined || within !== undefined) && fieldOf(entered, 'within', 'Within', '10m')}
+        ${silentFor !== undefined && fieldOf(entered, 'silent_for', 'Silent for', '1h')}
         ${destinationBoxes(names(), entry === undefined ? [] : destinationsOf(entry))}
         ${fieldOf(entered, 'slack_url', 'Slack webhook (adds a destination)', 'https://hooks.slack.com/services/…', { autocomplete: 'off' })}
         <div class="row">

@@ -6,7 +6,8 @@ import { countOf as counted, formatCount } from '../../lib/text/units.ts';
 import type { Db } from '../../store/server/database.ts';
 import { countSilent, directorySince } from '../../store/counts/read-directory.ts';
 import type { SeenKind } from '../../store/server/schema/count-tables.ts';
-import type { Scope } from '../../store/server/scope.ts';
+import { CHANGE_OUTPUTS, hasAccess, type Visitor } from '../access/access.ts';
+import { ruleAddress } from '../alerts/rule-form.ts';
 import { accessPointAddress, addressOf, clientAddress, searchAddress, userAddress } from '../addresses.ts';
 import { only, queryOf, readQuery, textOf, type Written } from '../api/parameters.ts';
 import { tableOf, type Column } from '../browser/shared/table.js';
@@ -34,10 +35,11 @@ const TITLES: Readonly<Record<DirectoryName, string>> = { people: 'People', devi
 /** The directory of people or of devices, which directory.js filters as one types. */
 export async function renderDirectory(
   db: Db,
-  scope: Scope,
+  visitor: Visitor,
   request: Request,
   name: DirectoryName,
 ): Promise<Page> {
+  const { scope } = visitor;
   const written = only(queryOf(request), ['q', 'kind', 'order', 'silent', 'cursor']);
   const asked = readQuery(directoryQuery(name), written);
   const { values, right } = asked;
@@ -53,17 +55,24 @@ export async function renderDirectory(
         <input type="hidden" name="order" value=${textOf(written, 'order') ?? ''} />
         <input type="hidden" name="silent" value=${textOf(written, 'silent') ?? ''} />
         <button>Search</button>
-        ${name === 'devices' && (await silenceLink(db, scope, written))}
+        ${name === 'devices' && (await silenceLinks(db, visitor, written))}
       </form>
       <div data-directory>${listOf(name, right, await readDirectory(db, scope, name, values))}</div>
     `,
   };
 }
 
-/** Leads to the access points that are silent, and back. */
-async function silenceLink(db: Db, scope: Scope, written: Written): Promise<Content> {
-  if (written['silent'] !== undefined) return html`<a class="button quiet" href="/devices">All devices</a>`;
-  const count = await countSilent(db, scope, new Date(Date.now() - SILENT_MS));
+/** Lead to the access points that are silent, and from there to the alert about further ones, and back. */
+async function silenceLinks(db: Db, visitor: Visitor, written: Written): Promise<Content> {
+  if (written['silent'] !== undefined)
+    return html`
+      ${
+        hasAccess(visitor, CHANGE_OUTPUTS) &&
+        html`<a class="button quiet" href=${ruleAddress('access-point-silent')}>Alert me</a>`
+      }
+      <a class="button quiet" href="/devices">All devices</a>
+    `;
+  const count = await countSilent(db, visitor.scope, new Date(Date.now() - SILENT_MS));
   return (
     count > 0 &&
     html`<a class="button quiet" href=${addressOf('/devices', { silent: '1h' })}

@@ -24,7 +24,7 @@ export function peopleArea({ db }: { readonly db: Db }): Area {
         path: `/${name}`,
         entry: { label, group: 'Investigate', icon: name },
         ...VIEW,
-        render: (request, { scope }) => renderDirectory(db, scope, request, name),
+        render: (request, visitor) => renderDirectory(db, visitor, request, name),
       })),
       {
         path: '/devices/access-point',

@@ -185,4 +185,16 @@ describe.skipIf(!hasChromium())('destinations and alert rules in a browser (need
     expect(await problemsOf(browser.page, 'destinations-added')).toEqual([]);
     expect(unexpected()).toEqual([]);
   });
+
+  it('lead from the silent access points to an alert about the next ones', async () => {
+    await open('/devices?silent=1h');
+    await main().getByRole('link', { name: 'Alert me' }).click();
+    await fill('Silent for', '2h');
+    expect(await problemsOf(browser.page, 'rule-silence')).toEqual([]);
+    await main().getByRole('button', { name: 'Switch on' }).click();
+    await main().getByRole('button', { name: 'Switch off access-point-silent' }).waitFor();
+    await open('/alerts/edit?rule=access-point-silent');
+    expect(await browser.page.getByLabel('Silent for').inputValue()).toBe('2h');
+    expect(unexpected()).toEqual([]);
+  });
 });
