@@ -20,6 +20,8 @@ type Entry = AddedOutput['definition'];
 /** The database with the rules that were added, and the settings in force. */
 interface RuleSettings {
   readonly db: Db;
+  /** Reads archived events, too. */
+  readonly events: Db;
   /** The rules of the settings, which are changed there. */
   readonly configured: () => readonly ConfiguredRule[];
   /** The names of all destinations that an alert can be sent to. */
@@ -38,7 +40,7 @@ const MOST_DESCRIBED = 5;
  * Changes the rules that were added to the database. Throws a UsageError if a setting is wrong, and a ConflictError if the
  * settings have a rule of this name. Processes evaluate a new rule within two seconds.
  */
-export function changingRules({ db, configured, destinations }: RuleSettings) {
+export function changingRules({ db, events, configured, destinations }: RuleSettings) {
   function check(entry: Entry): ConfiguredRule {
     const problems: string[] = [];
     const rule = parseAddedRule(entry, destinations(), problems);
@@ -91,7 +93,7 @@ export function changingRules({ db, configured, destinations }: RuleSettings) {
       const range = { since: new Date(until.getTime() - TESTED_DAYS * DAY_MS), until };
       let raised = 0;
       let newest: string[] = [];
-      for await (const alert of backtestRule(db, scope, check(entry), range, signal)) {
+      for await (const alert of backtestRule(events, scope, check(entry), range, signal)) {
         raised += 1;
         newest = [summarizeAlert(alert), ...newest].slice(0, MOST_DESCRIBED);
       }

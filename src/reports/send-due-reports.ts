@@ -34,6 +34,8 @@ const OPERATOR = { name: 'xiq-sink', via: 'system' } as const;
 
 export interface Sending {
   readonly db: Db;
+  /** Reads archived events, too: a report can be late. */
+  readonly events: Db;
   readonly config: {
     readonly schedules: readonly ReportSchedule[];
     readonly destinations: readonly Destination[];
@@ -67,7 +69,7 @@ export async function sendDueReports(sending: Sending): Promise<'more' | 'done'>
 }
 
 async function sendIfDue(
-  { db, config, logger, now }: Sending,
+  { db, events, config, logger, now }: Sending,
   schedule: ReportSchedule,
   { nextSince, attempts }: ScheduleProgress,
 ): Promise<'sent' | 'not sent'> {
@@ -79,7 +81,7 @@ async function sendIfDue(
   const details = { report, destination, since, until, source, user };
   const action = { operator: OPERATOR, action: 'report.send', subject: name, details } as const;
   try {
-    const document = await makeDocument(db, schedule, period);
+    const document = await makeDocument(events, schedule, period);
     await send(config, destination, document);
     const rows = document.rows.length;
     await db.transaction().execute(async (trx) => {
@@ -98,13 +100,13 @@ async function sendIfDue(
 }
 
 async function makeDocument(
-  db: Db,
+  events: Db,
   { name, report: reportName, time_zone: zone, source, user }: ReportSchedule,
   { label, since, until }: PeriodRange,
 ): Promise<ReportDocument> {
   const report = reportOf(reportName);
   const scope = source === undefined ? ALL_SOURCES : [source];
-  const rows = await readReport(db, report, { since, until, zone, scope, user }, MOST_FILE_ROWS + 1);
+  const rows = await readReport(events, report, { since, until, zone, scope, user }, MOST_FILE_ROWS + 1);
   return {
     id: `${name}-${label}`,
     schedule: name,

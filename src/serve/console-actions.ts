@@ -28,7 +28,7 @@ export function filteredBy(destinations: () => readonly Destination[]): IsFilter
 }
 
 /** The changes of destinations and alert rules that the console makes, and what was added as YAML. */
-export function outputsOf(db: Db, live: LiveSettings) {
+export function outputsOf(db: Db, events: Db, live: LiveSettings) {
   const { config, destinationNames: names } = live;
   const changes = changingDestinations({
     db,
@@ -36,7 +36,7 @@ export function outputsOf(db: Db, live: LiveSettings) {
     configured: live.configuredDestinations,
     apply: async () => void live.useOutputs(await listAddedOutputs(db)),
   });
-  const rules = changingRules({ db, configured: () => config.rules, destinations: names });
+  const rules = changingRules({ db, events, configured: () => config.rules, destinations: names });
   return {
     changes,
     outputs: { rules, destinations: changes, names },

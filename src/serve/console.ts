@@ -51,7 +51,6 @@ export function createConsole(
   const destinations = () => config.destinations;
   const sources = () => config.sources;
   const db = openPartDatabase('the console', 'console', { databaseUrl, logger }, opened);
-  const { changes, outputs, added } = outputsOf(db, live);
   const trust = () => readTrust(config);
   const signingKey = async () => (await readLogKeys(logKeyFileOf(config))).signing;
   const engine = new Engine(config.archive.directory);
@@ -63,6 +62,7 @@ export function createConsole(
   );
   const { db: events, close } = openArchiveDatabase(access, 'console');
   opened.defer(closeLogged(logger, 'the archive', close));
+  const { changes, outputs, added } = outputsOf(db, events, live);
   const verifying = new VerifyJob(db, databaseUrl, trust, archived);
   opened.defer(closeLogged(logger, 'verification', () => verifying.stop()));
   const areas = [

@@ -1,5 +1,6 @@
 import { startArchiving } from '../archive/archive-in-turn.ts';
 import { Engine } from '../archive/engine.ts';
+import { openArchiveDatabase } from '../archive/archive-database.ts';
 import { archivedEvents } from '../archive/verify-archive.ts';
 import { closeLogged } from '../lib/close-logged.ts';
 import { startAlerting } from '../alerts/start-alerting.ts';
@@ -53,8 +54,8 @@ export function startRoleParts(role: Role, parts: RoleParts): Start {
     await followOutputs(db, live, logger, started);
     await steps.run('continuing the log', () => adoptServer(db));
     startSequencing(openPartDatabase('the log', 'log', parts, started), logger, started, storesIn(role));
+    const archive = openArchive(parts, started);
     if (storesIn(role)) {
-      const archive = openArchive(parts, started);
       await steps.run('start of the worker', async () => {
         await startUpkeep(parts, archive, started);
         const worker = await startStoring({ ...parts, config }, started);
@@ -66,7 +67,7 @@ export function startRoleParts(role: Role, parts: RoleParts): Start {
       startArchiving({ access: archive.access, config, logger }, started);
     }
     signal.throwIfAborted();
-    if (forwardsIn(role)) await steps.run('start of forwarding', () => startSending(parts, started));
+    if (forwardsIn(role)) await steps.run('start of forwarding', () => startSending(parts, archive, started));
     steps.done();
   };
 }
@@ -121,7 +122,11 @@ function startOnClouds(parts: RoleParts, started: AsyncDisposableStack): void {
 }
 
 /** Forwards events, and what is made of them: alerts and reports. */
-async function startSending(parts: RoleParts, started: AsyncDisposableStack): Promise<void> {
+async function startSending(
+  parts: RoleParts,
+  { access }: ReturnType<typeof openArchive>,
+  started: AsyncDisposableStack,
+): Promise<void> {
   const { live, observation, logger } = parts;
   const { config, follow } = live;
   const forwarding = openPartDatabase('the forwarder', 'forwarding', parts, started);
@@ -133,7 +138,9 @@ async function startSending(parts: RoleParts, started: AsyncDisposableStack): Pr
   const alerting = openPartDatabase('the alert rules', 'forwarding', parts, started);
   startAlerting({ db: alerting, config, onAlert: observation.onAlert, logger }, started);
   const reporting = openPartDatabase('the reports', 'console', parts, started);
-  startReporting({ db: reporting, config, logger }, started);
+  const { db: events, close } = openArchiveDatabase(access, 'console');
+  started.defer(closeLogged(logger, 'the archive for the reports', close));
+  startReporting({ db: reporting, events, config, logger }, started);
 }
 
 /**

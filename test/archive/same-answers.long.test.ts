@@ -1,9 +1,12 @@
 import * as fc from 'fast-check';
 import { beforeAll, expect, it } from 'vitest';
 import { sql } from 'kysely';
+import { alertRuleSchema, type AlertRule } from '../../src/alerts/alert-rule.ts';
+import { backtestRule } from '../../src/alerts/backtest-rule.ts';
 import { readsArchive } from '../../src/archive/archive-database.ts';
 import { listArchivedFiles } from '../../src/store/archive/archived-files.ts';
 import type { Db } from '../../src/store/server/database.ts';
+import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { readOnlyQuery } from '../../src/store/server/read-only-query.ts';
 import { POOL, STORED } from '../store/events/varied-events.ts';
 import { useDatabase } from '../support/use-database.ts';
@@ -87,11 +90,30 @@ const drawn = fc.tuple(condition, fc.constantFrom('asc', 'desc'), fc.integer({ m
 
 const DRAWN = fc.sample(drawn, 60);
 
+/** Rules that read single events, and groups of them. */
+const RULES = [
+  { filter: {}, group_by: ['message_type'] },
+  { filter: {}, count: 2, within: '7d', group_by: ['message_type'] },
+  {
+    filter: { families: ['location'] },
+    count: 2,
+    within: '31d',
+    group_by: ['ap_mac'],
+    distinct: 'client_mac',
+  },
+].map((given) => alertRuleSchema.parse({ name: 'asked', title: 'Asked', ...given }));
+
+const RANGE = { since: new Date('2020-01-01T00:00:00Z'), until: new Date('2030-01-01T00:00:00Z') };
+
+const backtest = (db: Db, rule: AlertRule) =>
+  Array.fromAsync(backtestRule(db, ALL_SOURCES, rule, RANGE, new AbortController().signal));
+
 const ask = async (db: Db, question: string) => (await sql.raw(question).execute(db)).rows;
 
 const before = new Map<string, unknown>();
 beforeAll(async () => {
   for (const question of [...QUESTIONS, ...DRAWN]) before.set(question, await ask(test.service, question));
+  for (const rule of RULES) before.set(JSON.stringify(rule), await backtest(test.service, rule));
   await archived.archiveAll();
 });
 
@@ -112,6 +134,12 @@ it('what is drawn has the same answers', async () => {
       answer: before.get(question),
     });
   }
+});
+
+it.each(RULES)('the alerts that a rule would have raised: %j', async (rule) => {
+  const alerts = await backtest(archived.events, rule);
+  expect(alerts).toEqual(before.get(JSON.stringify(rule)));
+  expect(alerts.length).toBeGreaterThan(0);
 });
 
 it('a person who may only read has the same answers, and no more rights', async () => {

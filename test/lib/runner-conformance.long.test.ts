@@ -106,7 +106,10 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
     start: ({ db, logger }, started) => startReaderLimits({ db, readerUrl: undefined, logger }, started),
     parts: 1,
   },
-  startReporting: { start: startReporting, parts: 1 },
+  startReporting: {
+    start: (needs, started) => startReporting({ ...needs, events: needs.db }, started),
+    parts: 1,
+  },
   startSequencing: { start: ({ db, logger }, started) => startSequencing(db, logger, started), parts: 1 },
   startSilenceWatch: {
     start: ({ db, logger }, started) => void startSilenceWatch(db, logger, started),

@@ -75,7 +75,7 @@ const byMail = (port: number, reports: readonly object[]) => {
 };
 
 const sendAt = (time: string, config = inFile(), db = test.db) =>
-  sendDueReports({ db, config, logger, now: new Date(time) });
+  sendDueReports({ db, events: db, config, logger, now: new Date(time) });
 
 const endPause = () => sql`update report_schedules set retry_at = now()`.execute(test.db);
 

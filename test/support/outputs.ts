@@ -25,7 +25,7 @@ export function outputsForTests(
     logger: pino({ level: 'silent' }),
   });
   const { config } = live;
-  const { changes, outputs, added } = outputsOf(db, live);
+  const { changes, outputs, added } = outputsOf(db, db, live);
   return {
     live,
     changes,

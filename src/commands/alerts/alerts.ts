@@ -72,21 +72,21 @@ const MOST_SHOWN = 100;
 
 /** `alerts test`: prints the alerts that a rule would have raised, as a table or as JSON lines. */
 export async function testRule(
-  db: Db,
+  events: Db,
   configured: readonly ConfiguredRule[],
   name: string,
   range: BacktestRange,
   asJson: boolean,
   signal: AbortSignal,
 ): Promise<void> {
-  const rule = findRule(await withStoredRules(db, configured), name);
+  const rule = findRule(await withStoredRules(events, configured), name);
   const progress = createProgress('evaluated', undefined);
-  let events = 0;
-  const evaluated = () => progress.show((events += 1));
+  let count = 0;
+  const evaluated = () => progress.show((count += 1));
   const shown: Alert[] = [];
   let raised = 0;
   try {
-    for await (const alert of backtestRule(db, ALL_SOURCES, rule, range, signal, evaluated)) {
+    for await (const alert of backtestRule(events, ALL_SOURCES, rule, range, signal, evaluated)) {
       raised += 1;
       if (asJson) {
         progress.clear();

@@ -56,8 +56,8 @@ export function defineAlerts(program: Command, settings: Settings): void {
     .action(async (name, { json, ...options }) => {
       const { since = new Date(), until = new Date(), source } = withRange(options);
       const { testRule } = await import('./alerts.ts');
-      await runOnStore(settings, ({ db }, { rules }) =>
-        testRule(db, rules, name, { since, until, source }, json === true, stopSignal()),
+      await runOnStore(settings, ({ events }, { rules }) =>
+        testRule(events, rules, name, { since, until, source }, json === true, stopSignal()),
       );
     });
 }
