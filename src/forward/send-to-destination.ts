@@ -70,7 +70,8 @@ export async function* resendRejected(
 async function resendOne(db: Db, destination: Destination, sender: Sender, rejected: Rejected) {
   const { message_type: messageType, occurred_at: occurredAt, event_id: eventId } = rejected;
   const event = await findEvent(db, ALL_SOURCES, eventId, occurredAt, messageType);
-  if (event === undefined) return 'the event is no longer stored: its retention period is over';
+  if (event === undefined)
+    return 'the event is no longer in the database: its retention period is over, or its month is archived';
   const reason = await sendOne(sender, destination, event);
   if (reason === undefined) await markReplayed(db, destination.name, eventId);
   return reason;

@@ -4,13 +4,14 @@ import { sql } from 'kysely';
 import { alertRuleSchema, type AlertRule } from '../../src/alerts/alert-rule.ts';
 import { backtestRule } from '../../src/alerts/backtest-rule.ts';
 import { readsArchive } from '../../src/archive/archive-database.ts';
+import { rewindDestination } from '../../src/store/destinations/change-destination.ts';
 import { listArchivedFiles } from '../../src/store/archive/archived-files.ts';
 import type { Db } from '../../src/store/server/database.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { readOnlyQuery } from '../../src/store/server/read-only-query.ts';
 import { POOL, STORED } from '../store/events/varied-events.ts';
 import { useDatabase } from '../support/use-database.ts';
-import { useArchive } from './archived-months.ts';
+import { OPERATOR, useArchive } from './archived-months.ts';
 
 const test = useDatabase({ isVaried: true });
 const archived = useArchive(test);
@@ -140,6 +141,17 @@ it.each(RULES)('the alerts that a rule would have raised: %j', async (rule) => {
   const alerts = await backtest(archived.events, rule);
   expect(alerts).toEqual(before.get(JSON.stringify(rule)));
   expect(alerts.length).toBeGreaterThan(0);
+});
+
+it('a destination is not sent back to where its events are archived', async () => {
+  const siem = { db: test.service, operator: OPERATOR, configured: ['siem'], name: 'siem' };
+  const rewind = (time: Date) => rewindDestination(siem, time);
+  const files = await listArchivedFiles(test.service, undefined);
+  const last = Math.max(...files.map(({ lastReceivedAt }) => lastReceivedAt.getTime()));
+  await expect(rewind(new Date(last))).rejects.toThrow(
+    /archived \(2026-\d\d(, 2026-\d\d)*\).*xiq-sink unarchive, or resend what was received after 20/,
+  );
+  await rewind(new Date(last + 1));
 });
 
 it('a person who may only read has the same answers, and no more rights', async () => {

@@ -43,21 +43,39 @@ export type ReadableFile = Pick<
   'table' | 'path' | 'source' | 'messageType' | 'rows' | 'bytes' | 'sha256' | 'firstAt' | 'lastAt'
 >;
 
+/** The month of a file's events. */
+const MONTH = sql<string>`to_char(first_at at time zone 'UTC', 'YYYY-MM')`;
+
 /** What the archive has of each month of a family's table, in the order of the tables, then of time. */
 export async function sumArchivedMonths(db: Db) {
-  const month = sql<string>`to_char(first_at at time zone 'UTC', 'YYYY-MM')`;
   return inUse(db)
     .select((eb) => [
       'family_table as table',
-      month.as('month'),
+      MONTH.as('month'),
       eb.cast<number>(eb.fn.sum('row_count'), 'float8').as('rows'),
       eb.cast<number>(eb.fn.sum('bytes'), 'float8').as('bytes'),
       eb.cast<number>(eb.fn.sum('table_bytes'), 'float8').as('tableBytes'),
     ])
-    .groupBy(['family_table', month])
+    .groupBy(['family_table', MONTH])
     .orderBy('family_table')
-    .orderBy(month)
+    .orderBy(MONTH)
     .execute();
+}
+
+/** The archived months with events that were received since a time, and when the last of them was. */
+export async function archivedSince(db: Db, since: Date) {
+  const files = await inUse(db)
+    .where('last_received_at', '>=', since)
+    .select(MONTH.as('month'))
+    .select((eb) => eb.fn.max('last_received_at').as('last'))
+    .groupBy(MONTH)
+    .orderBy(MONTH)
+    .execute();
+  const last = files
+    .map((file) => file.last)
+    .toSorted((one, other) => one.getTime() - other.getTime())
+    .at(-1);
+  return { months: files.map(({ month }) => month), last };
 }
 
 /** Whether any events are in the archive alone. */

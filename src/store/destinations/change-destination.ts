@@ -1,4 +1,5 @@
 import { ConflictError, NotFoundError } from '../../lib/errors.ts';
+import { archivedSince } from '../archive/archived-files.ts';
 import type { Db } from '../server/database.ts';
 import { addDestination, forgetDestination, moveCursor, setState } from './destinations.ts';
 import { recordAction, type Operator } from '../access/operator-log.ts';
@@ -30,10 +31,12 @@ export async function changeDestinationState(
 
 /**
  * Moves the position of a destination to the first event received at or after a time, or to the end when the time is
- * undefined. Throws NotFoundError when neither settings nor database contain the name.
+ * undefined. Throws NotFoundError when neither settings nor database contain the name, and ConflictError when events received
+ * since that time are archived: forwarding reads the database alone, and would leave them out.
  */
 export async function rewindDestination(change: DestinationChange, time: Date | undefined): Promise<void> {
   const { db, name } = change;
+  if (time !== undefined) await mustNotBeArchived(db, time);
   await record(change, 'destination.rewind', { to: time ?? 'now' }, async () => {
     await addConfigured(change);
     return moveCursor(
@@ -42,6 +45,13 @@ export async function rewindDestination(change: DestinationChange, time: Date | 
       time === undefined ? (await readRange(db)).next : await positionSince(db, time),
     );
   });
+}
+
+async function mustNotBeArchived(db: Db, since: Date): Promise<void> {
+  const { months, last } = await archivedSince(db, since);
+  if (last === undefined) return;
+  const message = `events received since ${since.toISOString()} are archived (${months.join(', ')}), and an archive is not forwarded: bring these months back with xiq-sink unarchive, or resend what was received after ${last.toISOString()}`;
+  throw new ConflictError('EVENTS_ARCHIVED', message);
 }
 
 /**
