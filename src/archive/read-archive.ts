@@ -25,6 +25,7 @@ import { BrokenFileError, type ArchiveFiles } from './files/archive-files.ts';
 import { namingFullDisk } from './files/full-disk.ts';
 import { firstRows } from './first-rows.ts';
 import { limitOf } from './limit-of.ts';
+import { longestWindow, overlaps, windowFor, type TimeWindow } from './read-ahead.ts';
 import { summedRows } from './sum-rows.ts';
 import {
   allTranslated,
@@ -32,17 +33,11 @@ import {
   translate,
   type Evaluate,
   type Translated,
-  type Within,
 } from './translate-condition.ts';
 import { weighStatement, type WeighedStatement } from './weigh-statement.ts';
 
 /** More rows than these are not loaded for one statement: they take about 20 s and 2 GB of disk. */
 const MOST_ROWS = 2_000_000;
-
-/** A window is so many times as long as what the statement reads, if it has not more rows than these. */
-const AHEAD = [64, 32, 16, 8, 4, 2, 1];
-const ROWS_AHEAD = 200_000;
-const SHORTEST_MS = 1_000;
 
 /** Runs a statement in the session that reads, and resolves with its rows. */
 export type RunInSession = (
@@ -82,11 +77,6 @@ interface Loaded {
   count: number;
   /** All rows of this time are loaded. */
   window?: TimeWindow | undefined;
-}
-
-interface TimeWindow {
-  readonly since: Date;
-  readonly until: Date;
 }
 
 /**
@@ -243,10 +233,8 @@ export class ArchiveReader implements AsyncDisposable {
   async #loadOn(table: string, loaded: Loaded, { since, until }: TimeWindow): Promise<number> {
     const { window } = loaded;
     if (window !== undefined && window.since <= since && until <= window.until) return loaded.count;
-    const length = Math.max(until.getTime() - since.getTime(), SHORTEST_MS);
-    const windows = AHEAD.map((factor) => ({ since, until: new Date(since.getTime() + factor * length) }));
-    const files = await this.#filesOf(table, { within: { since, until: windows[0]?.until } });
-    const chosen = windows.find((one) => estimateRows(files, one) <= ROWS_AHEAD) ?? { since, until };
+    const files = await this.#filesOf(table, { within: longestWindow({ since, until }) });
+    const chosen = windowFor({ since, until }, files);
     if (loaded.count > 0) await emptyArchived(this.#loader, loaded.schema, table);
     Object.assign(loaded, { rows: '', count: 1, window: undefined });
     const used = files.filter((file) => overlaps(file, chosen));
@@ -377,18 +365,6 @@ async function translateAll(
     await Promise.all(filters.map((filter) => translate(filter, { alias, types }, evaluate))),
   );
 }
-
-/** As if the rows of each file were spread evenly over its time. */
-function estimateRows(files: readonly ReadableFile[], { since, until }: TimeWindow): number {
-  return files.reduce((sum, { rows, firstAt, lastAt }) => {
-    const length = Math.max(lastAt.getTime() - firstAt.getTime(), 1);
-    const shared = Math.min(until.getTime(), lastAt.getTime()) - Math.max(since.getTime(), firstAt.getTime());
-    return sum + (rows * Math.max(0, shared)) / length;
-  }, 0);
-}
-
-const overlaps = ({ firstAt, lastAt }: ReadableFile, { since, until }: Within) =>
-  (since === undefined || lastAt >= since) && (until === undefined || firstAt <= until);
 
 /** What is wrong with one of the files that could not be read; undefined if the error is another one. */
 function problemOf(error: unknown): Error | undefined {
