@@ -79,7 +79,7 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
         html`<p class="note bad">That page of the list does not exist. This is the first one.</p>`,
       html`
         <div class="split">
-          <details class="facets" open data-narrow="900">
+          <details class="facets" data-wide="900">
             <summary>Filters</summary>
             <div
               data-facets=${facets}
@@ -89,7 +89,7 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
           </details>
           <div>
             ${histogramFigure(exactly, before)}
-            <details class="controls" open data-narrow="561">
+            <details class="controls" data-wide="561">
               <summary>Controls</summary>
               <div class="row apart tools">
                 <div class="row">

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { countEvents } from '../../../src/store/events/search-events.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { hasChromium, openBrowser, watchPage, type OpenBrowser } from '../../support/browser.ts';
@@ -12,6 +13,8 @@ import { postDelivery, SECRET, startProgram, type Program } from '../../support/
 import { waitFor } from '../../support/wait-for.ts';
 
 const TOKEN = 'admin-token-of-the-console-test';
+
+const shiftSchema = z.object({ value: z.number() });
 
 /** One an hour: a search without a range goes back a day. */
 const EVENTS_OF_ANN = 20;
@@ -115,6 +118,35 @@ describe.skipIf(!hasChromium())('the console (needs Chromium)', () => {
     await session.detach();
     expect(slow).toEqual([]);
   });
+
+  it('nothing on a page moves after it was first painted', async () => {
+    const moved: string[] = [];
+    for (const width of [390, 1280]) {
+      await page.setViewportSize({ width, height: 900 });
+      for (const link of await linksOfNavigation()) {
+        await page.goto(`${program.adminUrl}${link}`, { waitUntil: 'networkidle' });
+        const shifts = await shiftsOf();
+        const sum = shifts.reduce((all, shift) => all + shiftSchema.parse(JSON.parse(shift)).value, 0);
+        if (sum >= 0.02) moved.push(`${link} at ${width} px: ${shifts.join(' ')}`);
+      }
+    }
+    await page.setViewportSize({ width: 1280, height: 900 });
+    expect(moved).toEqual([]);
+  });
+
+  /** The layout shifts so far, as browsers measure them, each with what moved. */
+  const shiftsOf = () =>
+    page.evaluate(
+      () =>
+        new Promise<readonly string[]>((resolve) => {
+          const shifts: string[] = [];
+          new PerformanceObserver((list) => {
+            for (const entry of list.getEntries()) shifts.push(JSON.stringify(entry));
+          }).observe({ type: 'layout-shift', buffered: true });
+          // Entries of before are handed over in a task of their own.
+          setTimeout(() => resolve(shifts), 50);
+        }),
+    );
 
   /** When the page was first painted, and when all of its modules had run, in milliseconds. */
   const timesOf = () =>

@@ -31,9 +31,9 @@ if (place instanceof HTMLElement) {
   const path = place.dataset['facets'] ?? '';
   /** @type {Readonly<Record<string, Readonly<Record<string, string>>>>} */
   const titles = JSON.parse(place.dataset['titles'] ?? '{}');
-  // Where there is no room for them, they are behind a button.
-  for (const part of document.querySelectorAll('details[data-narrow]')) {
-    if (part instanceof HTMLDetailsElement && innerWidth < Number(part.dataset['narrow'])) part.open = false;
+  // The style sheet shows them from this width on; narrower, they are behind a button. This is for browsers of before 2025.
+  for (const part of document.querySelectorAll('details[data-wide]')) {
+    if (part instanceof HTMLDetailsElement) part.open = innerWidth >= Number(part.dataset['wide']);
   }
   render(
     FACETS.map(
