@@ -31,9 +31,11 @@ if (place instanceof HTMLElement) {
   const path = place.dataset['facets'] ?? '';
   /** @type {Readonly<Record<string, Readonly<Record<string, string>>>>} */
   const titles = JSON.parse(place.dataset['titles'] ?? '{}');
-  // The style sheet shows them from this width on; narrower, they are behind a button. This is for browsers of before 2025.
-  for (const part of document.querySelectorAll('details[data-wide]')) {
-    if (part instanceof HTMLDetailsElement) part.open = innerWidth >= Number(part.dataset['wide']);
+  // On wide screens, the style sheet shows what is behind a button on others. Browsers of before 2025 cannot.
+  if (!CSS.supports('selector(::details-content)')) {
+    for (const part of document.querySelectorAll('details[data-wide]')) {
+      if (part instanceof HTMLDetailsElement) part.open = innerWidth >= Number(part.dataset['wide']);
+    }
   }
   render(
     FACETS.map(
