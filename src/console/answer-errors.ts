@@ -11,13 +11,12 @@ import {
   SettingsError,
   UsageError,
 } from '../lib/errors.ts';
-import { remoteAddressOf } from '../ingest/remote-address.ts';
 import { isLockTimeout } from '../store/server/postgres.ts';
 import type { Db } from '../store/server/database.ts';
 import { ALL_SOURCES } from '../store/server/scope.ts';
 import { describeTableLock } from '../store/server/waits.ts';
 import type { Visitor } from './access/access.ts';
-import { visitorIfAny, wantsPage, type LogRefusal } from './access/gate.ts';
+import { refusalOf, visitorIfAny, wantsPage, type LogRefusal } from './access/gate.ts';
 import { navigationOf, type Area } from './area.ts';
 import { html, renderDocument, type Content } from './html/html.ts';
 import { bareDocument, layOut } from './html/layout.ts';
@@ -41,10 +40,12 @@ export function answerErrors(
     const { status, code, message, retryAfter } = asHttpError(shown);
     // The gate has logged it already.
     const isWrongToken = status === 401 && request.headers.authorization !== undefined;
-    const line = { errorId, status, method: request.method, path: request.path };
+    const visitor = visitorIfAny(request);
+    const { remote, ...refusal } = refusalOf(request, status);
+    const line = { errorId, ...refusal };
     if (status >= 500) logger.error({ ...line, err: error }, `console: ${message}`);
-    else if (visitorIfAny(request) !== undefined) logger.info(line, `console: ${message}`);
-    else if (!isWrongToken) logRefusal({ ...line, remote: remoteAddressOf(request) }, `console: ${message}`);
+    else if (visitor !== undefined) logger.info(line, `console: ${message}`);
+    else if (!isWrongToken) logRefusal({ ...line, remote }, `console: ${message}`);
     if (response.headersSent) {
       response.destroy();
       return;
@@ -57,7 +58,6 @@ export function answerErrors(
     }
     const title = TITLES.get(status) ?? 'Internal error';
     const content = explain(status, message, errorId);
-    const visitor = visitorIfAny(request);
     const document =
       visitor === undefined
         ? bareDocument(title, title, content)

@@ -1,6 +1,7 @@
 import type { Request, RequestHandler } from 'express';
 import { refuseOtherSites } from '../../access/origin.ts';
 import { HttpError } from '../../lib/errors.ts';
+import type { RefusalLog } from '../../ingest/refusal-log.ts';
 import { remoteAddressOf } from '../../ingest/remote-address.ts';
 import { type Access, type Visitor, hasAccess, type Rule } from './access.ts';
 
@@ -19,16 +20,13 @@ export const refuseFirst: RequestHandler = (request, _response, next) => {
 export type CountFailure = (address: string) => Promise<number | undefined>;
 
 /** Logs a refused request without access: the first of an address in a minute; others are counted. */
-export type LogRefusal = (
-  refusal: {
-    readonly remote: string;
-    readonly status: number;
-    readonly method: string;
-    readonly path: string;
-    readonly errorId?: string;
-  },
-  message: string,
-) => void;
+export type LogRefusal = RefusalLog['add'];
+
+/** A request that is refused with this status, for the log. */
+export const refusalOf = (request: Request, status: number) => {
+  const { method, path } = request;
+  return { remote: remoteAddressOf(request), status, method, path };
+};
 
 /** Logs and counts the wrong token of a request. Throws HttpError 429 after too many from its address. */
 export type RecordWrongToken = (request: Request) => Promise<void>;
@@ -36,11 +34,9 @@ export type RecordWrongToken = (request: Request) => Promise<void>;
 /** Only wrong tokens are answered 429, so people behind the same address cannot lock each other out. */
 export function createWrongTokens(countFailure: CountFailure, logRefusal: LogRefusal): RecordWrongToken {
   return async (request) => {
-    const { method, path } = request;
-    const remote = remoteAddressOf(request);
-    const retryAfter = await countFailure(remote);
+    const retryAfter = await countFailure(remoteAddressOf(request));
     if (retryAfter === undefined) {
-      logRefusal({ remote, status: 401, method, path }, 'console: wrong token');
+      logRefusal(refusalOf(request, 401), 'console: wrong token');
       return;
     }
     const message = `too many wrong tokens; try again in ${retryAfter} s`;

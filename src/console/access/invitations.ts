@@ -4,7 +4,6 @@ import { z } from 'zod';
 import { digestOf, newSessionValue } from '../../access/credentials.ts';
 import { hashPassword, hasPasswordLength, PASSWORD_LENGTH } from '../../access/passwords.ts';
 import { totpUri, verifyTotp } from '../../access/totp.ts';
-import { remoteAddressOf } from '../../ingest/remote-address.ts';
 import { HOUR_MS } from '../../lib/clock.ts';
 import { acceptInvitation, findInvited, type Account, type Invitation } from '../../store/access/accounts.ts';
 import { recordAction } from '../../store/access/operator-log.ts';
@@ -13,7 +12,7 @@ import { addressOf } from '../addresses.ts';
 import { queryOf, textOf } from '../api/parameters.ts';
 import { html, renderDocument } from '../html/html.ts';
 import type { SchemaGate } from '../schema-gate.ts';
-import { refuseFirst, type LogRefusal } from './gate.ts';
+import { refusalOf, refuseFirst, type LogRefusal } from './gate.ts';
 import { CODE, documentOf, entryOf } from './log-in-page.ts';
 
 const PATH = '/login/invitation';
@@ -46,11 +45,7 @@ export function serveInvitations({ db, checkSchema, logRefusal, beginSession }: 
   const router = express.Router({ caseSensitive: true, strict: true });
 
   function refuse(request: Request, response: Response): void {
-    const { method, path } = request;
-    logRefusal(
-      { remote: remoteAddressOf(request), status: 404, method, path },
-      'console: no such invitation',
-    );
+    logRefusal(refusalOf(request, 404), 'console: no such invitation');
     response.status(404).send(renderDocument(ENDED));
   }
 

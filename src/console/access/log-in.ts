@@ -16,7 +16,7 @@ import { ADMIN_TOKEN_NAME, SESSION_COOKIE, type Access } from './access.ts';
 import { createAttempts } from '../../access/attempts.ts';
 import { remoteAddressOf } from '../../ingest/remote-address.ts';
 import { adminDigestOf, browserProof, digestOf, newSessionValue } from '../../access/credentials.ts';
-import { refuseFirst, type CountFailure, type LogRefusal, type RecordWrongToken } from './gate.ts';
+import { refusalOf, refuseFirst, type CountFailure, type LogRefusal, type RecordWrongToken } from './gate.ts';
 import { continuePage, logInPage } from './log-in-page.ts';
 import { accountOf, type Person } from '../../access/openid-person.ts';
 import { createOpenIdCookies } from '../../access/openid-cookie.ts';
@@ -163,8 +163,7 @@ export function serveLogIn(options: LogInOptions): Router {
       !(await isRightCode(account, entered.code)) ||
       !(await startSession(db, digestOf(value), account))
     ) {
-      const { method, path } = request;
-      logRefusal({ remote: address, status: 401, method, path }, 'console: wrong name or password');
+      logRefusal(refusalOf(request, 401), 'console: wrong name or password');
       await recordFailure(request, account);
       return undefined;
     }

@@ -5,7 +5,7 @@ import { HttpError } from '../../lib/errors.ts';
 import { remoteAddressOf } from '../../ingest/remote-address.ts';
 import { queryOf, textOf } from '../api/parameters.ts';
 import { renderDocument } from '../html/html.ts';
-import type { CountFailure, LogRefusal } from './gate.ts';
+import { refusalOf, type CountFailure, type LogRefusal } from './gate.ts';
 import { continuePage } from './log-in-page.ts';
 import { comesFromElsewhere } from '../../access/origin.ts';
 import { CALLBACK_PATH, reasonOf, type OpenId } from '../../access/openid.ts';
@@ -79,17 +79,14 @@ async function answerProblem(
   error: unknown,
 ): Promise<void> {
   if (!(error instanceof HttpError)) throw error;
-  const { method, path } = request;
-  const remote = remoteAddressOf(request);
   // Each refused answer cost a call of the provider: an address may cause a few.
-  const retryAfter = error.status === 401 ? await countFailure(remote) : undefined;
+  const retryAfter = error.status === 401 ? await countFailure(remoteAddressOf(request)) : undefined;
   if (retryAfter !== undefined) {
     const message = `too many failed logins; try again in ${retryAfter} s`;
     throw new HttpError(429, 'TOO_MANY_FAILED_LOG_INS', message, { retryAfter });
   }
-  const errorId = randomUUID();
   const reason = reasonOf(error);
   const text = `console: OpenID Connect: ${error.message}${reason === '' ? '' : ` (${reason})`}`;
-  logRefusal({ errorId, remote, status: error.status, method, path }, text);
+  logRefusal({ errorId: randomUUID(), ...refusalOf(request, error.status) }, text);
   await showProblem(response, error.status, error.message);
 }

@@ -7,7 +7,7 @@ import { countOf, formatCount } from '../../lib/text/units.ts';
 import { html, renderDocument, type Content } from '../html/html.ts';
 import { badge } from '../html/elements.ts';
 import { foundOf } from '../integrity/integrity-page.ts';
-import { tableOf } from '../browser/shared/table.js';
+import { numberColumn, tableOf } from '../browser/shared/table.js';
 import { factsOf } from '../browser/shared/facts.js';
 
 /** A certificate says the same wherever it is read. */
@@ -34,11 +34,7 @@ export function certificateContent(certificate: Certificate): Content {
 function receivedOf({ received, quarantine }: Certificate): Content {
   if (received.length === 0) return html`<p class="empty">Nothing was received in this month.</p>`;
   const number = (heading: string, of: (row: Certificate['received'][number]) => number) =>
-    ({
-      heading,
-      kind: 'number',
-      cell: (row: Certificate['received'][number]) => formatCount(of(row)),
-    }) as const;
+    numberColumn(heading, (row: Certificate['received'][number]) => formatCount(of(row)));
   return html`
     ${tableOf(
       'Received and stored, by source and message type',

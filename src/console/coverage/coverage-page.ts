@@ -15,7 +15,7 @@ import type { Scope } from '../../store/server/scope.ts';
 import { addressOf, type Query } from '../addresses.ts';
 import { pageOf } from '../api/paging.ts';
 import { text } from '../api/parameters.ts';
-import { tableOf, type Column } from '../browser/shared/table.js';
+import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
 import { pagerOf, timeOf } from '../html/elements.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 
@@ -159,11 +159,7 @@ function daysOf(lines: readonly DayCoverage[], shown: Shown): Content {
     }),
   );
   const byLine = Map.groupBy(lines, lineOf);
-  const proven: Column<string> = {
-    heading: 'Proven',
-    kind: 'number',
-    cell: (name) => provenOf(byLine.get(name) ?? []),
-  };
+  const proven = numberColumn('Proven', (name: string) => provenOf(byLine.get(name) ?? []));
   return source === undefined
     ? marksTable('Coverage of each source by day', marks, { heading: 'Source', further: [proven], shown })
     : marksTable(`Coverage of ${source} by type and day`, marks, { heading: 'Type', further: [proven] });

@@ -11,7 +11,7 @@ import { fieldOf, selectOf, typeSelect } from '../html/form.ts';
 import { filterForm } from '../html/range-picker.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { pagerOf, timeHeading, timeOf } from '../html/elements.ts';
-import { tableOf, type Column } from '../browser/shared/table.js';
+import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
 import { factsOf } from '../browser/shared/facts.js';
 import { quarantineTable } from '../quarantine/quarantine-pages.ts';
 import { deliveryQuery, MOST_OF_EACH, readDeliveries, type DescribedDelivery } from './read-deliveries.ts';
@@ -58,11 +58,11 @@ const COLUMNS: readonly Column<Delivery>[] = [
   { heading: 'Type', cell: (row) => row.message_type },
   { heading: 'Source', cell: (row) => row.source },
   { heading: 'Origin', cell: (row) => row.origin },
-  { heading: 'Size', kind: 'number', cell: (row) => formatBytes(row.body_bytes) },
-  { heading: 'Records', kind: 'number', cell: (row) => formatCount(row.record_count) },
-  { heading: 'Events', kind: 'number', cell: (row) => formatCount(row.event_count) },
-  { heading: 'Duplicates', kind: 'number', cell: (row) => formatCount(row.duplicate_count) },
-  { heading: 'Quarantined', kind: 'number', cell: (row) => formatCount(row.quarantined_count) },
+  numberColumn('Size', (row) => formatBytes(row.body_bytes)),
+  numberColumn('Records', (row) => formatCount(row.record_count)),
+  numberColumn('Events', (row) => formatCount(row.event_count)),
+  numberColumn('Duplicates', (row) => formatCount(row.duplicate_count)),
+  numberColumn('Quarantined', (row) => formatCount(row.quarantined_count)),
 ];
 
 function listOf(

@@ -14,7 +14,7 @@ import type { PageOf } from '../api/paging.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { badge, pagerOf, timeHeading, timeOf } from '../html/elements.ts';
 import { actionButton } from '../html/form.ts';
-import { tableOf, type Column } from '../browser/shared/table.js';
+import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
 import { factsOf, type Fact } from '../browser/shared/facts.js';
 import { addLinks } from './destination-form.ts';
 import { readRejected } from './rejected-events.ts';
@@ -136,14 +136,11 @@ const NAME_COLUMNS: readonly Column<DescribedDestination>[] = [
   { heading: 'Type', cell: ({ type, format }) => (type === null ? '' : `${type}, ${format}`) },
 ];
 
-const REJECTED_COLUMN: Column<DescribedDestination> = {
-  heading: 'Rejected events',
-  kind: 'number',
-  cell: ({ name, rejected }) =>
-    rejected === null || rejected === 0
-      ? '0'
-      : html`<a href=${destinationAddress(name)}>${formatCount(rejected)}</a>`,
-};
+const REJECTED_COLUMN = numberColumn('Rejected events', ({ name, rejected }: DescribedDestination) =>
+  rejected === null || rejected === 0
+    ? '0'
+    : html`<a href=${destinationAddress(name)}>${formatCount(rejected)}</a>`,
+);
 
 /** For people who may not see all sources: the rest depends on other sources. */
 const COLUMNS_BY_SOURCE = [...NAME_COLUMNS, REJECTED_COLUMN];
@@ -151,7 +148,7 @@ const COLUMNS_BY_SOURCE = [...NAME_COLUMNS, REJECTED_COLUMN];
 const LIST_COLUMNS: readonly Column<DescribedDestination>[] = [
   ...NAME_COLUMNS,
   { heading: 'Backlog', cell: behindOf },
-  { heading: 'Sent', kind: 'number', cell: sentOf },
+  numberColumn('Sent', sentOf),
   { heading: { time: 'Last sent' }, cell: lastSentOf },
   REJECTED_COLUMN,
   { heading: 'Last error', kind: 'wrap', cell: lastErrorOf },

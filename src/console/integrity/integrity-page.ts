@@ -3,7 +3,7 @@ import { countOf, formatCount } from '../../lib/text/units.ts';
 import { addressOf, destinationAddress, eventAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
 import { badge, factsPanel, timeHeading, timeOf, withTimes, zoneName } from '../html/elements.ts';
-import { tableOf, type Column } from '../browser/shared/table.js';
+import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
 import { factsOf } from '../browser/shared/facts.js';
 import {
   DAY_LEVELS,
@@ -225,7 +225,7 @@ const ANCHOR_COLUMNS: readonly Column<Integrity['anchors'][number]>[] = [
           ? badge('plain', 'none yet')
           : badge('good', 'kept'),
   },
-  { heading: 'Leaves', kind: 'number', cell: ({ size }) => formatCount(size) },
+  numberColumn('Leaves', ({ size }) => formatCount(size)),
   { heading: { time: 'Last' }, cell: ({ anchored_at: at }) => (at === null ? 'never' : timeOf(at)) },
   { heading: 'Last error', kind: 'wrap', cell: ({ error }) => error },
 ];

@@ -1,7 +1,5 @@
 import { once } from 'node:events';
 import type { Response } from 'express';
-import { z } from 'zod';
-import { MESSAGE_TYPES } from '../../events/domain.ts';
 import { createSearchMatch } from '../../events/match-search.ts';
 import type { EventTerm } from '../../events/search-query.ts';
 import { viewEvent, type LoggedEvent, type StoredEvent } from '../../events/stored-event.ts';
@@ -149,21 +147,8 @@ export function parseStoredPosition(text: string): number | undefined {
   return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
-const liveEventSchema = z
-  .object({
-    event_id: z.string(),
-    message_type: z.enum(MESSAGE_TYPES),
-    source: z.string(),
-    occurred_at: z.string(),
-    user: z.string().nullable(),
-    client_mac: z.string().nullable(),
-    ap_mac: z.string().nullable(),
-    summary: z.string(),
-    row: z.string().optional(),
-  })
-  .meta({ id: 'LiveEvent', description: 'A stored event in one line' });
-
-function toLiveEvent(event: StoredEvent): z.output<typeof liveEventSchema> {
+/** A stored event in one line, the LiveEvent of the documentation of the route. */
+function toLiveEvent(event: StoredEvent) {
   const { user, clientMac, apMac } = viewEvent(event);
   return {
     event_id: event.eventId,

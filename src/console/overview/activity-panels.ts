@@ -2,7 +2,7 @@ import { titleOfType } from '../../events/event-words.ts';
 import { formatCount } from '../../lib/text/units.ts';
 import { searchAddress, userAddress, type Query } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
-import { tableOf, type Column } from '../browser/shared/table.js';
+import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
 import type { Activity, Figure, NamedFigure } from './overview-schemas.ts';
 
 type Range = Pick<Activity, 'since' | 'until'>;
@@ -40,11 +40,8 @@ type Administrator = NonNullable<Activity['administrators']>[number];
 
 export function administratorsPanel(activity: Activity): Content {
   const { administrators, keys_created: keys } = activity;
-  const number = (heading: string, of: (one: Administrator) => Figure): Column<Administrator> => ({
-    heading,
-    kind: 'number',
-    cell: (one) => figureOf(activity, of(one)),
-  });
+  const number = (heading: string, of: (one: Administrator) => Figure): Column<Administrator> =>
+    numberColumn(heading, (one) => figureOf(activity, of(one)));
   return html`
     <h2>Administrators</h2>
     ${

@@ -1,4 +1,3 @@
-import type { WholeRange } from '../../lib/text/parse-time.ts';
 import { HttpError } from '../../lib/errors.ts';
 import { readArrivals, type ArrivalRange } from '../../store/counts/read-arrivals.ts';
 import type { Db } from '../../store/server/database.ts';
@@ -21,11 +20,11 @@ const MOST_BUCKETS = 5_000;
 /** Older arrivals are stored by hour (store/arrivals.ts). */
 const BY_MINUTE_MS = 14 * DAY * 1000;
 
-export interface AskedRange extends WholeRange {
+/** What is asked for: a width of buckets, or about how many, and one source or all. */
+type AskedRange = Omit<ArrivalRange, 'bucketSeconds'> & {
   readonly bucketSeconds?: number | undefined;
   readonly points?: number | undefined;
-  readonly source?: string | undefined;
-}
+};
 
 const USUAL_POINTS = 120;
 

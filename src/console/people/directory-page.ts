@@ -10,7 +10,7 @@ import { CHANGE_OUTPUTS, hasAccess, type Visitor } from '../access/access.ts';
 import { ruleAddress } from '../alerts/rule-form.ts';
 import { accessPointAddress, addressOf, clientAddress, searchAddress, userAddress } from '../addresses.ts';
 import { only, queryOf, readQuery, textOf, type Written } from '../api/parameters.ts';
-import { tableOf, type Column } from '../browser/shared/table.js';
+import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
 import { agoOf, badge, pagerOf } from '../html/elements.ts';
 import { fieldOf, selectOf } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
@@ -91,11 +91,7 @@ function listOf(
   const order = written['order'] ?? 'seen';
   const sortBy = (order: string) => addressOf(`/${name}`, { ...written, order, cursor: undefined });
   const number = (heading: string, of: (entry: Entry) => number, ...actions: readonly string[]) =>
-    ({
-      heading,
-      kind: 'number',
-      cell: (entry: Entry) => countOf(entry, of(entry), since, actions),
-    }) as const;
+    numberColumn(heading, (entry: Entry) => countOf(entry, of(entry), since, actions));
   const columns: readonly Column<Entry>[] = [
     {
       heading: 'Name',

@@ -13,7 +13,7 @@ import { actionButton, fieldOf, selectOf, typeSelect } from '../html/form.ts';
 import { filterForm } from '../html/range-picker.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { badge, pagerOf, timeHeading, timeOf } from '../html/elements.ts';
-import { tableOf, type Column } from '../browser/shared/table.js';
+import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
 import { factsOf, type Fact } from '../browser/shared/facts.js';
 import {
   conditionsShape,
@@ -219,7 +219,7 @@ const COLUMNS: readonly Column<Quarantined>[] = [
   { heading: 'State', cell: stateBadge },
   { heading: 'Type', cell: (item) => item.message_type },
   { heading: 'Source', cell: (item) => item.source },
-  { heading: 'Size', kind: 'number', cell: (item) => formatBytes(item.bytes) },
+  numberColumn('Size', (item) => formatBytes(item.bytes)),
   { heading: 'Reason', kind: 'wrap', cell: (item) => item.reason },
 ];
 

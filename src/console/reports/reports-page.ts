@@ -7,7 +7,7 @@ import { html, type Content, type Page } from '../html/html.ts';
 import { badge, timeOf } from '../html/elements.ts';
 import { fieldOf } from '../html/form.ts';
 import { rangePicker } from '../html/range-picker.ts';
-import { tableOf, type Column } from '../browser/shared/table.js';
+import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
 import type { Entered } from '../api/parameters.ts';
 import type { ReportSchedule } from '../../reports/parse-schedules.ts';
 import { readSchedules } from '../../store/reports/report-schedules.ts';
@@ -148,17 +148,13 @@ function columnsOf(
     kind: /^\d+$/.test(rows[0]?.[heading] ?? '') ? 'number' : undefined,
     cell: (row) => row[heading] ?? html`<span class="dim">–</span>`,
   });
-  const figure = (heading: string, { since, until }: WholeRange): Column<ReportRow> => ({
-    heading,
-    kind: 'number',
-    cell(row) {
+  const figure = (heading: string, { since, until }: WholeRange) =>
+    numberColumn(heading, (row: ReportRow) => {
       const [q, count = null] = [searchOf?.(row), row[heading]];
+      if (q === undefined || count === '0') return count;
       const within = { since: since.toISOString(), until: until.toISOString() };
-      return q === undefined || count === '0'
-        ? count
-        : html`<a href=${searchAddress({ q, ...within })}>${count}</a>`;
-    },
-  });
+      return html`<a href=${searchAddress({ q, ...within })}>${count}</a>`;
+    });
   return Object.keys(rows[0] ?? {})
     .filter((heading) => heading !== BEFORE)
     .flatMap((heading) =>

@@ -30,7 +30,7 @@ import {
   formatDuration,
   formatMilliseconds,
 } from '../../lib/text/units.ts';
-import { tableOf, type Column } from '../browser/shared/table.js';
+import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
 import { factsOf, type Fact } from '../browser/shared/facts.js';
 
 export interface SystemOptions {
@@ -106,8 +106,9 @@ async function readSystem({ db, ...options }: SystemOptions): Promise<System> {
 const layOut = (system: System, keeping: ReturnType<SystemOptions['keeping']>): Content => html`
   ${freshnessOf(system.at)}
   <div class="panels">
-    ${livePart('answers', answersPanel(system), 'panel')} ${livePart('queue', queuePanel(system), 'panel')}
-    ${livePart('storing', storingPanel(system), 'panel')}
+    ${livePart('answers', [html`<h2>Ingest</h2>`, answersOf(system)], 'panel')}
+    ${livePart('queue', [html`<h2>Queue and spool</h2>`, queueOf(system), spoolOf(system)], 'panel')}
+    ${livePart('storing', [html`<h2>Storing</h2>`, storingOf(system)], 'panel')}
   </div>
   <div class="panels broad">
     ${livePart('processes', processesPanel(system), 'panel wide')}
@@ -116,84 +117,60 @@ const layOut = (system: System, keeping: ReturnType<SystemOptions['keeping']>): 
   </div>
 `;
 
-function answersPanel(system: System): Content {
-  return html`
-    <h2>Ingest</h2>
-    ${partOf(
-      system.problems,
-      'processes',
-      system.answers,
-      (answers) => html`
-        <p class="figure">${rateOf(answers.per_second)}<span class="unit"> deliveries/s</span></p>
-        ${factsOf([
-          ['latency', latencyOf(answers)],
-          ['rejected', `${rateOf(answers.refused_per_second)}/s`],
-          ['processes', formatCount(answers.processes)],
-        ])}
-      `,
-      'No ingest process has reported.',
-    )}
-  `;
-}
+/** The figure of a panel, and what belongs to it. */
+const figureWith = (figure: string, unit: string, facts: readonly Fact[]): Content => html`
+  <p class="figure">${figure}<span class="unit"> ${unit}</span></p>
+  ${factsOf(facts)}
+`;
 
-function queuePanel(system: System): Content {
-  return html`
-    <h2>Queue and spool</h2>
-    ${partOf(
-      system.problems,
-      'queue',
-      system.queue,
-      (queue) => html`
-        <p class="figure">${formatCount(queue.waiting)}<span class="unit"> jobs waiting</span></p>
-        ${factsOf([
-          [
-            'oldest',
-            queue.oldest_waiting_seconds === null
-              ? 'queue empty'
-              : formatDuration(queue.oldest_waiting_seconds),
-          ],
-          ['active', formatCount(queue.active)],
-          ['delayed', `${formatCount(queue.delayed)} (to be retried, or being stored by another process)`],
-          ['failed', formatCount(queue.failed)],
-        ])}
-      `,
-    )}
-    ${partOf(
-      system.problems,
-      'processes',
-      system.spool,
-      ({ bytes, segments, oldest_seconds: oldest }) =>
-        factsOf([
-          [
-            'spool',
-            segments === 0
-              ? 'empty'
-              : `${formatBytes(bytes)} in ${countOf(segments, 'file')}, oldest ${formatDuration(oldest)}`,
-          ],
-        ]),
-      'No process has a spool.',
-    )}
-  `;
-}
+const answersOf = ({ problems, answers }: System): Content =>
+  partOf(
+    problems,
+    'processes',
+    answers,
+    (sums) =>
+      figureWith(rateOf(sums.per_second), 'deliveries/s', [
+        ['latency', latencyOf(sums)],
+        ['rejected', `${rateOf(sums.refused_per_second)}/s`],
+        ['processes', formatCount(sums.processes)],
+      ]),
+    'No ingest process has reported.',
+  );
 
-function storingPanel(system: System): Content {
-  return html`
-    <h2>Storing</h2>
-    ${partOf(
-      system.problems,
-      'processes',
-      system.storing,
-      (storing) => html`
-        <p class="figure">${rateOf(storing.events_per_second)}<span class="unit"> events/s</span></p>
-        ${factsOf([
-          ['transactions', latencyOf(storing)],
-          ['processes', formatCount(storing.processes)],
-        ])}
-      `,
-      'No worker process has reported.',
-    )}
-  `;
-}
+const queueOf = ({ problems, queue }: System): Content =>
+  partOf(problems, 'queue', queue, ({ oldest_waiting_seconds: oldest, ...jobs }) =>
+    figureWith(formatCount(jobs.waiting), 'jobs waiting', [
+      ['oldest', oldest === null ? 'queue empty' : formatDuration(oldest)],
+      ['active', formatCount(jobs.active)],
+      ['delayed', `${formatCount(jobs.delayed)} (to be retried, or being stored by another process)`],
+      ['failed', formatCount(jobs.failed)],
+    ]),
+  );
+
+const spoolOf = ({ problems, spool }: System): Content =>
+  partOf(
+    problems,
+    'processes',
+    spool,
+    ({ bytes, segments, oldest_seconds: oldest }) => {
+      const files = `${formatBytes(bytes)} in ${countOf(segments, 'file')}, oldest ${formatDuration(oldest)}`;
+      return factsOf([['spool', segments === 0 ? 'empty' : files]]);
+    },
+    'No process has a spool.',
+  );
+
+const storingOf = ({ problems, storing }: System): Content =>
+  partOf(
+    problems,
+    'processes',
+    storing,
+    (sums) =>
+      figureWith(rateOf(sums.events_per_second), 'events/s', [
+        ['transactions', latencyOf(sums)],
+        ['processes', formatCount(sums.processes)],
+      ]),
+    'No worker process has reported.',
+  );
 
 function processesPanel(system: System): Content {
   const columns: Column<ProcessLine>[] = [
@@ -207,17 +184,9 @@ function processesPanel(system: System): Content {
       cell: ({ is_alive: isAlive }) => (isAlive ? badge('good', 'running') : badge('bad', 'not reporting')),
     },
     { heading: 'Version', cell: ({ version }) => version },
-    { heading: 'Memory', kind: 'number', cell: (line) => known(line.memory_bytes, formatBytes) },
-    {
-      heading: 'CPU',
-      kind: 'number',
-      cell: (line) => known(line.cpu_percent, (cpu) => `${Math.round(cpu)} %`),
-    },
-    {
-      heading: 'Event loop p99',
-      kind: 'number',
-      cell: (line) => known(line.event_loop_delay_p99_ms, formatMilliseconds),
-    },
+    numberColumn('Memory', (line) => known(line.memory_bytes, formatBytes)),
+    numberColumn('CPU', (line) => known(line.cpu_percent, (cpu) => `${Math.round(cpu)} %`)),
+    numberColumn('Event loop p99', (line) => known(line.event_loop_delay_p99_ms, formatMilliseconds)),
     { heading: { time: 'Started' }, cell: (line) => timeOf(line.started_at) },
     { heading: { time: 'Last report' }, cell: (line) => sinceOf(system.at, line.seen_at) },
   ];
@@ -279,18 +248,21 @@ function keepingPanel(
     ${factsOf(facts)}`;
 }
 
-const archivedTable = (months: Storage['archived_months']) =>
-  tableOf(
-    'Archived months',
-    [
-      { heading: 'Table', cell: ({ table }) => table },
-      { heading: 'Archived month', cell: ({ month }) => month },
-      { heading: 'Events', kind: 'number', cell: ({ rows }) => formatCount(rows) },
-      { heading: 'Files', kind: 'number', cell: (line) => formatBytes(line.bytes) },
-      { heading: 'In the database', kind: 'number', cell: (line) => formatBytes(line.table_bytes) },
-    ],
-    months,
-  );
+const ARCHIVED_COLUMNS: readonly Column<Storage['archived_months'][number]>[] = [
+  { heading: 'Table', cell: ({ table }) => table },
+  { heading: 'Archived month', cell: ({ month }) => month },
+  numberColumn('Events', ({ rows }) => formatCount(rows)),
+  numberColumn('Files', ({ bytes }) => formatBytes(bytes)),
+  numberColumn('In the database', (line) => formatBytes(line.table_bytes)),
+];
+
+const PARTITION_COLUMNS: readonly Column<Storage['partitions'][number]>[] = [
+  { heading: 'Family', cell: ({ family }) => family },
+  { heading: 'Month', cell: ({ month }) => month ?? 'default' },
+  { heading: 'Partition', cell: ({ partition }) => partition },
+  numberColumn('Rows (estimate)', ({ rows }) => (rows === null ? 'unknown yet' : formatCount(rows))),
+  numberColumn('Size', ({ bytes }) => formatBytes(bytes)),
+];
 
 function describeStorage(storage: Storage): Content {
   const { database_bytes: bytes, default_rows: outside, partitions, archived_months: archived } = storage;
@@ -299,22 +271,10 @@ function describeStorage(storage: Storage): Content {
       ['database', formatBytes(bytes)],
       ['default partition', outside === 0 ? 'empty' : outsideOf(outside)],
     ])}
-    ${tableOf(
-      'Partitions',
-      [
-        { heading: 'Family', cell: ({ family }) => family },
-        { heading: 'Month', cell: ({ month }) => month ?? 'default' },
-        { heading: 'Partition', cell: ({ partition }) => partition },
-        { heading: 'Rows (estimate)', kind: 'number', cell: ({ rows }) => rowsOf(rows) },
-        { heading: 'Size', kind: 'number', cell: (line) => formatBytes(line.bytes) },
-      ],
-      partitions,
-    )}
-    ${archived.length === 0 ? '' : archivedTable(archived)}
+    ${tableOf('Partitions', PARTITION_COLUMNS, partitions)}
+    ${archived.length > 0 && tableOf('Archived months', ARCHIVED_COLUMNS, archived)}
   `;
 }
-
-const rowsOf = (rows: number | null) => (rows === null ? 'unknown yet' : formatCount(rows));
 
 const outsideOf = (rows: number) =>
   rows > MAX_DEFAULT_COUNT ? `over ${countOf(MAX_DEFAULT_COUNT, 'event')}` : countOf(rows, 'event');

@@ -97,41 +97,30 @@ export type System = z.input<typeof systemSchema>;
 export type ProcessLine = z.input<typeof processSchema>;
 export type Storage = z.input<typeof storage>;
 
-type Rate = { readonly p50Ms: number; readonly p99Ms: number };
-
 /** The answers of all ingest processes in the last minute; null if there is none. */
-export function sumAnswers(processes: readonly ReportedProcess[]): System['answers'] {
-  const answers = figuresOf(processes, ({ answers }) => answers);
-  if (answers.length === 0) return null;
-  return {
-    processes: answers.length,
-    per_second: sum(answers.map(({ perSecond }) => perSecond)),
-    refused_per_second: sum(answers.map(({ refusedPerSecond }) => refusedPerSecond)),
-    ...percentiles(answers, ({ perSecond }) => perSecond),
-  };
-}
+export const sumAnswers = (processes: readonly ReportedProcess[]): System['answers'] =>
+  sumFigures(processes, 'answers', (all) => ({
+    processes: all.length,
+    per_second: sum(all.map(({ perSecond }) => perSecond)),
+    refused_per_second: sum(all.map(({ refusedPerSecond }) => refusedPerSecond)),
+    ...percentiles(all, ({ perSecond }) => perSecond),
+  }));
 
 /** The transactions of all worker processes in the last minute; null if there is none. */
-export function sumStoring(processes: readonly ReportedProcess[]): System['storing'] {
-  const storing = figuresOf(processes, ({ storing }) => storing);
-  if (storing.length === 0) return null;
-  return {
-    processes: storing.length,
-    events_per_second: sum(storing.map(({ eventsPerSecond }) => eventsPerSecond)),
-    ...percentiles(storing, ({ eventsPerSecond }) => eventsPerSecond),
-  };
-}
+export const sumStoring = (processes: readonly ReportedProcess[]): System['storing'] =>
+  sumFigures(processes, 'storing', (all) => ({
+    processes: all.length,
+    events_per_second: sum(all.map(({ eventsPerSecond }) => eventsPerSecond)),
+    ...percentiles(all, ({ eventsPerSecond }) => eventsPerSecond),
+  }));
 
 /** The spools of all running processes; null if there is none. A process that stopped may have left one: see its row. */
-export function sumSpools(processes: readonly ReportedProcess[]): System['spool'] {
-  const spools = figuresOf(processes, ({ spool }) => spool);
-  if (spools.length === 0) return null;
-  return {
-    bytes: sum(spools.map(({ bytes }) => bytes)),
-    segments: sum(spools.map(({ segments }) => segments)),
-    oldest_seconds: Math.max(...spools.map(({ oldestSeconds }) => oldestSeconds)),
-  };
-}
+export const sumSpools = (processes: readonly ReportedProcess[]): System['spool'] =>
+  sumFigures(processes, 'spool', (all) => ({
+    bytes: sum(all.map(({ bytes }) => bytes)),
+    segments: sum(all.map(({ segments }) => segments)),
+    oldest_seconds: Math.max(...all.map(({ oldestSeconds }) => oldestSeconds)),
+  }));
 
 export function processLine(process: ReportedProcess): ProcessLine {
   const { figures, ...line } = process;
@@ -144,18 +133,20 @@ export function processLine(process: ReportedProcess): ProcessLine {
 }
 
 /** Only of running processes: the last report of a stopped one is out of date. */
-function figuresOf<T>(
+function sumFigures<Name extends 'answers' | 'storing' | 'spool', Sum>(
   processes: readonly ReportedProcess[],
-  pick: (figures: ProcessFigures) => T | null,
-): T[] {
-  return processes.flatMap(({ is_alive: isAlive, figures }) => {
-    const picked = isAlive && figures !== null ? pick(figures) : null;
-    return picked === null ? [] : [picked];
-  });
+  name: Name,
+  sumUp: (all: readonly NonNullable<ProcessFigures[Name]>[]) => Sum,
+): Sum | null {
+  const all = processes.flatMap(({ is_alive: isAlive, figures }) => (isAlive && figures?.[name]) || []);
+  return all.length === 0 ? null : sumUp(all);
 }
 
 /** Percentiles cannot be added up: the weighted mean of the p50s, and the highest p99. */
-function percentiles<T extends Rate>(rates: readonly T[], weightOf: (rate: T) => number) {
+function percentiles<T extends { readonly p50Ms: number; readonly p99Ms: number }>(
+  rates: readonly T[],
+  weightOf: (rate: T) => number,
+) {
   const weights = sum(rates.map(weightOf));
   const middle = sum(rates.map((rate) => rate.p50Ms * weightOf(rate)));
   return {

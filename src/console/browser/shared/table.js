@@ -20,6 +20,14 @@ import { Zone } from './zone.js';
  */
 
 /**
+ * @template Row
+ * @param {string} heading
+ * @param {(row: Row) => Content} cell
+ * @returns {Column<Row>}
+ */
+export const numberColumn = (heading, cell) => ({ heading, kind: 'number', cell });
+
+/**
  * A table that scrolls sideways if it is wider than the page; on a phone each row is a card with its headings. Screen
  * readers announce `caption`.
  *
