@@ -12,19 +12,13 @@ import { useConsole } from '../support/use-console.ts';
 const TOKEN = 'the-admin-token-0123456789';
 const admin = useConsole((db) => [accountsArea({ db })], { token: TOKEN });
 
-async function send(path: string, body: object): Promise<{ status: number; body: unknown }> {
-  const response = await fetch(`${admin.url}/api/v1${path}`, {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  return { status: response.status, body: await response.json() };
+async function send(path: string, body: object) {
+  const { status, text } = await admin.ask(TOKEN, `/api/v1${path}`, body);
+  const answer: unknown = JSON.parse(text);
+  return { status, body: answer };
 }
 
-async function listed(): Promise<unknown> {
-  const headers = { Authorization: `Bearer ${TOKEN}` };
-  return (await fetch(`${admin.url}/api/v1/accounts`, { headers })).json();
-}
+const listed = () => admin.get('/accounts');
 
 const key = z.object({ address: z.string().startsWith('/login/invitation?key=') });
 

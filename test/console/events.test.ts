@@ -4,7 +4,6 @@ import http from 'node:http';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { errorBody } from '../../src/console/api/openapi.ts';
-import { eventsArea } from '../../src/console/events/events-area.ts';
 import { listActions } from '../../src/store/access/operator-log.ts';
 import { ask } from '../support/ask.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -12,20 +11,17 @@ import { storeDeliveries } from '../support/actions.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { ACCESS_POINTS, AUDIT_EVENTS, LONG_NUMBER, RANGE, seedBulk, seedEvents } from './seeded-events.ts';
 import { useConsole } from '../support/use-console.ts';
-import { nothingKnown } from '../support/trust.ts';
+import { eventsForTests } from '../support/events-area.ts';
 
 const BULK = 10_000;
 
-const admin = useConsole(
-  (db) => [eventsArea({ db, trust: nothingKnown, isFiltered: (name) => name === 'choosy' })],
-  {
-    logs: true,
-    seed: async (db) => {
-      await seedEvents(db);
-      await seedBulk(db, BULK);
-    },
+const admin = useConsole((db) => [eventsForTests(db, 'choosy')], {
+  logs: true,
+  seed: async (db) => {
+    await seedEvents(db);
+    await seedBulk(db, BULK);
   },
-);
+});
 
 const range = `since=${RANGE.since}&until=${RANGE.until}`;
 

@@ -1,11 +1,10 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { eventsArea } from '../../src/console/events/events-area.ts';
 import { operatorLogArea } from '../../src/console/operator-log/operator-log-area.ts';
 import { openLimited, type Db } from '../../src/store/server/database.ts';
 import { startAdmin, type RunningAdmin } from '../support/admin.ts';
 import { useDatabase } from '../support/use-database.ts';
-import { nothingKnown } from '../support/trust.ts';
+import { eventsForTests } from '../support/events-area.ts';
 
 const test = useDatabase();
 let db: Db;
@@ -13,10 +12,7 @@ let admin: RunningAdmin;
 let person: Client;
 beforeAll(async () => {
   db = openLimited('console', test.databaseUrl, () => undefined);
-  admin = await startAdmin(
-    [eventsArea({ db, trust: nothingKnown, isFiltered: () => false }), operatorLogArea({ db })],
-    db,
-  );
+  admin = await startAdmin([eventsForTests(db), operatorLogArea({ db })], db);
   person = new Client({ connectionString: test.adminUrl, application_name: 'psql' });
   await person.connect();
 });

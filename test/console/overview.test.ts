@@ -9,7 +9,6 @@ import {
   silenceSchema,
 } from '../../src/console/overview/overview-schemas.ts';
 import { processSchema, systemSchema } from '../../src/console/system/system-figures.ts';
-import { eventsArea } from '../../src/console/events/events-area.ts';
 import { openDatabase } from '../../src/store/server/database.ts';
 import { reportProcess } from '../../src/store/server/processes.ts';
 import { startAdmin } from '../support/admin.ts';
@@ -19,7 +18,7 @@ import { useConsole } from '../support/use-console.ts';
 import { withDates } from '../support/with-dates.ts';
 import { untilSeen } from '../support/until-seen.ts';
 import { overviewForTests, systemForTests } from './overview/overview-for-tests.ts';
-import { nothingKnown } from '../support/trust.ts';
+import { eventsForTests } from '../support/events-area.ts';
 
 const processes = z.object({ items: z.array(processSchema) });
 const found = z.object({ items: z.array(z.unknown()) });
@@ -293,10 +292,7 @@ test('each figure is what the search behind it finds', async () => {
     ...(ann === undefined ? [] : [ann.logins, ann.changes, ann.keys_created, ann.keys_deleted]),
   ];
   expect(figures.length).toBeGreaterThan(10);
-  const searching = await startAdmin(
-    [eventsArea({ db: admin.db, trust: nothingKnown, isFiltered: () => false })],
-    admin.db,
-  );
+  const searching = await startAdmin([eventsForTests(admin.db)], admin.db);
   for (const { q, count } of figures) {
     const query = new URLSearchParams({ ...range, q, limit: '1000' });
     const { items } = found.parse(await searching.get(`/events?${query}`));

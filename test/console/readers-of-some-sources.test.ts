@@ -1,5 +1,4 @@
 import { beforeAll, expect, test } from 'vitest';
-import { eventsArea } from '../../src/console/events/events-area.ts';
 import { destinationFilterSchema } from '../../src/forward/destination-filter.ts';
 import { searchEvents } from '../../src/store/events/search-events.ts';
 import { addDestination } from '../../src/store/destinations/destinations.ts';
@@ -8,11 +7,11 @@ import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { addWithToken } from '../support/accounts.ts';
 import { fileDestination, storeDeliveries } from '../support/actions.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
-import { nothingKnown } from '../support/trust.ts';
 import { useConsole } from '../support/use-console.ts';
 import { useDirectory } from '../support/use-directory.ts';
 import { outputsForTests } from '../support/outputs.ts';
 import { overviewForTests } from './overview/overview-for-tests.ts';
+import { eventsForTests } from '../support/events-area.ts';
 
 const directory = useDirectory();
 const filter = destinationFilterSchema.parse({ sources: ['birch'] });
@@ -32,7 +31,7 @@ const admin = useConsole(
   (db) => [
     overviewForTests(db, { silences: async () => [silence], destinations: () => configured }),
     outputsForTests(db, configured).destinations,
-    eventsArea({ db, trust: nothingKnown, isFiltered: (name) => name === 'birch-siem' }),
+    eventsForTests(db, 'birch-siem'),
   ],
   { token: 'the-admin-token-of-this-test-file' },
 );
@@ -50,10 +49,7 @@ beforeAll(async () => {
   tokens.set('all', await addWithToken(admin.db, { name: 'all', role: 'admin' }));
 });
 
-async function pageOf(reader: string, path: string): Promise<string> {
-  const headers = { Accept: 'text/html', Authorization: `Bearer ${tokens.get(reader)}` };
-  return (await fetch(admin.url + path, { headers })).text();
-}
+const pageOf = async (reader: string, path: string) => (await admin.ask(tokens.get(reader), path)).text;
 
 test('destinations of other sources are not named to a reader of some sources', async () => {
   const { events } = await searchEvents(admin.db, ALL_SOURCES, { terms: [] }, { limit: 1 });

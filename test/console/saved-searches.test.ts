@@ -1,15 +1,14 @@
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { eventsArea } from '../../src/console/events/events-area.ts';
 import { addWithToken } from '../support/accounts.ts';
 import { useConsole } from '../support/use-console.ts';
-import { nothingKnown } from '../support/trust.ts';
+import { eventsForTests } from '../support/events-area.ts';
 
 type Person = 'ada' | 'bea' | 'amy' | 'tom' | 'oscar' | 'root';
 
 const tokens = new Map<Person, string>();
-const admin = useConsole((db) => [eventsArea({ db, trust: nothingKnown, isFiltered: () => false })], {
+const admin = useConsole((db) => [eventsForTests(db)], {
   token: 'the-admin-token-0123456789',
   seed: async (db) => {
     const scopes = { ada: undefined, bea: undefined, amy: ['amber'], tom: ['amber', 'birch'] } as const;
@@ -21,14 +20,7 @@ const admin = useConsole((db) => [eventsArea({ db, trust: nothingKnown, isFilter
   },
 });
 
-async function ask(person: Person, path: string, body?: unknown) {
-  const response = await fetch(`${admin.url}${path}`, {
-    ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
-    headers: { Authorization: `Bearer ${tokens.get(person)}`, 'Content-Type': 'application/json' },
-  });
-  const text = await response.text();
-  return { status: response.status, text };
-}
+const ask = (person: Person, path: string, body?: unknown) => admin.ask(tokens.get(person), path, body);
 
 const save = (person: Person, name: string, search: object = {}) =>
   ask(person, '/api/v1/saved-searches', { name, ...search });

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventsArea } from '../../src/console/events/events-area.ts';
 import { createSchemaGate } from '../../src/console/schema-gate.ts';
 import { openDatabase } from '../../src/store/server/database.ts';
 import { migrateStore } from '../../src/store/server/schema/migrate.ts';
@@ -7,7 +6,7 @@ import { startAdmin, type RunningAdmin } from '../support/admin.ts';
 import { ask, formOf } from '../support/ask.ts';
 import { createOwnedDatabase, type OwnedDatabase } from '../support/database.ts';
 import { overviewForTests } from './overview/overview-for-tests.ts';
-import { nothingKnown } from '../support/trust.ts';
+import { eventsForTests } from '../support/events-area.ts';
 
 const TOKEN = 'admin-token-of-the-schema-test';
 const Authorization = `Bearer ${TOKEN}`;
@@ -17,10 +16,7 @@ describe('the console on a database without tables', () => {
   let admin: RunningAdmin;
   beforeAll(async () => {
     database = await createOwnedDatabase();
-    const areas = [
-      overviewForTests(database.db),
-      eventsArea({ db: database.db, trust: nothingKnown, isFiltered: () => false }),
-    ];
+    const areas = [overviewForTests(database.db), eventsForTests(database.db)];
     admin = await startAdmin(areas, database.db, { token: TOKEN });
   });
   afterAll(async () => {

@@ -2,11 +2,10 @@ import { assert, constantFrom, date, pre, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { instantOf, localText } from '../../src/console/browser/shared/local-time.js';
 import { absoluteAddress, writtenIn } from '../../src/console/html/time-zone.ts';
-import { eventsArea } from '../../src/console/events/events-area.ts';
 import { isoIn, parseTime } from '../../src/lib/text/parse-time.ts';
 import { useConsole } from '../support/use-console.ts';
 import { RANGE, seedEvents } from './seeded-events.ts';
-import { nothingKnown } from '../support/trust.ts';
+import { eventsForTests } from '../support/events-area.ts';
 
 const ZONES = [
   'UTC',
@@ -84,7 +83,7 @@ function isFarFromChange(instant: Date, zone: string): boolean {
 }
 
 describe('pages in the time zone of the reader', () => {
-  const admin = useConsole((db) => [eventsArea({ db, trust: nothingKnown, isFiltered: () => false })], {
+  const admin = useConsole((db) => [eventsForTests(db)], {
     seed: seedEvents,
   });
 

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import * as fc from 'fast-check';
 import { z } from 'zod';
-import { eventsArea } from '../../src/console/events/events-area.ts';
 import { destinationFilterSchema, createFilter } from '../../src/forward/destination-filter.ts';
 import { alertRuleSchema } from '../../src/alerts/alert-rule.ts';
 import { backtestRule } from '../../src/alerts/backtest-rule.ts';
@@ -15,8 +14,8 @@ import { endOfCommand } from '../support/command.ts';
 import { startAdmin, type RunningAdmin } from '../support/admin.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { POOL, STORED } from '../store/events/varied-events.ts';
-import { nothingKnown } from '../support/trust.ts';
 import { runs } from '../support/runs.ts';
+import { eventsForTests } from '../support/events-area.ts';
 
 /** One of each key and form. */
 const LINES = [
@@ -57,10 +56,7 @@ let admin: RunningAdmin;
 let all: readonly StoredEvent[];
 beforeAll(async () => {
   all = await findEvents(test.db, ALL_SOURCES, {}, { limit: STORED });
-  admin = await startAdmin(
-    [eventsArea({ db: test.db, trust: nothingKnown, isFiltered: () => false })],
-    test.db,
-  );
+  admin = await startAdmin([eventsForTests(test.db)], test.db);
 });
 afterAll(async () => {
   await admin.close();

@@ -20,6 +20,11 @@ export const ONE_PAGE = {
   ],
 } satisfies Partial<Area>;
 
+interface Answered {
+  readonly status: number;
+  readonly text: string;
+}
+
 /** The admin listener, on a free port of this machine. */
 export interface RunningAdmin {
   readonly url: string;
@@ -28,6 +33,8 @@ export interface RunningAdmin {
   post(path: string, body: unknown): Promise<unknown>;
   /** The text of a page. */
   page(path: string): Promise<string>;
+  /** Asks with this token for a page, or the API: by POST if there is a body. Resolves with whatever is answered. */
+  ask(token: string | undefined, path: string, body?: unknown): Promise<Answered>;
   close(): Promise<void>;
 }
 
@@ -73,6 +80,18 @@ export async function startAdmin(
       return parse(await ask(`/api/v1${path}`, { method: 'POST', headers, body: JSON.stringify(body) }));
     },
     page: (path) => ask(path, { headers: { Accept: 'text/html' } }),
+    async ask(token, path, body) {
+      const response = await fetch(`${url}${path}`, {
+        ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
+        headers: {
+          Authorization: `Bearer ${token}`,
+          'Content-Type': 'application/json',
+          Accept: path.startsWith('/api/') ? 'application/json, text/event-stream' : 'text/html',
+        },
+        signal: AbortSignal.timeout(30_000),
+      });
+      return { status: response.status, text: await response.text() };
+    },
     async close() {
       stopping.abort();
       await listener.close();

@@ -48,5 +48,6 @@ export function useConsole(
     get: (path) => admin.get(path),
     post: (path, body) => admin.post(path, body),
     page: (path) => admin.page(path),
+    ask: (token, path, body) => admin.ask(token, path, body),
   };
 }

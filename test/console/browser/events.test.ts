@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { Client } from 'pg';
 import { describe, expect, it } from 'vitest';
-import { eventsArea } from '../../../src/console/events/events-area.ts';
 import { peopleArea } from '../../../src/console/people/people-area.ts';
 import { storeDeliveries } from '../../support/actions.ts';
 import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
@@ -9,27 +8,21 @@ import { hasChromium } from '../../support/browser.ts';
 import { saveInventory } from '../../../src/store/reconcile/inventory.ts';
 import { readOnlyQuery } from '../../../src/store/server/read-only-query.ts';
 import { problemsOf } from '../../support/page-checks.ts';
-import { RANGE, ROAMING_CLIENT, seedBulk, seedEvents } from '../seeded-events.ts';
+import { RANGE, ROAMING_CLIENT, seedEvents } from '../seeded-events.ts';
 import { useConsole } from '../../support/use-console.ts';
 import { useBrowser } from '../../support/use-browser.ts';
-import { nothingKnown } from '../../support/trust.ts';
-
-const BULK = 3_000;
+import { eventsForTests } from '../../support/events-area.ts';
 
 const range = `since=${RANGE.since}&until=${RANGE.until}`;
 
 describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
-  const admin = useConsole(
-    (db) => [eventsArea({ db, trust: nothingKnown, isFiltered: () => false }), peopleArea({ db })],
-    {
-      seed: async (db) => {
-        await seedEvents(db);
-        await seedBulk(db, BULK);
-        const ann = { person_id: '1', user_name: 'ann', name: 'Ann Berg', role: 'Operator' };
-        await saveInventory(db, 'people', 'default', [ann], new Date('2026-01-01'));
-      },
+  const admin = useConsole((db) => [eventsForTests(db), peopleArea({ db })], {
+    seed: async (db) => {
+      await seedEvents(db);
+      const ann = { person_id: '1', user_name: 'ann', name: 'Ann Berg', role: 'Operator' };
+      await saveInventory(db, 'people', 'default', [ann], new Date('2026-01-01'));
     },
-  );
+  });
   const browser = useBrowser(() => admin.url, { hasTouch: true });
 
   const rows = () => browser.page.locator('tbody tr');
@@ -181,18 +174,6 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     await line.press('ControlOrMeta+v');
     await browser.page.locator('.chip.excluded', { hasText: '-mac:aa:bb:cc:dd:ee:ff' }).waitFor();
     expect(await line.inputValue()).toBe('');
-  });
-
-  it('are searched in a month that is named', async () => {
-    await openSearch(range);
-    const month = new Date().toLocaleDateString('en', { month: 'long', year: 'numeric', timeZone: 'UTC' });
-    await browser.page.locator('.search .picker summary').click();
-    await browser.page.getByRole('link', { name: month, exact: true }).click();
-    await browser.page.waitForURL((address) =>
-      /-01T00:00:00.000Z$/.test(address.searchParams.get('since') ?? ''),
-    );
-    expect(await browser.page.locator('.search .picker summary').textContent()).toContain(month);
-    expect(await browser.page.locator('.months a').count()).toBe(12);
   });
 
   it('fill the page: at least 20 are above the fold at 1280 by 900, and nothing is cut off at any width', async () => {
@@ -389,6 +370,7 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     await browser.page.keyboard.press('Enter');
     const file = await readFile(await (await downloading).path(), 'utf8');
     expect(file.trimEnd().split('\n')).toHaveLength(60);
+    await browser.page.getByText('Exported 60 events').waitFor();
     await browser.page.keyboard.press('j');
     await browser.page.keyboard.press('Enter');
     const drawer = browser.page.getByRole('complementary', { name: 'Event' });
@@ -541,16 +523,6 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     await browser.page.getByRole('link', { name: `Timeline of ${ROAMING_CLIENT}` }).click();
     await browser.page.waitForURL(/\/devices\/client/);
     expect(await browser.page.locator('h1').textContent()).toBe(`Client ${ROAMING_CLIENT}`);
-  });
-
-  it('are exported to a file on disk, with how far it is', async () => {
-    await openSearch(`since=2025-05-01&until=2025-07-01`);
-    const downloading = browser.page.waitForEvent('download');
-    await browser.page.getByRole('link', { name: 'NDJSON' }).click();
-    const download = await downloading;
-    const file = await readFile(await download.path(), 'utf8');
-    expect(file.trimEnd().split('\n')).toHaveLength(BULK);
-    await browser.page.getByText(`Exported ${BULK.toLocaleString('en')} events`).waitFor();
   });
 
   it('show no error in the browser, and ask nobody else', () => {

@@ -1,21 +1,17 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { eventsArea } from '../../../src/console/events/events-area.ts';
 import { createEventHub } from '../../../src/console/live/event-hub.ts';
 import { liveArea } from '../../../src/console/live/live-area.ts';
 import { storeDeliveries } from '../../support/actions.ts';
 import { hasChromium } from '../../support/browser.ts';
 import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
 import { problemsOf } from '../../support/page-checks.ts';
-import { nothingKnown } from '../../support/trust.ts';
 import { useConsole } from '../../support/use-console.ts';
 import { useBrowser } from '../../support/use-browser.ts';
+import { eventsForTests } from '../../support/events-area.ts';
 
 describe.skipIf(!hasChromium())('live events in a browser (needs Chromium)', () => {
   const admin = useConsole(
-    (db) => [
-      eventsArea({ db, trust: nothingKnown, isFiltered: () => false }),
-      liveArea({ db, hub: createEventHub(db, { intervalMs: 50 }) }),
-    ],
+    (db) => [eventsForTests(db), liveArea({ db, hub: createEventHub(db, { intervalMs: 50 }) })],
     { logs: true },
   );
   const browser = useBrowser(() => admin.url);

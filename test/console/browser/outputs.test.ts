@@ -2,7 +2,6 @@ import { createServer, type Server } from 'node:net';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { eventsArea } from '../../../src/console/events/events-area.ts';
 import { peopleArea } from '../../../src/console/people/people-area.ts';
 import { reportsArea } from '../../../src/console/reports/reports-area.ts';
 import { hasChromium } from '../../support/browser.ts';
@@ -11,10 +10,10 @@ import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
 import { outputsForTests } from '../../support/outputs.ts';
 import { problemsOf } from '../../support/page-checks.ts';
 import { settingsForTests } from '../../support/sources.ts';
-import { nothingKnown } from '../../support/trust.ts';
 import { useBrowser } from '../../support/use-browser.ts';
 import { useConsole } from '../../support/use-console.ts';
 import { useDirectory } from '../../support/use-directory.ts';
+import { eventsForTests } from '../../support/events-area.ts';
 
 const directory = useDirectory();
 
@@ -23,7 +22,7 @@ describe.skipIf(!hasChromium())('destinations and alert rules in a browser (need
     (db) => {
       const { destinations, alerts, added } = outputsForTests(db, [fileDestination('archive', directory)]);
       return [
-        eventsArea({ db, trust: nothingKnown, isFiltered: () => false }),
+        eventsForTests(db),
         peopleArea({ db }),
         reportsArea({ db, schedules: () => [] }),
         destinations,

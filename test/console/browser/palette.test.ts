@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { eventsArea } from '../../../src/console/events/events-area.ts';
 import { operatorLogArea } from '../../../src/console/operator-log/operator-log-area.ts';
 import { peopleArea } from '../../../src/console/people/people-area.ts';
 import { hasChromium } from '../../support/browser.ts';
@@ -9,23 +8,16 @@ import { problemsOf } from '../../support/page-checks.ts';
 import { countPeople } from '../seeded-people.ts';
 import { useConsole } from '../../support/use-console.ts';
 import { useBrowser } from '../../support/use-browser.ts';
-import { nothingKnown } from '../../support/trust.ts';
+import { eventsForTests } from '../../support/events-area.ts';
 
 describe.skipIf(!hasChromium())('the command palette (needs Chromium)', () => {
-  const admin = useConsole(
-    (db) => [
-      eventsArea({ db, trust: nothingKnown, isFiltered: () => false }),
-      peopleArea({ db }),
-      operatorLogArea({ db }),
-    ],
-    {
-      seed: async (db) => {
-        const record = auditRecord({ timeStamp: Date.now() - 60_000, userName: 'Dina@example.com' });
-        await storeDeliveries(db, queuedDelivery('AUDIT_LOG_ALL', [record]));
-        await countPeople(db);
-      },
+  const admin = useConsole((db) => [eventsForTests(db), peopleArea({ db }), operatorLogArea({ db })], {
+    seed: async (db) => {
+      const record = auditRecord({ timeStamp: Date.now() - 60_000, userName: 'Dina@example.com' });
+      await storeDeliveries(db, queuedDelivery('AUDIT_LOG_ALL', [record]));
+      await countPeople(db);
     },
-  );
+  });
   const browser = useBrowser(() => admin.url);
 
   const palette = () => browser.page.getByRole('dialog', { name: 'Go to' });

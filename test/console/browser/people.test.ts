@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { eventsArea } from '../../../src/console/events/events-area.ts';
 import { peopleArea } from '../../../src/console/people/people-area.ts';
 import { hasChromium } from '../../support/browser.ts';
 import type { Db } from '../../../src/store/server/database.ts';
@@ -7,13 +6,10 @@ import { problemsOf } from '../../support/page-checks.ts';
 import { DINAS_CLIENT, LOBBY, seedPeople } from '../seeded-people.ts';
 import { useConsole } from '../../support/use-console.ts';
 import { useBrowser } from '../../support/use-browser.ts';
-import { nothingKnown } from '../../support/trust.ts';
+import { eventsForTests } from '../../support/events-area.ts';
 
 describe.skipIf(!hasChromium())('people and devices in a browser (needs Chromium)', () => {
-  const areas = (db: Db) => [
-    eventsArea({ db, trust: nothingKnown, isFiltered: () => false }),
-    peopleArea({ db }),
-  ];
+  const areas = (db: Db) => [eventsForTests(db), peopleArea({ db })];
   const admin = useConsole(areas, { seed: seedPeople });
   const browser = useBrowser(() => admin.url);
 
@@ -48,19 +44,6 @@ describe.skipIf(!hasChromium())('people and devices in a browser (needs Chromium
     await keys.click();
     await browser.page.waitForSelector('[data-histogram][data-ready]');
     expect(await browser.page.locator('table.events tbody tr').count()).toBe(2);
-  });
-
-  it('are devices by host name and by MAC address in any notation', async () => {
-    await browser.page.goto(`${admin.url}/devices`);
-    const field = browser.page.getByRole('textbox', { name: 'MAC address or host name' });
-    await field.fill('ap-lo');
-    await browser.page.waitForURL(/q=ap-lo/);
-    expect(await rows().count()).toBe(1);
-    await field.fill('0200.5E10');
-    await browser.page.waitForURL(/q=0200/);
-    expect(await rows().first().textContent()).toContain(DINAS_CLIENT);
-    await field.fill('zz');
-    await browser.page.getByText('No devices whose MAC address or host name begins with').waitFor();
   });
 
   it.each([

@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { eventsArea } from '../../../src/console/events/events-area.ts';
 import { hasChromium } from '../../support/browser.ts';
 import { RANGE, seedEvents } from '../seeded-events.ts';
 import { useConsole } from '../../support/use-console.ts';
 import { useBrowser } from '../../support/use-browser.ts';
-import { nothingKnown } from '../../support/trust.ts';
+import { eventsForTests } from '../../support/events-area.ts';
 
 describe.skipIf(!hasChromium())('time zones in a browser (needs Chromium)', () => {
-  const admin = useConsole((db) => [eventsArea({ db, trust: nothingKnown, isFiltered: () => false })], {
+  const admin = useConsole((db) => [eventsForTests(db)], {
     seed: seedEvents,
   });
   const browser = useBrowser(() => admin.url, { timezoneId: 'Asia/Tokyo' });

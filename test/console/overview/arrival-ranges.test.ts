@@ -36,14 +36,6 @@ test.each([
   expect(range.bucketSeconds).toBe(bucketSeconds);
 });
 
-test('a shorter stretch has finer buckets, down to a minute', () => {
-  const widthOf = (minutes: number) =>
-    chooseBuckets({ since: new Date(NOW - minutes * MINUTE), until: new Date(NOW) }, NOW).bucketSeconds;
-  const widths = [7 * 24 * 60, 24 * 60, 6 * 60, 60, 10].map(widthOf);
-  expect(widths.toSorted((a, b) => b - a)).toEqual(widths);
-  expect(widths.at(-1)).toBe(60);
-});
-
 test('what is older than 14 days is asked for by the hour, for no more is known', () => {
   const since = new Date(NOW - 20 * 24 * 60 * MINUTE);
   expect(chooseBuckets({ since, until: new Date(since.getTime() + 60 * MINUTE) }, NOW).bucketSeconds).toBe(

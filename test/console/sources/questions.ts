@@ -1,3 +1,5 @@
+import { placeOf } from '../../../src/console/api/route.ts';
+import type { Area } from '../../../src/console/area.ts';
 import { BASE, cursorsOf, DESTINATION } from './two-sources.ts';
 import type { Known } from './two-sources.ts';
 
@@ -15,9 +17,27 @@ export interface Questions {
   readonly one?: (known: Known) => readonly Question[];
   /** Also of one source, but a source that may be seen can have the same answer as one that does not exist. */
   readonly after?: (known: Known) => readonly Question[];
-  /** Needs access to all sources. */
-  readonly whole?: readonly Question[];
 }
+
+/** A question to each route and page that needs access to all sources, by route and by page. */
+export const questionsOfWhole = (areas: readonly Area[]): ReadonlyMap<string, Question> =>
+  new Map([
+    ...areas.flatMap(({ routes }) =>
+      routes
+        .filter(({ data }) => data === 'whole')
+        .map((route): [string, Question] => {
+          const { method, path } = placeOf(route);
+          const asked = { path: `/api/v1${path.replaceAll(/\{\w+\}/g, '404')}` };
+          return [`${method} /api/v1${path}`, method === 'post' ? { ...asked, body: {} } : asked];
+        }),
+    ),
+    ...areas.flatMap(({ pages }) =>
+      pages
+        .filter(({ data }) => data === 'whole')
+        .map(({ path }): [string, Question] => [path, { path: path.replaceAll(/:\w+/g, '404') }]),
+    ),
+    ['/metrics', { path: '/metrics' }],
+  ]);
 
 const UNTIL = new Date(BASE + 1_800_000).toISOString();
 
@@ -54,19 +74,47 @@ const call = (name: string, args: object): Question =>
 
 const destination = `/api/v1/destinations/${DESTINATION}`;
 
-/** By route of the OpenAPI document, and by page. A route or page that is not here fails the test. */
+/** Of everything, and of one source. */
+const ofSource = (path: string): Questions => ({
+  all: [path],
+  one: ({ source }) => [{ path: `${path}${path.includes('?') ? '&' : '?'}source=${source}` }],
+});
+
+const deliveriesAt = (path: string): Questions => ({
+  ...ofSource(`${path}?limit=500`),
+  after: (known) => [{ path: `${path}?cursor=${cursorsOf(known).deliveries}` }],
+});
+
+const deliveryAt = (path: string): Questions => ({
+  one: ({ deliveryId, replayId }) => [deliveryId, replayId].map((id) => ({ path: `${path}/${id}` })),
+});
+
+const eventAt = (path: string): Questions => ({
+  one: ({ eventId, at }) => [{ path: `${path}/${eventId}` }, { path: `${path}/${eventId}?at=${at}` }],
+});
+
+const quarantineAt = (path: string): Questions => ({
+  all: [`${path}?state=all`],
+  one: ({ source, mark }) => [
+    { path: `${path}?state=all&source=${source}` },
+    { path: `${path}?state=all&reason=${mark}` },
+  ],
+  after: (known) => [{ path: `${path}?state=all&cursor=${cursorsOf(known).quarantine}` }],
+});
+
+const quarantinedAt = (path: string): Questions => ({
+  one: ({ openId, discardedId, replayedId }) =>
+    [openId, discardedId, replayedId].map((id) => ({ path: `${path}/${id}` })),
+});
+
+/** By route of the OpenAPI document, and by page. A route or page that is neither here nor needs all sources fails the test. */
 export const QUESTIONS: Readonly<Record<string, Questions>> = {
   'get /api/v1/overview': { all: ['/api/v1/overview'] },
   'get /api/v1/arrivals': {
     one: ({ source }) => [{ path: `${ARRIVALS}&source=${source}` }],
   },
-  'get /api/v1/activity': {
-    all: [ACTIVITY],
-    one: ({ source }) => [{ path: `${ACTIVITY}&source=${source}` }],
-  },
+  'get /api/v1/activity': ofSource(ACTIVITY),
   'get /api/v1/silences': { all: ['/api/v1/silences'] },
-  'get /api/v1/system': { whole: [{ path: '/api/v1/system' }] },
-  'get /api/v1/processes': { whole: [{ path: '/api/v1/processes' }] },
   'get /api/v1/conservation': { all: ['/api/v1/conservation', `/api/v1/conservation?${RANGE}`] },
   'get /api/v1/events': {
     all: [`/api/v1/events?${RANGE}&limit=1000`],
@@ -85,14 +133,8 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   'post /api/v1/saved-searches/alert': {},
   'post /api/v1/saved-searches/{id}/delete': {},
   'post /api/v1/saved-searches/{id}/alerts': {},
-  'get /api/v1/alerts': {
-    all: ['/api/v1/alerts'],
-    one: ({ source }) => [{ path: `/api/v1/alerts?source=${source}` }],
-  },
+  'get /api/v1/alerts': ofSource('/api/v1/alerts'),
   'get /api/v1/alert-rules': {},
-  'post /api/v1/alert-rules': { whole: [change('/api/v1/alert-rules', { use: 'many-keys-made' })] },
-  'post /api/v1/alert-rules/test': { whole: [change('/api/v1/alert-rules/test', { use: 'many-keys-made' })] },
-  'post /api/v1/alert-rules/{name}/delete': { whole: [change('/api/v1/alert-rules/many-keys-made/delete')] },
   'get /api/v1/exports/{export_id}': { one: ({ exportId }) => [{ path: `/api/v1/exports/${exportId}` }] },
   'post /api/v1/exports/{export_id}/cancel': {
     // An export that has ended is unknown, too.
@@ -100,12 +142,7 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   },
   // Followed in a test of its own.
   'get /api/v1/events/stream': {},
-  'get /api/v1/events/{event_id}': {
-    one: ({ eventId, at }) => [
-      { path: `/api/v1/events/${eventId}` },
-      { path: `/api/v1/events/${eventId}?at=${at}` },
-    ],
-  },
+  'get /api/v1/events/{event_id}': eventAt('/api/v1/events'),
   'get /api/v1/people': {
     one: ({ user }) => [
       { path: `/api/v1/people?q=${user}` },
@@ -118,25 +155,10 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   'get /api/v1/clients/{mac}/positions': {
     one: ({ mac }) => [{ path: `/api/v1/clients/${mac}/positions?${RANGE}` }],
   },
-  'get /api/v1/deliveries': {
-    all: ['/api/v1/deliveries?limit=500'],
-    one: ({ source }) => [{ path: `/api/v1/deliveries?source=${source}` }],
-    after: (known) => [{ path: `/api/v1/deliveries?cursor=${cursorsOf(known).deliveries}` }],
-  },
-  'get /api/v1/deliveries/{delivery_id}': {
-    one: ({ deliveryId, replayId }) =>
-      [deliveryId, replayId].map((id) => ({ path: `/api/v1/deliveries/${id}` })),
-  },
-  'get /api/v1/certificate': { whole: [{ path: '/api/v1/certificate?month=2026-01' }] },
-  'post /api/v1/certificate/prove': { whole: [change('/api/v1/certificate/prove')] },
-  'get /api/v1/coverage': {
-    all: [`/api/v1/coverage?${COVERED}`],
-    one: ({ source }) => [{ path: `/api/v1/coverage?${COVERED}&source=${source}` }],
-  },
-  'get /api/v1/coverage/quarters': {
-    all: [`/api/v1/coverage/quarters?${COVERED}`],
-    one: ({ source }) => [{ path: `/api/v1/coverage/quarters?${COVERED}&source=${source}` }],
-  },
+  'get /api/v1/deliveries': deliveriesAt('/api/v1/deliveries'),
+  'get /api/v1/deliveries/{delivery_id}': deliveryAt('/api/v1/deliveries'),
+  'get /api/v1/coverage': ofSource(`/api/v1/coverage?${COVERED}`),
+  'get /api/v1/coverage/quarters': ofSource(`/api/v1/coverage/quarters?${COVERED}`),
   'post /api/v1/mcp': {
     one: ({ source, user, mac, eventId, at }) => [
       call('search_events', { source }),
@@ -146,21 +168,8 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
     ],
     after: ({ source }) => [call('get_coverage', { source })],
   },
-  'get /api/v1/integrity': { whole: [{ path: '/api/v1/integrity?month=2026-01' }] },
-  'get /api/v1/integrity/verification': { whole: [{ path: '/api/v1/integrity/verification' }] },
-  'post /api/v1/integrity/verify': { whole: [change('/api/v1/integrity/verify')] },
-  'get /api/v1/quarantine': {
-    all: ['/api/v1/quarantine?state=all'],
-    one: ({ source, mark }) => [
-      { path: `/api/v1/quarantine?source=${source}` },
-      { path: `/api/v1/quarantine?state=all&reason=${mark}` },
-    ],
-    after: (known) => [{ path: `/api/v1/quarantine?state=all&cursor=${cursorsOf(known).quarantine}` }],
-  },
-  'get /api/v1/quarantine/{quarantine_id}': {
-    one: ({ openId, discardedId, replayedId }) =>
-      [openId, discardedId, replayedId].map((id) => ({ path: `/api/v1/quarantine/${id}` })),
-  },
+  'get /api/v1/quarantine': quarantineAt('/api/v1/quarantine'),
+  'get /api/v1/quarantine/{quarantine_id}': quarantinedAt('/api/v1/quarantine'),
   'get /api/v1/quarantine/{quarantine_id}/content': {
     one: ({ openId, discardedId }) =>
       [openId, discardedId].map((id) => ({ path: `/api/v1/quarantine/${id}/content` })),
@@ -179,24 +188,6 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
     all: [`${destination}/rejected`],
     after: (known) => [{ path: `${destination}/rejected?cursor=${cursorsOf(known).rejected}` }],
   },
-  'post /api/v1/destinations': {
-    whole: [change('/api/v1/destinations', { name: 'spruce', type: 'syslog', host: 'siem.example' })],
-  },
-  'post /api/v1/destinations/try': {
-    whole: [
-      change('/api/v1/destinations/try', { name: 'spruce', type: 'syslog', host: '127.0.0.1', port: 1 }),
-    ],
-  },
-  'post /api/v1/destinations/{name}/change': {
-    whole: [change(`${destination}/change`, { type: 'syslog', host: 'siem.example' })],
-  },
-  'post /api/v1/destinations/{name}/delete': { whole: [change(`${destination}/delete`)] },
-  'post /api/v1/destinations/{name}/pause': { whole: [change(`${destination}/pause`)] },
-  'post /api/v1/destinations/{name}/resume': { whole: [change(`${destination}/resume`)] },
-  'post /api/v1/destinations/{name}/rewind': { whole: [change(`${destination}/rewind`, { to: 'now' })] },
-  'post /api/v1/destinations/{name}/forget': { whole: [change(`${destination}/forget`)] },
-  'post /api/v1/destinations/{name}/test': { whole: [change(`${destination}/test`)] },
-  'post /api/v1/destinations/{name}/replay': { whole: [change(`${destination}/replay`, { all: true })] },
   'get /api/v1/subscriptions': { all: ['/api/v1/subscriptions'] },
   'get /api/v1/subscriptions/{source}': {
     one: ({ source }) => [{ path: `/api/v1/subscriptions/${source}` }],
@@ -221,48 +212,15 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   'get /api/v1/reports/access/csv': {
     one: ({ user }) => [{ path: `/api/v1/reports/access/csv?month=${MONTH}&user=${user}` }],
   },
-  'get /api/v1/reports/disclosures/csv': {
-    whole: [{ path: `/api/v1/reports/disclosures/csv?month=${MONTH}` }],
-  },
-  'get /api/v1/report-schedules': { whole: [{ path: '/api/v1/report-schedules' }] },
-  'get /api/v1/reports/disclosures': { whole: [{ path: `/api/v1/reports/disclosures?month=${MONTH}` }] },
-  'get /api/v1/operator-log/export': {
-    whole: [{ path: '/api/v1/operator-log/export?format=ndjson' }],
-  },
-  'get /api/v1/operator-log': { whole: [{ path: '/api/v1/operator-log' }] },
   'get /api/v1/sources': { all: ['/api/v1/sources'] },
-  'post /api/v1/sources': { whole: [change('/api/v1/sources', { name: 'spruce' })] },
-  'post /api/v1/sources/{name}/rotate': { whole: [change('/api/v1/sources/oak/rotate')] },
-  'post /api/v1/sources/{name}/drop-old': { whole: [change('/api/v1/sources/oak/drop-old')] },
-  'post /api/v1/sources/{name}/disable': { whole: [change('/api/v1/sources/oak/disable')] },
-  'get /api/v1/accounts': { whole: [{ path: '/api/v1/accounts' }] },
-  'post /api/v1/accounts': { whole: [change('/api/v1/accounts', { name: 'eve', role: 'admin' })] },
-  'post /api/v1/accounts/{name}/change': {
-    whole: [change('/api/v1/accounts/nobody/change', { role: 'viewer' })],
-  },
-  'post /api/v1/accounts/{name}/enable': { whole: [change('/api/v1/accounts/nobody/enable')] },
-  'post /api/v1/accounts/{name}/disable': { whole: [change('/api/v1/accounts/nobody/disable')] },
-  'post /api/v1/destinations/preview': {
-    whole: [change('/api/v1/destinations/preview', { name: 'new', type: 'otlp', url: 'https://x.example' })],
-  },
-  'post /api/v1/accounts/{name}/invite': { whole: [change('/api/v1/accounts/nobody/invite')] },
-  'post /api/v1/access-tokens/{token_id}/revoke': { whole: [change('/api/v1/access-tokens/404/revoke')] },
-  'post /api/v1/reload': { whole: [change('/api/v1/reload')] },
-  'get /api/v1/settings/added': { whole: [{ path: '/api/v1/settings/added' }] },
-  'get /api/v1/settings': { whole: [{ path: '/api/v1/settings' }] },
 
-  '/': {
-    all: [`/?${RANGE}`],
-    one: ({ source }) => [{ path: `/?${RANGE}&source=${source}` }],
-  },
+  '/': ofSource(`/?${RANGE}`),
   '/events': {
     all: [`/events?${RANGE}`],
     one: (known) => filters('/events', known),
     after: (known) => [{ path: `/events?${RANGE}&cursor=${cursorsOf(known).events}` }],
   },
-  '/events/:event_id': {
-    one: ({ eventId, at }) => [{ path: `/events/${eventId}` }, { path: `/events/${eventId}?at=${at}` }],
-  },
+  '/events/:event_id': eventAt('/events'),
   '/people': { one: ({ user }) => [{ path: `/people?q=${user}` }] },
   '/devices': { one: ({ mac, ap }) => [mac, ap].map((q) => ({ path: `/devices?q=${q}` })) },
   '/devices/access-point': { one: ({ ap }) => [{ path: `/devices/access-point?mac=${ap}` }] },
@@ -272,14 +230,8 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   '/people/client': {},
   // It leads to /events.
   '/live': {},
-  '/deliveries': {
-    all: ['/deliveries'],
-    one: ({ source }) => [{ path: `/deliveries?source=${source}` }],
-    after: (known) => [{ path: `/deliveries?cursor=${cursorsOf(known).deliveries}` }],
-  },
-  '/deliveries/:delivery_id': {
-    one: ({ deliveryId, replayId }) => [deliveryId, replayId].map((id) => ({ path: `/deliveries/${id}` })),
-  },
+  '/deliveries': deliveriesAt('/deliveries'),
+  '/deliveries/:delivery_id': deliveryAt('/deliveries'),
   // A page of a month changes while the test runs.
   '/coverage': { after: ({ source }) => [{ path: '/coverage' }, { path: `/coverage?source=${source}` }] },
   // It says when it was made: no two answers are the same (test/commands/certificate.test.ts).
@@ -288,38 +240,16 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
     all: [`/reports?month=${MONTH}`],
     after: () => [{ path: `/reports?name=logins&month=${MONTH}` }],
   },
-  '/alerts': {
-    all: ['/alerts'],
-    one: ({ source }) => [{ path: `/alerts?source=${source}` }],
-  },
-  '/alerts/edit': { whole: [{ path: '/alerts/edit?rule=many-keys-made' }] },
-  '/destinations/add/:product': { whole: [{ path: '/destinations/add/splunk' }] },
-  '/destinations/:name/edit': { whole: [{ path: `/destinations/${DESTINATION}/edit` }] },
-  '/integrity': { whole: [{ path: '/integrity?month=2026-01' }] },
-  '/quarantine': {
-    all: ['/quarantine?state=all'],
-    one: ({ source, mark }) => [
-      { path: `/quarantine?state=all&source=${source}` },
-      { path: `/quarantine?state=all&reason=${mark}` },
-    ],
-    after: (known) => [{ path: `/quarantine?state=all&cursor=${cursorsOf(known).quarantine}` }],
-  },
-  '/quarantine/:quarantine_id': {
-    one: ({ openId, discardedId, replayedId }) =>
-      [openId, discardedId, replayedId].map((id) => ({ path: `/quarantine/${id}` })),
-  },
+  '/alerts': ofSource('/alerts'),
+  '/quarantine': quarantineAt('/quarantine'),
+  '/quarantine/:quarantine_id': quarantinedAt('/quarantine'),
   '/destinations': { all: [] },
   '/destinations/:name': {
     all: [`/destinations/${DESTINATION}`],
     after: (known) => [{ path: `/destinations/${DESTINATION}?cursor=${cursorsOf(known).rejected}` }],
   },
   '/subscriptions': { all: ['/subscriptions'] },
-  '/operator-log': { whole: [{ path: '/operator-log' }] },
   '/sources': { all: ['/sources'] },
-  '/access': { whole: [{ path: '/access' }] },
-  '/system': { whole: [{ path: '/system' }] },
-  '/settings': { whole: [{ path: '/settings' }] },
-  '/metrics': { whole: [{ path: '/metrics' }] },
 };
 
 /** Addresses whose answers have nothing of a source but its numbers. */

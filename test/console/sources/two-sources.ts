@@ -5,7 +5,6 @@ import { assistantArea } from '../../../src/console/assistant/assistant-area.ts'
 import { reportsArea } from '../../../src/console/reports/reports-area.ts';
 import { coverageArea } from '../../../src/console/coverage/coverage-area.ts';
 import { deliveriesArea } from '../../../src/console/deliveries/deliveries-area.ts';
-import { eventsArea } from '../../../src/console/events/events-area.ts';
 import { liveArea } from '../../../src/console/live/live-area.ts';
 import { createEventHub } from '../../../src/console/live/event-hub.ts';
 import { operatorLogArea } from '../../../src/console/operator-log/operator-log-area.ts';
@@ -35,8 +34,8 @@ import { SECRETS_KEY, settingsForTests, sourcesForTests } from '../../support/so
 import { integrityForTests } from '../integrity/integrity-for-tests.ts';
 import { countPeople } from '../seeded-people.ts';
 import { overviewForTests, systemForTests } from '../overview/overview-for-tests.ts';
-import { nothingKnown } from '../../support/trust.ts';
 import { outputsForTests } from '../../support/outputs.ts';
+import { eventsForTests } from '../../support/events-area.ts';
 
 const logger = pino({ level: 'silent' });
 const never = new AbortController().signal;
@@ -205,7 +204,7 @@ export function areasOf(db: Db, directory: string, sources: readonly Names[]): A
       }),
       firstDelivery: `send to ${sources.at(-1)?.source ?? ''} ${WHOLE}`,
     }),
-    eventsArea({ db, trust: nothingKnown, isFiltered: () => false }),
+    eventsForTests(db),
     peopleArea({ db }),
     liveArea({ db, hub: createEventHub(db, { intervalMs: 50 }) }),
     deliveriesArea({ db }),

@@ -12,17 +12,13 @@ const IDLE: ProcessFigures = {
   cpuPercent: 1,
 };
 
-const processWith = (figures: Partial<ProcessFigures> | null, isAlive = true): ReportedProcess => ({
-  process_id: 'a',
-  role: 'all',
-  host: 'h',
-  pid: 1,
-  version: '0',
-  started_at: new Date(0),
-  seen_at: new Date(0),
-  is_alive: isAlive,
-  figures: figures === null ? null : { ...IDLE, ...figures },
-});
+const PROCESS = {
+  ...{ process_id: 'a', role: 'all', host: 'h', pid: 1, version: '0' },
+  ...{ started_at: new Date(0), seen_at: new Date(0) },
+};
+
+const processWith = (figures: Partial<ProcessFigures> | null, isAlive = true) =>
+  ({ ...PROCESS, is_alive: isAlive, figures: figures && { ...IDLE, ...figures } }) satisfies ReportedProcess;
 
 const answering = (perSecond: number, p50Ms: number, p99Ms: number) => ({
   answers: { perSecond, p50Ms, p99Ms, refusedPerSecond: 0.5 },
