@@ -96,10 +96,7 @@ export function createAdminApp(options: AdminOptions): Express {
   app.use(compression({ filter: isCompressed }));
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
   if (console !== undefined) {
-    const { db, openId } = console;
-    const { countFailure, stopping } = options;
-    const counting = { recordWrongToken, countFailure, logRefusal };
-    app.use(serveLogIn({ access, adminToken: token, ...counting, openId, stopping, db, checkSchema }));
+    app.use(serveLogIn({ ...options, ...console, access, recordWrongToken, checkSchema }));
   }
   app.use(requireVisitor(access, recordWrongToken, console !== undefined));
   app.get(

@@ -9,6 +9,7 @@ import { parseSchedules } from '../../src/reports/parse-schedules.ts';
 import { REPORT_TYPES } from '../../src/forward/senders/sender-types.ts';
 import { sendDueReports } from '../../src/reports/send-due-reports.ts';
 import { openLimited } from '../../src/store/server/database.ts';
+import { listActions } from '../../src/store/access/operator-log.ts';
 import { readSchedules } from '../../src/store/reports/report-schedules.ts';
 import { storeDeliveries } from '../support/actions.ts';
 import { hasOpenssl, makeCertificate } from '../support/certificates.ts';
@@ -106,6 +107,9 @@ describe('a scheduled report', () => {
     expect(await sendAt('2026-03-31T22:17:00Z')).toBe('done');
     expect(await files()).toEqual([]);
     expect((await entries()).slice(before)).toEqual(['done']);
+    const { report, destination } = monthly;
+    const details = { report, destination, since: '2026-02-28T23:00:00.000Z' };
+    expect(await listActions(test.db, { action: 'report.send', limit: 1 })).toMatchObject([{ details }]);
   });
 
   it('begins anew where its period or its time zone is another', async () => {

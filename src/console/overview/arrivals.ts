@@ -60,23 +60,19 @@ const KEPT_SHARE = 1 / 200;
 const LONGEST_KEPT_MS = 60_000;
 
 /**
- * Queries the database, and caches an answer for a two-hundredth of its bucket width, at most for a minute: a week in
- * buckets of two hours is a hundred thousand rows, too many to read every few seconds for each viewer.
+ * Counts the arrivals of a range for the API, and caches an answer for a two-hundredth of its bucket width, at most for a
+ * minute: a week in buckets of two hours is a hundred thousand rows, too many to read every few seconds for each viewer.
+ * Throws HttpError 400 for an invalid range.
  */
-export const createArrivalsReader = (db: Db) =>
-  shareAnswers(
+export function createArrivalsReader(db: Db) {
+  const read = shareAnswers(
     (scope: Scope, range: ArrivalRange) => readArrivals(db, scope, range),
     (_scope, { bucketSeconds }) => Math.min(bucketSeconds * 1000 * KEPT_SHARE, LONGEST_KEPT_MS),
   );
-
-/** The arrivals of a range for the API. Throws HttpError 400 for an invalid range. */
-export async function readAskedArrivals(
-  read: ReturnType<typeof createArrivalsReader>,
-  scope: Scope,
-  wanted: AskedRange,
-): Promise<Arrivals> {
-  const range = chooseBuckets(wanted, Date.now());
-  const { since, until, bucketSeconds } = range;
-  const arrivals = await read(scope, range);
-  return { since, until, bucket_seconds: bucketSeconds, items: arrivals.map(toAnswer) };
+  return async (scope: Scope, asked: AskedRange): Promise<Arrivals> => {
+    const range = chooseBuckets(asked, Date.now());
+    const { since, until, bucketSeconds } = range;
+    const items = (await read(scope, range)).map(toAnswer);
+    return { since, until, bucket_seconds: bucketSeconds, items };
+  };
 }

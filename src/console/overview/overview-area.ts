@@ -7,7 +7,7 @@ import { whole, wholeSchema } from '../api/paging.ts';
 import { jsonRoute, toAnswer, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { withValidRange, rangeShape } from '../events/conditions.ts';
-import { createArrivalsReader, readAskedArrivals } from './arrivals.ts';
+import { createArrivalsReader } from './arrivals.ts';
 import { createActivityReader } from './count-activity.ts';
 import { renderOverview } from './overview-page.ts';
 import {
@@ -83,8 +83,8 @@ function overviewRoutes(
       ...VIEW,
       input: { query: arrivalsQuery },
       answer: arrivalsSchema,
-      work: async ({ query: { bucket_seconds: width, until = new Date(), ...range } }, { scope }) =>
-        readAskedArrivals(arrivals, scope, { ...range, until, bucketSeconds: width }),
+      work: ({ query: { bucket_seconds: bucketSeconds, until = new Date(), ...range } }, { scope }) =>
+        arrivals(scope, { ...range, until, bucketSeconds }),
     }),
     jsonRoute({
       route: 'GET /activity',

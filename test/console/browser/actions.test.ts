@@ -82,7 +82,6 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
     await browser.page
       .getByText('1 replayed: 1 event, 0 duplicates, 0 quarantined again; 1 not replayed.')
       .waitFor();
-    expect(await lastAction(admin.db)).toMatchObject({ action: 'quarantine.replay', via: 'console' });
     await browser.page.getByRole('link', { name: 'Reload' }).click();
     await browser.page.getByText('1 open item, 1 on this page.').waitFor();
   });
@@ -98,7 +97,6 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
     await browser.page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click();
     await browser.page.getByText(`${before} discarded.`).waitFor();
     expect(await open()).toBe(0);
-    expect(await lastAction(admin.db)).toMatchObject({ action: 'quarantine.discard', outcome: 'done' });
   });
 
   it('tells why one cannot be replayed, and leaves it open', async () => {
@@ -119,13 +117,10 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
     await browser.page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
     await browser.page.getByText('archive is paused.').waitFor();
     expect(await listDestinations(admin.db)).toMatchObject([{ state: 'paused' }]);
-    expect(await lastAction(admin.db)).toMatchObject({ action: 'destination.pause', via: 'console' });
     await button('Send a test event to archive').click();
     await browser.page.getByText('archive accepted the test event').waitFor();
-    expect(await lastAction(admin.db)).toMatchObject({ action: 'destination.test' });
     await button('Resume archive').click();
     await browser.page.getByText('archive resumes within a second.').waitFor();
-    expect(await lastAction(admin.db)).toMatchObject({ action: 'destination.resume' });
   });
 
   it('adds a source with its generated secret, rotates and disables it', async () => {
@@ -158,7 +153,6 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
     await button('Drop the old secrets of customer-a').click();
     await browser.page.getByRole('dialog').getByRole('button', { name: 'Drop the old secrets' }).click();
     await browser.page.getByText('The old secrets of customer-a are dropped.').waitFor();
-    expect(await lastAction(admin.db)).toMatchObject({ action: 'source.drop-old', via: 'console' });
 
     await details.click();
     await button('Disable customer-a').click();
@@ -179,7 +173,6 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
     await button('Resend all').click();
     await browser.page.getByText('1 resent.').waitFor();
     expect(await takenBy('archive', directory)).toContain('"description":"replayed"');
-    expect(await lastAction(admin.db)).toMatchObject({ action: 'destination.replay' });
     await browser.page.getByLabel(/^Resend from/).fill('7d');
     await button('Resend').first().click();
     await browser.page.getByRole('dialog').getByText('Those already sent are resent.').waitFor();
@@ -203,6 +196,5 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
     await browser.page.getByText('2 applied and confirmed by the cloud.').waitFor();
     await browser.page.getByText('All 2 match the settings.').waitFor();
     await waitFor(async () => (await button('Apply plan').count()) === 0);
-    expect(await lastAction(admin.db)).toMatchObject({ action: 'subscriptions.apply', outcome: 'done' });
   });
 });

@@ -1,13 +1,11 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
-import { arrivalsSchema } from '../../../src/console/overview/overview-schemas.ts';
 import type { Area } from '../../../src/console/area.ts';
 import type { Db } from '../../../src/store/server/database.ts';
 import { deliverAndCount } from '../../support/arrivals.ts';
 import { hasChromium, watchPage } from '../../support/browser.ts';
 import { useBrowser } from '../../support/use-browser.ts';
 import { useConsole } from '../../support/use-console.ts';
-import { withDates } from '../../support/with-dates.ts';
 import { overviewForTests } from '../overview/overview-for-tests.ts';
 
 const MINUTE = 60_000;
@@ -42,10 +40,10 @@ describe.skipIf(!hasChromium())('the overview in a browser (needs Chromium)', ()
   const admin = useConsole(areasOf, { seed });
   const browser = useBrowser(() => admin.url);
 
-  async function open(path = '/'): Promise<{ page: Page; problems: readonly string[] }> {
+  async function open(): Promise<{ page: Page; problems: readonly string[] }> {
     const page = await browser.context.newPage();
     const problems = watchPage(page, admin.url);
-    await page.goto(`${admin.url}${path}`);
+    await page.goto(admin.url);
     await page.locator('#arrivals-chart canvas').waitFor();
     return { page, problems };
   }
@@ -62,25 +60,6 @@ describe.skipIf(!hasChromium())('the overview in a browser (needs Chromium)', ()
       await page.close();
     },
   );
-
-  test('dragging over the chart asks for finer buckets, the address keeps them, a button resets', async () => {
-    const { page, problems } = await open('/?since=24h');
-    const asked = page.waitForResponse((response) => response.url().includes('/api/v1/arrivals'));
-    await drag(page, 0.4, 0.6);
-    const arrivals = arrivalsSchema.parse(withDates(await (await asked).json()));
-    const seconds = (Date.parse(arrivals.until) - Date.parse(arrivals.since)) / 1000;
-    expect(arrivals.bucket_seconds).toBeLessThan(900);
-    expect(seconds).toBeGreaterThan(3 * 3600);
-    expect(seconds).toBeLessThan(7 * 3600);
-    await page.reload();
-    await page.locator('#arrivals-chart canvas').waitFor();
-    expect(new URL(page.url()).searchParams.get('since')).not.toBeNull();
-    await page.getByRole('link', { name: 'Clear' }).click();
-    await page.waitForURL((address) => address.search === '');
-    await page.locator('#arrivals-chart canvas').waitFor();
-    expect(problems).toEqual([]);
-    await page.close();
-  });
 
   test('a family is taken out of the chart and put back by keyboard', async () => {
     const { page } = await open();
@@ -145,15 +124,4 @@ async function coloursOf(page: Page): Promise<{ shown: number; missing: string[]
       missing: states.filter(({ isSeen, hasEvents }) => hasEvents && !isSeen).map(({ name }) => name),
     };
   });
-}
-
-/** Drags the mouse over a part of the chart, from one share of its width to another. */
-async function drag(page: Page, from: number, to: number): Promise<void> {
-  const box = await page.locator('#arrivals-chart .u-over').boundingBox();
-  if (box === null) throw new Error('the chart is not to be seen');
-  const y = box.y + box.height / 2;
-  await page.mouse.move(box.x + box.width * from, y);
-  await page.mouse.down();
-  await page.mouse.move(box.x + box.width * to, y, { steps: 5 });
-  await page.mouse.up();
 }

@@ -221,15 +221,10 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
     browser.page.locator('main').getByRole('button', { name }).click();
 
   const type = (field: string, text: string) => () =>
-    browser.page.getByRole('textbox', { name: field, exact: true }).fill(text);
+    browser.page.getByLabel(field, { exact: true }).fill(text);
 
-  const enter = (field: string | RegExp, text: string) => async () => {
-    await browser.page.getByRole('textbox', { name: field, exact: true }).fill(text);
-    await browser.page.keyboard.press('Enter');
-  };
-
-  const enterSecret = (label: string, text: string) => async () => {
-    await browser.page.getByLabel(label, { exact: true }).fill(text);
+  const enter = (field: string, text: string) => async () => {
+    await type(field, text)();
     await browser.page.keyboard.press('Enter');
   };
 
@@ -443,7 +438,7 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
       openPage('Destinations'),
       openLink('Splunk'),
       type('Address', 'https://splunk.example:8088'),
-      enterSecret('Token', 'a-token-of-splunk'),
+      enter('Token', 'a-token-of-splunk'),
     ],
     shows('splunk_hec, json'),
     async () => {
