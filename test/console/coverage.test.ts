@@ -98,7 +98,7 @@ test('the page has the worst state of each day and source, which leads to each q
   expect(types).toContain(`${day}: 4 pending, 1 healed, 91 whole; 2 events fetched`);
   expect(types).toContain(`${day}: 96 push only`);
   const quarters = await admin.page(`/coverage?day=${day}`);
-  expect(quarters.match(/title="\d\d:\d\d: \w/g)).toHaveLength(192);
+  expect(quarters.match(/<span class="cell [^>]*title="\d\d:\d\d: \w/g)).toHaveLength(192);
   expect(quarters).toContain('01:00: healed, 2 events fetched');
   expect(quarters).toContain('deliveries: 3');
   expect(await admin.page('/coverage?day=2026-01-31')).toContain('No source was known at that time.');
