@@ -96,7 +96,10 @@ export function createAdminApp(options: AdminOptions): Express {
   app.use(compression({ filter: isCompressed }));
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
   if (console !== undefined) {
-    app.use(serveLogIn({ ...options, ...console, access, recordWrongToken, checkSchema }));
+    const { db, openId } = console;
+    const { countFailure, stopping } = options;
+    const counting = { recordWrongToken, countFailure, logRefusal };
+    app.use(serveLogIn({ access, adminToken: token, ...counting, openId, stopping, db, checkSchema }));
   }
   app.use(requireVisitor(access, recordWrongToken, console !== undefined));
   app.get(

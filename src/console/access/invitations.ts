@@ -7,11 +7,12 @@ import { totpUri, verifyTotp } from '../../access/totp.ts';
 import { HOUR_MS } from '../../lib/clock.ts';
 import { acceptInvitation, findInvited, type Account, type Invitation } from '../../store/access/accounts.ts';
 import { recordAction } from '../../store/access/operator-log.ts';
+import type { Db } from '../../store/server/database.ts';
 import { addressOf } from '../addresses.ts';
 import { queryOf, textOf } from '../api/parameters.ts';
 import { html, renderDocument } from '../html/html.ts';
-import { refusalOf, refuseFirst } from './gate.ts';
-import type { LogInOptions } from './log-in.ts';
+import type { SchemaGate } from '../schema-gate.ts';
+import { refusalOf, refuseFirst, type LogRefusal } from './gate.ts';
 import { CODE, documentOf, entryOf } from './log-in-page.ts';
 
 const PATH = '/login/invitation';
@@ -25,6 +26,13 @@ export function newInvitation(): { readonly invitation: Invitation; readonly add
   return { invitation: { digest: digestOf(key), until }, address: addressOf(PATH, { key }) };
 }
 
+interface InvitationOptions {
+  readonly db: Db;
+  readonly checkSchema: SchemaGate;
+  readonly logRefusal: LogRefusal;
+  readonly beginSession: (account: Account, request: Request, response: Response) => Promise<void>;
+}
+
 const form = z.object({
   key: z.string().max(100),
   password: z.string().max(PASSWORD_LENGTH.most + 1),
@@ -33,10 +41,7 @@ const form = z.object({
 });
 
 /** The page on which an invited person sets a password and, if the account needs one, a key for one-time codes. */
-export function serveInvitations(
-  { db, checkSchema, logRefusal }: Pick<LogInOptions, 'db' | 'checkSchema' | 'logRefusal'>,
-  beginSession: (account: Account, request: Request, response: Response) => Promise<void>,
-): Router {
+export function serveInvitations({ db, checkSchema, logRefusal, beginSession }: InvitationOptions): Router {
   const router = express.Router({ caseSensitive: true, strict: true });
 
   function refuse(request: Request, response: Response): void {

@@ -3,11 +3,12 @@ import { parseCookie } from 'cookie';
 import express from 'express';
 import type { CookieOptions, Request, Response, Router } from 'express';
 import { z } from 'zod';
+import type { OpenIdConfig } from '../../config/config.ts';
 import { HttpError } from '../../lib/errors.ts';
 import { findAccount, useTotpStep, type Account } from '../../store/access/accounts.ts';
+import type { Db } from '../../store/server/database.ts';
 import { recordAction, recordEnded } from '../../store/access/operator-log.ts';
 import { endSession, SESSION_HOURS, startAdminSession, startSession } from '../../store/access/sessions.ts';
-import type { AdminOptions, ConsoleOptions } from '../admin-app.ts';
 import { queryOf, textOf } from '../api/parameters.ts';
 import { renderDocument } from '../html/html.ts';
 import type { SchemaGate } from '../schema-gate.ts';
@@ -15,7 +16,7 @@ import { ADMIN_TOKEN_NAME, SESSION_COOKIE, type Access } from './access.ts';
 import { createAttempts } from '../../access/attempts.ts';
 import { remoteAddressOf } from '../../ingest/remote-address.ts';
 import { adminDigestOf, browserProof, digestOf, newSessionValue } from '../../access/credentials.ts';
-import { refusalOf, refuseFirst, type RecordWrongToken } from './gate.ts';
+import { refusalOf, refuseFirst, type CountFailure, type LogRefusal, type RecordWrongToken } from './gate.ts';
 import { continuePage, logInPage } from './log-in-page.ts';
 import { accountOf, type Person } from '../../access/openid-person.ts';
 import { createOpenIdCookies } from '../../access/openid-cookie.ts';
@@ -26,12 +27,15 @@ import { comesFromElsewhere } from '../../access/origin.ts';
 import { isPassword } from '../../access/passwords.ts';
 import { verifyTotp } from '../../access/totp.ts';
 
-export interface LogInOptions
-  extends
-    Pick<AdminOptions, 'token' | 'logRefusal' | 'countFailure' | 'stopping'>,
-    Pick<ConsoleOptions, 'openId' | 'db'> {
+export interface LogInOptions {
   readonly access: Access;
+  readonly adminToken: string | undefined;
   readonly recordWrongToken: RecordWrongToken;
+  readonly logRefusal: LogRefusal;
+  readonly countFailure: CountFailure;
+  readonly openId: OpenIdConfig | undefined;
+  readonly stopping: AbortSignal;
+  readonly db: Db;
   /** Throws HttpError 503 while the database is being prepared: a login is recorded there. */
   readonly checkSchema: SchemaGate;
 }
@@ -64,7 +68,7 @@ const NOT_LOGGED_IN = 'not logged in';
 
 /** `/login` and `/logout`. The operator log records each login, also those that failed, and each logout. */
 export function serveLogIn(options: LogInOptions): Router {
-  const { access, token: adminToken, recordWrongToken, logRefusal, db, checkSchema } = options;
+  const { access, adminToken, recordWrongToken, countFailure, logRefusal, db, checkSchema } = options;
   const router = express.Router({ caseSensitive: true });
   const beginAttempt = createAttempts(options.stopping);
 
@@ -79,7 +83,6 @@ export function serveLogIn(options: LogInOptions): Router {
   if (options.openId !== undefined && openId !== undefined) {
     router.use(
       serveOpenId({
-        ...options,
         openId,
         cookies: createOpenIdCookies(options.openId),
         beginSession: logInPerson,
@@ -87,6 +90,8 @@ export function serveLogIn(options: LogInOptions): Router {
           response.status(status).send(renderDocument(logInPage('/', await waysToLogIn(), { problem })));
         },
         pathWithin,
+        countFailure,
+        logRefusal,
       }),
     );
   }
@@ -193,9 +198,13 @@ export function serveLogIn(options: LogInOptions): Router {
   }
 
   router.use(
-    serveInvitations(options, (account, request, response) =>
-      beginSession(account, { invited: true }, request, response),
-    ),
+    serveInvitations({
+      db,
+      checkSchema,
+      logRefusal,
+      beginSession: (account, request, response) =>
+        beginSession(account, { invited: true }, request, response),
+    }),
   );
 
   async function isRightCode({ name, totp_secret: secret, totp_last_step: last }: Account, code: string) {

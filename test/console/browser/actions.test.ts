@@ -82,6 +82,7 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
     await browser.page
       .getByText('1 replayed: 1 event, 0 duplicates, 0 quarantined again; 1 not replayed.')
       .waitFor();
+    expect(await lastAction(admin.db)).toMatchObject({ action: 'quarantine.replay', via: 'console' });
     await browser.page.getByRole('link', { name: 'Reload' }).click();
     await browser.page.getByText('1 open item, 1 on this page.').waitFor();
   });
@@ -196,5 +197,6 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
     await browser.page.getByText('2 applied and confirmed by the cloud.').waitFor();
     await browser.page.getByText('All 2 match the settings.').waitFor();
     await waitFor(async () => (await button('Apply plan').count()) === 0);
+    expect(await lastAction(admin.db)).toMatchObject({ action: 'subscriptions.apply', outcome: 'done' });
   });
 });

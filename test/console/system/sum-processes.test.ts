@@ -13,8 +13,13 @@ const IDLE: ProcessFigures = {
 };
 
 const PROCESS = {
-  ...{ process_id: 'a', role: 'all', host: 'h', pid: 1, version: '0' },
-  ...{ started_at: new Date(0), seen_at: new Date(0) },
+  process_id: 'a',
+  role: 'all',
+  host: 'h',
+  pid: 1,
+  version: '0',
+  started_at: new Date(0),
+  seen_at: new Date(0),
 };
 
 const processWith = (figures: Partial<ProcessFigures> | null, isAlive = true) =>
