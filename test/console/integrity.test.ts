@@ -63,13 +63,19 @@ async function words(): Promise<Record<string, number>> {
   return Object.fromEntries(days.flatMap(({ word, count }) => (word === null ? [] : [[word, count ?? 0]])));
 }
 
+/** What a certificate says of everything that the service has compared. */
+async function allTime(): Promise<string | undefined> {
+  const page = await admin.page(`/certificate?month=${await month()}`);
+  return /All time<\/dt>\s*<dd>\s*<span class="badge \w+">([^<]*)/.exec(page)?.[1];
+}
+
 it('says of a day in order: not sealed yet, not compared yet, intact, erased, altered, missing', async () => {
   await untilSeen(test.db);
   expect(await words()).toEqual({ 'not sealed yet': STORED });
   await log.seal();
   expect(await words()).toEqual({ 'not compared yet': STORED });
   await verifyNext(test.service, NOW);
-  expect(await words()).toEqual({ intact: STORED });
+  expect([await words(), await allTime()]).toEqual([{ intact: STORED }, 'as sealed']);
   const { rows } = await sql<{ id: string; at: Date }>`
     select event_id as id, occurred_at as at from audit_events order by id limit 2`.execute(test.db);
   const [first, second] = rows;
@@ -78,13 +84,13 @@ it('says of a day in order: not sealed yet, not compared yet, intact, erased, al
     sql`update audit_events set description = 'changed' where event_id = ${second.id}`.execute(trx),
   );
   await verifyNext(test.service, NOW);
-  expect(await words()).toEqual({ altered: 1 });
+  expect([await words(), await allTime()]).toEqual([{ altered: 1 }, 'changed']);
   expect((await read()).differences).toMatchObject([
     { state: 'ALTERED', subject: 'event', event_id: second.id },
   ]);
   await freely(test.db, (trx) => sql`delete from audit_events where event_id = ${second.id}`.execute(trx));
   await verifyNext(test.service, NOW);
-  expect(await words()).toEqual({ missing: 1 });
+  expect([await words(), await allTime()]).toEqual([{ missing: 1 }, 'changed']);
   const page = await admin.page(`/integrity?month=${await month()}`);
   expect(page).toContain('missing 1');
   expect(page).toContain('href="/deliveries?since=');
