@@ -81,6 +81,7 @@ export default defineConfig({
     setupFiles: 'test/support/fast-check-seed.ts',
     // Most of the long tests wait for a program or for an outage to end, not for the processor.
     maxWorkers: 3,
+    maxConcurrency: 10,
     // The list of slow tests names those that wait, which are known.
     slowTestThreshold: 10_000,
     // Patience for a busy machine, which costs nothing on an idle one: the slowest tests start the whole program, again
