@@ -5,16 +5,14 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 import { OutageError, toError } from '../lib/errors.ts';
 import { repeat, type Repetition } from '../lib/repeat.ts';
-import { createBatchLog, logOutages, type BatchLog } from '../queue/batch-logging.ts';
+import { createBatchLog, logOutages } from '../queue/batch-logging.ts';
 import { deliverySize, type QueuedDelivery, type ReadDelivery } from '../queue/delivery-batch.ts';
 import { UNOBSERVED, type DeliveryObserver } from '../queue/delivery-observer.ts';
 import { engineAt } from '../queue/batch-queue.ts';
-import type { Jobs, OnError, QueueLocation, WorkerConnection } from '../queue/engine.ts';
+import type { Jobs, OnError, QueueLocation } from '../queue/engine.ts';
 import { queueNamesOf, type Lane } from '../queue/lanes.ts';
-import type { NearWorker } from '../queue/near-worker.ts';
 import { readBatch } from '../queue/read-batch.ts';
 import { setAsideWhole } from './delivery-to-events.ts';
-import type { StoredBatch } from './delivery-tally.ts';
 import { Company } from './run-alone.ts';
 import type { BatchStore } from './store-batch.ts';
 
@@ -76,122 +74,71 @@ interface DeliveryWorkerOptions {
   readonly company?: Company;
 }
 
-/** Processes the batches of a lane, by default of the ordinary one, from its creation until it is closed. */
-export class DeliveryWorker implements NearWorker {
-  /**
-   * Resolves once it is connected. On Redis it waits for as long as that takes; on Postgres it rejects if the first
-   * connection fails, and then the worker never works.
-   */
-  readonly ready: Promise<unknown>;
-  readonly #store: Pick<BatchStore, 'add'>;
-  readonly #lane: Lane;
-  readonly #observer: DeliveryObserver;
-  readonly #company: Company;
-  readonly #logger: Logger;
-  readonly #onError: OnError;
-  readonly #logBatch: BatchLog;
-  readonly #connections: ReadonlyMap<string, WorkerConnection>;
-  readonly #sweeps: readonly Repetition[];
-  readonly #processing = new Set<Promise<void>>();
-  readonly #taken = new Set<Promise<void>>();
-  #takenSize = 0;
-  #isClosing = false;
+export type DeliveryWorker = ReturnType<typeof startDeliveryWorker>;
 
-  constructor(
-    location: QueueLocation,
-    store: Pick<BatchStore, 'add'>,
-    logger: Logger,
-    { lane = 'ordinary', observer = UNOBSERVED, company = new Company() }: DeliveryWorkerOptions = {},
-  ) {
-    this.#store = store;
-    this.#lane = lane;
-    this.#observer = observer;
-    this.#company = company;
-    this.#logger = logger;
-    this.#onError = logOutages(logger, 'queue worker');
-    this.#logBatch = createBatchLog(logger);
-    const { telemetry } = observer;
-    const options = { ...WORKER_OPTIONS, concurrency: CONCURRENCY[lane], ...(telemetry && { telemetry }) };
-    const engine = engineAt(location);
-    this.#connections = new Map(
-      queueNamesOf(lane, location).map((name) => [
-        name,
-        engine.connectWorker(name, (job, token) => this.#process(job, token), options, this.#onError),
-      ]),
-    );
-    const queues = [...this.#connections.values()].map(({ bullmq }) => bullmq);
-    for (const queue of queues) queue.on('error', this.#onError);
-    this.#sweeps = queues.map((queue) => startFailedJobSweep(queue.getBackend(), logger, this.#onError));
-    this.ready = Promise.all(queues.map((queue) => queue.waitUntilReady()));
-    this.ready.catch(() => undefined);
-  }
+/** Processes the batches of a lane, by default of the ordinary one, until it is closed. */
+export function startDeliveryWorker(
+  location: QueueLocation,
+  store: Pick<BatchStore, 'add'>,
+  logger: Logger,
+  { lane = 'ordinary', observer = UNOBSERVED, company = new Company() }: DeliveryWorkerOptions = {},
+) {
+  const onError: OnError = logOutages(logger, 'queue worker');
+  const logBatch = createBatchLog(logger);
+  const processing = new Set<Promise<void>>();
+  const taken = new Set<Promise<void>>();
+  let takenSize = 0;
+  let isClosing = false;
 
-  /** Fetches no further job, finishes the current jobs or returns them to the queue, disconnects. */
-  async close(): Promise<void> {
-    this.#isClosing = true;
-    for (const sweep of this.#sweeps) void sweep.stop();
-    await Promise.all(this.#taken);
-    const closing = [...this.#connections.values()].map(async (connection) => {
-      // Without a connection BullMQ would wait for one: jobs in progress go to another worker instead.
-      const closed = connection.bullmq.close(!connection.isConnected());
-      await Promise.race([closed, this.#idleFor(CLOSE_MS)]);
-      await connection.disconnect();
-    });
-    await Promise.all(closing);
-  }
+  const { telemetry } = observer;
+  const options = { ...WORKER_OPTIONS, concurrency: CONCURRENCY[lane], ...(telemetry && { telemetry }) };
+  const engine = engineAt(location);
+  const connections = new Map(
+    queueNamesOf(lane, location).map((name) => [
+      name,
+      engine.connectWorker(name, processJob, options, onError),
+    ]),
+  );
+  const queues = [...connections.values()].map(({ bullmq }) => bullmq);
+  for (const queue of queues) queue.on('error', onError);
+  const sweeps = queues.map((queue) => startFailedJobSweep(queue.getBackend(), logger, onError));
+  const ready = Promise.all(queues.map((queue) => queue.waitUntilReady()));
+  ready.catch(() => undefined);
 
   /** Resolves so many milliseconds after the last job was finished or given back. */
-  async #idleFor(ms: number): Promise<void> {
-    while (this.#processing.size > 0) await Promise.allSettled(this.#processing);
+  async function idleFor(ms: number): Promise<void> {
+    while (processing.size > 0) await Promise.allSettled(processing);
     await sleep(ms, undefined, { ref: false });
   }
 
-  get inHand(): number {
-    return this.#taken.size;
-  }
-
-  isFree(): boolean {
-    return !this.#isClosing && this.#takenSize < MAX_IN_HAND;
-  }
-
-  take(name: string, jobId: string, deliveries: readonly QueuedDelivery[]): void {
-    const size = deliveries.reduce((sum, delivery) => sum + deliverySize(delivery), 0);
-    this.#takenSize += size;
-    const taken = this.#storeTaken(name, jobId, deliveries).finally(() => {
-      this.#takenSize -= size;
-      this.#taken.delete(taken);
-    });
-    this.#taken.add(taken);
-  }
-
   /** Stores a batch from memory and removes its job. If either fails, the job becomes due, and changes nothing that is stored. */
-  async #storeTaken(name: string, id: string, deliveries: readonly QueuedDelivery[]): Promise<void> {
+  async function storeTaken(name: string, id: string, deliveries: readonly QueuedDelivery[]): Promise<void> {
     try {
-      await this.#company.runBeside(() => this.#add({ id, attemptsStarted: 1 }, deliveries));
+      await company.runBeside(() => add({ id, attemptsStarted: 1 }, deliveries));
     } catch (error) {
       if (error instanceof OutageError) return;
-      this.#logger.error({ err: error, job: id }, "can't store a batch; it will be retried");
+      logger.error({ err: error, job: id }, "can't store a batch; it will be retried");
       return;
     }
-    const jobs = this.#connections.get(name)?.bullmq.getBackend();
+    const jobs = connections.get(name)?.bullmq.getBackend();
     const message = `job ${id} of a stored batch was not removed within ${CLOSE_MS} ms`;
     await pTimeout(Promise.resolve(jobs?.remove(id, false)), { milliseconds: CLOSE_MS, message }).catch(
-      this.#onError,
+      onError,
     );
   }
 
-  async #process(job: Job<unknown>, token?: string): Promise<void> {
-    const processing = this.#processJob(job, token);
-    this.#processing.add(processing);
+  async function processJob(job: Job<unknown>, token?: string): Promise<void> {
+    const processed = finishJob(job, token);
+    processing.add(processed);
     try {
-      await processing;
+      await processed;
     } finally {
-      this.#processing.delete(processing);
+      processing.delete(processed);
     }
   }
 
-  async #processJob(job: Job<unknown>, token: string | undefined): Promise<void> {
-    const rest = await this.#storeJob(job);
+  async function finishJob(job: Job<unknown>, token: string | undefined): Promise<void> {
+    const rest = await storeJob(job);
     // The list in which BullMQ hands jobs on keeps finished ones alive until the next full garbage collection.
     job.data = undefined;
     if (rest === undefined) return;
@@ -200,70 +147,96 @@ export class DeliveryWorker implements NearWorker {
   }
 
   /** Stores the batch of a job. Resolves with undefined if it is done, else with the delay until the next attempt (ms). */
-  async #storeJob(job: Job<unknown>): Promise<number | undefined> {
+  async function storeJob(job: Job<unknown>): Promise<number | undefined> {
     const { id, data, timestamp } = job;
     const read = readBatch(data, timestamp);
     if (read.kind === 'newer') {
-      this.#onError(
+      onError(
         new Error(`jobs of version ${read.version} need a newer version of xiq-sink: upgrade this worker`),
       );
-      this.#observer.tooNew(read.version);
+      observer.tooNew(read.version);
       return NEWER_DELAY_MS;
     }
     const { deliveries, malformed } = read;
     if (malformed > 0) {
-      this.#logger.error({ job: id, malformed }, 'malformed deliveries in a job are quarantined');
+      logger.error({ job: id, malformed }, 'malformed deliveries in a job are quarantined');
     }
     try {
-      if (job.stalledCounter < SUSPECT_AFTER) await this.#company.runBeside(() => this.#add(job, deliveries));
-      else await this.#company.runAlone(() => this.#addOneByOne(job, deliveries));
+      if (job.stalledCounter < SUSPECT_AFTER) await company.runBeside(() => add(job, deliveries));
+      else await company.runAlone(() => addOneByOne(job, deliveries));
       return undefined;
     } catch (error) {
       if (error instanceof OutageError) return GIVE_BACK_DELAY_MS;
-      this.#logger.error({ err: error, job: id }, "can't store a batch; it will be retried");
+      logger.error({ err: error, job: id }, "can't store a batch; it will be retried");
       return UNFORESEEN_DELAY_MS;
     }
   }
 
-  async #add(job: JobOfBatch, deliveries: readonly ReadDelivery[]): Promise<void> {
+  async function add(
+    { id, attemptsStarted }: JobOfBatch,
+    deliveries: readonly ReadDelivery[],
+  ): Promise<void> {
     const began = performance.now();
-    const stored = await this.#observer.store(this.#lane, deliveries, () => this.#store.add({ deliveries }));
-    this.#logStored(job, deliveries, stored, performance.now() - began);
+    const { deliveries: storedNow, ...outcome } = await observer.store(lane, deliveries, () =>
+      store.add({ deliveries }),
+    );
+    const ms = Math.round(performance.now() - began);
+    const storedBefore = deliveries.length - storedNow;
+    logBatch({ job: id, attempt: attemptsStarted, ms, ...outcome, storedBefore }, deliveries, 'batch stored');
   }
 
   /** Stores the deliveries of a suspect. The one with which the last worker died is quarantined whole. */
-  async #addOneByOne(job: Job<unknown>, deliveries: readonly ReadDelivery[]): Promise<void> {
+  async function addOneByOne(job: Job<unknown>, deliveries: readonly ReadDelivery[]): Promise<void> {
     const deaths = job.stalledCounter;
     const last = Attempt.safeParse(job.progress).data;
     const fatal = last !== undefined && last.deaths < deaths ? last.deliveryId : undefined;
-    this.#logger.error({ job: job.id, deaths, fatal }, 'a batch whose workers have died is stored alone');
+    logger.error({ job: job.id, deaths, fatal }, 'a batch whose workers have died is stored alone');
     for (const delivery of deliveries) {
       const { deliveryId } = delivery;
       if (deliveryId === fatal) {
-        await this.#add(job, [setAsideWhole(delivery, FATAL)]);
+        await add(job, [setAsideWhole(delivery, FATAL)]);
       } else {
         await job.updateProgress({ deliveryId, deaths }).catch((cause: unknown) => {
           throw new OutageError("can't note in the queue which delivery is stored next", { cause });
         });
-        await this.#add(job, [delivery]);
+        await add(job, [delivery]);
       }
     }
   }
 
-  #logStored(
-    { id, attemptsStarted }: JobOfBatch,
-    deliveries: readonly ReadDelivery[],
-    { events, duplicates, quarantined, ...stored }: StoredBatch,
-    ms: number,
-  ): void {
-    const storedBefore = deliveries.length - stored.deliveries;
-    const outcome = { events, duplicates, quarantined, storedBefore };
-    this.#logBatch(
-      { job: id, attempt: attemptsStarted, ms: Math.round(ms), ...outcome },
-      deliveries,
-      'batch stored',
-    );
-  }
+  return {
+    /**
+     * Resolves once it is connected. On Redis it waits for as long as that takes; on Postgres it rejects if the first
+     * connection fails, and then the worker never works.
+     */
+    ready,
+    get inHand() {
+      return taken.size;
+    },
+    isFree: () => !isClosing && takenSize < MAX_IN_HAND,
+    take(name: string, jobId: string, deliveries: readonly QueuedDelivery[]): void {
+      const size = deliveries.reduce((sum, delivery) => sum + deliverySize(delivery), 0);
+      takenSize += size;
+      const storing = storeTaken(name, jobId, deliveries).finally(() => {
+        takenSize -= size;
+        taken.delete(storing);
+      });
+      taken.add(storing);
+    },
+    /** Fetches no further job, finishes the current jobs or returns them to the queue, disconnects. */
+    async close(): Promise<void> {
+      isClosing = true;
+      for (const sweep of sweeps) void sweep.stop();
+      await Promise.all(taken);
+      const closing = [...connections.values()].map(async (connection) => {
+        // Without a connection BullMQ would wait for one: jobs in progress go to another worker instead.
+        const closed = connection.bullmq.close(!connection.isConnected());
+        await Promise.race([closed, idleFor(CLOSE_MS)]);
+        await connection.disconnect();
+      });
+      await Promise.all(closing);
+    },
+  };
 }
 
 /**

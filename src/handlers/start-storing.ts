@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { BatchStore } from './store-batch.ts';
-import { DeliveryWorker } from './delivery-worker.ts';
+import { startDeliveryWorker, type DeliveryWorker } from './delivery-worker.ts';
 import { Company } from './run-alone.ts';
 import type { DeliveryObserver } from '../queue/delivery-observer.ts';
 import type { QueueLocation } from '../queue/engine.ts';
@@ -60,7 +60,7 @@ function startWorker(
   const { erasureKeyFile } = config;
   const options = { lane, observer, erasureKeyFile, atOnce: TRANSACTIONS[lane] };
   const store = new BatchStore(db, logger, giveUp.signal, options);
-  const worker = new DeliveryWorker(queueLocation, store, logger, { lane, observer, company });
+  const worker = startDeliveryWorker(queueLocation, store, logger, { lane, observer, company });
   const close = () => {
     giveUp.abort();
     return worker.close();

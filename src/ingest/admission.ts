@@ -55,16 +55,16 @@ export class Admission {
   readonly unproven: Budget;
   readonly large: Budget;
   readonly rates: SourceRates | undefined;
-  readonly stalls: StallWatch;
+  readonly stalls: ReturnType<typeof createStallWatch>;
   readonly #placeKey = randomBytes(16).toString('hex');
 
   constructor({ maxBytesInFlight, maxBodyBytes, rates, stalledMs = STALLED_MS, logger }: AdmissionOptions) {
     const shareOf = (share: number) => Math.max(maxBytesInFlight * share, maxBodyBytes);
-    this.proven = new Budget('deliveries', maxBytesInFlight, logger);
-    this.unproven = new Budget('deliveries with an unverified signature', shareOf(UNPROVEN_SHARE), logger);
-    this.large = new Budget('large deliveries', shareOf(LARGE_SHARE), logger);
+    this.proven = createBudget('deliveries', maxBytesInFlight, logger);
+    this.unproven = createBudget('deliveries with an unverified signature', shareOf(UNPROVEN_SHARE), logger);
+    this.large = createBudget('large deliveries', shareOf(LARGE_SHARE), logger);
     this.rates = rates;
-    this.stalls = new StallWatch(stalledMs);
+    this.stalls = createStallWatch(stalledMs);
   }
 
   /** `source` is the name in the URL, which need not exist while the secret is not proven. */
@@ -189,91 +189,40 @@ export class MemoryReservation {
   }
 }
 
-/** Bytes that deliveries may hold together, by who shares them. */
-class Budget {
-  readonly #of: string;
-  readonly #highMark: number;
-  readonly #lowMark: number;
-  readonly #hardLimit: number;
-  readonly #logger: Logger;
-  readonly #parts = new Map<string, { bytes: number; readonly deliveries: Set<MemoryReservation> }>();
-  #inFlight = 0;
-  #deliveries = 0;
-  #refuses = false;
+type Budget = ReturnType<typeof createBudget>;
 
-  constructor(of: string, highMark: number, logger: Logger) {
-    this.#of = of;
-    this.#highMark = highMark;
-    this.#lowMark = highMark * LOW_MARK;
-    this.#hardLimit = 2 * (highMark + REQUEST_BYTES);
-    this.#logger = logger;
-  }
-
-  enter(delivery: MemoryReservation, owner: string, bytes: number): void {
-    if (this.#refuses && this.#isOver(owner, 0, this.#lowMark)) throw overloaded();
-    const part = this.#parts.get(owner) ?? { bytes: 0, deliveries: new Set() };
-    if (part.deliveries.size >= MAX_DELIVERIES - this.#deliveries) throw overloaded();
-    this.#parts.set(owner, part);
-    part.deliveries.add(delivery);
-    this.#deliveries += 1;
-    try {
-      this.take(owner, bytes);
-    } catch (error) {
-      this.leave(delivery, owner, 0);
-      throw error;
-    }
-  }
-
-  /** Counts more bytes of an admitted delivery. If no other delivery holds bytes than one with `own`, it has no limit. */
-  take(owner: string, bytes: number, own?: number): void {
-    if (this.#isFull(bytes) && this.#inFlight !== own) this.#makeRoom(owner, bytes);
-    this.#inFlight += bytes;
-    const part = this.#parts.get(owner);
-    if (part !== undefined) part.bytes += bytes;
-    if (this.#refuses || this.#inFlight <= this.#highMark) return;
-    this.#refuses = true;
-    this.#logger.warn({ source: owner, ...this.#marks() }, `overloaded: rejecting further ${this.#of}`);
-  }
-
-  leave(delivery: MemoryReservation, owner: string, bytes: number): void {
-    const part = this.#parts.get(owner);
-    if (part === undefined || !part.deliveries.delete(delivery)) return;
-    this.#deliveries -= 1;
-    part.bytes -= bytes;
-    if (part.deliveries.size === 0) this.#parts.delete(owner);
-    this.#inFlight -= bytes;
-    if (!this.#refuses || this.#inFlight >= this.#lowMark) return;
-    this.#refuses = false;
-    this.#logger.info(this.#marks(), `no longer overloaded: accepting ${this.#of} again`);
-  }
+/** Bytes that deliveries may hold together, by who shares them. `of` names the deliveries in the log. */
+function createBudget(of: string, highMark: number, logger: Logger) {
+  const lowMark = highMark * LOW_MARK;
+  const hardLimit = 2 * (highMark + REQUEST_BYTES);
+  const parts = new Map<string, { bytes: number; readonly deliveries: Set<MemoryReservation> }>();
+  let inFlight = 0;
+  let count = 0;
+  let refuses = false;
+  const isFull = (more: number) => inFlight + more > hardLimit;
+  const marks = () => ({ inFlight, highMark, lowMark });
 
   /** Whether the source would hold more than its equal part of so many bytes. */
-  #isOver(owner: string, more: number, bytes: number): boolean {
-    const part = this.#parts.get(owner);
-    return (part?.bytes ?? 0) + more >= bytes / (this.#parts.size + (part === undefined ? 1 : 0));
-  }
-
-  #isFull(more: number): boolean {
-    return this.#inFlight + more > this.#hardLimit;
+  function isOver(owner: string, more: number, bytes: number): boolean {
+    const part = parts.get(owner);
+    return (part?.bytes ?? 0) + more >= bytes / (parts.size + (part === undefined ? 1 : 0));
   }
 
   /** Cuts off bodies of the sources with the most, longest idle first, until there is room for so many bytes of another. */
-  #makeRoom(owner: string, bytes: number): void {
-    if (this.#isOver(owner, bytes - 1, this.#hardLimit)) throw overloaded();
+  function makeRoom(owner: string, bytes: number): void {
+    if (isOver(owner, bytes - 1, hardLimit)) throw overloaded();
     let idle: MemoryReservation | undefined;
     do {
-      idle = this.#findIdle(owner);
+      idle = findIdle(owner);
       idle?.release();
       idle?.cutOff(overloaded());
-    } while (idle !== undefined && this.#isFull(bytes));
+    } while (idle !== undefined && isFull(bytes));
     // Bodies that are read already cannot be cut off. Those of others may take the mark once more beside them.
-    if (this.#inFlight + bytes > this.#hardLimit + this.#highMark) throw overloaded();
+    if (inFlight + bytes > hardLimit + highMark) throw overloaded();
   }
 
-  #findIdle(owner: string): MemoryReservation | undefined {
-    const others = [...this.#parts].filter(
-      ([name]) => name !== owner && this.#isOver(name, 0, this.#hardLimit),
-    );
+  function findIdle(owner: string): MemoryReservation | undefined {
+    const others = [...parts].filter(([name]) => name !== owner && isOver(name, 0, hardLimit));
     for (const [, part] of others.toSorted(([, a], [, b]) => b.bytes - a.bytes)) {
       let idle: MemoryReservation | undefined;
       for (const delivery of part.deliveries) {
@@ -284,36 +233,64 @@ class Budget {
     return undefined;
   }
 
-  #marks() {
-    return { inFlight: this.#inFlight, highMark: this.#highMark, lowMark: this.#lowMark };
-  }
-}
-
-class StallWatch {
-  readonly #stalledMs: number;
-  readonly #reading = new Set<MemoryReservation>();
-  #isWatching = false;
-
-  constructor(stalledMs: number) {
-    this.#stalledMs = stalledMs;
+  /** Counts more bytes of an admitted delivery. If no other delivery holds bytes than one with `own`, it has no limit. */
+  function take(owner: string, bytes: number, own?: number): void {
+    if (isFull(bytes) && inFlight !== own) makeRoom(owner, bytes);
+    inFlight += bytes;
+    const part = parts.get(owner);
+    if (part !== undefined) part.bytes += bytes;
+    if (refuses || inFlight <= highMark) return;
+    refuses = true;
+    logger.warn({ source: owner, ...marks() }, `overloaded: rejecting further ${of}`);
   }
 
-  add(delivery: MemoryReservation): void {
-    if (!this.#isWatching) setInterval(() => this.#check(), this.#stalledMs / 10).unref();
-    this.#isWatching = true;
-    this.#reading.add(delivery);
+  function leave(delivery: MemoryReservation, owner: string, bytes: number): void {
+    const part = parts.get(owner);
+    if (part === undefined || !part.deliveries.delete(delivery)) return;
+    count -= 1;
+    part.bytes -= bytes;
+    if (part.deliveries.size === 0) parts.delete(owner);
+    inFlight -= bytes;
+    if (!refuses || inFlight >= lowMark) return;
+    refuses = false;
+    logger.info(marks(), `no longer overloaded: accepting ${of} again`);
   }
 
-  delete(delivery: MemoryReservation): void {
-    this.#reading.delete(delivery);
-  }
-
-  #check(): void {
-    const oldest = performance.now() - this.#stalledMs;
-    for (const delivery of this.#reading) {
-      if (delivery.movedAt < oldest) delivery.cutOff(stalled(this.#stalledMs));
+  function enter(delivery: MemoryReservation, owner: string, bytes: number): void {
+    if (refuses && isOver(owner, 0, lowMark)) throw overloaded();
+    const part = parts.get(owner) ?? { bytes: 0, deliveries: new Set() };
+    if (part.deliveries.size >= MAX_DELIVERIES - count) throw overloaded();
+    parts.set(owner, part);
+    part.deliveries.add(delivery);
+    count += 1;
+    try {
+      take(owner, bytes);
+    } catch (error) {
+      leave(delivery, owner, 0);
+      throw error;
     }
   }
+
+  return { enter, take, leave };
+}
+
+/** Cuts off the deliveries of which nothing arrives for so long while they are read. */
+function createStallWatch(stalledMs: number) {
+  const reading = new Set<MemoryReservation>();
+  let timer: NodeJS.Timeout | undefined;
+  const check = () => {
+    const oldest = performance.now() - stalledMs;
+    for (const delivery of reading) {
+      if (delivery.movedAt < oldest) delivery.cutOff(stalled(stalledMs));
+    }
+  };
+  return {
+    add(delivery: MemoryReservation): void {
+      timer ??= setInterval(check, stalledMs / 10).unref();
+      reading.add(delivery);
+    },
+    delete: (delivery: MemoryReservation) => reading.delete(delivery),
+  };
 }
 
 /** The error code of the answer during an overload. An overload is logged when it begins and ends, not per request. */

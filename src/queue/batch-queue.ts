@@ -4,7 +4,7 @@ import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
 import { OutageError } from '../lib/errors.ts';
 import { toBatch, type QueuedDelivery } from './delivery-batch.ts';
-import type { ConnectedProducer, DelayedJob, OnError, QueueLocation, Engine } from './engine.ts';
+import type { ConnectedProducer, DelayedJob, QueueLocation, Engine } from './engine.ts';
 import { chooseQueue, LANES, QUEUE_NAME, queueNamesOf, type Lane } from './lanes.ts';
 import { logOutages } from './batch-logging.ts';
 import { IN_HAND_MS } from './near-worker.ts';
@@ -44,126 +44,98 @@ interface BatchQueueOptions {
   readonly telemetry?: Telemetry | undefined;
 }
 
+export type BatchQueue = ReturnType<typeof openBatchQueue>;
+
 /**
- * The producer of BullMQ queues. They connect when they are first used, and reconnect after an outage. Every call throws
- * OutageError if the queue fails or takes too long.
+ * Opens the producer of BullMQ queues. They connect when they are first used, and reconnect after an outage. Every call
+ * throws OutageError if the queue fails or takes too long.
  */
-export class BatchQueue {
-  readonly #connections: ReadonlyMap<string, ProducerConnection>;
-  readonly #targets: readonly string[];
-  readonly #rankOf: (source: string) => number;
-
-  constructor(
-    location: QueueLocation,
-    logger: Logger,
-    { lane, rankOf = () => 0, telemetry }: BatchQueueOptions = {},
-  ) {
-    const names = (lane === undefined ? LANES : [lane]).flatMap((each) => queueNamesOf(each, location));
-    this.#connections = new Map(
-      names.map((name) => [name, new ProducerConnection(name, location, logger, telemetry)]),
+export function openBatchQueue(
+  location: QueueLocation,
+  logger: Logger,
+  { lane, rankOf = () => 0, telemetry }: BatchQueueOptions = {},
+) {
+  const names = (lane === undefined ? LANES : [lane]).flatMap((each) => queueNamesOf(each, location));
+  const connections = new Map(
+    names.map((name) => [name, createConnection(name, location, logger, telemetry)]),
+  );
+  const targets = queueNamesOf(lane ?? 'ordinary', location);
+  const nameOf = (source: string): string => chooseQueue(targets, source);
+  const requestAll = <T>(work: (producer: ConnectedProducer) => Promise<T>): Promise<T[]> =>
+    Promise.all(
+      [...connections.values()].map((connection) => connection.request(work, 'the queue did not answer')),
     );
-    this.#targets = queueNamesOf(lane ?? 'ordinary', location);
-    this.#rankOf = rankOf;
-  }
-
-  nameOf(source: string): string {
-    return chooseQueue(this.#targets, source);
-  }
-
-  /**
-   * Resolves with the id of its job once the batch is durable in the queue of this name, by default that of the first
-   * delivery's source. A batch that is already waiting in the queue is not added again. Workers get it after `delay`
-   * milliseconds.
-   */
-  async add(deliveries: readonly QueuedDelivery[], name?: string, delay = 0): Promise<string> {
-    const data = toBatch(deliveries);
-    const jobId = jobIdOf(deliveries);
-    const { source = '' } = deliveries[0] ?? {};
-    const options = { ...JOB_OPTIONS, jobId, priority: this.#rankOf(source), delay };
-    const connection = this.#connections.get(name ?? this.nameOf(source));
-    await connection?.request(
-      ({ bullmq }) => bullmq.add('batch', data, options),
-      'the queue did not accept a batch',
-    );
-    return jobId;
-  }
-
-  async countJobs(): Promise<number> {
-    const counts = await this.#requestAll(({ bullmq }) =>
-      bullmq.getJobCountByTypes('wait', 'prioritized', 'active'),
-    );
-    return counts.reduce((sum, count) => sum + count, 0);
-  }
-
-  async measure(): Promise<QueueMeasure> {
-    return sumMeasures(await this.#requestAll(measureJobs));
-  }
-
-  async check(): Promise<void> {
-    await this.#requestAll((producer) => producer.ping());
-  }
-
-  async close(): Promise<void> {
-    await Promise.all([...this.#connections.values()].map((connection) => connection.close()));
-  }
-
-  #requestAll<T>(work: (producer: ConnectedProducer) => Promise<T>): Promise<T[]> {
-    const connections = [...this.#connections.values()];
-    return Promise.all(connections.map((one) => one.request(work, 'the queue did not answer')));
-  }
+  return {
+    nameOf,
+    /**
+     * Resolves with the id of its job once the batch is durable in the queue of this name, by default that of the first
+     * delivery's source. A batch that is already waiting in the queue is not added again. Workers get it after `delay`
+     * milliseconds.
+     */
+    async add(deliveries: readonly QueuedDelivery[], name?: string, delay = 0): Promise<string> {
+      const data = toBatch(deliveries);
+      const jobId = jobIdOf(deliveries);
+      const { source = '' } = deliveries[0] ?? {};
+      const options = { ...JOB_OPTIONS, jobId, priority: rankOf(source), delay };
+      await connections
+        .get(name ?? nameOf(source))
+        ?.request(({ bullmq }) => bullmq.add('batch', data, options), 'the queue did not accept a batch');
+      return jobId;
+    },
+    async countJobs(): Promise<number> {
+      const counts = await requestAll(({ bullmq }) =>
+        bullmq.getJobCountByTypes('wait', 'prioritized', 'active'),
+      );
+      return counts.reduce((sum, count) => sum + count, 0);
+    },
+    measure: async () => sumMeasures(await requestAll(measureJobs)),
+    check: async () => void (await requestAll((producer) => producer.ping())),
+    async close(): Promise<void> {
+      await Promise.all([...connections.values()].map((connection) => connection.close()));
+    },
+  };
 }
 
 /** A connection to one BullMQ queue, made when it is first needed. */
-class ProducerConnection {
-  readonly #name: string;
-  readonly #location: QueueLocation;
-  readonly #logger: Logger;
-  readonly #telemetry: Telemetry | undefined;
-  readonly #onError: OnError;
-  #connecting: Promise<ConnectedProducer> | undefined;
+function createConnection(
+  name: string,
+  location: QueueLocation,
+  logger: Logger,
+  telemetry: Telemetry | undefined,
+) {
+  const onError = logOutages(logger, 'queue');
+  let connecting: Promise<ConnectedProducer> | undefined;
 
-  constructor(name: string, location: QueueLocation, logger: Logger, telemetry: Telemetry | undefined) {
-    this.#name = name;
-    this.#location = location;
-    this.#logger = logger;
-    this.#telemetry = telemetry;
-    this.#onError = logOutages(logger, 'queue');
-  }
-
-  request<T>(work: (producer: ConnectedProducer) => Promise<T>, failure: string): Promise<T> {
-    return withinTimeout(this.#connect().then(work), failure);
-  }
-
-  async close(): Promise<void> {
-    const producer = await this.#connecting?.catch(() => undefined);
-    if (producer !== undefined) await disconnect(producer);
-  }
-
-  /** BullMQ never recovers from a failed first connection, so each attempt makes a new one until one succeeds. */
-  #connect(): Promise<ConnectedProducer> {
-    this.#connecting ??= this.#connectAnew().catch((error: unknown) => {
-      this.#connecting = undefined;
-      throw error;
-    });
-    return this.#connecting;
-  }
-
-  async #connectAnew(): Promise<ConnectedProducer> {
-    const options =
-      this.#telemetry === undefined ? QUEUE_OPTIONS : { ...QUEUE_OPTIONS, telemetry: this.#telemetry };
-    const producer = engineAt(this.#location).connectProducer(this.#name, options, this.#onError);
-    producer.bullmq.on('error', this.#onError);
+  async function connect(): Promise<ConnectedProducer> {
+    const options = { ...QUEUE_OPTIONS, ...(telemetry && { telemetry }) };
+    const producer = engineAt(location).connectProducer(name, options, onError);
+    producer.bullmq.on('error', onError);
     try {
       await withinTimeout(producer.bullmq.waitUntilReady(), "can't connect to the queue");
     } catch (error) {
       await disconnect(producer);
       throw error;
     }
-    if (this.#name === QUEUE_NAME) {
-      for (const weakness of await producer.weaknesses().catch(() => [])) this.#logger.warn(weakness);
+    if (name === QUEUE_NAME) {
+      for (const weakness of await producer.weaknesses().catch(() => [])) logger.warn(weakness);
     }
     return producer;
   }
+
+  return {
+    request<T>(work: (producer: ConnectedProducer) => Promise<T>, failure: string): Promise<T> {
+      // BullMQ never recovers from a failed first connection, so each attempt makes a new one until one succeeds.
+      connecting ??= connect().catch((error: unknown) => {
+        connecting = undefined;
+        throw error;
+      });
+      return withinTimeout(connecting.then(work), failure);
+    },
+    async close(): Promise<void> {
+      const producer = await connecting?.catch(() => undefined);
+      if (producer !== undefined) await disconnect(producer);
+    },
+  };
 }
 
 async function disconnect(producer: ConnectedProducer): Promise<void> {

@@ -32,8 +32,8 @@ import type { Logger } from 'pino';
 import type { Durability } from '../events/domain.ts';
 import { describeError, OutageError } from '../lib/errors.ts';
 import { GroupCommit } from '../lib/group-commit.ts';
-import { createBatchLog, type BatchLog } from './batch-logging.ts';
-import { BatchQueue, type QueueMeasure } from './batch-queue.ts';
+import { createBatchLog } from './batch-logging.ts';
+import { openBatchQueue, type QueueMeasure } from './batch-queue.ts';
 import { deliverySize, encodeBatch, GROUP_BOUNDS, type QueuedDelivery } from './delivery-batch.ts';
 import { UNOBSERVED, type DeliveryObserver } from './delivery-observer.ts';
 import type { QueueLocation } from './engine.ts';
@@ -41,13 +41,7 @@ import type { Lane } from './lanes.ts';
 import { IN_HAND_MS, type NearWorker } from './near-worker.ts';
 import { startDrain } from './spool/drain.ts';
 import type { FindStored } from './spool/kept-segments.ts';
-import {
-  openSpool,
-  type Spool,
-  type SpoolFigures,
-  type SpoolRoom,
-  type SpoolSettings,
-} from './spool/spool.ts';
+import { openSpool, type SpoolFigures, type SpoolSettings } from './spool/spool.ts';
 
 export interface QueueState {
   readonly works: boolean;
@@ -76,141 +70,110 @@ export interface DeliveryQueueOptions {
 /** Making a batch holds up the event loop: 7 ms for 1 MiB on Postgres. Ingest must hardly notice a flood. */
 const BULK_BOUNDS = { ...GROUP_BOUNDS, maxBytes: 256 * 1024 };
 
-/** A lane of the queue, with its spool: see the states at the head of this file. */
-export class DeliveryQueue {
-  readonly #lane: Lane;
-  readonly #isStrict: boolean;
-  readonly #observer: DeliveryObserver;
-  readonly #logger: Logger;
-  readonly #logBatch: BatchLog;
-  readonly #queue: BatchQueue;
-  readonly #spool: Spool;
-  readonly #drain: { stop(): Promise<void> };
-  readonly #groups = new Map<string, GroupCommit<QueuedDelivery, Durability>>();
-  #near: NearWorker | undefined;
-  #works = true;
-  #hasWorked = false;
-  #failure: string | undefined;
+export type DeliveryQueue = ReturnType<typeof openDeliveryQueue>;
 
-  constructor(options: DeliveryQueueOptions) {
-    const { location, lane, rankOf, findStored, keepMs = 0, observer = UNOBSERVED, logger } = options;
-    this.#lane = lane;
-    this.#isStrict = findStored !== undefined;
-    this.#observer = observer;
-    this.#logger = logger;
-    this.#logBatch = createBatchLog(logger);
-    this.#queue = new BatchQueue(location, logger, { lane, rankOf, telemetry: observer.telemetry });
-    this.#spool = openSpool(options.spool, logger);
-    this.#drain = startDrain({
-      spool: this.#spool,
-      queue: this.#queue,
-      findStored,
-      keepMs,
-      logger,
-      onQueueState: (works, failure) => this.#noteQueue(works, failure),
-    });
-  }
+/** Opens a lane of the queue, with its spool: see the states at the head of this file. */
+export function openDeliveryQueue(options: DeliveryQueueOptions) {
+  const { location, lane, rankOf, findStored, keepMs = 0, observer = UNOBSERVED, logger } = options;
+  const isStrict = findStored !== undefined;
+  const logBatch = createBatchLog(logger);
+  const queue = openBatchQueue(location, logger, { lane, rankOf, telemetry: observer.telemetry });
+  const spool = openSpool(options.spool, logger);
+  const groups = new Map<string, GroupCommit<QueuedDelivery, Durability>>();
+  let near: NearWorker | undefined;
+  let works = true;
+  let hasWorked = false;
+  let failure: string | undefined;
 
-  /**
-   * Resolves once the delivery is durable, with where it is. Throws OutageError if neither queue nor spool accepts it.
-   * `size` is its `deliverySize`.
-   */
-  enqueue(delivery: QueuedDelivery, size = deliverySize(delivery)): Promise<Durability> {
-    return this.#groupOf(delivery.source).add(delivery, size);
+  function onQueueState(isWorking: boolean, reason?: string): void {
+    // It may not work yet: the first start makes its tables a moment later.
+    if (isWorking && !works && hasWorked) logger.info('the queue accepts deliveries again');
+    hasWorked ||= isWorking;
+    works = isWorking;
+    failure = reason;
   }
-
-  /** From now on the worker stores what this lane has queued, as long as it is free. */
-  handTo(worker: NearWorker): void {
-    this.#near = worker;
-  }
-
-  /** Resolves with where deliveries currently go. Throws OutageError if neither queue nor spool would accept one. */
-  async check(): Promise<Durability> {
-    if (this.#works && !this.#isStrict) return 'queued';
-    await this.#spool.check();
-    return this.#works ? 'queued' : 'spooled';
-  }
-
-  /** What is in the hands of the worker of this process counts as active. */
-  async measure(): Promise<QueueMeasure> {
-    const { active, delayed, ...measure } = await this.#queue.measure();
-    const inHand = Math.min(delayed, this.#near?.inHand ?? 0);
-    return { ...measure, active: active + inHand, delayed: delayed - inHand };
-  }
-
-  /** The last known state of the queue, and the contents of the spool. It sends no request. */
-  state(): QueueState {
-    return { works: this.#works, failure: this.#failure, spool: this.#spool.figures() };
-  }
-
-  spoolRoom(): Promise<SpoolRoom> {
-    return this.#spool.room();
-  }
-
-  /** Waits until all enqueued deliveries are durable, then disconnects. */
-  async close(): Promise<void> {
-    await Promise.all([...this.#groups.values()].map((group) => group.idle()));
-    await this.#drain.stop();
-    await this.#spool.close();
-    const { bytes } = this.#spool;
-    if (bytes > 0) this.#logger.info({ bytes }, 'the spool keeps its deliveries until the next start');
-    await this.#queue.close();
-  }
+  const drain = startDrain({ spool, queue, findStored, keepMs, logger, onQueueState });
 
   /** A batch is for one queue. In the bulk lane it is of one source, and no source waits for the commit of another. */
-  #groupOf(source: string): GroupCommit<QueuedDelivery, Durability> {
-    const name = this.#queue.nameOf(source);
-    const key = this.#lane === 'bulk' ? source : name;
-    let group = this.#groups.get(key);
+  function groupOf(source: string): GroupCommit<QueuedDelivery, Durability> {
+    const name = queue.nameOf(source);
+    const key = lane === 'bulk' ? source : name;
+    let group = groups.get(key);
     if (group === undefined) {
-      const bounds = this.#lane === 'bulk' ? BULK_BOUNDS : GROUP_BOUNDS;
-      group = new GroupCommit((deliveries) => this.#makeDurable(name, deliveries), bounds);
-      this.#groups.set(key, group);
+      const bounds = lane === 'bulk' ? BULK_BOUNDS : GROUP_BOUNDS;
+      group = new GroupCommit((deliveries) => makeDurable(name, deliveries), bounds);
+      groups.set(key, group);
     }
     return group;
   }
 
-  async #makeDurable(name: string, deliveries: readonly QueuedDelivery[]): Promise<Durability> {
+  async function makeDurable(name: string, deliveries: readonly QueuedDelivery[]): Promise<Durability> {
     const began = performance.now();
-    const job = await this.#observer.commit(deliveries, async () => {
-      const adding = this.#tryQueue(name, deliveries);
-      const spooling = this.#isStrict ? this.#spoolBatch(deliveries) : undefined;
+    const job = await observer.commit(deliveries, async () => {
+      const adding = tryQueue(name, deliveries);
+      const spooling = isStrict ? spoolBatch(deliveries) : undefined;
       const [added] = await Promise.all([adding, spooling]);
-      if (added === undefined && spooling === undefined) await this.#spoolBatch(deliveries);
+      if (added === undefined && spooling === undefined) await spoolBatch(deliveries);
       return added;
     });
     const durability = job === undefined ? 'spooled' : 'queued';
     const ms = Math.round(performance.now() - began);
-    this.#logBatch({ job, durability, ms }, deliveries, 'batch accepted');
+    logBatch({ job, durability, ms }, deliveries, 'batch accepted');
     return durability;
   }
 
   /** Resolves with the id of the job; undefined if the queue does not work. After one failure it is not tried again here. */
-  async #tryQueue(name: string, deliveries: readonly QueuedDelivery[]): Promise<string | undefined> {
-    if (!this.#works) return undefined;
-    const near = this.#near?.isFree() === true ? this.#near : undefined;
+  async function tryQueue(name: string, deliveries: readonly QueuedDelivery[]): Promise<string | undefined> {
+    if (!works) return undefined;
+    const free = near?.isFree() === true ? near : undefined;
     try {
-      const job = await this.#queue.add(deliveries, name, near && IN_HAND_MS);
-      near?.take(name, job, deliveries);
+      const job = await queue.add(deliveries, name, free && IN_HAND_MS);
+      free?.take(name, job, deliveries);
       return job;
     } catch (error) {
       if (!(error instanceof OutageError)) throw error;
-      this.#works = false;
-      this.#failure = describeError(error);
-      this.#logger.warn(`spooling deliveries until the queue is available again: ${this.#failure}`);
+      works = false;
+      failure = describeError(error);
+      logger.warn(`spooling deliveries until the queue is available again: ${failure}`);
       return undefined;
     }
   }
 
-  #spoolBatch(deliveries: readonly QueuedDelivery[]): Promise<void> {
-    return this.#spool.append(encodeBatch(deliveries));
-  }
+  const spoolBatch = (deliveries: readonly QueuedDelivery[]) => spool.append(encodeBatch(deliveries));
 
-  #noteQueue(works: boolean, failure: string | undefined): void {
-    // It may not work yet: the first start makes its tables a moment later.
-    if (works && !this.#works && this.#hasWorked) this.#logger.info('the queue accepts deliveries again');
-    this.#hasWorked ||= works;
-    this.#works = works;
-    this.#failure = failure;
-  }
+  return {
+    /**
+     * Resolves once the delivery is durable, with where it is. Throws OutageError if neither queue nor spool accepts it.
+     * `size` is its `deliverySize`.
+     */
+    enqueue: (delivery: QueuedDelivery, size = deliverySize(delivery)): Promise<Durability> =>
+      groupOf(delivery.source).add(delivery, size),
+    /** From now on the worker stores what this lane has queued, as long as it is free. */
+    handTo(worker: NearWorker): void {
+      near = worker;
+    },
+    /** Resolves with where deliveries currently go. Throws OutageError if neither queue nor spool would accept one. */
+    async check(): Promise<Durability> {
+      if (!works || isStrict) await spool.check();
+      return works ? 'queued' : 'spooled';
+    },
+    /** What is in the hands of the worker of this process counts as active. */
+    async measure(): Promise<QueueMeasure> {
+      const { active, delayed, ...measure } = await queue.measure();
+      const inHand = Math.min(delayed, near?.inHand ?? 0);
+      return { ...measure, active: active + inHand, delayed: delayed - inHand };
+    },
+    /** The last known state of the queue, and the contents of the spool. It sends no request. */
+    state: (): QueueState => ({ works, failure, spool: spool.figures() }),
+    spoolRoom: () => spool.room(),
+    /** Waits until all enqueued deliveries are durable, then disconnects. */
+    async close(): Promise<void> {
+      await Promise.all([...groups.values()].map((group) => group.idle()));
+      await drain.stop();
+      await spool.close();
+      const { bytes } = spool;
+      if (bytes > 0) logger.info({ bytes }, 'the spool keeps its deliveries until the next start');
+      await queue.close();
+    },
+  };
 }

@@ -60,7 +60,7 @@ export interface ConnectedProducer extends Connected<Producer> {
   weaknesses(): Promise<string[]>;
 }
 
-export type WorkerConnection = Connected<{ getBackend(): Jobs; waitUntilReady(): Promise<unknown> }>;
+type WorkerConnection = Connected<{ getBackend(): Jobs; waitUntilReady(): Promise<unknown> }>;
 
 /** The part of BullMQ's backend that puts failed jobs back and removes jobs, the same in both engines. */
 export interface Jobs {

@@ -33,7 +33,7 @@ import type { LiveSettings } from './live-settings.ts';
 import { locateArchive } from './open-store.ts';
 import { logKeyFileOf, readLogKeys } from '../seal/log-key.ts';
 import { readTrust } from '../seal/trust.ts';
-import { VerifyJob } from '../seal/verify/verify-job.ts';
+import { createVerifyJob } from '../seal/verify/verify-job.ts';
 
 export interface ConsoleNeeds extends OverviewParts {
   readonly live: LiveSettings;
@@ -63,7 +63,7 @@ export function createConsole(
   const { db: events, close } = openArchiveDatabase(access, 'console');
   opened.defer(closeLogged(logger, 'the archive', close));
   const { changes, outputs, added } = outputsOf(db, events, live);
-  const verifying = new VerifyJob(db, databaseUrl, trust, archived);
+  const verifying = createVerifyJob(db, databaseUrl, trust, archived);
   opened.defer(closeLogged(logger, 'verification', () => verifying.stop()));
   const areas = [
     overviewArea(overviewOptions(config, db, destinations, parts)),

@@ -15,9 +15,9 @@ import { UsageError } from '../lib/errors.ts';
 import { openDataDirectory } from '../lib/files/data-directory.ts';
 import { checksOf } from '../observe/readiness-checks.ts';
 import { createReadiness } from '../observe/readiness.ts';
-import { BatchQueue, type QueueMeasure } from '../queue/batch-queue.ts';
+import { openBatchQueue, type QueueMeasure } from '../queue/batch-queue.ts';
 import type { QueueLocation } from '../queue/engine.ts';
-import { FairQueue } from '../queue/fair-queue.ts';
+import { openFairQueue, type FairQueue } from '../queue/fair-queue.ts';
 import { InstallationMemory } from '../queue/installation.ts';
 import { witnessedKeys } from '../seal/cosignature.ts';
 import { logKeyFileOf, readLogKeys } from '../seal/log-key.ts';
@@ -214,7 +214,7 @@ function openQueue({ config, location, db, observation, logger }: QueueNeeds, op
       ? (ids: readonly string[]) => locateDeliveries(db, ids, strict.replicas)
       : undefined;
   const directory = path.join(dataDir, 'spool');
-  const queue = new FairQueue({
+  const queue = openFairQueue({
     location,
     countSources: () => config.sources.length,
     spool: { directory, ...spool },
@@ -237,7 +237,7 @@ function measureOf(
   opened: AsyncDisposableStack,
 ): () => Promise<QueueMeasure> {
   if (queue !== undefined) return () => queue.measure();
-  const own = new BatchQueue(location, logger);
+  const own = openBatchQueue(location, logger);
   opened.defer(closeLogged(logger, 'connection that measures the queue', () => own.close()));
   return () => own.measure();
 }

@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
-import { BatchQueue } from '../../src/queue/batch-queue.ts';
+import { openBatchQueue } from '../../src/queue/batch-queue.ts';
 import { hasDebianPostgres, startDebianPostgres, type DebianPostgres } from '../support/debian-postgres.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import {
@@ -163,7 +163,7 @@ describe.skipIf(!hasDebianPostgres)('move-to', () => {
   /** Deliveries that wait in the queue, and ids of transactions far beyond those of the new server. */
   async function leaveJobsAndUseIds(): Promise<void> {
     const embedded = await startEmbeddedPostgres(settings().DATA_DIR);
-    const queue = new BatchQueue(
+    const queue = openBatchQueue(
       { kind: 'postgres', databaseUrl: embedded.databaseUrl },
       pino({ level: 'silent' }),
     );

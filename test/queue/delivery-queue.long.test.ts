@@ -7,7 +7,7 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, describe, expect, it } from 'vitest';
 import { DeliveryBatch } from '../../src/queue/delivery-batch.ts';
-import { DeliveryQueue, type DeliveryQueueOptions } from '../../src/queue/delivery-queue.ts';
+import { openDeliveryQueue, type DeliveryQueueOptions } from '../../src/queue/delivery-queue.ts';
 import { freePort } from '../support/free-port.ts';
 import { BACKENDS } from '../support/backends.ts';
 import { createTestDatabase } from '../support/database.ts';
@@ -30,7 +30,7 @@ async function open(
   const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-queue-'));
   const { maxBytes = GIB, ...rest } = overrides;
   const lines: string[] = [];
-  const queue = new DeliveryQueue({
+  const queue = openDeliveryQueue({
     location,
     lane: 'ordinary',
     rankOf: () => 0,

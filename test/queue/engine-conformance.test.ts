@@ -9,11 +9,11 @@ import { Pool } from 'pg';
 import { pino } from 'pino';
 import { describe, expect, inject, it } from 'vitest';
 import type { TestContext } from 'vitest';
-import { DeliveryWorker } from '../../src/handlers/delivery-worker.ts';
+import { startDeliveryWorker } from '../../src/handlers/delivery-worker.ts';
 import { OutageError } from '../../src/lib/errors.ts';
-import { BatchQueue, inspectQueue } from '../../src/queue/batch-queue.ts';
+import { inspectQueue, openBatchQueue, type BatchQueue } from '../../src/queue/batch-queue.ts';
 import type { ReadDelivery } from '../../src/queue/delivery-batch.ts';
-import { DeliveryQueue } from '../../src/queue/delivery-queue.ts';
+import { openDeliveryQueue, type DeliveryQueue } from '../../src/queue/delivery-queue.ts';
 import type { QueueLocation } from '../../src/queue/engine.ts';
 import { InstallationMemory } from '../../src/queue/installation.ts';
 import { QUEUE_NAME } from '../../src/queue/lanes.ts';
@@ -146,7 +146,7 @@ const silent = pino({ level: 'silent' });
 
 /** A producer that is connected. The batches of the source `noisy` come after the others. */
 async function openQueue({ onTestFinished }: TestContext, location: QueueLocation): Promise<BatchQueue> {
-  const queue = new BatchQueue(location, silent, { rankOf: (source) => (source === 'noisy' ? 1 : 0) });
+  const queue = openBatchQueue(location, silent, { rankOf: (source) => (source === 'noisy' ? 1 : 0) });
   onTestFinished(() => queue.close());
   // The producer fails at once where it has no connection yet.
   await waitFor(() =>
@@ -161,7 +161,7 @@ async function openQueue({ onTestFinished }: TestContext, location: QueueLocatio
 /** The ordinary lane, once it is connected. */
 async function openLane({ onTestFinished }: TestContext, location: QueueLocation): Promise<DeliveryQueue> {
   const directory = await mkdtemp(path.join(tmpdir(), 'xiq-sink-lane-'));
-  const queue = new DeliveryQueue({
+  const queue = openDeliveryQueue({
     location,
     lane: 'ordinary',
     rankOf: () => 0,
@@ -187,7 +187,7 @@ const newDelivery = () => queuedDelivery('AUDIT_LOG_ALL', [{ id: 1 }]);
 /** Adds a batch of one delivery, and resolves with the id of the delivery. */
 async function enqueue({ location }: Pick<Bench, 'location'>): Promise<string> {
   const delivery = newDelivery();
-  const queue = new BatchQueue(location, silent);
+  const queue = openBatchQueue(location, silent);
   await waitFor(() =>
     queue.add([delivery]).then(
       () => true,
@@ -212,7 +212,7 @@ function startWorker(
     stored.push(...deliveries);
     return { deliveries: deliveries.length, events: 0, duplicates: 0, quarantined: 0 };
   };
-  const worker = new DeliveryWorker(location, { add }, logger);
+  const worker = startDeliveryWorker(location, { add }, logger);
   let closing: Promise<void> | undefined;
   const close = () => (closing ??= worker.close());
   onTestFinished(close);

@@ -2,9 +2,9 @@ import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { inspectQueue } from '../../src/queue/batch-queue.ts';
 import { packBody, type QueuedDelivery, type ReadDelivery } from '../../src/queue/delivery-batch.ts';
-import { DeliveryWorker } from '../../src/handlers/delivery-worker.ts';
+import { startDeliveryWorker } from '../../src/handlers/delivery-worker.ts';
 import type { QueueLocation } from '../../src/queue/engine.ts';
-import { FairQueue } from '../../src/queue/fair-queue.ts';
+import { openFairQueue } from '../../src/queue/fair-queue.ts';
 import type { Lane } from '../../src/queue/lanes.ts';
 import { BACKENDS, emptyRedis } from '../support/backends.ts';
 import { createTestDatabase } from '../support/database.ts';
@@ -25,7 +25,7 @@ async function locate(usesRedis: boolean): Promise<QueueLocation> {
 async function open(location: QueueLocation, { sources = 2 } = {}) {
   const directory = await newDirectory();
   const spool = { directory, maxBytes: 1024 * MIB, minFreeBytes: 0 };
-  const queue = new FairQueue({
+  const queue = openFairQueue({
     location,
     countSources: () => sources,
     spool,
@@ -46,7 +46,7 @@ function work(location: QueueLocation, lane: Lane): string[] {
     ids.push(...deliveries.map(({ deliveryId }) => deliveryId));
     return { deliveries: deliveries.length, events: 0, duplicates: 0, quarantined: 0 };
   };
-  const worker = new DeliveryWorker(location, { add: store }, logger, { lane });
+  const worker = startDeliveryWorker(location, { add: store }, logger, { lane });
   onTestFinished(() => worker.close());
   return ids;
 }

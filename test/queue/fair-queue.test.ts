@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { describe, expect, it, type TestContext } from 'vitest';
 import { OutageError } from '../../src/lib/errors.ts';
 import { packBody, type QueuedDelivery } from '../../src/queue/delivery-batch.ts';
-import { FairQueue } from '../../src/queue/fair-queue.ts';
+import { openFairQueue, type FairQueue } from '../../src/queue/fair-queue.ts';
 import { chooseQueue, LANES, queueNamesOf } from '../../src/queue/lanes.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
 import { useDirectory } from '../support/use-directory.ts';
@@ -15,7 +15,7 @@ const directory = useDirectory();
 
 /** The ways into a queue that is away, with a spool of 16 MiB. */
 function openAway({ onTestFinished }: TestContext, sources = 2): FairQueue {
-  const queue = new FairQueue({
+  const queue = openFairQueue({
     location: { kind: 'redis', url: 'redis://127.0.0.1:1' },
     countSources: () => sources,
     spool: { directory: path.join(directory, randomUUID()), maxBytes: 16 * MIB, minFreeBytes: 0 },

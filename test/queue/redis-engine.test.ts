@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Queue } from 'bullmq';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { DeliveryWorker } from '../../src/handlers/delivery-worker.ts';
+import { startDeliveryWorker } from '../../src/handlers/delivery-worker.ts';
 import { OutageError, UsageError } from '../../src/lib/errors.ts';
 import { checkInstallation, InstallationMemory } from '../../src/queue/installation.ts';
 import { QUEUE_NAME } from '../../src/queue/lanes.ts';
@@ -88,7 +88,7 @@ describe.skipIf(!hasRedisServer())('the queue in Redis (needs redis-server)', ()
     };
     const memory = memoryOf(newInstallation(), 'database');
     const logger = pino({}, { write: (line) => void (log += line) });
-    const worker = new DeliveryWorker({ kind: 'redis', url, installation: memory }, { add }, logger);
+    const worker = startDeliveryWorker({ kind: 'redis', url, installation: memory }, { add }, logger);
     onTestFinished(() => worker.close());
     await waitFor(() => log.includes('The queue in Redis belongs to installation'));
     expect(stored).toBe(0);

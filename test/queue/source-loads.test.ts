@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { OBSERVATION_LISTS } from '../../src/events/message-types.ts';
 import { scanBody } from '../../src/ingest/scan/scan-body.ts';
-import { costOf, SourceLoads, FLOOR } from '../../src/queue/fair-queue.ts';
+import { costOf, createSourceLoads, FLOOR } from '../../src/queue/fair-queue.ts';
 
 const MIB = 1024 * 1024;
 
@@ -16,7 +16,7 @@ describe('the load of a source', () => {
     fc.assert(
       fc.property(fc.array(send, { maxLength: 60 }), fc.integer({ min: 1, max: 5 }), (sends, configured) => {
         let now = 0;
-        const loads = new SourceLoads(
+        const loads = createSourceLoads(
           () => configured,
           () => now,
         );
@@ -42,7 +42,7 @@ describe('the load of a source', () => {
 
   it('ranks a source later the more it has sent, and forgets', () => {
     let now = 0;
-    const loads = new SourceLoads(
+    const loads = createSourceLoads(
       () => 2,
       () => now,
     );

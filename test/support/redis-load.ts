@@ -3,8 +3,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
-import { DeliveryQueue, type DeliveryQueueOptions } from '../../src/queue/delivery-queue.ts';
-import { DeliveryWorker } from '../../src/handlers/delivery-worker.ts';
+import { openDeliveryQueue, type DeliveryQueueOptions } from '../../src/queue/delivery-queue.ts';
+import { startDeliveryWorker } from '../../src/handlers/delivery-worker.ts';
 import { auditRecord, queuedDelivery } from './deliveries.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -13,7 +13,7 @@ export async function openLoad(location: DeliveryQueueOptions['location']) {
   const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-load-'));
   const lines: string[] = [];
   const logger = pino({}, { write: (line) => void lines.push(line) });
-  const queue = new DeliveryQueue({
+  const queue = openDeliveryQueue({
     location,
     lane: 'ordinary',
     rankOf: () => 0,
@@ -44,7 +44,7 @@ export async function openLoad(location: DeliveryQueueOptions['location']) {
     startWorker() {
       let lastAt = performance.now();
       workers.push(
-        new DeliveryWorker(
+        startDeliveryWorker(
           location,
           {
             async add({ deliveries }) {

@@ -4,10 +4,10 @@ import type { Config } from '../../config/config.ts';
 import { markMoved } from '../../embedded/cluster.ts';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../embedded/embedded-postgres.ts';
 import { UsageError } from '../../lib/errors.ts';
-import { DeliveryWorker } from '../../handlers/delivery-worker.ts';
+import { startDeliveryWorker } from '../../handlers/delivery-worker.ts';
 import { BatchStore } from '../../handlers/store-batch.ts';
 import { serverName } from '../../store/server/postgres.ts';
-import { BatchQueue } from '../../queue/batch-queue.ts';
+import { openBatchQueue } from '../../queue/batch-queue.ts';
 import {
   logLostConnections,
   OLDEST_POSTGRES,
@@ -99,7 +99,7 @@ const NO_PROGRESS_MS = 30_000;
 async function drainQueue({ databaseUrl, db }: CommandStore, { from, logger, signal }: Move): Promise<void> {
   await using opened = new AsyncDisposableStack();
   const location = { kind: 'postgres', databaseUrl } as const;
-  const queue = opened.adopt(new BatchQueue(location, logger), (one) => one.close());
+  const queue = opened.adopt(openBatchQueue(location, logger), (one) => one.close());
   const giveUp = new AbortController();
   const count = async () => {
     const { waiting, active, delayed, failed } = await queue.measure();
@@ -107,7 +107,7 @@ async function drainQueue({ databaseUrl, db }: CommandStore, { from, logger, sig
   };
   let jobs = await count();
   if (jobs === 0) return;
-  const worker = new DeliveryWorker(location, new BatchStore(db, logger, giveUp.signal, from), logger);
+  const worker = startDeliveryWorker(location, new BatchStore(db, logger, giveUp.signal, from), logger);
   opened.defer(async () => {
     giveUp.abort();
     await worker.close();

@@ -106,20 +106,14 @@ async function segmentsIn(directory: string): Promise<string[]> {
 
 const listing = (directory: string) => unlessMissing(readdir(directory, { withFileTypes: true }), []);
 
+export type SpoolBudget = ReturnType<typeof createSpoolBudget>;
+
 /** The bytes that several spools may have together. */
-export class SpoolBudget {
-  readonly #maxBytes: number;
-  readonly #spools: (() => number)[] = [];
-
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
-  }
-
-  count(bytes: () => number): void {
-    this.#spools.push(bytes);
-  }
-
-  get left(): number {
-    return this.#spools.reduce((left, bytes) => left - bytes(), this.#maxBytes);
-  }
+export function createSpoolBudget(maxBytes: number) {
+  const spools: (() => number)[] = [];
+  return {
+    /** Counts what another spool has from now on. */
+    count: (bytes: () => number) => void spools.push(bytes),
+    left: () => spools.reduce((left, bytes) => left - bytes(), maxBytes),
+  };
 }

@@ -62,7 +62,7 @@ export function openSpool(settings: SpoolSettings, logger: Logger) {
   const sumOf = (sizes: Map<string, number>) => sizes.values().reduce((sum, bytes) => sum + bytes, 0);
   const totalBytes = () => sumOf(complete) + (writer?.bytes ?? 0);
   budget?.count(totalBytes);
-  const maxBytes = () => Math.min(settings.maxBytes, (budget?.left ?? Infinity) + totalBytes());
+  const maxBytes = () => Math.min(settings.maxBytes, (budget?.left() ?? Infinity) + totalBytes());
 
   /** Removes kept segments, oldest first, until there is room for so many bytes. */
   async function makeRoom(bytes: number): Promise<void> {

@@ -2,7 +2,7 @@ import { certificateArea } from '../../../src/console/certificate/certificate-ar
 import type { Area } from '../../../src/console/area.ts';
 import { integrityArea } from '../../../src/console/integrity/integrity-area.ts';
 import type { LogKey } from '../../../src/seal/signed-note.ts';
-import { VerifyJob } from '../../../src/seal/verify/verify-job.ts';
+import { createVerifyJob } from '../../../src/seal/verify/verify-job.ts';
 import type { Db } from '../../../src/store/server/database.ts';
 import { knowing, nothingKnown } from '../../support/trust.ts';
 
@@ -16,6 +16,6 @@ export function integrityForTests(
   key?: LogKey,
 ): readonly Area[] {
   const trust = key === undefined ? nothingKnown : async () => knowing(key);
-  const verifying = new VerifyJob(db, databaseUrl, trust);
+  const verifying = createVerifyJob(db, databaseUrl, trust);
   return [integrityArea(db, verifying), certificateArea({ db, verifying, signingKey: async () => key })];
 }

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { BatchQueue } from '../../../src/queue/batch-queue.ts';
+import { openBatchQueue } from '../../../src/queue/batch-queue.ts';
 import { encodeBatch } from '../../../src/queue/delivery-batch.ts';
 import { startDrain } from '../../../src/queue/spool/drain.ts';
 import { openSpool } from '../../../src/queue/spool/spool.ts';
@@ -18,7 +18,7 @@ async function open() {
   const logger = pino({}, { write: (line) => void (log += line) });
   const spool = openSpool({ directory, maxBytes: 1_000_000, minFreeBytes: 0 }, logger);
   onTestFinished(() => spool.close());
-  const queue = new BatchQueue({ kind: 'redis', url: redis.url }, logger);
+  const queue = openBatchQueue({ kind: 'redis', url: redis.url }, logger);
   onTestFinished(() => queue.close());
   await queue.check();
   const states: boolean[] = [];

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
-import { VerifyJob } from '../../../src/seal/verify/verify-job.ts';
+import { createVerifyJob } from '../../../src/seal/verify/verify-job.ts';
 import { listActions } from '../../../src/store/access/operator-log.ts';
 import { freely } from '../../support/tamper.ts';
 import { openSealedLog } from '../../support/sealed-log.ts';
@@ -19,7 +19,7 @@ it('a verification is one at a time, keeps what it finds, and is recorded with i
       trx,
     ),
   );
-  const job = new VerifyJob(test.service, test.databaseUrl, async () => knowing(log.key));
+  const job = createVerifyJob(test.service, test.databaseUrl, async () => knowing(log.key));
   const since = new Date(0);
   await job.start({ source: 'branch', since }, OPERATOR);
   await expect(job.start({}, OPERATOR)).rejects.toThrow('jane has started one');

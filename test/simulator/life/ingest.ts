@@ -8,7 +8,7 @@ import { receiveDelivery, type Receipt } from '../../../src/ingest/receive-deliv
 import { SecretVerifier } from '../../../src/ingest/verify-secret.ts';
 import type { QueuedDelivery } from '../../../src/queue/delivery-batch.ts';
 import { UNOBSERVED } from '../../../src/queue/delivery-observer.ts';
-import { FairQueue } from '../../../src/queue/fair-queue.ts';
+import { openFairQueue } from '../../../src/queue/fair-queue.ts';
 import { locateDeliveries } from '../../../src/store/deliveries/deliveries.ts';
 import { openLimited } from '../../../src/store/server/database.ts';
 import { startingProcess, type Service, type Start } from '../simulated-process.ts';
@@ -28,7 +28,7 @@ function startIngest({ setup, dataDir, onEnqueue, logger }: Start): Required<Ser
       return work();
     },
   };
-  const queue = new FairQueue({
+  const queue = openFairQueue({
     location: queueLocation,
     countSources: () => sources.length,
     spool: { directory: path.join(dataDir, 'spool'), maxBytes: spoolBytes, minFreeBytes: 1024 * 1024 },
