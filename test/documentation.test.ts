@@ -110,7 +110,7 @@ describe('the map of the project', () => {
     for (const [, functions = '', file = ''] of steps) {
       for (const [, name = ''] of functions.matchAll(/`(?:\w+\.)?(#?\w+)`/g)) {
         expect(read(file), `${file} has no ${name}`).toMatch(
-          new RegExp(`(?:function |^  (?:async )?)${name}[(<]`, 'm'),
+          new RegExp(`(?:function |^ {2,4}(?:async )?)${name}(?:[(<]|: \\()`, 'm'),
         );
       }
     }

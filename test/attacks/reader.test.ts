@@ -230,28 +230,6 @@ describe('a reader', () => {
   });
 });
 
-describe('the service', () => {
-  it('cannot change the trail or its guards, nor become the owner of them', async () => {
-    const accepted: string[] = [];
-    for (const statement of [
-      'delete from audit_events',
-      'update deliveries set source = source',
-      'truncate operator_log',
-      'alter table audit_events disable trigger refuse_change',
-      'drop trigger refuse_change on audit_events',
-      'create or replace function refuse_change() returns trigger language plpgsql as $$ begin return old; end $$',
-      'set session_replication_role = replica',
-      "copy (select 1) to program 'id'",
-      'alter role xiq_sink superuser',
-      'set role postgres',
-      'set role xiq_owner',
-    ]) {
-      if (!REFUSED.test(await refusalOf(serviceAddress, statement))) accepted.push(statement);
-    }
-    expect(accepted).toEqual([]);
-  });
-});
-
 describe('the trail', () => {
   const tables = [
     'audit_events',
@@ -262,19 +240,18 @@ describe('the trail', () => {
     'deliveries',
     'quarantine',
   ];
-  it.each([
-    ...[...tables, 'audit_events_default', 'operator_log'].map((table) => `truncate ${table}`),
-    'delete from audit_events',
-    'update audit_events set source = source',
-    'delete from deliveries',
-  ])(
-    'is safe from a superuser as a replica, unless a trigger is dropped or disabled: %s',
-    async (statement) => {
+  it('is safe from a superuser as a replica, unless a trigger is dropped or disabled', async () => {
+    for (const statement of [
+      ...[...tables, 'audit_events_default', 'operator_log'].map((table) => `truncate ${table}`),
+      'delete from audit_events',
+      'update audit_events set source = source',
+      'delete from deliveries',
+    ]) {
       const attempt = admin.transaction().execute(async (trx) => {
         await sql`set local session_replication_role = replica`.execute(trx);
         await sql.raw(statement).execute(trx);
       });
       await expect(attempt).rejects.toThrow(/stays as it was written/);
-    },
-  );
+    }
+  });
 });

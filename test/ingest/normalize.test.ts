@@ -1,4 +1,3 @@
-import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { normalizeBody, UnreadableError } from '../../src/ingest/normalize.ts';
 
@@ -17,21 +16,6 @@ it.each([
 ])('a body with %s keeps the text of its records', (_, sent, kept, count) => {
   const usual = sent.trimStart().startsWith('[') ? sent : `[${sent}]`;
   expect(normalizeBody(Buffer.from(sent))).toMatchObject({ records: kept ?? usual, recordCount: count });
-});
-
-it('a body loses no part, whatever its elements are', () => {
-  const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
-  const element = fc.oneof(fc.dictionary(fc.string(), fc.jsonValue()), fc.jsonValue());
-  fc.assert(
-    fc.property(fc.array(element), (elements) => {
-      const { recordCount, records, unreadable } = normalizeBody(Buffer.from(JSON.stringify(elements)));
-      const setAside = unreadable.map(({ content }) => Buffer.from(content, 'base64').toString());
-      const [objects, others] = [elements.filter(isObject), elements.filter((one) => !isObject(one))];
-      expect(recordCount).toBe(elements.length);
-      expect(records).toBe(JSON.stringify(objects));
-      expect(setAside).toEqual(others.map((one) => JSON.stringify(one)));
-    }),
-  );
 });
 
 it('a body ends where JSON is cut off, at whatever byte', () => {

@@ -26,6 +26,7 @@ import { waitFor } from '../support/wait-for.ts';
 /** The queue of one test, and what the test may do to it. */
 interface Bench {
   readonly location: QueueLocation;
+  readonly onTestFinished: TestContext['onTestFinished'];
   /** The queue without this program: to add jobs that no producer of ours would, and to count them. */
   readonly queue: Pick<Queue, 'add' | 'getJobCounts'>;
   /** A worker that renews no lock, and closes without finishing anything: to the queue it is dead. */
@@ -61,6 +62,7 @@ async function redisBench({ onTestFinished }: TestContext): Promise<Bench> {
   const installation = new InstallationMemory(undefined, true);
   installation.set({ id: randomUUID(), system: null, database: 'test' }, 'database');
   return {
+    onTestFinished,
     location: { kind: 'redis', url: server.url, installation },
     queue,
     createDeadWorker: (processor) => new Worker(QUEUE_NAME, processor, { connection: redis, ...DEAD }),
@@ -109,6 +111,7 @@ async function postgresBench(context: TestContext): Promise<Bench> {
     end $$;
     create trigger record_commit after insert on job for each row execute function public.record_commit()`);
   return {
+    onTestFinished,
     location: { kind: 'postgres', databaseUrl },
     queue,
     createDeadWorker: (processor) => new backend.Worker(QUEUE_NAME, processor, { connection: pool, ...DEAD }),
@@ -145,7 +148,7 @@ async function postgresBench(context: TestContext): Promise<Bench> {
 const silent = pino({ level: 'silent' });
 
 /** A producer that is connected. The batches of the source `noisy` come after the others. */
-async function openQueue({ onTestFinished }: TestContext, location: QueueLocation): Promise<BatchQueue> {
+async function openQueue({ onTestFinished, location }: Bench): Promise<BatchQueue> {
   const queue = openBatchQueue(location, silent, { rankOf: (source) => (source === 'noisy' ? 1 : 0) });
   onTestFinished(() => queue.close());
   // The producer fails at once where it has no connection yet.
@@ -159,7 +162,7 @@ async function openQueue({ onTestFinished }: TestContext, location: QueueLocatio
 }
 
 /** The ordinary lane, once it is connected. */
-async function openLane({ onTestFinished }: TestContext, location: QueueLocation): Promise<DeliveryQueue> {
+async function openLane({ onTestFinished, location }: Bench): Promise<DeliveryQueue> {
   const directory = await mkdtemp(path.join(tmpdir(), 'xiq-sink-lane-'));
   const queue = openDeliveryQueue({
     location,
@@ -200,8 +203,7 @@ async function enqueue({ location }: Pick<Bench, 'location'>): Promise<string> {
 
 /** A worker that keeps in memory what it was given, once `storeBatch` lets it. `logged` is what it said. */
 function startWorker(
-  { onTestFinished }: TestContext,
-  location: QueueLocation,
+  { onTestFinished, location }: Bench,
   storeBatch: () => Promise<void> = async () => undefined,
 ) {
   const stored: ReadDelivery[] = [];
@@ -241,33 +243,33 @@ const STALLED_MS = 25_000;
 
 const isEmpty = async ({ queue }: Bench) => (await unfinished(queue)) === 0;
 
-/** Where a worker finds the queue behind a proxy that can go silent. */
-async function throughProxy({ location }: Bench, { onTestFinished }: TestContext) {
+/** The same queue behind a proxy that can go silent. */
+async function throughProxy(bench: Bench) {
+  const { location } = bench;
   const server = new URL(location.kind === 'redis' ? location.url : location.databaseUrl);
   const proxy = await startProxy({ host: server.hostname, port: Number(server.port || 5432) });
-  onTestFinished(() => proxy.stop());
+  bench.onTestFinished(() => proxy.stop());
   const url = through(proxy, server.href);
-  const near: QueueLocation =
-    location.kind === 'redis' ? { ...location, url } : { ...location, databaseUrl: url };
-  return { proxy, location: near };
+  const behind = location.kind === 'redis' ? { ...location, url } : { ...location, databaseUrl: url };
+  return { proxy, near: { ...bench, location: behind } };
 }
 
-type Behaviour = (bench: Bench, context: TestContext) => Promise<void>;
+type Behaviour = (bench: Bench) => Promise<void>;
 
 /** How an engine and its worker behave, whichever it is. Those that wait longest begin first. */
 const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
-  'a delivery with which a third worker died alone is quarantined, and no other': async (bench, context) => {
-    const queue = await openQueue(context, bench.location);
+  'a delivery with which a third worker died alone is quarantined, and no other': async (bench) => {
+    const queue = await openQueue(bench);
     const deliveries = [newDelivery(), newDelivery(), newDelivery()];
     const id = await queue.add(deliveries);
     await bench.killWorkers(id, 2);
-    const first = startWorker(context, bench.location, async () => {
+    const first = startWorker(bench, async () => {
       if (first.stored.length === 1) throw new Error('the process would end here');
     });
     await waitFor(() => first.logged('the process would end here'));
     await first.close();
     await bench.killWorkers(id, 3);
-    const { stored } = startWorker(context, bench.location);
+    const { stored } = startWorker(bench);
     await waitFor(() => isEmpty(bench), STALLED_MS);
     expect(stored.map(({ records, unreadable }) => [records, unreadable.length])).toEqual([
       ['[{"id":1}]', 0],
@@ -279,13 +281,10 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     expect(Buffer.from(part?.content ?? '', 'base64').toString()).toBe(deliveries[1]?.records);
   },
 
-  'a connection that is lost while a job is in hand is made again, and work goes on': async (
-    bench,
-    context,
-  ) => {
+  'a connection that is lost while a job is in hand is made again, and work goes on': async (bench) => {
     const gate = createGate();
     await enqueue(bench);
-    const { stored } = startWorker(context, bench.location, gate.storeBatch);
+    const { stored } = startWorker(bench, gate.storeBatch);
     await waitFor(() => gate.calls() === 1);
     await bench.restart();
     gate.open();
@@ -295,21 +294,21 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     await waitFor(() => isEmpty(bench));
   },
 
-  'a batch is durable before it is acknowledged': async (bench, context) => {
-    const queue = await openQueue(context, bench.location);
+  'a batch is durable before it is acknowledged': async (bench) => {
+    const queue = await openQueue(bench);
     await queue.add([newDelivery()]);
     expect(await bench.countDurable()).toBe(1);
   },
 
-  'a batch that is sent again while it waits is queued once': async (bench, context) => {
-    const queue = await openQueue(context, bench.location);
+  'a batch that is sent again while it waits is queued once': async (bench) => {
+    const queue = await openQueue(bench);
     const batch = [newDelivery(), newDelivery()];
     expect(await queue.add(batch)).toBe(await queue.add(batch));
     expect(await queue.measure()).toMatchObject({ waiting: 1 });
   },
 
-  'batches are fetched in the order in which they were added': async (bench, context) => {
-    const queue = await openQueue(context, bench.location);
+  'batches are fetched in the order in which they were added': async (bench) => {
+    const queue = await openQueue(bench);
     const ids: string[] = [];
     for (let count = 0; count < 5; count += 1) ids.push(await queue.add([newDelivery()]));
     // A worker of ours fetches several at a time.
@@ -320,8 +319,8 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     expect(fetched).toEqual(ids);
   },
 
-  'jobs are counted by state, and the oldest that waits is known': async (bench, context) => {
-    const queue = await openQueue(context, bench.location);
+  'jobs are counted by state, and the oldest that waits is known': async (bench) => {
+    const queue = await openQueue(bench);
     const none = { waiting: 0, active: 0, delayed: 0, failed: 0, oldestWaitingSeconds: undefined };
     expect(await queue.measure()).toEqual(none);
     const before = Date.now();
@@ -337,23 +336,20 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     expect(await inspectQueue(bench.location)).toMatchObject({ waiting: 2 });
 
     const { promise, resolve } = Promise.withResolvers<void>();
-    startWorker(context, bench.location, () => promise);
+    startWorker(bench, () => promise);
     await waitFor(async () => (await queue.measure()).active === 2);
     expect(await queue.measure()).toEqual({ ...none, active: 2 });
     resolve();
     await waitFor(async () => (await queue.countJobs()) === 0);
   },
 
-  'what is malformed in a job is handed over to be quarantined, and the rest stored': async (
-    bench,
-    context,
-  ) => {
+  'what is malformed in a job is handed over to be quarantined, and the rest stored': async (bench) => {
     const good = newDelivery();
     const bad = { ...good, deliveryId: randomUUID(), records: 7 };
     const options = { removeOnComplete: true };
     await bench.queue.add('batch', { version: 1, deliveries: [good, bad] }, options);
     await bench.queue.add('batch', { what: 'is this' }, options);
-    const { stored } = startWorker(context, bench.location);
+    const { stored } = startWorker(bench);
     await waitFor(() => stored.length === 3);
     expect(stored).toContainEqual(good);
     const types = stored.map(({ messageType }) => messageType);
@@ -361,29 +357,28 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     await waitFor(() => isEmpty(bench));
   },
 
-  'a job of a newer version waits for a newer worker': async (bench, context) => {
+  'a job of a newer version waits for a newer worker': async (bench) => {
     await bench.queue.add('batch', { version: 4, deliveries: 'of a shape to come' });
-    const { stored, logged } = startWorker(context, bench.location);
+    const { stored, logged } = startWorker(bench);
     await waitFor(async () => (await bench.queue.getJobCounts('delayed'))['delayed'] === 1);
     expect(stored).toEqual([]);
     expect(logged('jobs of version 4 need a newer version of xiq-sink')).toBe(true);
   },
 
-  'a job of another installation is left to it': async (bench, context) => {
+  'a job of another installation is left to it': async (bench) => {
     const own = await enqueue(bench);
     const countForeign = await bench.addForeign();
-    const { storedIds } = startWorker(context, bench.location);
+    const { storedIds } = startWorker(bench);
     await waitFor(async () => storedIds().length > 0 && (await countForeign()) === 1);
     expect(storedIds()).toEqual([own]);
   },
 
   'after an outage of the database a job comes back after a pause, to this worker or another': async (
     bench,
-    context,
   ) => {
     const id = await enqueue(bench);
     const triedAt: number[] = [];
-    const first = startWorker(context, bench.location, async () => {
+    const first = startWorker(bench, async () => {
       triedAt.push(performance.now());
       if (triedAt.length < 2) throw new OutageError('the database is away');
       // It waits for this job.
@@ -393,16 +388,16 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     await waitFor(() => triedAt.length === 2);
     expect((triedAt[1] ?? 0) - (triedAt[0] ?? 0)).toBeGreaterThan(900);
     await waitFor(async () => (await bench.queue.getJobCounts('delayed'))['delayed'] === 1);
-    const second = startWorker(context, bench.location);
+    const second = startWorker(bench);
     await waitFor(() => second.stored.length === 1);
     expect(second.storedIds()).toEqual([id]);
     await waitFor(() => isEmpty(bench));
   },
 
-  'a worker that closes finishes the job in hand, and begins no other': async (bench, context) => {
+  'a worker that closes finishes the job in hand, and begins no other': async (bench) => {
     const gate = createGate();
     const id = await enqueue(bench);
-    const { storedIds, close } = startWorker(context, bench.location, gate.storeBatch);
+    const { storedIds, close } = startWorker(bench, gate.storeBatch);
     await waitFor(() => gate.calls() === 1);
     let isClosed = false;
     const closing = close().then(() => (isClosed = true));
@@ -414,10 +409,10 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     expect(await bench.queue.getJobCounts('active', 'wait')).toEqual({ active: 0, wait: 1 });
   },
 
-  'a job in hand is stored although the queue has lost it, and work goes on': async (bench, context) => {
+  'a job in hand is stored although the queue has lost it, and work goes on': async (bench) => {
     const gate = createGate();
     await enqueue(bench);
-    const { stored } = startWorker(context, bench.location, gate.storeBatch);
+    const { stored } = startWorker(bench, gate.storeBatch);
     await waitFor(() => gate.calls() === 1);
     await bench.loseData();
     gate.open();
@@ -427,12 +422,12 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     await waitFor(() => isEmpty(bench));
   },
 
-  'a job whose workers died twice is stored alone, delivery by delivery': async (bench, context) => {
-    const queue = await openQueue(context, bench.location);
+  'a job whose workers died twice is stored alone, delivery by delivery': async (bench) => {
+    const queue = await openQueue(bench);
     const ids = [await queue.add([newDelivery()]), await queue.add([newDelivery(), newDelivery()])];
     await bench.killWorkers(ids[1] ?? '', 2);
     const gate = createGate();
-    const { stored, storedIds } = startWorker(context, bench.location, gate.storeBatch);
+    const { stored, storedIds } = startWorker(bench, gate.storeBatch);
     await waitFor(async () => gate.calls() > 0 && (await queue.measure()).active === 2);
     // The other one is not stored yet.
     expect([gate.calls(), stored.length]).toEqual([1, 0]);
@@ -443,25 +438,21 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
 
   'a queue that loses a job while it is stored alone is out of order, and the batch has no defect': async (
     bench,
-    context,
   ) => {
-    const queue = await openQueue(context, bench.location);
+    const queue = await openQueue(bench);
     const id = await queue.add([newDelivery(), newDelivery()]);
     await bench.killWorkers(id, 2);
-    const { stored, close, logged } = startWorker(context, bench.location, () => bench.loseData());
+    const { stored, close, logged } = startWorker(bench, () => bench.loseData());
     await waitFor(() => stored.length === 1);
     await close();
     expect(stored).toHaveLength(1);
     expect(logged("can't store a batch")).toBe(false);
   },
 
-  'what a process accepts, its own worker stores from memory, and then removes the job': async (
-    bench,
-    context,
-  ) => {
+  'what a process accepts, its own worker stores from memory, and then removes the job': async (bench) => {
     const gate = createGate();
-    const { worker, stored, close } = startWorker(context, bench.location, gate.storeBatch);
-    const queue = await openLane(context, bench.location);
+    const { worker, stored, close } = startWorker(bench, gate.storeBatch);
+    const queue = await openLane(bench);
     queue.handTo(worker);
     const delivery = newDelivery();
     expect(await queue.enqueue(delivery)).toBe('queued');
@@ -482,13 +473,10 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     expect(await isEmpty(bench)).toBe(true);
   },
 
-  'a batch that the process could not store from memory is stored when its job is due': async (
-    bench,
-    context,
-  ) => {
-    const queue = await openQueue(context, bench.location);
+  'a batch that the process could not store from memory is stored when its job is due': async (bench) => {
+    const queue = await openQueue(bench);
     const failures = [new OutageError('the database is away'), new Error('something unforeseen')];
-    const { worker, storedIds } = startWorker(context, bench.location, async () => {
+    const { worker, storedIds } = startWorker(bench, async () => {
       const failure = failures.shift();
       if (failure !== undefined) throw failure;
     });
@@ -500,10 +488,10 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     expect(storedIds().toSorted()).toEqual(deliveries.map(({ deliveryId }) => deliveryId).toSorted());
   },
 
-  'a worker with as much in hand as it may have leaves the rest to the queue': async (bench, context) => {
+  'a worker with as much in hand as it may have leaves the rest to the queue': async (bench) => {
     const gate = createGate();
-    const { worker, stored } = startWorker(context, bench.location, gate.storeBatch);
-    const queue = await openLane(context, bench.location);
+    const { worker, stored } = startWorker(bench, gate.storeBatch);
+    const queue = await openLane(bench);
     queue.handTo(worker);
     const large = queuedDelivery('AUDIT_LOG_ALL', [{ description: 'x'.repeat(16 * 1024 * 1024) }]);
     worker.take(QUEUE_NAME, 'its job', [large]);
@@ -515,14 +503,14 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     expect([stored.length, worker.inHand]).toEqual([2, 0]);
   },
 
-  'a job that BullMQ has given up comes back': async (bench, context) => {
+  'a job that BullMQ has given up comes back': async (bench) => {
     const id = await enqueue(bench);
     const dead = bench.createDeadWorker(null);
     const job = await dead.getNextJob('dead');
     await job?.moveToFailed(new UnrecoverableError('BullMQ would have it so'), 'dead');
     await dead.close(true);
     expect(await bench.queue.getJobCounts('failed')).toEqual({ failed: 1 });
-    const { storedIds, logged } = startWorker(context, bench.location);
+    const { storedIds, logged } = startWorker(bench);
     await waitFor(() => storedIds().length === 1);
     expect(storedIds()).toEqual([id]);
     await waitFor(() => logged('returned failed jobs to the queue'));
@@ -532,7 +520,7 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
 
 /** The same, of behaviours that take seconds: a lock must expire, a retry be due, or an answer be given up. */
 const SLOW_BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
-  'the job of a killed worker goes to another': async (bench, context) => {
+  'the job of a killed worker goes to another': async (bench) => {
     const id = await enqueue(bench);
     let began = false;
     const dead = bench.createDeadWorker(() => {
@@ -542,27 +530,27 @@ const SLOW_BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     void dead.run();
     await waitFor(() => began);
     void dead.close(true);
-    const { storedIds } = startWorker(context, bench.location);
+    const { storedIds } = startWorker(bench);
     await waitFor(() => storedIds().length === 1, STALLED_MS);
     expect(storedIds()).toEqual([id]);
     await waitFor(() => isEmpty(bench));
   },
 
-  'a job that was fetched and never begun goes to another worker': async (bench, context) => {
+  'a job that was fetched and never begun goes to another worker': async (bench) => {
     const id = await enqueue(bench);
     const dead = bench.createDeadWorker(null);
     expect(await dead.getNextJob('dead')).toBeDefined();
     await dead.close(true);
-    const { storedIds } = startWorker(context, bench.location);
+    const { storedIds } = startWorker(bench);
     await waitFor(() => storedIds().length === 1, STALLED_MS);
     expect(storedIds()).toEqual([id]);
     await waitFor(() => isEmpty(bench));
   },
 
-  'a job whose lock was lost is taken again, and leaves the queue': async (bench, context) => {
+  'a job whose lock was lost is taken again, and leaves the queue': async (bench) => {
     const gate = createGate();
     await enqueue(bench);
-    const { stored } = startWorker(context, bench.location, gate.storeBatch);
+    const { stored } = startWorker(bench, gate.storeBatch);
     await waitFor(() => gate.calls() === 1);
     await bench.stealLocks();
     gate.open();
@@ -570,10 +558,10 @@ const SLOW_BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     await waitFor(() => isEmpty(bench));
   },
 
-  'an error that no rule covers is tried again after a pause': async (bench, context) => {
+  'an error that no rule covers is tried again after a pause': async (bench) => {
     await enqueue(bench);
     const triedAt: number[] = [];
-    const { stored, logged } = startWorker(context, bench.location, async () => {
+    const { stored, logged } = startWorker(bench, async () => {
       triedAt.push(performance.now());
       if (triedAt.length === 1) throw new Error('nobody foresaw this');
     });
@@ -583,9 +571,9 @@ const SLOW_BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     await waitFor(() => isEmpty(bench));
   },
 
-  'connections that go silent are given up, and work goes on by new ones': async (bench, context) => {
-    const { proxy, location } = await throughProxy(bench, context);
-    const { stored } = startWorker(context, location);
+  'connections that go silent are given up, and work goes on by new ones': async (bench) => {
+    const { proxy, near } = await throughProxy(bench);
+    const { stored } = startWorker(near);
     await enqueue(bench);
     await waitFor(() => stored.length === 1);
     proxy.silence();
@@ -593,9 +581,9 @@ const SLOW_BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     await waitFor(() => stored.length === 2, 35_000);
   },
 
-  'a worker whose connections have gone silent closes': async (bench, context) => {
-    const { proxy, location } = await throughProxy(bench, context);
-    const { stored, close } = startWorker(context, location);
+  'a worker whose connections have gone silent closes': async (bench) => {
+    const { proxy, near } = await throughProxy(bench);
+    const { stored, close } = startWorker(near);
     await enqueue(bench);
     await waitFor(() => stored.length === 1);
     proxy.stall();
@@ -614,6 +602,6 @@ const behaviours = Object.entries(isLong ? { ...BEHAVIOURS, ...SLOW_BEHAVIOURS }
 
 describe.concurrent.each(ENGINES)('the queue in $engine', ({ createBench }) => {
   it.for(behaviours)('%s', async ([, behaviour], context) => {
-    await expect(behaviour(await createBench(context), context)).resolves.toBeUndefined();
+    await expect(behaviour(await createBench(context))).resolves.toBeUndefined();
   });
 });
