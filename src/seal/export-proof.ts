@@ -268,17 +268,16 @@ async function writeStamps(db: Db, directory: string, first: number, last: numbe
   const wanted = all.slice(0, all.findIndex(({ size }) => size >= last) + 1 || all.length);
   for (const { size, note, token } of wanted) {
     const paths = stampPaths(size);
-    for (const [name, content] of [
-      [paths.note, note],
-      [paths.answer, token],
-    ] as const) {
-      const file = await createFile(directory, name);
-      await file.write(content);
-      files.push(await file.end());
-    }
+    files.push(await keepFile(directory, paths.note, note), await keepFile(directory, paths.answer, token));
     sizes.push(size);
   }
   return { sizes, files };
+}
+
+async function keepFile(directory: string, name: string, content: string | Buffer): Promise<ManifestFile> {
+  const file = await createFile(directory, name);
+  await file.write(content);
+  return file.end();
 }
 
 async function writeTiles(

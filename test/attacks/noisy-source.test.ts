@@ -7,8 +7,8 @@ import { auditRecord } from '../support/deliveries.ts';
 import { SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
 import { hasRedisServer, startRedis, type TestRedis } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { flood, type Flood } from './attacked.ts';
 import { ATTACK_SECONDS, IS_SHORT, MOST_MS } from './measure.ts';
-import { makeNoise, type Noise } from './noise.ts';
 
 /** The short form, which runs with each change, shares two cores with others: only a source that waits for another fails. */
 const FACTOR = IS_SHORT ? 10 : 1;
@@ -55,8 +55,8 @@ afterEach(async () => {
 });
 
 /** Floods as the noisy source. Resolves with its answers by status. */
-const flood = (noise: Noise, seconds = ATTACK_SECONDS) =>
-  makeNoise(`${program.url}/ingest/noisy/LOCATION_AP_CENTRIC`, noise, seconds);
+const makeNoise = (noise: Flood, seconds = ATTACK_SECONDS) =>
+  flood(`${program.url}/ingest/noisy/LOCATION_AP_CENTRIC`, noise, seconds);
 
 /** The times of quiet deliveries in milliseconds: from when each was due to its answer, and until its row is seen. */
 interface Quiet {
@@ -123,7 +123,7 @@ function print(name: string, noisy: object, { answers, latencies, stored }: Quie
   );
 }
 
-const NOISE: Readonly<Record<string, Noise>> = {
+const NOISE: Readonly<Record<string, Flood>> = {
   nothing: { bodies: ['one record'], connections: 1, requests: 1 },
   'bodies of 10 MB that stall': { bodies: ['one record of 10 MiB'], connections: 64, stalls: true },
   'a flood of small bodies': { bodies: ['one record'], connections: 64 },
@@ -163,7 +163,7 @@ describe.each(QUEUES)(
         const noise = NOISE[name];
         if (noise === undefined) throw new Error(`no noise is called ${name}`);
         let noisy = {};
-        const quiet = await deliverQuietly(flood(noise).then((answers) => (noisy = answers)));
+        const quiet = await deliverQuietly(makeNoise(noise).then((answers) => (noisy = answers)));
         print(`${queue}, ${name}`, noisy, quiet);
         expect(Object.keys(quiet.answers)).toEqual(['200']);
         expect(at(quiet.latencies, 0.99)).toBeLessThan(MOST_MS);
@@ -179,12 +179,12 @@ it.skipIf(!hasRedisServer())(
   async () => {
     redis = await startRedis();
     await start({ REDIS_URL: redis.url, SPOOL_MAX_BYTES: String(64 * MIB) });
-    await flood({ bodies: ['one record'], connections: 1, requests: 1 }, 0);
+    await makeNoise({ bodies: ['one record'], connections: 1, requests: 1 }, 0);
     redis.signal('SIGSTOP');
     let noisy: Record<string, number> = {};
     const attack = async () => {
       // The first 2 s pass while the queue is given up.
-      noisy = await flood({ bodies: ['200 records'], connections: 32 }, Math.max(ATTACK_SECONDS, 10));
+      noisy = await makeNoise({ bodies: ['200 records'], connections: 32 }, Math.max(ATTACK_SECONDS, 10));
       redis?.signal('SIGCONT');
     };
     const quiet = await deliverQuietly(attack());

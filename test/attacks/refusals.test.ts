@@ -4,10 +4,9 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parseKey, toRefused } from '../../src/erasure/refusals.ts';
 import { addFingerprints } from '../../src/store/seal/erase.ts';
-import { SECRET } from '../support/program.ts';
 import { useDirectory } from '../support/use-directory.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { attack, startAttacked } from './attacked.ts';
+import { flood, startAttacked } from './attacked.ts';
 import type { Attacked } from './attacked.ts';
 import { MOST_MB, MOST_MS, measureDeliveries, printMeasured } from './measure.ts';
 
@@ -29,15 +28,11 @@ beforeAll(async () => {
 afterAll(() => attacked.stop());
 
 const send = (name: string) =>
-  attack('flood-source.ts', {
-    url: `${attacked.program.url}/ingest/default/AUDIT_LOG_ALL`,
-    secret: SECRET,
-    bodies: [name],
-    stalls: false,
-    seconds: 0.1,
-    connections: 1,
-    requests: 1,
-  });
+  flood(
+    `${attacked.program.url}/ingest/default/AUDIT_LOG_ALL`,
+    { bodies: [name], connections: 1, requests: 1 },
+    0.1,
+  );
 
 const quarantined = async () => {
   const { rows } = await sql<{ count: number; reason: string | null }>`
@@ -55,7 +50,7 @@ it.each([
     const before = (await quarantined())?.count ?? 0;
     const began = performance.now();
     const store = async () => {
-      expect(JSON.parse(await send(name))).toEqual({ 200: 1 });
+      expect(await send(name)).toEqual({ 200: 1 });
       await waitFor(async () => (await quarantined())?.count === before + expected, 60_000);
     };
     const measured = await measureDeliveries(attacked.program, store());

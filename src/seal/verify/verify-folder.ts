@@ -1,10 +1,8 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { LRUCache } from 'lru-cache';
 import { isMissingFile, unlessMissing } from '../../lib/files/durable-file.ts';
+import { sha256Of } from '../../lib/files/sha256.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { checkpointOf, type Checkpoint } from '../checkpoint.ts';
 import type { VerifyFinding } from './finding.ts';
@@ -28,6 +26,8 @@ import { documentNote, isNoteOf, isSignedBy, parseVerifier, type NoteVerifier } 
 import { linesOf, notesOf, readStamp } from './read-folder.ts';
 
 type Report = (finding: VerifyFinding) => void;
+
+type FileReport = (state: VerifyFinding['state'], key: string, detail: string) => void;
 
 export interface FolderSummary {
   /** Keys whose signatures the checkpoints have. */
@@ -80,6 +80,7 @@ interface Folder {
   readonly manifest: Manifest;
   readonly verifiers: readonly NoteVerifier[];
   readonly report: Report;
+  readonly reportFile: FileReport;
   /** Reads a tile; fewer bytes than it should have if it is damaged. */
   readonly tile: (level: number, number: number) => Promise<Buffer>;
 }
@@ -93,6 +94,7 @@ async function openFolder(directory: string, report: Report): Promise<Folder | u
       cause: error,
     });
   });
+  const reportFile: FileReport = (state, key, detail) => report({ state, subject: 'file', key, detail });
   try {
     const manifest = parseManifest(text);
     const verifiers = manifest.public_keys.map((key) => parseVerifier(key));
@@ -104,66 +106,49 @@ async function openFolder(directory: string, report: Report): Promise<Folder | u
       tiles.set(name, bytes);
       return bytes;
     };
-    return { text, directory, manifest, verifiers, report, tile };
+    return { text, directory, manifest, verifiers, report, reportFile, tile };
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    report({ state: 'ALTERED', subject: 'file', key: MANIFEST, detail: error.message });
+    reportFile('ALTERED', MANIFEST, error.message);
     return undefined;
   }
 }
 
 /** Compares the manifest with the note that vouches for it, and with what it says to be of. */
 async function checkManifest(
-  { text, directory, manifest, verifiers, report }: Folder,
+  { text, directory, manifest, verifiers, reportFile }: Folder,
   keys: readonly NoteVerifier[],
 ): Promise<void> {
-  const alter = (key: string, detail: string) => report({ state: 'ALTERED', subject: 'file', key, detail });
   const note = await unlessMissing(readFile(path.join(directory, MANIFEST_NOTE), 'utf8'), undefined);
   const vouching = documentNote(manifest.origin, MANIFEST, text);
   const signs = (verifier: NoteVerifier) => note !== undefined && isNoteOf(note, vouching, verifier);
   if (note === undefined) {
-    report({
-      state: 'MISSING',
-      subject: 'file',
-      key: MANIFEST_NOTE,
-      detail: 'nothing confirms the manifest',
-    });
+    reportFile('MISSING', MANIFEST_NOTE, 'nothing confirms the manifest');
   } else if (!verifiers.some(signs)) {
-    alter(MANIFEST_NOTE, `no key of the log has signed this ${MANIFEST}`);
+    reportFile('ALTERED', MANIFEST_NOTE, `no key of the log has signed this ${MANIFEST}`);
   } else if (keys.length > 0 && !keys.some(signs)) {
-    alter(MANIFEST_NOTE, 'it is signed with a key that LOG_KEY_FILE does not have');
+    reportFile('ALTERED', MANIFEST_NOTE, 'it is signed with a key that LOG_KEY_FILE does not have');
   }
   const { since, until } = manifest.range;
   const [[first, last] = [], ...others] = manifest.leaves;
   if (since === null && until === null && (first !== 0 || last !== manifest.size || others.length > 0)) {
-    alter(MANIFEST, 'it is of the whole log, and does not have all leaves');
+    reportFile('ALTERED', MANIFEST, 'it is of the whole log, and does not have all leaves');
   }
 }
 
-async function checkFiles({ directory, manifest, report }: Folder): Promise<void> {
+async function checkFiles({ directory, manifest, reportFile }: Folder): Promise<void> {
   for (const { path: name, bytes, sha256 } of manifest.files) {
-    const digest = createHash('sha256');
-    let found = 0;
-    try {
-      await pipeline(createReadStream(path.join(directory, name)), async (chunks: AsyncIterable<Buffer>) => {
-        for await (const chunk of chunks) {
-          digest.update(chunk);
-          found += chunk.length;
-        }
-      });
-    } catch (error) {
-      if (!isMissingFile(error)) throw error;
-      report({ state: 'MISSING', subject: 'file', key: name, detail: 'the manifest names it' });
-      continue;
+    const file = path.join(directory, name);
+    const found = await unlessMissing(stat(file), undefined);
+    if (found === undefined) reportFile('MISSING', name, 'the manifest names it');
+    else if (found.size !== bytes || (await sha256Of(file)) !== sha256) {
+      reportFile('ALTERED', name, 'it differs from its hash in the manifest');
     }
-    if (found === bytes && digest.digest('hex') === sha256) continue;
-    const detail = 'it differs from its hash in the manifest';
-    report({ state: 'ALTERED', subject: 'file', key: name, detail });
   }
 }
 
 async function checkHeads(folder: Folder, anchors: readonly Checkpoint[]) {
-  const { directory, manifest, verifiers, report } = folder;
+  const { directory, manifest, verifiers, report, reportFile } = folder;
   const sizes: number[] = [];
   const agreed = { checkpoint: 0, 'time-stamp': 0, anchor: 0 };
   const compare = async (checkpoint: Checkpoint, subject: keyof typeof agreed) => {
@@ -196,7 +181,7 @@ async function checkHeads(folder: Folder, anchors: readonly Checkpoint[]) {
   }
   if (largest !== manifest.size) {
     const detail = `it has ${manifest.size} leaves, and the largest checkpoint or time-stamp has ${largest}`;
-    report({ state: 'ALTERED', subject: 'file', key: MANIFEST, detail });
+    reportFile('ALTERED', MANIFEST, detail);
   }
   const own = [...sizes];
   for (const anchor of anchors) if (isCovered(manifest, own, anchor.size)) await compare(anchor, 'anchor');
@@ -228,15 +213,16 @@ const stampSizes = ({ files }: Manifest) =>
   });
 
 /** Compares each full tile with the hash that the level above has of it. The others are part of the root. */
-async function checkTiles({ manifest, tile, report }: Folder, sizes: readonly number[]): Promise<void> {
+async function checkTiles(
+  { manifest, tile, report, reportFile }: Folder,
+  sizes: readonly number[],
+): Promise<void> {
   const { size, leaves } = manifest;
   const check = async (level: number, number: number) => {
     const bytes = await tile(level, number);
     const name = tilePath(level, number, size);
     if (bytes.length !== tileBytes(level, number, size)) {
-      const state = bytes.length === 0 ? 'MISSING' : 'ALTERED';
-      report({ state, subject: 'file', key: name, detail: 'its size is wrong' });
-      return;
+      return reportFile(bytes.length === 0 ? 'MISSING' : 'ALTERED', name, 'its size is wrong');
     }
     if (number >= hashesAt(level + 1, size)) return;
     const above = await tile(level + 1, Math.floor(number / TILE_WIDTH));
@@ -250,7 +236,7 @@ async function checkTiles({ manifest, tile, report }: Folder, sizes: readonly nu
 }
 
 /** Finds files that are no part of the proof: who gets the folder may take them for a part of it. */
-async function findUnknownFiles({ directory, manifest, report }: Folder, sizes: readonly number[]) {
+async function findUnknownFiles({ directory, manifest, reportFile }: Folder, sizes: readonly number[]) {
   const { size, leaves, files } = manifest;
   const known = new Set([
     MANIFEST,
@@ -262,12 +248,15 @@ async function findUnknownFiles({ directory, manifest, report }: Folder, sizes: 
   for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
     const name = path.relative(directory, path.join(entry.parentPath, entry.name));
     if (entry.isDirectory() || known.has(name.split(path.sep).join('/'))) continue;
-    report({ state: 'INSERTED', subject: 'file', key: name, detail: 'it is no part of the proof' });
+    reportFile('INSERTED', name, 'it is no part of the proof');
   }
 }
 
 /** Compares rows with their leaves: there must be a line for each leaf, in their order. */
-async function checkRows({ directory, manifest, tile, report }: Folder, onLeaves: (done: number) => void) {
+async function checkRows(
+  { directory, manifest, tile, report, reportFile }: Folder,
+  onLeaves: (done: number) => void,
+) {
   const counts = { intact: 0, absent: 0 };
   const expected = leavesOf(manifest);
   const absences = linesOf(path.join(directory, ABSENT));
@@ -275,7 +264,7 @@ async function checkRows({ directory, manifest, tile, report }: Folder, onLeaves
   for await (const line of linesOf(path.join(directory, ROWS))) {
     const leaf = expected.next().value;
     if (leaf === undefined) {
-      report({ state: 'INSERTED', subject: 'file', key: ROWS, detail: 'it has more lines than leaves' });
+      reportFile('INSERTED', ROWS, 'it has more lines than leaves');
       break;
     }
     const entry = entryOf(line, leaf);

@@ -140,25 +140,21 @@ async function checkTiles(db: Db, from: number, leaves: Buffer): Promise<readonl
 async function verifyChunk(db: Db, chunk: number, size: number): Promise<Verification> {
   const [from, to] = rangeOf(chunk, size);
   const { findings, entries, known, unproven } = await compareChunk(db, chunk, size);
-  const count = (state: VerifyFinding['state'], some = findings) =>
-    some.filter((finding) => finding.state === state).length;
   const sums = new Map<string, CountedEvents>();
   for (const { source, messageType, events } of entries) {
     const pair = `${source} ${messageType}`;
     sums.set(pair, { source, messageType, events: events + (sums.get(pair)?.events ?? 0) });
   }
   const events = Array.from(sums.values(), (sum): VerifiedEvents => {
-    const some = findings.filter(
-      ({ source, messageType }) => source === sum.source && messageType === sum.messageType,
-    );
+    const isOfSum = ({ source, messageType }: Partial<CountedEvents>) =>
+      source === sum.source && messageType === sum.messageType;
+    const some = findings.filter(isOfSum);
     const [expired, erased, missing] = [
       count('EXPIRED', some),
       count('ERASED', some),
       count('MISSING', some),
     ];
-    const suspect = unproven
-      .filter(({ source, messageType }) => source === sum.source && messageType === sum.messageType)
-      .reduce((all, one) => all + one.events, 0);
+    const suspect = unproven.filter(isOfSum).reduce((all, one) => all + one.events, 0);
     const altered = Math.max(
       count('ALTERED', some),
       Math.min(suspect, sum.events - expired - erased - missing),
@@ -166,6 +162,9 @@ async function verifyChunk(db: Db, chunk: number, size: number): Promise<Verific
     return { ...sum, expired, erased, altered, missing };
   });
   // Leaves that nobody knows the rows of are missing, too.
-  const missing = count('MISSING') + to - from - known;
-  return { chunk, leaves: to - from, altered: count('ALTERED'), missing, events };
+  const missing = count('MISSING', findings) + to - from - known;
+  return { chunk, leaves: to - from, altered: count('ALTERED', findings), missing, events };
 }
+
+const count = (state: VerifyFinding['state'], findings: readonly VerifyFinding[]) =>
+  findings.filter((finding) => finding.state === state).length;
