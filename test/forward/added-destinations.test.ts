@@ -121,6 +121,10 @@ describe('a destination that is added', () => {
     await outputs.live.reload();
   });
 
+  it('needs a name that is one', async () => {
+    await expect(add('no name', syslog)).rejects.toThrow(/answered 400.*name /s);
+  });
+
   it('needs SECRETS_KEY if it has a credential', async () => {
     const { destinations } = outputsForTests(test.db, [], {});
     const keyless = await startAdmin([destinations], test.db);

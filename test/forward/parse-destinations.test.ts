@@ -180,6 +180,7 @@ describe('FORWARD_TO', () => {
   });
 
   it.each([
+    ['siem.test', '', /^FORWARD_TO must be a URL that begins with syslog\+udp:\/\/, /],
     ['gopher://siem.test', '', /^FORWARD_TO must be a URL that begins with syslog\+udp:\/\/, /],
     ['syslog+tls://siem.test:6514?format=pdf', '', /^FORWARD_TO: format: must be one of json/],
     ['https://me:pass@siem.test', '', /^FORWARD_TO must not contain a user name or password/],

@@ -24,7 +24,7 @@ function collector(name: string, batch: object = {}) {
       taken.push(...messages.map(({ event }) => event.columns['user_id']));
       return [];
     },
-    close: async () => undefined,
+    close: async () => void taken.push('closed'),
   });
   return { taken, destination: { ...destination, createSender } };
 }
@@ -69,5 +69,11 @@ it('a new destination gets what is stored from now on; a changed one, or one tha
   await apply();
   await store(5);
   await waitFor(() => again.taken.length > 1 && added.taken.length > 0);
-  expect([first, changed, again, added].map(({ taken }) => taken)).toEqual([['2'], ['3'], ['4', '5'], ['5']]);
+  await started.disposeAsync();
+  expect([first, changed, again, added].map(({ taken }) => taken)).toEqual([
+    ['2', 'closed'],
+    ['3', 'closed'],
+    ['4', '5', 'closed'],
+    ['5', 'closed'],
+  ]);
 });

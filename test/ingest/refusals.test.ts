@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
@@ -175,6 +175,17 @@ describe('413 and 415', () => {
     expect({ status, code }).toEqual({ status: 413, code: 'BODY_TOO_LARGE' });
     expect(message).toMatch(/1000 bytes.*MAX_BODY_BYTES/);
     expect(deliveries).toEqual([]);
+  });
+
+  it('413 is for a body that hardly compresses and is too large for the queue', async () => {
+    const { post, deliveries } = await serve({ maxBodyBytes: 5_000_000 });
+    const { status, message } = await refusal(await post(randomBytes(4_500_000)));
+    expect(status).toBe(413);
+    expect(message).toContain('send it in parts');
+    expect(deliveries).toEqual([]);
+    // One that compresses is kept, unreadable as it is.
+    expect((await post('x'.repeat(4_500_000))).status).toBe(400);
+    expect(deliveries).toMatchObject([{ recordCount: 1 }]);
   });
 
   it('415 is for an unknown encoding, and names the known', async () => {

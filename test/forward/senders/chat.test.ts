@@ -106,13 +106,14 @@ describe.skipIf(!hasOpenssl)('chat (needs openssl on PATH to make certificates)'
   });
 
   test('no error quotes a part of the address, as it is written or as it is meant', async () => {
-    const raw = `no ${PATH}, ${TOKEN}, a/signature-that-is-long`;
+    const raw = `no ${PATH}, ${TOKEN}, a/signature-that-is-long; T00000000 is known`;
     await using server = await standIn(inTurn({ status: 404, raw }), certificate);
     const failure: unknown = await senderTo(server, 'slack')
       .send(messages(2))
       .catch((error: unknown) => error);
     expect(describeError(failure)).toMatch(/chat at https:\/\/127\.0\.0\.1:\d+/);
     expect(describeError(failure)).not.toMatch(/token-of|signature|services/);
+    expect(describeError(failure)).toContain('T00000000 is known');
   });
 
   test('an address in our own network is not connected to, unless it is allowed', async () => {
