@@ -12,7 +12,7 @@ import {
   type Account,
 } from '../store/access/accounts.ts';
 import type { Db } from '../store/server/database.ts';
-import { recordAction } from '../store/access/operator-log.ts';
+import { recordAction, SERVICE } from '../store/access/operator-log.ts';
 
 export type Claims = Readonly<Record<string, unknown>>;
 
@@ -131,7 +131,6 @@ const ATTEMPTS = 3;
  */
 export async function accountOf(db: Db, person: Person): Promise<Account> {
   const { identity, role, sources = null } = person;
-  const operator = { name: 'xiq-sink', via: 'system' } as const;
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     const account = await findIdentity(db, identity);
     if (account !== undefined) {
@@ -139,7 +138,7 @@ export async function accountOf(db: Db, person: Person): Promise<Account> {
       if (account.role === role && isSame(account.sources, sources)) return account;
       const { name: subject } = account;
       const details = { role, sources: sources ?? 'all', from: 'OpenID Connect' };
-      await recordAction(db, { operator, action: 'access.change', subject, details }, () =>
+      await recordAction(db, { operator: SERVICE, action: 'access.change', subject, details }, () =>
         changeAccount(db, subject, { role, sources }),
       );
       continue;
@@ -147,7 +146,7 @@ export async function accountOf(db: Db, person: Person): Promise<Account> {
     const name = await freeName(db, person);
     const details = { role, sources: sources ?? 'all', from: 'OpenID Connect', identity };
     try {
-      await recordAction(db, { operator, action: 'access.add', subject: name, details }, () =>
+      await recordAction(db, { operator: SERVICE, action: 'access.add', subject: name, details }, () =>
         addAccount(db, { name, role, sources: sources ?? undefined, identity }),
       );
     } catch (error) {

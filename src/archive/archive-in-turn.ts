@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
+import { SERVICE } from '../store/access/operator-log.ts';
 import { repeatInBackground } from '../lib/repeat.ts';
 import { formatBytes } from '../lib/text/units.ts';
 import { dropExpiredFiles } from '../store/archive/expire-files.ts';
@@ -40,8 +41,6 @@ interface ArchivingService {
 
 const INTERVAL_MS = 60 * 60 * 1000;
 
-const OPERATOR = { name: 'xiq-sink', via: 'system' } as const;
-
 /** Archives months that are old enough, and deletes files that mean nothing any more, such as those of events that have passed their retention: now and every hour. */
 export function startArchiving(
   { access, config, logger }: ArchivingService,
@@ -69,7 +68,7 @@ export function startArchiving(
 
 async function archiveLogged(access: ArchiveAccess, month: ArchivableMonth, logger: Logger): Promise<void> {
   try {
-    const { partition, rows, bytes, tableBytes } = await archiveMonth(access, month, OPERATOR, {
+    const { partition, rows, bytes, tableBytes } = await archiveMonth(access, month, SERVICE, {
       onProgress: () => undefined,
     });
     logger.info(

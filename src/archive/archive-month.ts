@@ -17,11 +17,16 @@ import {
   readGroups,
   readPartitionState,
   reasonToWait,
-  type FileGroup,
   type PartitionState,
 } from '../store/archive/archive-partition.ts';
 import { readColumns } from '../store/archive/archive-tables.ts';
-import { addFiles, areSealed, giveUpUnused, type NewFile } from '../store/archive/archived-files.ts';
+import {
+  addFiles,
+  areSealed,
+  giveUpUnused,
+  type FileGroup,
+  type NewFile,
+} from '../store/archive/archived-files.ts';
 import { describeBlocked } from '../store/partitions/partition-changes.ts';
 import { dropDetached } from '../store/partitions/partitions.ts';
 import { addMonths, monthOf, type PartitionedTable } from '../store/partitions/partitioned-tables.ts';

@@ -33,7 +33,7 @@ import { UnreadableError } from '../ingest/normalize.ts';
 import { searchOf } from './find-person.ts';
 import { parseKey, SETTLED_MS, toRefused, type Person } from './refusals.ts';
 import type { Logger } from 'pino';
-import { recordAction } from '../store/access/operator-log.ts';
+import { recordAction, SERVICE } from '../store/access/operator-log.ts';
 import { repeatInBackground } from '../lib/repeat.ts';
 
 export interface Chosen extends ErasureScope {
@@ -189,7 +189,6 @@ async function keepErasureKey(file: string, isUsed: boolean): Promise<KeyObject>
 
 const INTERVAL_MS = 60 * 60 * 1000;
 
-const OPERATOR = { name: 'xiq-sink', via: 'system' } as const;
 const REASON = 'The cloud deleted the data of this client (GDPR_LOG_ALL)';
 
 interface GdprErasures extends ErasableStore {
@@ -217,8 +216,8 @@ export function startGdprErasures(
       const chosen = { person: { ...NOBODY, clients: [mac] }, eventIds: [], source, before };
       const erased = await recordAction(
         db,
-        { operator: OPERATOR, action: 'events.erase', details: { reason: REASON, source } },
-        () => eraseForGood({ db, archive }, config, chosen, { operator: OPERATOR.name, reason: REASON }),
+        { operator: SERVICE, action: 'events.erase', details: { reason: REASON, source } },
+        () => eraseForGood({ db, archive }, config, chosen, { operator: SERVICE.name, reason: REASON }),
         (done) => ({ ...done }),
       );
       logger.info(

@@ -7,7 +7,7 @@ import { withSender } from '../forward/send-to-destination.ts';
 import { RetryLaterError } from '../forward/sender.ts';
 import { periodAt, type PeriodRange } from '../lib/text/parse-time.ts';
 import type { Db } from '../store/server/database.ts';
-import { recordEnded } from '../store/access/operator-log.ts';
+import { recordEnded, SERVICE } from '../store/access/operator-log.ts';
 import {
   leaseReport,
   openSchedule,
@@ -29,8 +29,6 @@ const LEASE_S = 15 * 60;
 /** Seconds until the next attempt: as many as the destination requests, or 30, doubled after each failure. At most an hour. */
 const pauseAfter = (error: unknown, attempts: number) =>
   Math.min(error instanceof RetryLaterError ? error.afterMs / 1_000 : 30 * 2 ** attempts, 3_600);
-
-const OPERATOR = { name: 'xiq-sink', via: 'system' } as const;
 
 export interface Sending {
   readonly db: Db;
@@ -79,7 +77,7 @@ async function sendIfDue(
   if (!(await leaseReport(db, name, nextSince, LEASE_S))) return 'not sent';
   const { since, until } = period;
   const details = { report, destination, since, until, source, user };
-  const action = { operator: OPERATOR, action: 'report.send', subject: name, details } as const;
+  const action = { operator: SERVICE, action: 'report.send', subject: name, details } as const;
   try {
     const document = await makeDocument(events, schedule, period);
     await send(config, destination, document);

@@ -31,7 +31,7 @@ import type { Start } from './start-with-database.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { maskConfig, type Config } from '../config/config.ts';
-import { lastEnded, recordEnded } from '../store/access/operator-log.ts';
+import { lastEnded, recordEnded, SERVICE } from '../store/access/operator-log.ts';
 
 interface RoleParts extends DatabaseUrls, Omit<StoringOptions, 'config' | 'observation'> {
   readonly live: LiveSettings;
@@ -151,12 +151,11 @@ export async function recordStart(db: Db, config: Config, role: Role): Promise<v
   // As the log returns them: without those that are not set.
   const settings = anyObject.parse(JSON.parse(JSON.stringify(maskConfig(config))));
   const last = await lastEnded(db, 'service.start', role);
-  const operator = { name: 'xiq-sink', via: 'system' } as const;
   const changed = last === undefined ? undefined : differencesOf(last['settings'], settings);
   const details = changed === undefined ? {} : { changed };
   await recordEnded(
     db,
-    { operator, action: 'service.start', subject: role, details },
+    { operator: SERVICE, action: 'service.start', subject: role, details },
     { outcome: 'done', result: { settings } },
   );
 }

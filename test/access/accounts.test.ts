@@ -314,7 +314,10 @@ describe('an API token', () => {
 describe('a stream', () => {
   it.each([
     ['its session ends', () => database.db.deleteFrom('sessions').execute()],
-    ['its account is disabled', () => disableAccount(database.db, 'ada')],
+    [
+      'its account is marked as disabled',
+      () => sql`update accounts set disabled_at = now()`.execute(database.db),
+    ],
     ['its sources change', () => sql`update accounts set sources = '{branch}'`.execute(database.db)],
     ['the session expires', () => sql`update sessions set expires_at = now()`.execute(database.db)],
   ])('goes on while it has access, and ends when %s', async (_name, end) => {

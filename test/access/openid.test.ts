@@ -270,12 +270,9 @@ describe('with a provider that works', () => {
 
     it.each<[string, number, RegExp, (query: URLSearchParams) => void]>([
       ['of another state', 400, /another browser/, (query) => query.set('state', 'x')],
-      ['without a state', 400, /another browser/, (query) => query.delete('state')],
       ['of another issuer (mix-up)', 401, /"iss"/, (query) => query.set('iss', 'https://evil.example')],
-      ['without the issuer', 401, /"iss"/, (query) => query.delete('iss')],
       ['without a code', 401, /code/, (query) => query.delete('code')],
       ['with a code that is made up', 401, /invalid_grant/, (query) => query.set('code', 'x')],
-      ['with two codes', 401, /"code"/, (query) => query.append('code', query.get('code') ?? '')],
       [
         'with an error',
         403,
@@ -322,13 +319,9 @@ describe('with a provider that works', () => {
         },
       ],
       ['for another client', /"aud"/, withClaims({ aud: 'another' })],
-      ['of another issuer', /"iss"/, withClaims({ iss: 'https://evil.example' })],
       ['of another log-in (nonce)', /"nonce"/, withClaims({ nonce: 'another' })],
-      ['without a nonce', /"nonce"/, withClaims({ nonce: undefined })],
       ['that has expired', /"exp"/, withClaims({ iat: seconds() - 3600, exp: seconds() - 60 })],
-      ['without a subject', /"sub"/, withClaims({ sub: undefined })],
       ['that is missing', /id_token/, () => undefined],
-      ['that is no token', /./, () => 'x'],
     ])('%s is refused', async (_name, reason, forge) => {
       forgeWith(forge);
       expectRefusal((await logIn('sub-ada')).answer, 401, reason);

@@ -106,47 +106,34 @@ it('months go to the bucket, are read and proven from there, and come back', asy
   await archived.archiveAll(MARCH);
 });
 
-/** What happens to an object in the bucket, and what `verify` says of it. */
+/** What happens to an object in the bucket. */
 const DAMAGED: readonly (readonly [
   name: string,
   damage: (key: string, content: Buffer, other: Buffer) => Promise<unknown>,
-  state: string,
 ])[] = [
-  ['is gone', async (key) => server.remove(key), 'MISSING'],
+  ['is gone', async (key) => server.remove(key)],
   [
     'has another SHA-256',
-    async (key, content) => {
-      content.writeUInt8(content.readUInt8(200) ^ 1, 200);
-      await server.put(key, content);
-    },
-    'ALTERED',
+    async (key, content) => server.put(key, content.fill(content.readUInt8(200) ^ 1, 200, 201)),
   ],
-  ['has 500 bytes', async (key, content) => server.put(key, content.subarray(0, 500)), 'ALTERED'],
-  ['has ', async (key, _, other) => server.put(key, other), 'ALTERED'],
+  ['has 500 bytes', async (key, content) => server.put(key, content.subarray(0, 500))],
+  ['has ', async (key, _, other) => server.put(key, other)],
 ];
 
-it.each(DAMAGED)(
-  'an object that %s is named, never read, and all others stay proven',
-  async (reason, damage, state) => {
-    const [file, other] = (await filesInUse()).filter(({ table }) => table === 'location_observations');
-    if (file === undefined || other === undefined) throw new TypeError('there are too few files');
-    const key = `${PREFIX}${file.path}`;
-    const content = await server.read(key);
-    await damage(key, Buffer.from(content), await server.read(`${PREFIX}${other.path}`));
-    // A copy in the cache is of before, and so are its rows.
-    const cached = await verify();
-    expect(cached.findings.map(({ subject }) => subject)).toEqual(['file']);
-    await emptyCache();
-    await expect(ask(reason)).rejects.toThrow(`s3://network-events/${key} ${reason}`);
-    const { findings, summary } = await verify();
-    expect(findings).toContainEqual(expect.objectContaining({ state, subject: 'file', key: file.path }));
-    const events = findings.filter(({ subject }) => subject === 'event');
-    expect(events).toHaveLength(file.rows);
-    expect(summary.intact).toBeGreaterThanOrEqual(STORED - file.rows);
-    await server.put(key, content);
-    expect((await verify()).findings).toEqual([]);
-  },
-);
+it.each(DAMAGED)('an object that %s is named by verify, and never read', async (reason, damage) => {
+  const [file, other] = (await filesInUse()).filter(({ table }) => table === 'location_observations');
+  if (file === undefined || other === undefined) throw new TypeError('there are too few files');
+  const key = `${PREFIX}${file.path}`;
+  const content = await server.read(key);
+  await damage(key, Buffer.from(content), await server.read(`${PREFIX}${other.path}`));
+  // A copy in the cache is of before, and so are its rows.
+  const { findings } = await verify();
+  expect(findings).toMatchObject([{ subject: 'file', key: file.path }]);
+  await emptyCache();
+  await expect(ask(reason)).rejects.toThrow(`s3://network-events/${key} ${reason}`);
+  await server.put(key, content);
+  expect((await verify()).findings).toEqual([]);
+});
 
 it('what is in the cache is read while the bucket cannot be reached; the rest is refused, and found by no verification', async () => {
   await ask('before the outage');
@@ -174,8 +161,7 @@ it('a month stays while its files cannot be uploaded, and the next attempt remov
     files.filter(({ table }) => table === 'audit_events'),
   );
   const month = await firstMonth();
-  const rows = async () =>
-    (await sql`select from ${sql.id(month.partition)}`.execute(test.service)).rows.length;
+  const rows = async () => (await test.query`select from ${sql.id(month.partition)}`).length;
   const before = await rows();
   expect(before).toBeGreaterThan(0);
   await server.kill();

@@ -1,7 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
-import { sql } from 'kysely';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { findErasable } from '../../src/erasure/erase-person.ts';
 import { searchOf } from '../../src/erasure/find-person.ts';
@@ -19,8 +18,8 @@ const decomposed = (text: string) => text.normalize('NFD');
 async function judge(person: Partial<Person>, text: string) {
   const search = searchOf({ ...nobody, ...person });
   const json = JSON.stringify({ value: text });
-  const { rows } = await sql<{ isCandidate: boolean }>`
-    select ${json}::jsonb::text ~* ${search?.pattern} as "isCandidate"`.execute(test.service);
+  const rows = await test.query<{ isCandidate: boolean }>`
+    select ${json}::jsonb::text ~* ${search?.pattern} as "isCandidate"`;
   // What the database passes over is found by nobody.
   return rows[0]?.isCandidate === true ? search?.judgeJson(json) : undefined;
 }

@@ -50,9 +50,9 @@ const store = (source: string, ...[messageType, records, more]: Parameters<typeo
   }).add({ deliveries: [queuedDelivery(messageType, records, { source, ...more })] });
 
 async function stored(): Promise<readonly string[]> {
-  const { rows } = await sql<{ what: string }>`
+  const rows = await test.query<{ what: string }>`
     select concat_ws(' ', source, message_type, count(*)) as what from events group by source, message_type
-    order by 1`.execute(test.service);
+    order by 1`;
   return rows.map(({ what }) => what);
 }
 

@@ -1,7 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import * as fc from 'fast-check';
-import { sql } from 'kysely';
 import { pino } from 'pino';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { BatchStore } from '../../src/handlers/store-batch.ts';
@@ -159,13 +158,9 @@ describe('storing', () => {
     auditRecord({ userName: 'joe', timeStamp: EARLIER, userId: 2 }),
   ];
   const stored = async () =>
-    (
-      await sql<object>`
+    await test.query<object>`
         select record_count as records, expected_count as expected, event_count as events, refused_count as refused,
-          (select string_agg(user_name, ' ') from audit_events) as users from deliveries`.execute(
-        test.service,
-      )
-    ).rows;
+          (select string_agg(user_name, ' ') from audit_events) as users from deliveries`;
 
   it.each([0, 300])(
     'leaves out records of erased persons, and the counts add up (%j unreadable)',
@@ -177,10 +172,8 @@ describe('storing', () => {
       expect(await stored()).toEqual([
         { records: 2 + bad, expected: 1 + bad, events: 1, refused: 1, users: 'joe' },
       ]);
-      const { rows } = await sql<object>`
-      select count(*)::int as count from deliveries where expected_count <> event_count + duplicate_count + quarantined_count`.execute(
-        test.service,
-      );
+      const rows = await test.query<object>`
+      select count(*)::int as count from deliveries where expected_count <> event_count + duplicate_count + quarantined_count`;
       expect(rows).toEqual([{ count: 0 }]);
     },
   );
@@ -190,8 +183,8 @@ describe('storing', () => {
     const many = auditRecord({ description: 'a b '.repeat(60_000), timeStamp: EARLIER });
     await store(keyFile).add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', [many, ...records])] });
     expect(await stored()).toEqual([{ records: 3, expected: 2, events: 1, refused: 1, users: 'joe' }]);
-    const { rows } = await sql<{ reason: string; content: Buffer }>`
-      select reason, content from quarantine`.execute(test.service);
+    const rows = await test.query<{ reason: string; content: Buffer }>`
+      select reason, content from quarantine`;
     expect(rows.map(({ reason }) => reason)).toEqual([
       expect.stringContaining('more words than can be compared'),
     ]);
@@ -201,8 +194,8 @@ describe('storing', () => {
   it('leaves out an erased event that is delivered again', async () => {
     const deliver = () => store(keyFile).add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
     await deliver();
-    const { rows } = await sql<{ id: string }>`
-      select event_id::text as id from audit_events where user_name = 'jane'`.execute(test.service);
+    const rows = await test.query<{ id: string }>`
+      select event_id::text as id from audit_events where user_name = 'jane'`;
     await emptyTables(test.db);
     await refuse({}, [rows[0]?.id ?? '']);
     await deliver();

@@ -87,11 +87,9 @@ describe('a comparison', () => {
     const rows = await test.query`
       select origin, record_count, event_count, duplicate_count from deliveries where origin = 'backfill'`;
     expect(rows).toEqual([{ origin: 'backfill', record_count: 1, event_count: 1, duplicate_count: 0 }]);
-    const known = await sql<{ logId: string; origin: string }>`
-      select log_id as "logId", origin from history_records join audit_events using (event_id) order by 1`.execute(
-      test.db,
-    );
-    expect(known.rows.map(({ logId, origin }) => [logId, origin])).toEqual([
+    const known = await test.query<{ logId: string; origin: string }>`
+      select log_id as "logId", origin from history_records join audit_events using (event_id) order by 1`;
+    expect(known.map(({ logId, origin }) => [logId, origin])).toEqual([
       ['1', 'backfill'],
       ['2', 'webhook'],
       ['3', 'webhook'],

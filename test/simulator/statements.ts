@@ -29,6 +29,8 @@ const KEPT: ReadonlySet<string> = new Set([
 
 interface Target {
   readonly table: string;
+  /** How many columns the statement has. */
+  readonly width: number;
   readonly columns: readonly { readonly name: string; readonly at: number }[];
 }
 
@@ -39,21 +41,23 @@ function targetOf(text: string): Target {
   const known = targets.get(text);
   if (known !== undefined) return known;
   const [, table = '', names = ''] = /^(?:insert into|copy) "?(\w+)"? \(([^)]*)\)/.exec(text) ?? [];
-  const columns = names
-    .split(', ')
+  const all = names.split(', ');
+  const columns = all
     .map((name, at) => ({ name: name.replaceAll('"', ''), at }))
     .filter(({ name }) => KEPT.has(name));
-  const target = { table, columns };
+  const target = { table, width: all.length, columns };
   targets.set(text, target);
   return target;
 }
 
-/** Reads an INSERT of the product: one array for each column, or one row of values. */
+/** Reads an INSERT of the product: one array for each column, or rows of values. */
 export function readInsert(text: string, values: readonly unknown[]): Inserting {
-  const { table, columns } = targetOf(text);
+  const { table, width, columns } = targetOf(text);
   if (!text.includes(' unnest(')) {
-    const row = Object.fromEntries(columns.map(({ name, at }) => [name, textOf(values[at])]));
-    return { table, rows: [row] };
+    const rows = Array.from({ length: values.length / width }, (_, row) =>
+      Object.fromEntries(columns.map(({ name, at }) => [name, textOf(values[row * width + at])])),
+    );
+    return { table, rows };
   }
   const arrays = columns.map(({ name, at }) => ({ name, values: parseArray(String(values[at])) }));
   const count = arrays[0]?.values.length ?? 0;

@@ -6,7 +6,7 @@ import { restoreFiles } from '../../archive/unarchive.ts';
 import { UsageError } from '../../lib/errors.ts';
 import type { MonthRange } from '../../lib/text/parse-time.ts';
 import { countOf, formatBytes, formatCount } from '../../lib/text/units.ts';
-import { sizeOfPartition } from '../../store/archive/archive-partition.ts';
+import { sizeOfPartition } from '../../store/partitions/partitioned-tables.ts';
 import { listArchivedFiles } from '../../store/archive/archived-files.ts';
 import { addMonths } from '../../store/partitions/partitioned-tables.ts';
 import { note, print, printRows } from '../shared/output.ts';

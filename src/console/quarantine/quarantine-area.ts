@@ -3,7 +3,11 @@ import { groupByBytes, replayQuarantined, type ReplayContext } from '../../repla
 import type { Db } from '../../store/server/database.ts';
 import { recordAction } from '../../store/access/operator-log.ts';
 import { addReplay, NO_REPLAYS, discardQuarantined, type Replay } from '../../store/quarantine/quarantine.ts';
-import { countOpen, readContent, type Quarantined } from '../../store/quarantine/search-quarantine.ts';
+import {
+  readContent,
+  readOpenQuarantine,
+  type Quarantined,
+} from '../../store/quarantine/search-quarantine.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { CHANGE_QUARANTINE, hasAccess, VIEW } from '../access/access.ts';
 import { toAnswer, jsonRoute, parseInput, streamRoute, type ApiRoute } from '../api/route.ts';
@@ -62,7 +66,7 @@ export function quarantineArea(options: QuarantineOptions): Area {
 const MOST_COUNTED = 100;
 
 async function openItems(db: Db, scope: Scope): Promise<Notice | undefined> {
-  const open = await countOpen(db, scope, MOST_COUNTED);
+  const { count: open } = await readOpenQuarantine(db, scope, MOST_COUNTED);
   if (open === 0) return undefined;
   const mark = open < MOST_COUNTED ? String(open) : `${MOST_COUNTED - 1}+`;
   return { kind: 'warn', mark, text: `Quarantine: ${mark} open` };

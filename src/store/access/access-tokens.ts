@@ -1,9 +1,8 @@
-import { sql, type Selectable } from 'kysely';
+import { sql } from 'kysely';
 import { NotFoundError } from '../../lib/errors.ts';
 import { isNamed } from './accounts.ts';
 import type { Db } from '../server/database.ts';
 import type { Holder } from './sessions.ts';
-import type { Tables } from '../server/schema/tables.ts';
 import { commandName } from '../../lib/text/command-name.ts';
 
 export interface NewAccessToken {
@@ -58,13 +57,8 @@ export async function findTokenHolder(db: Db, digest: Buffer): Promise<Holder | 
   return holder;
 }
 
-type AccessToken = Pick<
-  Selectable<Tables['access_tokens']>,
-  'id' | 'account' | 'label' | 'created_at' | 'expires_at' | 'last_used_at'
->;
-
 /** The API tokens that are not revoked, by account and age. */
-export async function listAccessTokens(db: Db): Promise<AccessToken[]> {
+export async function listAccessTokens(db: Db) {
   return db
     .selectFrom('access_tokens')
     .select(['id', 'account', 'label', 'created_at', 'expires_at', 'last_used_at'])

@@ -15,6 +15,9 @@ export interface Operator {
   readonly via: 'console' | 'api' | 'command' | 'system';
 }
 
+/** The service, for what it does by itself. */
+export const SERVICE: Operator = { name: 'xiq-sink', via: 'system' };
+
 export interface OperatorAction {
   readonly operator: Operator;
   readonly action: OperatorActionName;

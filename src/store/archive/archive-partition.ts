@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
 import type { Client } from 'pg';
-import type { MessageType } from '../../events/domain.ts';
 import { typesOfTable } from '../../events/message-types.ts';
 import { recordEnded, type Operator } from '../access/operator-log.ts';
 import { destinationsBehind } from '../destinations/destinations.ts';
@@ -15,21 +14,7 @@ import {
 } from '../partitions/partitioned-tables.ts';
 import type { Db, Trx } from '../server/database.ts';
 import { allRows, onlyRow, run } from '../server/statement.ts';
-import { markArchived } from './archived-files.ts';
-
-/** Events of one source and message type: what one file has. */
-export interface FileGroup {
-  readonly source: string;
-  readonly message_type: MessageType;
-  /** The first day that it has events of, in UTC: `2026-01-31`. */
-  readonly day: string;
-  readonly first_at: string;
-  readonly last_at: string;
-  readonly first_received_at: string;
-  readonly last_received_at: string;
-  readonly row_count: number;
-  readonly table_bytes: number;
-}
+import { markArchived, type FileGroup } from './archived-files.ts';
 
 /** What a partition has at a moment, by which is known whether it is still the same. */
 export interface PartitionState {
@@ -173,9 +158,3 @@ async function hasChanged(trx: Trx, { partition, state }: ArchivedPartition): Pr
 export async function hasRows(db: Db, partition: string): Promise<boolean> {
   return (await allRows(db)`select from ${sql.id(partition)} limit 1`).length > 0;
 }
-
-/** The size of a partition on the server's disk, and its rows by the estimate of the server; null if there is none yet. */
-export const sizeOfPartition = (db: Db, partition: string) =>
-  onlyRow<{ bytes: number; rows: number | null }>(db)`
-    select pg_total_relation_size(oid)::float8 as bytes, nullif(reltuples, -1)::float8 as rows
-    from pg_class where oid = ${partition}::regclass`;

@@ -17,7 +17,6 @@ const ARCHIVED_TABLES = FAMILIES.map((family) => TABLE_OF[family]);
 const PREFIX = 'archive_';
 const WEIGHED = '_weighed';
 
-/** The table of a session's schema with the archived rows of a family's table. */
 /** The column that has the number of rows for which a row stands. */
 export const WEIGHT = 'archive_weight';
 
@@ -27,6 +26,7 @@ const WEIGHED_VIEWS: ReadonlySet<string> = new Set(
    location_client_centric other_log sms_log`.split(/\s+/),
 );
 
+/** The table of a session's schema with the archived rows of a family's table. */
 const archivedRowsOf = (table: string) => `archived_${table}`;
 
 /** The family's table whose archived rows this table has; undefined for others. */

@@ -83,19 +83,25 @@ export async function hasArchive(db: Db): Promise<boolean> {
   return (await inUse(db).select('id').limit(1).executeTakeFirst()) !== undefined;
 }
 
-export interface NewFile {
-  readonly path: string;
-  readonly family_table: string;
+/** Events of one source and message type: what one file has. */
+export interface FileGroup {
   readonly source: string;
   readonly message_type: MessageType;
+  /** The first day that it has events of, in UTC: `2026-01-31`. */
+  readonly day: string;
   readonly first_at: string;
   readonly last_at: string;
   readonly first_received_at: string;
   readonly last_received_at: string;
   readonly row_count: number;
+  readonly table_bytes: number;
+}
+
+export interface NewFile extends Omit<FileGroup, 'day'> {
+  readonly path: string;
+  readonly family_table: string;
   readonly bytes: number;
   readonly sha256: string;
-  readonly table_bytes: number;
 }
 
 /** Records written files. Their events are still in the table. Returns their ids. */

@@ -1,4 +1,4 @@
-import { recordEnded } from '../access/operator-log.ts';
+import { recordEnded, SERVICE } from '../access/operator-log.ts';
 import { partitionName, type PartitionedTable } from '../partitions/partitioned-tables.ts';
 import { isLate, recordDropped } from '../reconcile/gaps.ts';
 import type { Db } from '../server/database.ts';
@@ -22,7 +22,7 @@ export async function dropExpiredFiles(db: Db, table: PartitionedTable, oldest: 
       const bytes = ofMonth.reduce((sum, file) => sum + file.bytes, 0);
       const details = { retention: table.keep, archived_files: ofMonth.length, bytes };
       await recordEnded(trx, {
-        operator: { name: 'xiq-sink', via: 'system' },
+        operator: SERVICE,
         action: 'retention.drop',
         subject: partition,
         details,

@@ -1,6 +1,7 @@
 import { COUNTS, IS_NOT_COUNTED, SUMS } from './roll-up-arrivals.ts';
 import { sql, type RawBuilder } from 'kysely';
 import { MESSAGE_TYPES, type MessageType } from '../../events/domain.ts';
+import { HOUR_MS } from '../../lib/clock.ts';
 import type { Db, Trx } from '../server/database.ts';
 import { inScope, isSource, type Scope } from '../server/scope.ts';
 import type { ReceivedType } from '../server/schema/delivery-tables.ts';
@@ -41,8 +42,6 @@ export async function readArrivals(db: Db, scope: Scope, range: ArrivalRange) {
     .orderBy(sql`1, 2`)
     .execute();
 }
-
-const HOUR_MS = 3_600_000;
 
 /** The last delivery of each source, and its events in each of the last hours, the present one last. */
 export async function recentArrivals(db: Db, scope: Scope, hours: number) {

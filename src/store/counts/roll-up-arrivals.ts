@@ -56,7 +56,7 @@ export async function beginEra(trx: Trx): Promise<void> {
 }
 
 /** Deliveries that are sealed together. */
-const DELIVERIES_OF_TILE = 256;
+export const DELIVERIES_OF_TILE = 256;
 
 /**
  * The start of a statement that adds these deliveries to both tables, and queues them to be sealed; `taken` contains the

@@ -89,6 +89,12 @@ export async function isPartition(db: Db, name: string): Promise<boolean> {
   return rows.length > 0;
 }
 
+/** The size of a partition on the server's disk, and its rows by the estimate of the server; null if there is none yet. */
+export const sizeOfPartition = (db: Db, partition: string) =>
+  onlyRow<{ bytes: number; rows: number | null }>(db)`
+    select pg_total_relation_size(oid)::float8 as bytes, nullif(reltuples, -1)::float8 as rows
+    from pg_class where oid = ${partition}::regclass`;
+
 /** A month that begins so much later is what a sender claims, not one that comes. */
 export const farMonth = (now: Date) => addMonths(now, 12);
 

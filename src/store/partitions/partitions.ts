@@ -2,7 +2,7 @@ import type { Db, Trx } from '../server/database.ts';
 import { destinationsBehind } from '../destinations/destinations.ts';
 import { hasLateEvents, recordDropped } from '../reconcile/gaps.ts';
 import { createMonths, releaseRows, type CreatedMonths } from './open-month.ts';
-import { recordEnded, type OperatorAction } from '../access/operator-log.ts';
+import { recordEnded, SERVICE, type OperatorAction } from '../access/operator-log.ts';
 import { lockAtOnce, makeChange } from './partition-changes.ts';
 import type { Change } from './partition-changes.ts';
 import {
@@ -19,6 +19,7 @@ import {
   PARTITIONED,
   partitionName,
   readDefault,
+  sizeOfPartition,
   type DefaultRows,
   type PartitionedTable,
   type RetentionMonths,
@@ -171,14 +172,12 @@ async function dropExpired(
 
 /** The entry of the operator log; rows by the estimate of the server, as counting them takes as long as reading them. */
 async function describeDrop(trx: Trx, table: PartitionedTable, partition: string): Promise<OperatorAction> {
-  const rows = await allRows<{ bytes: number; rows: number }>(trx)`
-    select pg_total_relation_size(oid)::float8 as bytes, greatest(reltuples, 0)::float8 as rows
-    from pg_class where oid = ${partition}::regclass`;
+  const { bytes, rows } = await sizeOfPartition(trx, partition);
   return {
-    operator: { name: 'xiq-sink', via: 'system' },
+    operator: SERVICE,
     action: 'retention.drop',
     subject: partition,
-    details: { retention: table.keep, bytes: rows[0]?.bytes, estimated_rows: rows[0]?.rows },
+    details: { retention: table.keep, bytes, estimated_rows: rows ?? 0 },
   };
 }
 

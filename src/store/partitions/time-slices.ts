@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { HOUR_MS } from '../../lib/clock.ts';
 import { TABLE_OF } from '../../events/message-types.ts';
 import type { Db } from '../server/database.ts';
 import { allOf, unionAll } from '../server/condition.ts';
@@ -10,8 +11,6 @@ export type TimeRange = Pick<EventFilter, 'since' | 'until'>;
 
 /** The order of a page: by time, then by event id. */
 export type EventOrder = 'newest' | 'oldest';
-
-const HOUR_MS = 3_600_000;
 
 /** The lengths of slices in milliseconds: of the first, and of the longest. */
 interface Lengths {

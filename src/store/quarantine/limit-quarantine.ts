@@ -1,6 +1,6 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Db } from '../server/database.ts';
-import { recordAction } from '../access/operator-log.ts';
+import { recordAction, SERVICE } from '../access/operator-log.ts';
 import { addMonths } from '../partitions/partitioned-tables.ts';
 import { onlyRow } from '../server/statement.ts';
 import type { Logger } from 'pino';
@@ -83,7 +83,7 @@ async function drop(
   victims: RawBuilder<unknown>,
 ): Promise<DroppedContent> {
   const action = {
-    operator: { name: 'xiq-sink', via: 'system' },
+    operator: SERVICE,
     action: 'quarantine.discard',
     subject: source,
     details: { reason, ...details },

@@ -1,8 +1,8 @@
-import { sql, type Selectable } from 'kysely';
+import { sql, type Insertable, type Selectable } from 'kysely';
 import { jsonArrayFrom } from 'kysely/helpers/postgres';
 import type { Origin } from '../../events/domain.ts';
 import type { Db, Trx } from '../server/database.ts';
-import { arrayLiteral, insertRows, insertStatement, type Column } from '../events/insert-rows.ts';
+import { arrayLiteral } from '../events/insert-rows.ts';
 import { receivedConditions, type ReceivedFilter } from '../deliveries/search-deliveries.ts';
 import { inScope, type Scope } from '../server/scope.ts';
 import type { Tables } from '../server/schema/tables.ts';
@@ -27,54 +27,32 @@ export interface NewQuarantined {
   readonly twinsBefore: number;
 }
 
-const COLUMNS: readonly Column<NewQuarantined>[] = [
-  { name: 'quarantine_id', type: 'uuid', value: (row) => row.quarantineId },
-  { name: 'delivery_id', type: 'uuid', value: (row) => row.deliveryId },
-  { name: 'source', type: 'text', value: (row) => row.source },
-  { name: 'message_type', type: 'text', value: (row) => row.messageType },
-  { name: 'received_at', type: 'timestamptz', value: (row) => row.receivedAt },
-  { name: 'reason', type: 'text', value: (row) => row.reason },
-  { name: 'content', type: 'bytea', value: (row) => `\\x${row.content.toString('hex')}` },
-  { name: 'encoding', type: 'text', value: (row) => row.encoding },
-  { name: 'twins_before', type: 'integer', value: (row) => row.twinsBefore },
-  { name: 'sent_type', type: 'text', value: (row) => row.sentType ?? null },
-];
-
-const STATEMENT = insertStatement('quarantine', COLUMNS);
-
-/** One statement inserts at most so many items, each with at most so many bytes: writing it takes 10 ms. */
-const MAX_ROWS = 1_000;
-const MAX_CONTENT_BYTES = 8 * 1024;
+/** One statement inserts at most so many items: to write it takes a few milliseconds. */
+const MAX_ROWS = 200;
 
 /** Inserts quarantined items. Those that an earlier run of the same job inserted are kept as they are. */
-export async function insertQuarantine(trx: Trx, rows: readonly NewQuarantined[]): Promise<void> {
-  const isSmall = ({ content }: NewQuarantined) => content.length <= MAX_CONTENT_BYTES;
-  const small = rows.filter(isSmall);
-  for (let at = 0; at < small.length; at += MAX_ROWS) {
-    await insertRows(trx, STATEMENT, COLUMNS, small.slice(at, at + MAX_ROWS));
+export async function insertQuarantine(trx: Trx, items: readonly NewQuarantined[]): Promise<void> {
+  for (let at = 0; at < items.length; at += MAX_ROWS) {
+    await trx
+      .insertInto('quarantine')
+      .values(items.slice(at, at + MAX_ROWS).map(toRow))
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
   }
-  for (const row of rows) if (!isSmall(row)) await insertLarge(trx, row);
 }
 
-/** A large content is sent as bytes: as text it would hold up the event loop for 5 ms per MiB. */
-async function insertLarge(trx: Trx, row: NewQuarantined): Promise<void> {
-  await trx
-    .insertInto('quarantine')
-    .values({
-      quarantine_id: row.quarantineId,
-      delivery_id: row.deliveryId,
-      source: row.source,
-      message_type: row.messageType,
-      received_at: new Date(row.receivedAt),
-      reason: row.reason,
-      content: row.content,
-      encoding: row.encoding,
-      twins_before: row.twinsBefore,
-      sent_type: row.sentType ?? null,
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
-}
+const toRow = (item: NewQuarantined): Insertable<Tables['quarantine']> => ({
+  quarantine_id: item.quarantineId,
+  delivery_id: item.deliveryId,
+  source: item.source,
+  message_type: item.messageType,
+  received_at: item.receivedAt,
+  reason: item.reason,
+  content: item.content,
+  encoding: item.encoding,
+  twins_before: item.twinsBefore,
+  sent_type: item.sentType ?? null,
+});
 
 /** A quarantined item with its bytes, and the origin of its delivery. */
 export type LockedQuarantined = Selectable<

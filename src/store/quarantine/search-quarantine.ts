@@ -1,4 +1,4 @@
-import { sql, type Expression, type ExpressionBuilder, type Selectable, type SqlBool } from 'kysely';
+import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely';
 import type { Db } from '../server/database.ts';
 import { inScope, type Scope } from '../server/scope.ts';
 import { receivedConditions, type ReceivedFilter } from '../deliveries/search-deliveries.ts';
@@ -10,13 +10,8 @@ export interface QuarantineFilter extends ReceivedFilter {
   readonly reason?: string | undefined;
 }
 
-/** A quarantined item without its bytes. */
-export interface Quarantined extends Readonly<
-  Omit<Selectable<Tables['quarantine']>, 'content' | 'twins_before' | 'discarded_bytes' | 'sent_type'>
-> {
-  /** Size of the content, also after it was discarded. */
-  readonly bytes: number;
-}
+/** A quarantined item without its content, of which `bytes` is the size, also after it was discarded. */
+export type Quarantined = Readonly<Awaited<ReturnType<typeof findQuarantined>>[number]>;
 
 const selectItems = (db: Db) =>
   db
@@ -24,21 +19,6 @@ const selectItems = (db: Db) =>
     .select(['quarantine_id', 'delivery_id', 'received_at', 'source', 'message_type', 'reason', 'encoding'])
     .select(['resolution', 'resolved_at', 'replay_delivery_id'])
     .select(sql<number>`coalesce(discarded_bytes, octet_length(content))`.as('bytes'));
-
-/** The number of open items; counting ends at `most`. */
-export async function countOpen(db: Db, scope: Scope, most: number): Promise<number> {
-  const open = db
-    .selectFrom('quarantine')
-    .select('quarantine_id')
-    .where('resolution', 'is', null)
-    .where(inScope(scope))
-    .limit(most);
-  const { count } = await db
-    .selectFrom(open.as('open'))
-    .select(db.fn.countAll().as('count'))
-    .executeTakeFirstOrThrow();
-  return Number(count);
-}
 
 /** The number of open items of each source that has some. */
 export async function countOpenBySource(db: Db, scope: Scope): Promise<ReadonlyMap<string, number>> {
@@ -89,8 +69,8 @@ export type OpenQuarantine = Awaited<ReturnType<typeof readOpenQuarantine>>;
 /** Counting further would take long, and a larger number would not change what to do. */
 export const MAX_OPEN_COUNT = 10_000;
 
-/** Counts the open items, up to MAX_OPEN_COUNT + 1. */
-export async function readOpenQuarantine(db: Db, scope: Scope) {
+/** Counts the open items, up to `most`. */
+export async function readOpenQuarantine(db: Db, scope: Scope, most = MAX_OPEN_COUNT + 1) {
   const oldest = db
     .selectFrom('quarantine')
     .select('received_at')
@@ -98,7 +78,7 @@ export async function readOpenQuarantine(db: Db, scope: Scope) {
     .where(inScope(scope))
     .orderBy('received_at')
     .orderBy('quarantine_id')
-    .limit(MAX_OPEN_COUNT + 1);
+    .limit(most);
   return db
     .selectFrom(oldest.as('open'))
     .select((open) => [
@@ -109,7 +89,7 @@ export async function readOpenQuarantine(db: Db, scope: Scope) {
 }
 
 /** The items with these ids, in no particular order. An unknown id is skipped. */
-export async function findQuarantined(db: Db, scope: Scope, ids: readonly string[]): Promise<Quarantined[]> {
+export async function findQuarantined(db: Db, scope: Scope, ids: readonly string[]) {
   return selectItems(db)
     .where(sql<boolean>`quarantine_id = any(${ids}::uuid[])`)
     .where(inScope(scope))

@@ -1,6 +1,6 @@
 import { sql, type RawBuilder } from 'kysely';
 import { DatabaseError } from 'pg';
-import { FAMILIES } from '../../events/domain.ts';
+import { FAMILIES, type Family } from '../../events/domain.ts';
 import { TABLE_OF } from '../../events/message-types.ts';
 import type { Db } from '../server/database.ts';
 import { kindOfRow, outcomeOfRow } from '../events/event-kinds.ts';
@@ -18,12 +18,15 @@ export async function findEventsById(db: Db, ids: readonly string[]): Promise<re
     select distinct unnest(array[event_id, superseded_by])::text as id from superseded_events
     where event_id = any(${wanted}::uuid[]) or superseded_by = any(${wanted}::uuid[])`;
   const all = arrayLiteral([...new Set([...ids, ...rows.map(({ id }) => id)])]);
+  return eventsWhere(db, FAMILIES, sql`event_id = any(${all}::uuid[])`);
+}
+
+async function eventsWhere(db: Db, families: readonly Family[], condition: RawBuilder<unknown>) {
   const found: ErasableEvent[] = [];
-  for (const family of FAMILIES) {
+  for (const family of families) {
     found.push(
       ...(await allRows<ErasableEvent>(db)`
-        select ${erasableColumns(family)} from ${sql.table(TABLE_OF[family])}
-        where event_id = any(${all}::uuid[]) order by occurred_at`),
+        select ${erasableColumns(family)} from ${sql.table(TABLE_OF[family])} where ${condition} order by occurred_at`),
     );
   }
   return found;
@@ -100,17 +103,8 @@ export async function suggestErasures(db: Db): Promise<readonly SuggestedErasure
 }
 
 /** Finds the events of a client that a source has sent, by the column of its address. */
-export async function findClientEvents(db: Db, mac: string, source: string, before: Date) {
-  const found: ErasableEvent[] = [];
-  for (const family of OF_CLIENTS) {
-    found.push(
-      ...(await allRows<ErasableEvent>(db)`
-        select ${erasableColumns(family)} from ${sql.table(TABLE_OF[family])}
-        where ${isOfClient(sql`${mac}::macaddr`, sql`${source}`, sql`${before}::timestamptz`)}`),
-    );
-  }
-  return found;
-}
+export const findClientEvents = (db: Db, mac: string, source: string, before: Date) =>
+  eventsWhere(db, OF_CLIENTS, isOfClient(sql`${mac}::macaddr`, sql`${source}`, sql`${before}::timestamptz`));
 
 /** Who erases, and why. Both are recorded and sealed: they must not name the person whose data is erased. */
 export interface ErasureGrounds {

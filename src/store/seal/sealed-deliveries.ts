@@ -2,7 +2,7 @@ import { sql, type RawBuilder } from 'kysely';
 import { z } from 'zod';
 import type { Db, Trx } from '../server/database.ts';
 import type { RowFilter } from './read-seals.ts';
-import { IS_NOT_COUNTED } from '../counts/roll-up-arrivals.ts';
+import { DELIVERIES_OF_TILE, IS_NOT_COUNTED } from '../counts/roll-up-arrivals.ts';
 import { rowByKey } from '../server/condition.ts';
 import { inScope, type Scope } from '../server/scope.ts';
 import { allRows, firstRow } from '../server/statement.ts';
@@ -44,9 +44,6 @@ export interface DeliveryTile {
   /** A JSON array: kind, version, key, and for each delivery its id, when it was received, and its hash. */
   readonly record: string;
 }
-
-/** Deliveries that are sealed together. */
-const DELIVERIES_OF_TILE = 256;
 
 /** Takes up to `limit` entries off the queue, and joins small ones to tiles. Call `planByKeys` before. */
 export async function takeDeliveries(trx: Trx, limit: number): Promise<readonly DeliveryTile[]> {

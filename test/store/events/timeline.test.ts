@@ -86,16 +86,6 @@ describe('the summary of a user', () => {
       countsByType: { AUTHENTICATION_LOG_ALL: 2 },
     });
   });
-
-  it('of nobody is empty', async () => {
-    const summary = await summarizeUser(test.db, ALL_SOURCES, 'nobody', at(0), at(24));
-    expect(summary).toMatchObject({
-      firstSeen: undefined,
-      lastSeen: undefined,
-      countsByType: {},
-      isComplete: true,
-    });
-  });
 });
 
 it('the summary of a client names its users, access points and networks', async () => {

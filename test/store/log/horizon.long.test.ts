@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import { Client, DatabaseError } from 'pg';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { readSlice } from '../../../src/store/events/read-events.ts';
@@ -124,10 +123,10 @@ describe('those who follow the events', () => {
       expect(rows.length).toBeGreaterThanOrEqual(100_000);
       expect(seen.length).toBe(rows.length);
       expect(new Set(seen)).toEqual(new Set(rows.map((row) => row.event_id)));
-      const sums = await sql<{ stored: string; counted: string }>`
+      const sums = await test.query<{ stored: string; counted: string }>`
       select (select count(*) from deliveries) as stored, (select sum(deliveries) from arrivals) as counted
-    `.execute(test.db);
-      expect(sums.rows[0]?.counted).toBe(sums.rows[0]?.stored);
+    `;
+      expect(sums[0]?.counted).toBe(sums[0]?.stored);
       expect(refusals.every((refused) => refused === 51)).toBe(true);
     },
   );

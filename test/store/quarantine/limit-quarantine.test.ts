@@ -27,10 +27,8 @@ async function quarantine(source: string, ...times: readonly string[]): Promise<
 
 /** The reasons of the items whose content is still there. */
 async function kept(source: string): Promise<string[]> {
-  const { rows } = await sql<{ reason: string }>`
-    select reason from quarantine where source = ${source} and content <> '' order by reason`.execute(
-    test.service,
-  );
+  const rows = await test.query<{ reason: string }>`
+    select reason from quarantine where source = ${source} and content <> '' order by reason`;
   return rows.map(({ reason }) => reason);
 }
 
@@ -46,10 +44,8 @@ it('deletes the oldest content of a source beyond its size, and all counts still
   ]);
   expect(await kept('noisy')).toEqual(days(12).slice(3));
   expect(await kept('quiet')).toEqual(days(10));
-  const { rows } = await sql`
-    select source, adds_up, open_count, discarded_count from conservation order by source`.execute(
-    test.service,
-  );
+  const rows = await test.query`
+    select source, adds_up, open_count, discarded_count from conservation order by source`;
   expect(rows).toEqual([
     { source: 'noisy', adds_up: true, open_count: '9', discarded_count: '3' },
     { source: 'quiet', adds_up: true, open_count: '10', discarded_count: '0' },
@@ -83,14 +79,14 @@ it('deletes the content of months that retention has passed', async () => {
 
 it('deletes what was replayed before anything open, and it stays replayed', async () => {
   await quarantine('both', ...days(4));
-  const { rows } = await sql<{ quarantineId: string; deliveryId: string }>`
+  const rows = await test.query<{ quarantineId: string; deliveryId: string }>`
     select quarantine_id as "quarantineId", delivery_id as "deliveryId" from quarantine
-    order by received_at desc limit 2`.execute(test.service);
+    order by received_at desc limit 2`;
   await test.service.transaction().execute((trx) => resolveAsReplayed(trx, rows));
   await limitQuarantine(test.service, NOW, { maxBytes: 3 * KIB, months: undefined });
   expect(await kept('both')).toEqual(days(4).slice(0, 2));
-  const { rows: items } = await sql`
-    select resolution, discarded_bytes from quarantine order by received_at`.execute(test.service);
+  const items = await test.query`
+    select resolution, discarded_bytes from quarantine order by received_at`;
   expect(items).toEqual([
     { resolution: null, discarded_bytes: null },
     { resolution: null, discarded_bytes: null },
@@ -116,10 +112,8 @@ it.each([
   ],
 ])('nobody changes %s', async (_, change) => {
   await quarantine('guarded', '2031-06-01');
-  const { rows } = await sql<{ quarantineId: string; deliveryId: string }>`
-    select quarantine_id as "quarantineId", gen_random_uuid() as "deliveryId" from quarantine`.execute(
-    test.service,
-  );
+  const rows = await test.query<{ quarantineId: string; deliveryId: string }>`
+    select quarantine_id as "quarantineId", gen_random_uuid() as "deliveryId" from quarantine`;
   await test.service.transaction().execute((trx) => resolveAsReplayed(trx, rows));
   await expect(sql`update quarantine set ${change}`.execute(test.service)).rejects.toThrow(
     'what is stored stays as it was written',

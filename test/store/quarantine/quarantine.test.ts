@@ -3,7 +3,6 @@ import { sql } from 'kysely';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { discardQuarantined } from '../../../src/store/quarantine/quarantine.ts';
 import {
-  countOpen,
   countQuarantine,
   findQuarantined,
   openQuarantine,
@@ -67,9 +66,7 @@ describe('quarantine', () => {
   it('keeps the row of what was discarded, and its size', async () => {
     const [item] = await findQuarantined(test.service, ALL_SOURCES, [first()]);
     expect(item).toMatchObject({ resolution: 'discarded', bytes: 7, reason: '%_ one' });
-    const { rows } = await sql`select content from quarantine where quarantine_id = ${first()}`.execute(
-      test.service,
-    );
+    const rows = await test.query`select content from quarantine where quarantine_id = ${first()}`;
     expect(rows).toEqual([{ content: Buffer.alloc(0) }]);
     expect(await discardQuarantined(test.service, ALL_SOURCES, [first()])).toBe(0);
   });
@@ -82,10 +79,7 @@ describe('quarantine', () => {
       oldestReceivedAt: new Date('2031-01-04'),
     });
     expect(await readOpenQuarantine(test.service, [])).toEqual({ count: 0, oldestReceivedAt: null });
-    expect([
-      await countOpen(test.service, ALL_SOURCES, 3),
-      await countOpen(test.service, ['first'], 9),
-    ]).toEqual([3, 2]);
+    expect(await readOpenQuarantine(test.service, ALL_SOURCES, 3)).toEqual({ ...first, count: 3 });
   });
 
   it('is found page by page, newest first', async () => {
@@ -153,11 +147,9 @@ describe('quarantine', () => {
 
 describe('the conservation view', () => {
   const gaps = async () =>
-    (
-      await sql`
+    await test.query`
       select source, message_type, quarantine_gaps::int as gaps, adds_up from conservation
-      where not adds_up`.execute(test.service)
-    ).rows;
+      where not adds_up`;
 
   it('notices what vanished from quarantine, and what nobody put there', async () => {
     expect(await gaps()).toEqual([]);
@@ -165,9 +157,9 @@ describe('the conservation view', () => {
       sql`delete from quarantine where quarantine_id = ${second()}`.execute(trx),
     );
     expect(await gaps()).toEqual([{ source: 'first', message_type: 'SMS_LOG_ALL', gaps: 1, adds_up: false }]);
-    await sql`
+    await test.query`
       insert into quarantine (quarantine_id, delivery_id, received_at, source, message_type, reason, content)
-      values (${second()}, gen_random_uuid(), now(), 'second', 'SMS_LOG_ALL', 'x', '')`.execute(test.service);
+      values (${second()}, gen_random_uuid(), now(), 'second', 'SMS_LOG_ALL', 'x', '')`;
     expect(await gaps()).toMatchObject([{ source: 'first' }, { source: 'second', gaps: 1 }]);
   });
 });

@@ -40,13 +40,6 @@ describe('downtime', () => {
     expect(gap?.ended_at).toEqual(new Date(started.getTime() + 60_000));
   });
 
-  it('is recorded once when two processes start', async () => {
-    await note(ago(10_000));
-    await lastReport(3_600);
-    await Promise.all([note(ago(5)), note(ago(4))]);
-    expect(await gaps()).toHaveLength(1);
-  });
-
   it('is none if the process ran, and only its reports failed', async () => {
     const started = ago(10_000);
     await note(started);

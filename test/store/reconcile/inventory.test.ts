@@ -42,17 +42,6 @@ const nameAt = async (at: Date, asked: object = { mac: MAC }, scope = ALL_SOURCE
   (await namesAsOf(test.service, scope, [{ source: 'default', at, ...asked }]))[0];
 
 describe('the inventory', () => {
-  it('keeps the old name for the time in which it was valid', async () => {
-    expect(await save([device(1, 'AP-Lobby')], day(1))).toEqual({ begun: 1, ended: 0 });
-    expect(await save([device(1, 'AP-Lobby')], day(2))).toEqual({ begun: 0, ended: 0 });
-    expect(await save([device(1, 'AP-Entrance')], day(3))).toEqual({ begun: 1, ended: 1 });
-    expect((await nameAt(day(1)))?.accessPoint).toBe('AP-Lobby');
-    expect((await nameAt(new Date(day(3).getTime() - 1)))?.accessPoint).toBe('AP-Lobby');
-    expect((await nameAt(day(3)))?.accessPoint).toBe('AP-Entrance');
-    expect((await nameAt(day(300)))?.accessPoint).toBe('AP-Entrance');
-    expect(await nameAt(new Date(day(1).getTime() - 1))).toBeUndefined();
-  });
-
   it('names the place of the access point, else the innermost location that is known', async () => {
     await saveInventory(
       test.service,
@@ -120,12 +109,6 @@ describe('the inventory', () => {
     expect(await names(ALL_SOURCES)).toEqual(['AP-Lobby', 'AP-Branch-2', undefined]);
     expect(await names(['branch'])).toEqual([undefined, 'AP-Branch-2', undefined]);
     expect(await names([])).toEqual([undefined, undefined, undefined]);
-  });
-
-  it('ends nothing when the cloud lists nothing', async () => {
-    await save([device(1, 'AP-Lobby')], day(1));
-    expect(await save([], day(2))).toEqual({ begun: 0, ended: 0 });
-    expect((await nameAt(day(3)))?.accessPoint).toBe('AP-Lobby');
   });
 
   it('refuses two versions of one thing that overlap, whoever writes them', async () => {

@@ -79,6 +79,6 @@ it('the service makes readers, and no other role', async () => {
 });
 
 it('a database whose roles no administrator has created has no logins to repair', async () => {
-  await sql`drop schema xiq_roles cascade`.execute(test.db);
+  await test.query`drop schema xiq_roles cascade`;
   expect(await repairReaders(test.service, test.readerUrl)).toEqual([]);
 });
