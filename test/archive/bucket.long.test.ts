@@ -23,6 +23,7 @@ import type { Db } from '../../src/store/server/database.ts';
 import { whyNoMount, mountSmallDisk } from '../faults/disk.ts';
 import { startS3 } from '../forward/senders/s3-server.ts';
 import { STORED } from '../store/events/varied-events.ts';
+import { startStandIn } from '../support/answering-server.ts';
 import { endOfCommand } from '../support/command.ts';
 import { freePort } from '../support/free-port.ts';
 import { startServerProcess } from '../support/server-process.ts';
@@ -182,22 +183,6 @@ it('a month stays while its files cannot be uploaded, and the next attempt remov
   expect((await server.keys()).toSorted()).toEqual(keysOf(await filesInUse()));
 });
 
-/** A server that answers each request by itself. */
-async function standIn(answer: http.RequestListener) {
-  const stand = http.createServer(answer);
-  const port = await freePort();
-  await new Promise<void>((resolve) => {
-    stand.listen(port, '127.0.0.1', resolve);
-  });
-  return {
-    endpoint: `http://127.0.0.1:${port}`,
-    async [Symbol.asyncDispose]() {
-      stand.closeAllConnections();
-      stand.close();
-    },
-  };
-}
-
 it.each([
   ['does not answer', () => undefined],
   [
@@ -205,8 +190,8 @@ it.each([
     (response: http.ServerResponse) => response.writeHead(200, { 'content-length': '9999' }).write('PAR1'),
   ],
 ])('a bucket that %s is called slow', async (_, answer) => {
-  await using slow = await standIn((__, response) => void answer(response));
-  const files = filesIn(await newDirectory(), { endpoint: slow.endpoint, timeout_seconds: 0.5 });
+  await using slow = await startStandIn((__, response) => void answer(response));
+  const files = filesIn(await newDirectory(), { endpoint: slow.url, timeout_seconds: 0.5 });
   await expect(files.use((await filesInUse()).slice(0, 1))).rejects.toThrow(
     /^The archive's s3 bucket network-events at .* is too slow \(no answer within 0.5 seconds, or less than 0.5 MB\/s\)/,
   );
@@ -216,11 +201,11 @@ it.each([
   ['another SHA-256', { 'x-amz-checksum-sha256': 'x' }],
   ['another size', { 'content-length': '5' }],
 ])('an upload after which the bucket has %s is no archive', async (_, headers) => {
-  await using wrong = await standIn((request, response) => {
+  await using wrong = await startStandIn((request, response) => {
     const isRead = request.method === 'HEAD';
     request.resume().on('end', () => response.writeHead(200, isRead ? headers : {}).end());
   });
-  const files = filesIn(await newDirectory(), { endpoint: wrong.endpoint });
+  const files = filesIn(await newDirectory(), { endpoint: wrong.url });
   await restoreFiles(
     archived.access,
     (await filesInUse()).filter(({ table }) => table === 'audit_events'),
@@ -237,7 +222,7 @@ it('what a key may not delete is named with its versions', async () => {
   const versions = ['v1', 'v2'].map(
     (id) => `<Version><Key>${PREFIX}${file.path}</Key><VersionId>${id}</VersionId></Version>`,
   );
-  await using locked = await standIn(({ method, url = '' }, response) => {
+  await using locked = await startStandIn(({ method, url = '' }, response) => {
     if (method === 'GET') response.end(`<ListVersionsResult>${versions.join('')}</ListVersionsResult>`);
     else if (url.includes('versionId=v1')) response.writeHead(204).end();
     else
@@ -245,7 +230,7 @@ it('what a key may not delete is named with its versions', async () => {
         .writeHead(403)
         .end('<Error><Code>AccessDenied</Code><Message>Object is locked</Message></Error>');
   });
-  const files = filesIn(await newDirectory(), { endpoint: locked.endpoint });
+  const files = filesIn(await newDirectory(), { endpoint: locked.url });
   await expect(files.remove(file.path)).rejects.toThrow(
     'the bucket refuses to delete version v2 (AccessDenied: Object is locked)',
   );
@@ -352,10 +337,10 @@ it('erase says which objects still have events of the person, and the service de
     );
     request.pipe(forwarded);
   };
-  await using proxy = await standIn(forbids);
+  await using proxy = await startStandIn(forbids);
   const before = await server.keys();
   const words = ['--user', 'ann', '--all-sources', '--reason', 'request 17', '--yes'];
-  const erased = await endOfCommand(settings({ ARCHIVE_S3_ENDPOINT: proxy.endpoint }), 'erase', ...words);
+  const erased = await endOfCommand(settings({ ARCHIVE_S3_ENDPOINT: proxy.url }), 'erase', ...words);
   expect(erased).toMatchObject({
     code: 1,
     stdout: expect.stringMatching(/^erased: erasure \d+, [1-9]\d* events$/m) as unknown,

@@ -14,8 +14,8 @@ export interface AnsweringServer extends AsyncDisposable {
 }
 
 /** Starts a server on this machine. */
-export async function startAnsweringServer(answer: (body: Buffer) => TestAnswer): Promise<AnsweringServer> {
-  const server = http.createServer((request, response) => {
+export const startAnsweringServer = (answer: (body: Buffer) => TestAnswer): Promise<AnsweringServer> =>
+  startStandIn((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
@@ -23,6 +23,10 @@ export async function startAnsweringServer(answer: (body: Buffer) => TestAnswer)
       response.writeHead(status, headers).end(body);
     });
   });
+
+/** Starts a server that answers each request by itself. */
+export async function startStandIn(answer: http.RequestListener): Promise<AnsweringServer> {
+  const server = http.createServer(answer);
   const { promise, resolve } = Promise.withResolvers<void>();
   server.listen(0, '127.0.0.1', resolve);
   await promise;

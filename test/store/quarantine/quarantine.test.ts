@@ -14,6 +14,7 @@ import {
 } from '../../../src/store/quarantine/search-quarantine.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { unguarded } from '../../support/database.ts';
+import { planOf } from '../../support/plan.ts';
 import { useDatabase } from '../../support/use-database.ts';
 import { queuedDelivery } from '../../support/deliveries.ts';
 import { storeDeliveries } from '../../support/actions.ts';
@@ -99,14 +100,9 @@ describe('quarantine', () => {
   });
 
   it('lists the newest from an index', async () => {
-    const plan = await test.service.transaction().execute(async (trx) => {
-      await sql`set local enable_seqscan = off`.execute(trx);
-      await sql`set local enable_sort = off`.execute(trx);
-      const { rows } = await sql<{ 'QUERY PLAN': string }>`
-        explain select * from quarantine where resolution is null
-        order by received_at desc, quarantine_id desc limit 50`.execute(trx);
-      return rows.map((row) => row['QUERY PLAN']).join('\n');
-    });
+    const newest = sql`select * from quarantine where resolution is null
+      order by received_at desc, quarantine_id desc limit 50`;
+    const plan = await planOf(test.service, newest, 'off');
     expect(plan).toContain('Index Scan Backward using quarantine_open');
     expect(plan).not.toContain('Sort');
   });

@@ -1,7 +1,8 @@
+import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import { z } from 'zod';
 import { isOfScope, pageOfRejected } from '../../../src/store/destinations/rejected-events.ts';
 import { ALL_SOURCES, covers, inScope, isInScope, type Scope } from '../../../src/store/server/scope.ts';
+import { planOf } from '../../support/plan.ts';
 import { useDatabase } from '../../support/use-database.ts';
 
 const test = useDatabase();
@@ -53,17 +54,8 @@ describe('rejected events of some sources', () => {
     const page = await pageOfRejected(test.db, ['source-1'], 'siem', 1_000);
     expect(new Set(page.map(({ reason }) => reason))).toEqual(new Set(['source-1']));
     expect(page).toHaveLength(50);
-    const text = await plan();
+    const text = await planOf(test.db, sql`select from rejected_events where ${isOfScope(['source-1'])}`);
     expect(text).toMatch(/Index Scan using audit_events_default_pkey/);
     expect(text).not.toMatch(/Seq Scan on audit_events_default/);
   });
-
-  async function plan(): Promise<string> {
-    const rows = await test.query`explain select from rejected_events where ${isOfScope(['source-1'])}`;
-    return z
-      .array(z.object({ 'QUERY PLAN': z.string() }))
-      .parse(rows)
-      .map((row) => row['QUERY PLAN'])
-      .join('\n');
-  }
 });

@@ -2,9 +2,11 @@ import { sql } from 'kysely';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase, openLimited, readServerFacts, type Db } from '../../../src/store/server/database.ts';
 import { createPool, SESSION, withClient } from '../../../src/store/server/postgres.ts';
+import { createRoles } from '../../../src/store/server/roles/create-roles.ts';
 import { migrateStore, readMigrationState } from '../../../src/store/server/schema/migrate.ts';
 import { createOwnedDatabase } from '../../support/database.ts';
 import { setHostile } from '../../support/hostile-settings.ts';
+import { READER_ROLE, withRole } from '../../support/roles.ts';
 import { useDatabase } from '../../support/use-database.ts';
 
 const ignore = () => undefined;
@@ -94,6 +96,20 @@ describe('a database that cannot be used', () => {
     const refusal = /^The tables belong to \w+, and xiq_sink_owned_\w+ may not use them\. Create the roles/;
     await expect(readMigrationState(owned.db)).rejects.toThrow(refusal);
     await expect(migrateStore(owned.db)).rejects.toThrow(refusal);
+    await owned.drop();
+  });
+
+  it('is given to a service that was a superuser, and is none from then on', async () => {
+    const owned = await createOwnedDatabase();
+    const { databaseUrl } = owned;
+    const { username } = new URL(databaseUrl);
+    await sql`alter role ${sql.id(username)} superuser`.execute(owned.admin);
+    const bootstrap = new URL(test.adminUrl);
+    bootstrap.pathname = new URL(databaseUrl).pathname;
+    await createRoles(bootstrap.href, { databaseUrl, readerUrl: withRole(databaseUrl, READER_ROLE) });
+    expect(await migrateStore(owned.db)).not.toEqual([]);
+    const isSuper = sql`select rolsuper from pg_roles where rolname = ${username}`;
+    expect((await isSuper.execute(owned.admin)).rows).toEqual([{ rolsuper: false }]);
     await owned.drop();
   });
 });

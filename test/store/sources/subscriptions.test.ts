@@ -64,6 +64,12 @@ describe('a subscription', () => {
     expect(await times()).toEqual(before);
   });
 
+  it('is changed by a value where there was none', async () => {
+    await recordSubscription(test.db, subscription({ secret_digest: null }));
+    await recordSubscription(test.db, subscription());
+    expect(await find()).toEqual([subscription()]);
+  });
+
   it('is forgotten by its id, or by type and url while the id is not known', async () => {
     const noId = subscription({ subscription_id: null });
     const others = [

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { FAMILY_OF, MESSAGE_TYPES } from '../../../../src/events/domain.ts';
 import { FIELDS, tableOf } from '../../../../src/events/message-types.ts';
 import { readOnlyQuery } from '../../../../src/store/server/read-only-query.ts';
+import { planOf } from '../../../support/plan.ts';
 import { useDatabase } from '../../../support/use-database.ts';
 
 const test = useDatabase();
@@ -76,12 +77,7 @@ describe('the tables', () => {
     ['source of alerts', `select * from alerts_received where alert_source_name = 'x'`],
     ['source id of alerts', `select * from alerts_received where alert_source_id = 'x'`],
   ])('answer the question by %s from an index', async (_question, statement) => {
-    const plan = await test.db.transaction().execute(async (trx) => {
-      // An empty table is read whole whatever indexes it has.
-      await sql`set local enable_seqscan = off`.execute(trx);
-      const { rows } = await sql<{ 'QUERY PLAN': string }>`${sql.raw(`explain ${statement}`)}`.execute(trx);
-      return rows.map((row) => row['QUERY PLAN']).join('\n');
-    });
+    const plan = await planOf(test.db, sql.raw(statement), 'off');
     expect(plan).not.toMatch(/Seq Scan/);
     expect(plan).toMatch(/Index/);
   });
