@@ -97,7 +97,10 @@ export async function rotateSecret(
     changeSource(change.db, name, (row) => {
       const { definition } = toStored(row);
       check(change, name, { ...definition, webhook_secrets: [added] });
-      return { definition: withSecrets(definition, [added, ...definition.webhook_secrets]), oldSecretsUntil };
+      return {
+        definition: { ...definition, webhook_secrets: [added, ...definition.webhook_secrets] },
+        oldSecretsUntil,
+      };
     }),
   );
   return { generated };
@@ -110,7 +113,7 @@ export async function dropOldSecrets(change: SourceChange, name: string): Promis
     changeSource(change.db, name, (row) => {
       const { definition } = toStored(row);
       return {
-        definition: withSecrets(definition, definition.webhook_secrets.slice(0, 1)),
+        definition: { ...definition, webhook_secrets: definition.webhook_secrets.slice(0, 1) },
         oldSecretsUntil: null,
       };
     }),
@@ -136,7 +139,8 @@ export async function reencryptSources(change: SourceChange): Promise<number> {
       const { cloud } = definition;
       return {
         definition: {
-          ...withSecrets(definition, definition.webhook_secrets.map(again)),
+          ...definition,
+          webhook_secrets: definition.webhook_secrets.map(again),
           ...(cloud && {
             cloud: {
               ...cloud,
@@ -174,14 +178,6 @@ export function changingSources(
     disable: (operator: Operator, name: string) => disable(changeOf(operator), name),
   };
 }
-
-const withSecrets = (
-  definition: SourceDefinition,
-  secrets: readonly SecretReference[],
-): SourceDefinition => ({
-  ...definition,
-  webhook_secrets: [...secrets],
-});
 
 function secretFrom(given: GivenSecret | undefined): { secret: GivenSecret } & Made {
   if (given !== undefined) return { secret: given, generated: undefined };

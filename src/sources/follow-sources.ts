@@ -3,7 +3,7 @@ import path from 'node:path';
 import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { sourceDefinition, type StoredSource } from './stored-sources.ts';
+import { storedSource, type StoredSource } from './stored-sources.ts';
 import { isMissingFile } from '../lib/files/durable-file.ts';
 import { describeError } from '../lib/errors.ts';
 import { makePrivateDirectory } from '../lib/files/private-directory.ts';
@@ -30,15 +30,6 @@ interface FollowOptions {
   readonly role: Role;
   readonly logger: Logger;
 }
-
-const keptSchema = z.array(
-  z.object({
-    name: z.string(),
-    definition: sourceDefinition,
-    oldSecretsUntil: z.coerce.date().nullable(),
-    isDisabled: z.boolean(),
-  }),
-);
 
 /**
  * Follows the sources in the database. While it is away, those that are known stay in force, also across a restart: they
@@ -88,7 +79,7 @@ export async function followSources(
 
 async function readKept(file: string, logger: Logger): Promise<readonly StoredSource[] | undefined> {
   try {
-    return keptSchema.parse(JSON.parse(await readFile(file, 'utf8')));
+    return z.array(storedSource).parse(JSON.parse(await readFile(file, 'utf8')));
   } catch (error) {
     if (!isMissingFile(error)) logger.warn(`can't read the sources kept in ${file}: ${describeError(error)}`);
     return undefined;

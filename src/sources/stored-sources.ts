@@ -7,16 +7,6 @@ import { sourceOf, type SourceConfig } from '../config/sources.ts';
 import { isLoopback } from '../lib/loopback.ts';
 import { privateRangeOf } from '../lib/public-addresses.ts';
 
-/** A source in the database, as it is kept there: secrets are references, or encrypted. */
-export interface StoredSource {
-  readonly name: string;
-  /** The members of a source in the settings file, except its name. */
-  readonly definition: SourceDefinition;
-  /** When all secrets but the first one end. Null: they stay. */
-  readonly oldSecretsUntil: Date | null;
-  readonly isDisabled: boolean;
-}
-
 /** A text of its own in the environment, in a file, or encrypted in the database. */
 const secretReference = z.union([
   z.strictObject({ env: z.string() }),
@@ -44,6 +34,18 @@ export const sourceDefinition = z.looseObject({
 });
 
 export type SourceDefinition = z.infer<typeof sourceDefinition>;
+
+/** A source in the database, as it is kept there: secrets are references, or encrypted. */
+export const storedSource = z.object({
+  name: z.string(),
+  /** The members of a source in the settings file, except its name. */
+  definition: sourceDefinition,
+  /** When all secrets but the first one end. Null: they stay. */
+  oldSecretsUntil: z.coerce.date().nullable(),
+  isDisabled: z.boolean(),
+});
+
+export type StoredSource = Readonly<z.infer<typeof storedSource>>;
 
 /** What the sources of the database refer to, and what they leave to the settings. */
 export interface SourceContext {

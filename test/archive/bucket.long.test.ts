@@ -14,7 +14,7 @@ import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { archiveMonth } from '../../src/archive/archive-month.ts';
 import { monthsBefore } from '../../src/archive/archive-in-turn.ts';
 import { deleteRemoved } from '../../src/archive/delete-removed.ts';
-import { BucketFiles } from '../../src/archive/files/bucket-files.ts';
+import { openBucketFiles } from '../../src/archive/files/bucket-files.ts';
 import { restoreFiles } from '../../src/archive/unarchive.ts';
 import { archivedEvents } from '../../src/archive/verify-archive.ts';
 import { s3Options } from '../../src/forward/senders/s3/s3-options.ts';
@@ -48,7 +48,7 @@ const archived = useArchive(test, (directory) => filesIn(directory));
 /** The bucket of the server, or another place, with a cache in a directory. */
 function filesIn(directory: string, options: object = {}, cacheMaxBytes = 100 * MIB) {
   const parsed = s3Options.parse({ ...server.options, prefix: PREFIX, ...options });
-  return new BucketFiles(parsed, directory, cacheMaxBytes);
+  return openBucketFiles(parsed, directory, cacheMaxBytes);
 }
 
 const emptyCache = () =>

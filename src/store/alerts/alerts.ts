@@ -151,20 +151,18 @@ export function listAlerts(db: Db, scope: Scope, { rule, source, since, until, l
   return readAlerts(query);
 }
 
-const selectAlerts = (db: Db) => db.selectFrom('alerts').selectAll();
+const selectAlerts = (db: Db) =>
+  db
+    .selectFrom('alerts')
+    .select(['id', 'rule', 'title', 'severity', 'source', 'grouped_by as group', 'event_count as count'])
+    .select(['raised_at as raisedAt', 'first_at as firstAt', 'last_at as lastAt', 'causes', 'destinations']);
 
 async function readAlerts(query: ReturnType<typeof selectAlerts>): Promise<readonly StoredAlert[]> {
   return (await query.execute()).map((row) => ({
-    id: row.id,
-    raisedAt: row.raised_at.toISOString(),
-    rule: row.rule,
-    title: row.title,
-    severity: row.severity,
-    source: row.source,
-    group: row.grouped_by,
-    count: row.event_count,
-    firstAt: row.first_at.toISOString(),
-    lastAt: row.last_at.toISOString(),
+    ...row,
+    raisedAt: row.raisedAt.toISOString(),
+    firstAt: row.firstAt.toISOString(),
+    lastAt: row.lastAt.toISOString(),
     causes: row.causes.map((cause) => ({ eventId: cause.event_id, occurredAt: cause.occurred_at })),
     destinations: row.destinations ?? undefined,
   }));

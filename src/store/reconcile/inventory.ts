@@ -6,19 +6,14 @@ import { allRows, run } from '../server/statement.ts';
 import { inScope, type Scope } from '../server/scope.ts';
 import { viewEvent, type EventNames, type StoredEvent } from '../../events/stored-event.ts';
 
-/** The row of a table of the inventory without its versions. Ids are 64-bit numbers. */
-type Row<Table extends 'devices' | 'locations' | 'organizations' | 'people'> = Readonly<
-  Omit<Selectable<Tables[Table]>, 'id' | 'source' | 'valid_from' | 'valid_to'>
->;
+export type InventoryTable = 'devices' | 'locations' | 'organizations' | 'people';
 
-export interface InventoryRows {
-  readonly devices: Row<'devices'>;
-  readonly locations: Row<'locations'>;
-  readonly organizations: Row<'organizations'>;
-  readonly people: Row<'people'>;
-}
-
-export type InventoryTable = keyof InventoryRows;
+/** The row of each table of the inventory without its versions. Ids are 64-bit numbers. */
+export type InventoryRows = {
+  readonly [Table in InventoryTable]: Readonly<
+    Omit<Selectable<Tables[Table]>, 'id' | 'source' | 'valid_from' | 'valid_to'>
+  >;
+};
 
 /** The columns of each table, the id first. */
 const COLUMNS = {

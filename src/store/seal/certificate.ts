@@ -1,6 +1,6 @@
 import type { MonthRange } from '../../lib/text/parse-time.ts';
 import { readAnchors, timestampsBetween } from './anchors.ts';
-import { readCoverageByDay } from '../reconcile/coverage.ts';
+import { readCoverageByDay, type DayCoverage } from '../reconcile/coverage.ts';
 import type { Db } from '../server/database.ts';
 import { listGaps } from '../reconcile/gaps.ts';
 import { readInstallation } from '../server/installation.ts';
@@ -44,8 +44,8 @@ export async function readCertificate(
   const { since, until, source } = range;
   const received = await sumArrivals(db, scope, { since, until });
   const coverage = await readCoverageByDay(db, scope, { since, until, source });
-  const sum = (count: (day: (typeof coverage)[number]) => number) =>
-    coverage.reduce((all, day) => all + count(day), 0);
+  const sum = (name: Exclude<keyof DayCoverage, 'day' | 'source' | 'message_type' | 'reasons'>) =>
+    coverage.reduce((all, day) => all + day[name], 0);
   const end = await positionSince(db, until);
   const leaf = end === 0 ? undefined : (await leafOf(db, end - 1))?.leaf;
   const [covering] = leaf === undefined ? [] : await checkpointsAfter(db, leaf, 1);
@@ -62,17 +62,17 @@ export async function readCertificate(
     quarantine: await countReceivedItems(db, scope, range),
     /** Quarters of an hour by what is proven of them. */
     coverage: {
-      whole: sum(({ whole }) => whole),
-      healed: sum(({ healed }) => healed),
-      pushOnly: sum(({ push_only: pushOnly }) => pushOnly),
-      notComparable: sum(({ not_comparable: notComparable }) => notComparable),
-      unrecoverable: sum(({ unrecoverable }) => unrecoverable),
-      pending: sum(({ pending }) => pending),
+      whole: sum('whole'),
+      healed: sum('healed'),
+      pushOnly: sum('push_only'),
+      notComparable: sum('not_comparable'),
+      unrecoverable: sum('unrecoverable'),
+      pending: sum('pending'),
     },
     /** The whole and healed quarters whose state was sealed within a day of its comparison. */
     sealedQuarters: await countQuartersSealedInTime(db, scope, range),
     /** Events that were missing and were fetched. */
-    healedEvents: sum(({ healed_events: healed }) => healed),
+    healedEvents: sum('healed_events'),
     gaps: await listGaps(db, scope, { since, until, source }),
     /** What the service has found by itself about all rows; undefined for those who may not see all sources. */
     verified: scope === ALL_SOURCES ? await readVerified(db) : undefined,

@@ -6,7 +6,7 @@ import { limitLockWait } from '../locks.ts';
 import { declaredBy, loadMigrations, type LargeIndex, type Migrations } from './migrations.ts';
 import { becomeOwner, sessionAsOwner } from '../roles/roles.ts';
 import { cancelledBy } from '../server-sessions.ts';
-import { allRows, firstRow, run } from '../statement.ts';
+import { allRows, run } from '../statement.ts';
 import type { Logger } from 'pino';
 import { repeatInBackground } from '../../../lib/repeat.ts';
 
@@ -47,8 +47,7 @@ export async function buildIndexes(
   const migrations = options.migrations ?? (await loadMigrations());
   const wanted = Object.values(migrations).flatMap((migration) => declaredBy(migration).indexes);
   const missing: LargeIndex[] = [];
-  for (const index of wanted)
-    if (!(await isBuilt(db, index)) || (await isReplaced(db, index))) missing.push(index);
+  for (const index of wanted) if (!(await isBuilt(db, index))) missing.push(index);
   if (missing.length === 0) return [];
   // Nobody builds within a transaction while others store, and the role of a session would get to others with it.
   if ((await options.isPooled?.()) === true) return 'pooled';
@@ -153,21 +152,15 @@ async function quickly(connection: Db, statement: ReturnType<typeof sql>): Promi
 
 const nameOf = ({ table, suffix }: LargeIndex) => `${table}_${suffix}`;
 
-/** Whether the index exists, on all partitions if there are any. */
+/** Whether the index exists, on all partitions if there are any, and the one that it replaces is gone. */
 async function isBuilt(db: Db, index: LargeIndex): Promise<boolean> {
+  const { table, replaces } = index;
   const name = nameOf(index);
-  const row = await firstRow<{ valid: boolean }>(db)`
-    select indisvalid or relkind = 'I' as valid
-    from pg_index join pg_class on pg_class.oid = indexrelid where indexrelid = to_regclass(${name})`;
-  return row?.valid === true && (await partitionsWithout(db, index.table, name)).length === 0;
-}
-
-async function isReplaced(db: Db, { table, replaces }: LargeIndex): Promise<boolean> {
-  if (replaces === undefined) return false;
-  const row = await firstRow<{ there: boolean }>(
-    db,
-  )`select to_regclass(${`${table}_${replaces}`}) is not null as there`;
-  return row?.there === true;
+  const replaced = replaces === undefined ? null : `${table}_${replaces}`;
+  const found = await allRows(db)`
+    select from pg_index join pg_class on pg_class.oid = indexrelid
+    where indexrelid = to_regclass(${name}) and (indisvalid or relkind = 'I') and to_regclass(${replaced}) is null`;
+  return found.length > 0 && (await partitionsWithout(db, table, name)).length === 0;
 }
 
 /** The partitions of a table that have no part of this index, the last month first. */
