@@ -5,7 +5,6 @@ import { discardQuarantined } from '../../../src/store/quarantine/quarantine.ts'
 import {
   countQuarantine,
   findQuarantined,
-  openQuarantine,
   quarantinedOf,
   readContent,
   readOpenQuarantine,
@@ -37,7 +36,6 @@ beforeAll(async () => {
   await discardQuarantined(test.service, ALL_SOURCES, ids.slice(0, 1));
 });
 
-const first = () => ids[0] ?? '';
 const second = () => ids[1] ?? '';
 
 describe('quarantine', () => {
@@ -58,20 +56,6 @@ describe('quarantine', () => {
     expect(await countQuarantine(test.service, ALL_SOURCES, filter, state)).toBe(expected.length);
   });
 
-  it.each([1, 2, 3, 100])('is gone through from the oldest on, by pages of %i', async (size) => {
-    const pages = await Array.fromAsync(openQuarantine(test.service, ALL_SOURCES, {}, size));
-    expect(pages.flat().map((item) => ids.indexOf(item.quarantine_id))).toEqual([1, 2, 3, 4]);
-    expect(pages.every((page) => page.length <= size)).toBe(true);
-  });
-
-  it('keeps the row of what was discarded, and its size', async () => {
-    const [item] = await findQuarantined(test.service, ALL_SOURCES, [first()]);
-    expect(item).toMatchObject({ resolution: 'discarded', bytes: 7, reason: '%_ one' });
-    const rows = await test.query`select content from quarantine where quarantine_id = ${first()}`;
-    expect(rows).toEqual([{ content: Buffer.alloc(0) }]);
-    expect(await discardQuarantined(test.service, ALL_SOURCES, [first()])).toBe(0);
-  });
-
   it('is counted while it is open, with the time of the oldest, for those who may see its source', async () => {
     const first = { count: 4, oldestReceivedAt: new Date('2031-01-02') };
     expect(await readOpenQuarantine(test.service, ALL_SOURCES)).toEqual(first);
@@ -81,11 +65,6 @@ describe('quarantine', () => {
     });
     expect(await readOpenQuarantine(test.service, [])).toEqual({ count: 0, oldestReceivedAt: null });
     expect(await readOpenQuarantine(test.service, ALL_SOURCES, 3)).toEqual({ ...first, count: 3 });
-  });
-
-  it('is found page by page, newest first', async () => {
-    const page = (after?: string) => searchQuarantine(test.service, ALL_SOURCES, {}, 'all', 2, after);
-    expect((await page(ids[3])).map((item) => ids.indexOf(item.quarantine_id))).toEqual([2, 1]);
   });
 
   it('of a source is hidden from those who may not see it', async () => {
