@@ -189,6 +189,11 @@ describe('with a token', () => {
     ]);
   });
 
+  it('a name beside the token changes nothing: it is not proven', async () => {
+    const Cookie = cookieOf(await logIn({ name: 'Grace' }));
+    expect(JSON.parse((await change({ Cookie })).text)).toMatchObject({ by: 'admin token' });
+  });
+
   it.each([{}, { name: 'ada' }, { password: 'x' }, { name: ' ', password: 'x' }, { name: 'a'.repeat(101) }])(
     'a form without a token, or name and password, is refused: %j',
     async (fields) => {

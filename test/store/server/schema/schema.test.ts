@@ -84,6 +84,14 @@ describe('the tables', () => {
 });
 
 describe('the reading role', () => {
+  it('may not write even outside a read-only transaction', async () => {
+    const attempt = test.db.transaction().execute(async (trx) => {
+      await sql`set local role xiq_reader`.execute(trx);
+      await sql`delete from deliveries`.execute(trx);
+    });
+    await expect(attempt).rejects.toThrow(/permission denied/);
+  });
+
   it.each([
     'insert into quarantine select * from quarantine',
     "select pg_read_file('/etc/passwd')",
