@@ -1,7 +1,6 @@
 import pTimeout from 'p-timeout';
 import { createAlertSubscriptions, createSubscriptions } from './subscriptions.ts';
 import { authorize, createTokens, type Credentials } from './tokens.ts';
-import { parseBaseUrl } from './addresses.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import { createHiq } from './hiq.ts';
 import { createInventory } from './inventory.ts';
@@ -10,7 +9,7 @@ import { createRequest, type CloudLogger, type Request } from './request.ts';
 import type { Db } from '../store/server/database.ts';
 import { createSecrets } from '../lib/secrets.ts';
 import { observe, type Probe } from './survey.ts';
-import { homeAccountSchema, viqInfoSchema, type HomeAccount, type ViqInfo } from './contract/account.ts';
+import { viqInfoSchema, type ViqInfo } from './contract/account.ts';
 import {
   permissionCheckResponseSchema,
   tokenInfoSchema,
@@ -22,7 +21,7 @@ import { readJson } from './json.ts';
 import { refusedLoginsOf, type RefusedLogins } from '../store/sources/refused-logins.ts';
 
 export interface CloudClientOptions {
-  /** The service address, including any path prefix. */
+  /** The service address, including any path prefix, without a slash at its end (as the settings give it). */
   baseUrl: string;
   credentials: Credentials;
   /** Whether the address must be one of the public internet. */
@@ -43,7 +42,7 @@ export type CloudClient = ReturnType<typeof createCloudClient>;
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 
-/** Creates a client without sending anything. Throws a `TypeError` if the address or the token is invalid. */
+/** Creates a client without sending anything. */
 export function createCloudClient({
   credentials,
   logger,
@@ -52,9 +51,8 @@ export function createCloudClient({
   clock = systemClock,
   publicOnly = false,
   refusedLogins,
-  ...options
+  baseUrl,
 }: CloudClientOptions) {
-  const baseUrl = parseBaseUrl(options.baseUrl);
   const secrets = createSecrets();
   const anonymous = createRequest({ baseUrl, fetch, publicOnly, clock, timeoutMs, secrets, logger });
   const tokens = createTokens({
@@ -114,8 +112,6 @@ export async function logOut(clients: readonly Pick<CloudClient, 'logout'>[]): P
 
 function createAccount(request: Request<Call>) {
   return {
-    home: async (signal?: AbortSignal): Promise<HomeAccount> =>
-      readJson(homeAccountSchema, await request({ method: 'GET', path: '/account/home', signal })),
     viq: async (signal?: AbortSignal): Promise<ViqInfo> =>
       readJson(viqInfoSchema, await request({ method: 'GET', path: '/account/viq', signal })),
   };

@@ -1,3 +1,5 @@
+import { getSystemErrorMessage } from 'node:util';
+
 /**
  * The errors that decide what happens next. Any other thrown error is a defect.
  */
@@ -93,4 +95,13 @@ export function describeError(error: unknown): string {
   return [own, inner, cause]
     .filter((part, index) => part !== '' && (index === 0 || !own.includes(part)))
     .join(': ');
+}
+
+/** The system's words for an error of a file or a connection, such as "permission denied", or else its message. */
+export function reasonOf(error: unknown): string {
+  // Of a host with several addresses.
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  return first instanceof Error && 'errno' in first && typeof first.errno === 'number'
+    ? getSystemErrorMessage(first.errno)
+    : describeError(error);
 }

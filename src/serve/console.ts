@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import { openArchiveDatabase } from '../archive/archive-database.ts';
-import { Engine } from '../archive/engine.ts';
 import { archivedEvents } from '../archive/verify-archive.ts';
 import { maskConfig } from '../config/config.ts';
 import type { ConsoleOptions } from '../console/admin-app.ts';
@@ -30,7 +29,7 @@ import { freeBytes } from '../lib/files/free-bytes.ts';
 import { filteredBy, outputsOf, subscriptionsOf } from './console-actions.ts';
 import { overviewOptions, type OverviewParts } from './console-overview.ts';
 import type { LiveSettings } from './live-settings.ts';
-import { locateArchive } from './open-store.ts';
+import { openArchive } from './open-store.ts';
 import { logKeyFileOf, readLogKeys } from '../seal/log-key.ts';
 import { readTrust } from '../seal/trust.ts';
 import { createVerifyJob } from '../seal/verify/verify-job.ts';
@@ -53,9 +52,7 @@ export function createConsole(
   const db = openPartDatabase('the console', 'console', { databaseUrl, logger }, opened);
   const trust = () => readTrust(config);
   const signingKey = async () => (await readLogKeys(logKeyFileOf(config))).signing;
-  const engine = new Engine(config.archive.directory);
-  opened.defer(closeLogged(logger, 'the engine of the archive', async () => engine[Symbol.asyncDispose]()));
-  const access = locateArchive(config, { db, databaseUrl, engine });
+  const access = openArchive(config, { db, databaseUrl, logger }, opened);
   const archived = archivedEvents(access);
   opened.defer(
     closeLogged(logger, 'the archive for verification', async () => archived[Symbol.asyncDispose]()),

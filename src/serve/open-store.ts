@@ -5,11 +5,12 @@ import { Engine } from '../archive/engine.ts';
 import { openArchiveFiles } from '../archive/files/open-files.ts';
 import type { ArchiveAccess } from '../archive/read-archive.ts';
 import type { Config } from '../config/config.ts';
+import { closeLogged } from '../lib/close-logged.ts';
 import { checkDataDirectory } from '../lib/files/data-directory.ts';
 import { hasCluster } from '../embedded/cluster.ts';
 import { startEmbeddedPostgres } from '../embedded/embedded-postgres.ts';
 import { commandName } from '../lib/text/command-name.ts';
-import { describeError, isAccessRefused, OutageError, UsageError } from '../lib/errors.ts';
+import { describeError, isAccessRefused, OutageError, reasonOf, UsageError } from '../lib/errors.ts';
 import { isPooled, serverName } from '../store/server/postgres.ts';
 import type { QueueLocation } from '../queue/engine.ts';
 import type { InstallationMemory } from '../queue/installation.ts';
@@ -97,15 +98,17 @@ export function locateQueue(
     : { kind: 'redis', url: redisUrl, caFile, prefix, installation };
 }
 
-/** What reads and writes the archive of these settings. */
-export const locateArchive = (
+/** What reads and writes the archive of these settings, until `opened` is disposed of. */
+export function openArchive(
   { archive, databaseDirectUrl }: Config,
-  { databaseUrl, ...access }: Pick<ArchiveAccess, 'db' | 'databaseUrl' | 'engine'>,
-): ArchiveAccess => ({
-  ...access,
-  files: openArchiveFiles(archive),
-  databaseUrl: databaseDirectUrl ?? databaseUrl,
-});
+  { db, databaseUrl, logger }: Pick<ArchiveAccess, 'db' | 'databaseUrl'> & { readonly logger: Logger },
+  opened: AsyncDisposableStack,
+): ArchiveAccess {
+  const engine = new Engine(archive.directory);
+  opened.defer(closeLogged(logger, 'the engine of the archive', async () => engine[Symbol.asyncDispose]()));
+  const files = openArchiveFiles(archive);
+  return { db, files, engine, databaseUrl: databaseDirectUrl ?? databaseUrl };
+}
 
 /** Brings every table up to date: ours, and BullMQ's if the queue is in Postgres. Returns the migrations applied now. */
 async function migrateAll(
@@ -215,17 +218,14 @@ async function withLocation(
   work: (store: CommandStore) => Promise<void>,
 ): Promise<void> {
   const { databaseUrl, readerUrl, migrationUrl } = location;
+  await using opened = new AsyncDisposableStack();
+  opened.defer(() => location.close());
   const db = openDatabase(databaseUrl, logLostConnections(logger));
-  await using engine = new Engine(config.archive.directory);
-  const archive = locateArchive(config, { db, databaseUrl, engine });
+  opened.defer(() => db.destroy());
+  const archive = openArchive(config, { db, databaseUrl, logger }, opened);
   const { db: events, close } = openArchiveDatabase(archive);
-  try {
-    await work({ db, events, archive, databaseUrl, readerUrl, migrationUrl });
-  } finally {
-    await close();
-    await db.destroy();
-    await location.close();
-  }
+  opened.defer(close);
+  await work({ db, events, archive, databaseUrl, readerUrl, migrationUrl });
 }
 
 function checkTables(state: MigrationState, where: string): void {
@@ -267,19 +267,4 @@ async function namingRefusal<T>(databaseUrl: string, query: () => Promise<T>): P
       { cause: error },
     );
   }
-}
-
-const REASONS: ReadonlyMap<unknown, string> = new Map([
-  ['ECONNREFUSED', 'connection refused'],
-  ['ENOTFOUND', 'host not found'],
-  ['EAI_AGAIN', 'host name lookup failed'],
-  ['ECONNRESET', 'connection reset'],
-  ['EHOSTUNREACH', 'no route to the host'],
-  ['ENETUNREACH', 'no route to the network'],
-  ['ETIMEDOUT', 'timed out'],
-]);
-
-function reasonOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return REASONS.get(code) ?? describeError(error);
 }

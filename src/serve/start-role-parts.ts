@@ -1,6 +1,6 @@
 import { startArchiving } from '../archive/archive-in-turn.ts';
-import { Engine } from '../archive/engine.ts';
 import { openArchiveDatabase } from '../archive/archive-database.ts';
+import type { ArchiveAccess } from '../archive/read-archive.ts';
 import { archivedEvents } from '../archive/verify-archive.ts';
 import { closeLogged } from '../lib/close-logged.ts';
 import { startAlerting } from '../alerts/start-alerting.ts';
@@ -26,7 +26,7 @@ import { startIndexBuilding } from '../store/server/schema/build-indexes.ts';
 import { followOutputs } from './follow-outputs.ts';
 import type { LiveSettings } from './live-settings.ts';
 import type { Observation } from './observation.ts';
-import { locateArchive, prepareTables, type DatabaseUrls } from './open-store.ts';
+import { openArchive, prepareTables, type DatabaseUrls } from './open-store.ts';
 import type { Start } from './start-with-database.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
@@ -54,8 +54,10 @@ export function startRoleParts(role: Role, parts: RoleParts): Start {
     await followOutputs(db, live, logger, started);
     await steps.run('continuing the log', () => adoptServer(db));
     startSequencing(openPartDatabase('the log', 'log', parts, started), logger, started, storesIn(role));
-    const archive = openArchive(parts, started);
+    const archive = openArchive(config, parts, started);
     if (storesIn(role)) {
+      const archived = archivedEvents(archive);
+      started.defer(closeLogged(logger, 'the archive', async () => archived[Symbol.asyncDispose]()));
       await steps.run('start of the worker', async () => {
         await startUpkeep(parts, archive, started);
         const worker = await startStoring({ ...parts, config }, started);
@@ -63,8 +65,8 @@ export function startRoleParts(role: Role, parts: RoleParts): Start {
       });
       startOnClouds(parts, started);
       const sealing = openPartDatabase('the seal', 'sealing', parts, started);
-      startProving({ db: sealing, events: archive.events, config, logger }, started);
-      startArchiving({ access: archive.access, config, logger }, started);
+      startProving({ db: sealing, events: archived.events, config, logger }, started);
+      startArchiving({ access: archive, config, logger }, started);
     }
     signal.throwIfAborted();
     if (forwardsIn(role)) await steps.run('start of forwarding', () => startSending(parts, archive, started));
@@ -75,7 +77,7 @@ export function startRoleParts(role: Role, parts: RoleParts): Start {
 /** Maintains the tables, counts what they contain, and watches for silences. */
 async function startUpkeep(
   { live, databaseUrl, readerUrl, migrationUrl, db, observation, logger }: RoleParts,
-  { access }: ReturnType<typeof openArchive>,
+  archive: ArchiveAccess,
   started: AsyncDisposableStack,
 ): Promise<void> {
   const { config, destinationNames: destinations } = live;
@@ -88,20 +90,7 @@ async function startUpkeep(
   observation.followArrivals(() => watch.latest());
   startQuarantineLimits({ db, config, onDropped, logger }, started);
   startReaderLimits({ db, readerUrl, logger }, started);
-  startGdprErasures({ db, archive: access, config, logger }, started);
-}
-
-/** The archive, and the database with its events. */
-function openArchive(
-  { live: { config }, db, databaseUrl, logger }: RoleParts,
-  started: AsyncDisposableStack,
-) {
-  const engine = new Engine(config.archive.directory);
-  started.defer(closeLogged(logger, 'the engine of the archive', async () => engine[Symbol.asyncDispose]()));
-  const access = locateArchive(config, { db, databaseUrl, engine });
-  const archived = archivedEvents(access);
-  started.defer(closeLogged(logger, 'the archive', async () => archived[Symbol.asyncDispose]()));
-  return { access, events: archived.events };
+  startGdprErasures({ db, archive, config, logger }, started);
 }
 
 /** Reads the logs and the inventory of the sources that have an API. */
@@ -124,7 +113,7 @@ function startOnClouds(parts: RoleParts, started: AsyncDisposableStack): void {
 /** Forwards events, and what is made of them: alerts and reports. */
 async function startSending(
   parts: RoleParts,
-  { access }: ReturnType<typeof openArchive>,
+  archive: ArchiveAccess,
   started: AsyncDisposableStack,
 ): Promise<void> {
   const { live, observation, logger } = parts;
@@ -138,7 +127,7 @@ async function startSending(
   const alerting = openPartDatabase('the alert rules', 'forwarding', parts, started);
   startAlerting({ db: alerting, config, onAlert: observation.onAlert, logger }, started);
   const reporting = openPartDatabase('the reports', 'console', parts, started);
-  const { db: events, close } = openArchiveDatabase(access, 'console');
+  const { db: events, close } = openArchiveDatabase(archive, 'console');
   started.defer(closeLogged(logger, 'the archive for the reports', close));
   startReporting({ db: reporting, events, config, logger }, started);
 }

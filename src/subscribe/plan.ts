@@ -55,6 +55,19 @@ export function messageTypeOf(step: Step): string {
   return step.action === 'create' ? step.desired.messageType : step.actual.messageType;
 }
 
+/** What is wrong with a subscription, in words. */
+export function describeChange(change: Change): string {
+  const type = messageTypeOf(change);
+  switch (change.action) {
+    case 'create':
+      return `${type} is missing`;
+    case 'update':
+      return `${type} has a different ${change.differences.map(({ member }) => member).join(' and ')}`;
+    case 'delete':
+      return `${type} is ${change.reason}`;
+  }
+}
+
 function keepOne(desired: DesiredSubscription, ours: readonly ActualSubscription[]): Step {
   const [nearest] = ours
     .filter(({ messageType }) => messageType === desired.messageType)

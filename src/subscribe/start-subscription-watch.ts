@@ -12,7 +12,7 @@ import { closeLogged } from '../lib/close-logged.ts';
 import { createRecordStore } from '../handlers/store-batch.ts';
 import { describeError } from '../lib/errors.ts';
 import { logOut } from '../cloud/client.ts';
-import { changesOf, messageTypeOf, type Change } from './plan.ts';
+import { changesOf, describeChange, messageTypeOf, type Change } from './plan.ts';
 import { followGaps, type SuspectedGap } from '../store/reconcile/gaps.ts';
 import { commandName } from '../lib/text/command-name.ts';
 
@@ -118,7 +118,8 @@ export function watchSubscriptions(options: WatchOptions): Repetition {
         return;
       }
       const remedy = repairs ? 'repairing' : `run "${commandName()} subscribe apply", or set SUBSCRIBE=auto`;
-      logger.warn({ source, ...summarise(changes) }, `the subscriptions differ from the settings: ${remedy}`);
+      const differences = changes.map(describeChange);
+      logger.warn({ source, differences }, `the subscriptions differ from the settings: ${remedy}`);
       if (repairs) await repair(subscriber);
     } catch (error) {
       if (signal.aborted) return;
@@ -156,27 +157,6 @@ export function watchSubscriptions(options: WatchOptions): Repetition {
       await logOut(subscribers);
     },
   };
-}
-
-function summarise(changes: readonly Change[]): Record<string, readonly string[]> {
-  return Object.fromEntries(
-    Object.entries(Object.groupBy(changes, ({ action }) => action)).map(([action, ofAction]) => [
-      action,
-      ofAction.map(describe),
-    ]),
-  );
-}
-
-function describe(change: Change): string {
-  const messageType = messageTypeOf(change);
-  switch (change.action) {
-    case 'create':
-      return messageType;
-    case 'update':
-      return `${messageType}: ${change.differences.map(({ member }) => member).join(', ')}`;
-    case 'delete':
-      return `${messageType}: ${change.reason}`;
-  }
 }
 
 /**

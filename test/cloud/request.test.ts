@@ -27,10 +27,10 @@ async function errorOf(work: Promise<unknown>): Promise<CloudApiError> {
 describe('what a call looks like', () => {
   test('it presents the bearer token and asks for JSON', async () => {
     await using cloud = await startTestClient(inTurn(OK));
-    await cloud.client.account.home();
+    await cloud.client.account.viq();
     expect(cloud.received[0]).toMatchObject({
       method: 'GET',
-      url: '/account/home',
+      url: '/account/viq',
       headers: { authorization: 'Bearer api-token-1', accept: 'application/json' },
     });
   });
@@ -38,7 +38,7 @@ describe('what a call looks like', () => {
   test('a path prefix of the address and a verb segment survive', async () => {
     await using cloud = await startScriptedCloud(inTurn({ json: { permissions: [] } }));
     const credentials = { apiToken: 'api-token-1' };
-    const client = createCloudClient({ baseUrl: `${cloud.baseUrl}/xapi/v1/`, credentials });
+    const client = createCloudClient({ baseUrl: `${cloud.baseUrl}/xapi/v1`, credentials });
     await client.authorization.checkPermission({ uri: '/subscriptions/webhook', method: 'get' });
     expect(cloud.received[0]?.url).toBe('/xapi/v1/auth/permissions/:check');
   });
@@ -49,7 +49,7 @@ describe('errors', () => {
     [
       { error_code: 'ACCESS_DENIED', error_id: 'e-1', error_message: 'Not for you', error_params: [] },
       { errorCode: 'ACCESS_DENIED', errorId: 'e-1' },
-      'GET /account/home answered 403 ACCESS_DENIED; Not for you; error id e-1',
+      'GET /account/viq answered 403 ACCESS_DENIED; Not for you; error id e-1',
     ],
     // The older body.
     [
@@ -70,8 +70,8 @@ describe('errors', () => {
   ])('the body %j gives code, id and message', async (body, members, message) => {
     const raw = typeof body === 'string' ? body : JSON.stringify(body);
     await using cloud = await startTestClient(inTurn({ status: 403, raw }));
-    const error = await errorOf(cloud.client.account.home());
-    expect(error).toMatchObject({ status: 403, method: 'GET', path: '/account/home', ...members });
+    const error = await errorOf(cloud.client.account.viq());
+    expect(error).toMatchObject({ status: 403, method: 'GET', path: '/account/viq', ...members });
     expect(error.message).toContain(message);
     expect(error.message.includes('lacks the permission')).toBe(typeof body !== 'string');
   });
@@ -82,7 +82,7 @@ describe('errors', () => {
     for (const host of ['127.0.0.1', 'localhost']) {
       const baseUrl = cloud.baseUrl.replace('127.0.0.1', host);
       const client = createCloudClient({ baseUrl, credentials, publicOnly: true, clock: createFakeClock() });
-      expect((await errorOf(client.account.home())).message).toMatch(/not a public address \(loopback\)/);
+      expect((await errorOf(client.account.viq())).message).toMatch(/not a public address \(loopback\)/);
     }
     expect(cloud.received).toEqual([]);
   });
@@ -91,7 +91,7 @@ describe('errors', () => {
     await using cloud = await startTestClient(
       inTurn({ status: 302, headers: { location: '/elsewhere' } }, OK),
     );
-    expect(await errorOf(cloud.client.account.home())).toMatchObject({ status: 302 });
+    expect(await errorOf(cloud.client.account.viq())).toMatchObject({ status: 302 });
     expect(cloud.received).toHaveLength(1);
   });
 
@@ -99,8 +99,8 @@ describe('errors', () => {
     await using cloud = await startTestClient(
       inTurn({ raw: 'hello' }, { raw: '<!doctype html>Log in' }, { json: { user_id: 1 } }),
     );
-    expect((await errorOf(cloud.client.account.home())).message).toContain('not JSON');
-    expect((await errorOf(cloud.client.account.home())).message).toContain('an HTML page instead of JSON');
+    expect((await errorOf(cloud.client.account.viq())).message).toContain('not JSON');
+    expect((await errorOf(cloud.client.account.viq())).message).toContain('an HTML page instead of JSON');
     expect((await errorOf(cloud.client.authorization.tokenInfo())).message).toContain('user_name');
   });
 
@@ -110,7 +110,7 @@ describe('errors', () => {
       credentials: { apiToken: 'api-token-1' },
       clock: createFakeClock(),
     });
-    const error = await errorOf(client.account.home());
+    const error = await errorOf(client.account.viq());
     expect(error.status).toBeUndefined();
     expect(error.message).toContain('ECONNREFUSED');
     expect(error.cause).toBeInstanceOf(Error);
@@ -120,14 +120,14 @@ describe('errors', () => {
 describe('what is repeated', () => {
   test.each([400, 401, 403, 404, 405, 409, 415])('%i is not', async (status) => {
     await using cloud = await startTestClient(inTurn({ status }));
-    expect(await errorOf(cloud.client.account.home())).toMatchObject({ status });
+    expect(await errorOf(cloud.client.account.viq())).toMatchObject({ status });
     expect(cloud.received).toHaveLength(1);
     expect(cloud.clock.sleeps).toEqual([]);
   });
 
   test.each([500, 502, 503, 504])('%i is, with growing pauses', async (status) => {
     await using cloud = await startTestClient(inTurn({ status }, { status }, { status }, OK));
-    await cloud.client.account.home();
+    await cloud.client.account.viq();
     const [first = 0, second = 0, third = 0] = cloud.clock.sleeps;
     expect(first).toBeGreaterThanOrEqual(500);
     expect(second).toBeGreaterThanOrEqual(1000);
@@ -137,13 +137,13 @@ describe('what is repeated', () => {
 
   test('but not without end', async () => {
     await using cloud = await startTestClient(inTurn({ status: 503 }));
-    expect(await errorOf(cloud.client.account.home())).toMatchObject({ status: 503 });
+    expect(await errorOf(cloud.client.account.viq())).toMatchObject({ status: 503 });
     expect(cloud.received).toHaveLength(5);
   });
 
   test.each([429, 503])('%i waits as long as Retry-After asks for, and a little more', async (status) => {
     await using cloud = await startTestClient(inTurn({ status, headers: { 'retry-after': '17' } }, OK));
-    await cloud.client.account.home();
+    await cloud.client.account.viq();
     expect(cloud.clock.sleeps).toHaveLength(1);
     expect(cloud.clock.sleeps[0]).toBeGreaterThanOrEqual(17_000);
     expect(cloud.clock.sleeps[0]).toBeLessThanOrEqual(18_000);
@@ -152,7 +152,7 @@ describe('what is repeated', () => {
   test('a refusal without Retry-After waits until the quota renews', async () => {
     const headers = { 'ratelimit-remaining': '0', 'ratelimit-reset': '40' };
     await using cloud = await startTestClient(inTurn({ status: 429, headers }, OK));
-    await cloud.client.account.home();
+    await cloud.client.account.viq();
     expect(cloud.clock.sleeps[0]).toBeGreaterThanOrEqual(40_000);
   });
 
@@ -160,7 +160,7 @@ describe('what is repeated', () => {
     await using cloud = await startTestClient(
       inTurn({ status: 429, headers: { 'retry-after': '3600' } }, OK),
     );
-    const error = await errorOf(cloud.client.account.home());
+    const error = await errorOf(cloud.client.account.viq());
     expect(error).toMatchObject({ status: 429, retryAfterMs: 3_600_000 });
     expect(error.message).toContain('3600 s');
     expect(cloud.received).toHaveLength(1);
@@ -168,7 +168,7 @@ describe('what is repeated', () => {
 
   test('a lost answer to a reading call', async () => {
     await using cloud = await startTestClient(inTurn({ cut: true }, OK));
-    await cloud.client.account.home();
+    await cloud.client.account.viq();
     expect(cloud.received).toHaveLength(2);
   });
 
@@ -205,9 +205,9 @@ describe('what is repeated', () => {
 test('calls are held back as the quota runs out', async () => {
   const headers = { ratelimit: '"default";r=0;t=5' };
   await using cloud = await startTestClient(inTurn({ ...OK, headers }));
-  await cloud.client.account.home();
+  await cloud.client.account.viq();
   expect(cloud.clock.sleeps).toEqual([]);
-  await cloud.client.account.home();
+  await cloud.client.account.viq();
   expect(cloud.clock.sleeps).toEqual([5000]);
 });
 
@@ -226,7 +226,7 @@ describe('time-out and abort', () => {
       controller.abort(reason);
       return { silent: true };
     });
-    await expect(cloud.client.account.home(controller.signal)).rejects.toBe(reason);
+    await expect(cloud.client.account.viq(controller.signal)).rejects.toBe(reason);
     expect(cloud.received).toHaveLength(1);
   });
 
@@ -237,13 +237,13 @@ describe('time-out and abort', () => {
       clock: systemClock,
       logger: { debug: () => {}, warn: () => {}, info: () => controller.abort(reason) },
     });
-    await expect(cloud.client.account.home(controller.signal)).rejects.toBe(reason);
+    await expect(cloud.client.account.viq(controller.signal)).rejects.toBe(reason);
     expect(cloud.received).toHaveLength(1);
   });
 
   test('an aborted signal lets nothing out', async () => {
     await using cloud = await startTestClient(inTurn(OK));
-    await expect(cloud.client.account.home(AbortSignal.abort())).rejects.toThrow(/aborted/);
+    await expect(cloud.client.account.viq(AbortSignal.abort())).rejects.toThrow(/aborted/);
     expect(cloud.received).toHaveLength(0);
   });
 });

@@ -28,34 +28,34 @@ function callsTo(received: Received[], url: string): Received[] {
 describe('user name and password', () => {
   test('log in once for many calls that wait', async () => {
     await using cloud = await startLoggingIn(() => HOME);
-    await Promise.all(Array.from({ length: 20 }, () => cloud.client.account.home()));
+    await Promise.all(Array.from({ length: 20 }, () => cloud.client.account.viq()));
     expect(callsTo(cloud.received, '/login').map((call) => call.body)).toEqual([JSON.stringify(credentials)]);
-    expect(callsTo(cloud.received, '/account/home').map((call) => call.headers.authorization)).toEqual(
+    expect(callsTo(cloud.received, '/account/viq').map((call) => call.headers.authorization)).toEqual(
       Array.from({ length: 20 }, () => 'Bearer t1'),
     );
   });
 
   test('log in again before the token ends, and not sooner', async () => {
     await using cloud = await startLoggingIn(() => HOME, 3600);
-    await cloud.client.account.home();
+    await cloud.client.account.viq();
     cloud.clock.advance(54 * 60_000);
-    await cloud.client.account.home();
+    await cloud.client.account.viq();
     expect(callsTo(cloud.received, '/login')).toHaveLength(1);
     cloud.clock.advance(2 * 60_000);
-    await cloud.client.account.home();
+    await cloud.client.account.viq();
     expect(callsTo(cloud.received, '/login')).toHaveLength(2);
     expect(cloud.received.at(-1)?.headers.authorization).toBe('Bearer t2');
   });
 
   test('log in again when the token is refused, once for all calls it is refused to', async () => {
     await using cloud = await startLoggingIn((token) => (token === 'Bearer t1' ? REVOKED : HOME));
-    await Promise.all(Array.from({ length: 5 }, () => cloud.client.account.home()));
+    await Promise.all(Array.from({ length: 5 }, () => cloud.client.account.viq()));
     expect(callsTo(cloud.received, '/login')).toHaveLength(2);
   });
 
   test('give up when the fresh token is refused as well', async () => {
     await using cloud = await startLoggingIn(() => REVOKED);
-    await expect(cloud.client.account.home()).rejects.toMatchObject({
+    await expect(cloud.client.account.viq()).rejects.toMatchObject({
       status: 401,
       errorCode: 'AUTH_TOKEN_REVOKED',
       errorId: 'e-1',
@@ -84,25 +84,25 @@ describe('user name and password', () => {
     const parts = Array.from({ length: 5 }, () => other(credentials.password));
     await Promise.all(
       [...parts, ...parts].map(({ account }) =>
-        expect(account.home()).rejects.toMatchObject({ status: 401, path: '/login' }),
+        expect(account.viq()).rejects.toMatchObject({ status: 401, path: '/login' }),
       ),
     );
     expect(cloud.received).toHaveLength(1);
-    await expect(other('changed').account.home()).rejects.toMatchObject({ status: 401 });
+    await expect(other('changed').account.viq()).rejects.toMatchObject({ status: 401 });
     expect(cloud.received).toHaveLength(2);
 
     isRight = true;
-    await expect(cloud.client.account.home()).rejects.toMatchObject({ status: 401 });
+    await expect(cloud.client.account.viq()).rejects.toMatchObject({ status: 401 });
     await cloud.client.askAgain();
-    await cloud.client.account.home();
-    await parts[0]?.account.home();
+    await cloud.client.account.viq();
+    await parts[0]?.account.viq();
     expect(callsTo(cloud.received, '/login')).toHaveLength(4);
   });
 
   test('a fault of the server that stands for a minute is no page of a proxy', async () => {
     await using cloud = await startTestClient(() => ({ status: 500 }), { credentials });
     const failed = () =>
-      expect(cloud.client.account.home()).rejects.toMatchObject({ status: 500, isHtml: false });
+      expect(cloud.client.account.viq()).rejects.toMatchObject({ status: 500, isHtml: false });
     await failed();
     await failed();
   });
@@ -110,7 +110,7 @@ describe('user name and password', () => {
   test('a page that refuses a login is asked again after an hour', async () => {
     const page = { status: 403, headers: { 'content-type': 'text/html' }, raw: '<html></html>' };
     await using cloud = await startTestClient(() => page, { credentials });
-    const refused = () => expect(cloud.client.account.home()).rejects.toMatchObject({ status: 403 });
+    const refused = () => expect(cloud.client.account.viq()).rejects.toMatchObject({ status: 403 });
     await refused();
     cloud.clock.advance(59 * 60_000);
     await refused();
@@ -131,8 +131,8 @@ describe('user name and password', () => {
       },
       { credentials },
     );
-    const impatient = cloud.client.account.home(controller.signal);
-    const patient = cloud.client.account.home();
+    const impatient = cloud.client.account.viq(controller.signal);
+    const patient = cloud.client.account.viq();
     await expect(impatient).rejects.toBe(reason);
     expect(await patient).toMatchObject({ name: 'Home' });
     expect(callsTo(cloud.received, '/login')).toHaveLength(1);
@@ -150,7 +150,7 @@ describe('logout', () => {
       body: '',
       headers: { authorization: 'Bearer t1' },
     });
-    await cloud.client.account.home();
+    await cloud.client.account.viq();
     expect(cloud.received.at(-1)?.headers.authorization).toBe('Bearer t2');
   });
 
@@ -191,17 +191,17 @@ describe('an API token', () => {
   test('is used as it is, never logged out', async () => {
     await using cloud = await startTestClient(inTurn(HOME), { credentials: { apiToken: 'long-lived' } });
     await cloud.client.login();
-    await cloud.client.account.home();
+    await cloud.client.account.viq();
     await cloud.client.logout();
     expect(cloud.received.map((call) => [call.url, call.headers.authorization])).toEqual([
-      ['/account/home', 'Bearer long-lived'],
+      ['/account/viq', 'Bearer long-lived'],
     ]);
   });
 
   test('that was revoked is told apart from one that is not accepted', async () => {
     await using cloud = await startTestClient(inTurn(REVOKED, { status: 401 }));
-    await expect(cloud.client.account.home()).rejects.toThrow(/AUTH_TOKEN_REVOKED.*was revoked/);
-    await expect(cloud.client.account.home()).rejects.toThrow(/not accepted/);
+    await expect(cloud.client.account.viq()).rejects.toThrow(/AUTH_TOKEN_REVOKED.*was revoked/);
+    await expect(cloud.client.account.viq()).rejects.toThrow(/not accepted/);
     expect(cloud.received).toHaveLength(2);
   });
 });

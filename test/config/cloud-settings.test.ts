@@ -50,21 +50,25 @@ describe('the cloud of the default source', () => {
     expect(sources[0]?.messageTypes).toEqual(['SMS_LOG_ALL', 'AUDIT_LOG_ALL']);
   });
 
-  it.each<[env: Record<string, string>, learns: RegExp]>([
+  it.each<readonly [env: Record<string, string>, learns: RegExp]>([
     [{ CLOUD_API_URL: 'https://cloud.test' }, /^CLOUD_API_URL: needs CLOUD_API_TOKEN/],
     [{ CLOUD_API_TOKEN: TOKEN }, /^CLOUD_API_URL is required/],
     [{ CLOUD_API_URL: 'https://c.test', CLOUD_USERNAME: 'me' }, /CLOUD_PASSWORD/],
     [{ ...API, CLOUD_USERNAME: 'me', CLOUD_PASSWORD: PASSWORD }, /^CLOUD_API_TOKEN: set it, or/],
     [{ ...API, CLOUD_API_URL: 'cloud.test' }, /^CLOUD_API_URL must be .*got "cloud.test"/],
     // Credentials could be read on the way.
-    [{ ...API, CLOUD_API_URL: 'http://10.0.0.1' }, /^CLOUD_API_URL must be an https:/],
+    ...['http://10.0.0.1', 'http://127.0.0.1.cloud.test', 'http://localhost.test'].map(
+      (url) => [{ ...API, CLOUD_API_URL: url }, /^CLOUD_API_URL must be an https:/] as const,
+    ),
+    [{ ...API, CLOUD_API_URL: 'https://admin:hunter2@c.test/' }, /^CLOUD_API_URL .*without user name/],
     [{ ...API, CLOUD_API_TOKEN: 'two words' }, /^CLOUD_API_TOKEN must be/],
     [{ MESSAGE_TYPES: 'AUDIT_LOG_ALL,LOCATION' }, /^MESSAGE_TYPES must be/],
     [{ SUBSCRIBE: 'yes' }, /^SUBSCRIBE must be one of report, auto/],
     [{ ...PUBLIC, SUBSCRIBE: 'auto' }, /^SUBSCRIBE=auto needs/],
     [{ ...API, SUBSCRIBE: 'auto' }, /^SUBSCRIBE=auto needs/],
-  ])('refuses %o', (env, learns) => {
+  ])('refuses %o, and repeats no password', (env, learns) => {
     expect(problemsOf(env)).toContainEqual(expect.stringMatching(learns));
+    expect(problemsOf(env).join()).not.toContain('hunter2');
   });
 });
 

@@ -69,7 +69,9 @@ describe('the watch', () => {
     await checks(1);
     expect(drifts).toEqual([2]);
     expect(clock.sleeps).toEqual([600_000]);
-    expect(warnings()).toMatchObject([{ source: 'default', create: ['AUDIT_LOG_ALL', 'SMS_LOG_ALL'] }]);
+    expect(warnings()).toMatchObject([
+      { source: 'default', differences: ['AUDIT_LOG_ALL is missing', 'SMS_LOG_ALL is missing'] },
+    ]);
     clock.tick();
     await checks(2);
     expect(warnings()).toHaveLength(2);
@@ -87,8 +89,7 @@ describe('the watch', () => {
     clock.tick();
     await checks(2);
     expect(warnings().at(-1)).toMatchObject({
-      update: ['AUDIT_LOG_ALL: status, secret'],
-      delete: ['SMS_LOG_ALL: duplicate'],
+      differences: ['AUDIT_LOG_ALL has a different status and secret', 'SMS_LOG_ALL is duplicate'],
     });
     expect(cloud.held.map(({ status }) => status)).toEqual(['ENABLED', 'ENABLED']);
     const before = lines.length;

@@ -19,8 +19,6 @@ export const homeAccountSchema = z.looseObject({
   update_time: z.string().nullish(),
 });
 
-export type HomeAccount = z.output<typeof homeAccountSchema>;
-
 /** Answer of `GET /account/viq` (published description; the specification shows no members); `standalone` is false if HIQ is enabled. */
 export const viqInfoSchema = z.looseObject({
   vhm_id: idSchema.nullish(),

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { idSchema } from './shared.ts';
 
-/** Whether the cloud sends the events of a subscription. */
 /**
  * A subscription in the cloud, with its secret as clear text (published description and SDK; the specification shows only
  * the members of the request). Message type and status are plain text, because other applications may have subscriptions

@@ -35,19 +35,15 @@ export function defineDestinations(program: Command, settings: Settings): void {
       else await withDestinations((_db, configured) => test(configured));
     });
 
-  destinationCommand('pause', 'pause after the current batch', ['xiq-sink destinations pause siem']).action(
-    async (name) => {
+  for (const [verb, description, state] of [
+    ['pause', 'pause after the current batch', 'paused'],
+    ['resume', 'resume from the last position', 'running'],
+  ] as const) {
+    destinationCommand(verb, description, [`xiq-sink destinations ${verb} siem`]).action(async (name) => {
       const { changeState } = await import('./destinations.ts');
-      await changing(name, (change) => changeState(change, 'paused'));
-    },
-  );
-
-  destinationCommand('resume', 'resume from the last position', ['xiq-sink destinations resume siem']).action(
-    async (name) => {
-      const { changeState } = await import('./destinations.ts');
-      await changing(name, (change) => changeState(change, 'running'));
-    },
-  );
+      await changing(name, (change) => changeState(change, state));
+    });
+  }
 
   destinationCommand('rewind', 'resend events received since a given time', [
     'xiq-sink destinations rewind siem --to 7d',

@@ -6,7 +6,7 @@ import { commandName } from '../../lib/text/command-name.ts';
 import type { Config, SourceConfig } from '../../config/config.ts';
 import { describeError } from '../../lib/errors.ts';
 import { createLogger } from '../../lib/logger.ts';
-import { changesOf, messageTypeOf, type Change } from '../../subscribe/plan.ts';
+import { changesOf, describeChange, type Change } from '../../subscribe/plan.ts';
 import { createSubscribers, demandPermissions } from '../../subscribe/subscriber.ts';
 import { readSecrets } from '../../sources/webhook-secret.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
@@ -133,18 +133,6 @@ function describeChanges(changes: readonly Change[], steps: number): Finding {
   return changes.every(({ action }) => action === 'delete')
     ? warn(differences, remedy)
     : fail(differences, remedy);
-}
-
-function describeChange(change: Change): string {
-  const type = messageTypeOf(change);
-  switch (change.action) {
-    case 'create':
-      return `${type} is missing`;
-    case 'update':
-      return `${type} has a different ${change.differences.map(({ member }) => member).join(' and ')}`;
-    case 'delete':
-      return `${type} is ${change.reason}`;
-  }
 }
 
 /** Longer than that of other checks: a busy cloud requests a pause. */

@@ -1,7 +1,6 @@
 import { access, constants, stat } from 'node:fs/promises';
-import { getSystemErrorMessage } from 'node:util';
 import { isMissingFile } from './durable-file.ts';
-import { describeError, UsageError } from '../errors.ts';
+import { reasonOf, UsageError } from '../errors.ts';
 import { makePrivateDirectory } from './private-directory.ts';
 
 /** DATA_DIR unless it is set. */
@@ -54,11 +53,4 @@ async function describeRefusal(directory: string, error: unknown): Promise<strin
   return owner === undefined || owner === self
     ? reasonOf(error)
     : `${reasonOf(error)}: it belongs to user ${owner}, and xiq-sink runs as user ${self}`;
-}
-
-/** The system's words for an error, such as "permission denied". */
-function reasonOf(error: unknown): string {
-  return error instanceof Error && 'errno' in error && typeof error.errno === 'number'
-    ? getSystemErrorMessage(error.errno)
-    : describeError(error);
 }
