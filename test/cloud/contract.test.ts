@@ -88,13 +88,17 @@ describe('alert subscriptions', () => {
 });
 
 describe('permissions and roles', () => {
-  it('a check answers permissions as names, and may leave out the roles', async () => {
-    await using cloud = await startTestClient(inTurn({ json: { permissions: ['log:r'] } }));
+  it('a check is repeated, answers permissions as names or whole, and may leave out the roles', async () => {
+    const log = { name: 'log:r', description: 'Read logs', category: 'Logs' };
+    const json = { permissions: ['log', log] };
+    await using cloud = await startTestClient(inTurn({ status: 503 }, { json }));
     const check = { uri: '/logs/audit', method: 'get' };
     expect(await cloud.client.authorization.checkPermission(check)).toEqual({
-      permissions: [{ name: 'log:r' }],
+      permissions: [{ name: 'log' }, log],
       roles: [],
     });
+    const call = { method: 'POST', url: '/auth/permissions/:check', body: JSON.stringify(check) };
+    expect(cloud.received).toMatchObject([call, call]);
   });
 
   it.each([

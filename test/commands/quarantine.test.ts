@@ -1,37 +1,27 @@
 import { gzipSync } from 'node:zlib';
+import os from 'node:os';
 import { sql } from 'kysely';
-import { pino } from 'pino';
-import { beforeEach, describe, expect, it } from 'vitest';
-import { discardChosen, replayChosen } from '../../src/commands/quarantine/resolve.ts';
-import { printQuarantine, printQuarantined } from '../../src/commands/quarantine/list.ts';
-import { UsageError } from '../../src/lib/errors.ts';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { commandOperator } from '../../src/commands/shared/process.ts';
 import { emptyTables } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
-import { storeDeliveries, unreadableDelivery } from '../support/actions.ts';
+import { lastAction, storeDeliveries, unreadableDelivery } from '../support/actions.ts';
 import { endOfCommand } from '../support/command.ts';
-import { printedBy } from '../support/printed.ts';
 import { useDatabase } from '../support/use-database.ts';
 
-const test = useDatabase();
+const ID = '00000000-0000-8000-8000-000000000000';
+
+const test = useDatabase({ logs: true });
 beforeEach(() => emptyTables(test.db));
 
-const forever = new AbortController().signal;
-const ALL = { ids: [], filter: {}, all: true };
-const only = (id: string) => ({ ids: [id], filter: {}, all: false });
-const context = () => ({
-  db: test.db,
-  logger: pino({ level: 'silent' }),
-  maxBodyBytes: 1024 * 1024,
-  giveUp: forever,
-});
+const quarantine = (...words: string[]) =>
+  endOfCommand({ DATABASE_URL: test.databaseUrl }, 'quarantine', ...words);
 
-const printed = async (command: () => Promise<unknown>) => {
-  const { out, err } = await printedBy(command);
-  return out + err;
-};
-
-const show = (id: string, format: 'text' | 'json' = 'text') =>
-  printed(() => printQuarantined(test.db, id, format));
+/** What the command prints on both streams. */
+async function printed(...words: string[]): Promise<string> {
+  const { stdout, stderr } = await quarantine(...words);
+  return stdout + stderr;
+}
 
 /** Sets a body aside as a worker does, and gives its id in quarantine. */
 async function setAside(body: Buffer, encoding?: string): Promise<string> {
@@ -52,10 +42,8 @@ const addsUp = async () =>
     (row) => row.adds_up,
   );
 
-describe('the command', () => {
-  it('lists, shows and replays a broken body, whose replay fails visibly', async () => {
-    const quarantine = (...args: string[]) =>
-      endOfCommand({ DATABASE_URL: test.databaseUrl }, 'quarantine', ...args);
+describe('a body', () => {
+  it('that is broken is listed and shown as it is, and its replay fails visibly', async () => {
     const body = Buffer.from('[{"code":1}\u001b[2J');
     const id = await setAside(body);
     const listed = await quarantine('list', '--reason', 'json');
@@ -68,50 +56,57 @@ describe('the command', () => {
     const replayed = await quarantine('replay', id);
     expect(replayed.code).toBe(1);
     expect(replayed.stdout).toBe(`${id}  not replayed: the body is not JSON\n`);
-    expect(await show(id)).toMatch(/state +open/);
-    expect((await quarantine('replay')).code).toBe(2);
+    expect(await printed('show', id)).toMatch(/state +open/);
+    expect(await lastAction(test.db)).toMatchObject({
+      operator: commandOperator().name,
+      via: 'command',
+      action: 'quarantine.replay',
+      details: { ids: [id], id_count: 1 },
+      outcome: 'done',
+      result: { replayed: 0, events: 0, duplicates: 0, again: 0, left: 1 },
+    });
     expect(await addsUp()).toBe(true);
   });
-});
 
-describe('a body', () => {
   it('of another encoding is shown in digits, its encoding is known, and its replay undoes it', async () => {
     const body = gzipSync('not JSON');
     const id = await setAside(body, 'gzip');
-    expect(await show(id)).toMatch(/encoding +gzip\n[^]*00000000  1f 8b 08/);
-    const json: unknown = JSON.parse(await show(id, 'json'));
+    expect(await printed('show', id)).toMatch(/encoding +gzip\n[^]*00000000  1f 8b 08/);
+    const json: unknown = JSON.parse((await quarantine('show', id, '--json')).stdout);
     expect(json).toMatchObject({ quarantine_id: id, encoding: 'gzip', base64: body.toString('base64') });
-    expect(await printed(() => replayChosen(context(), ALL))).toContain('not replayed: the body is not JSON');
+    expect(await printed('replay', '--all')).toContain('not replayed: the body is not JSON');
     expect(await addsUp()).toBe(true);
   });
 
   it('is shown without what could steer the terminal', async () => {
     const id = await setAside(Buffer.from('[\n\t\u001b[2J\r\u009b'));
-    expect(await show(id)).toContain('[\n\t\\u001b[2J\\u000d\\u009b\n');
+    expect(await printed('show', id)).toContain('[\n\t\\u001b[2J\\u000d\\u009b\n');
   });
 
   it('is discarded only with --yes, and remembered', async () => {
     const id = await setAside(Buffer.from('private'));
-    const filter = { messageType: 'AUDIT_LOG_ALL' as const };
-    const preview = await printed(() =>
-      discardChosen(test.db, { ids: [], filter, all: false }, false, forever),
-    );
+    const preview = await printed('discard', '--type', 'AUDIT_LOG_ALL');
     expect(preview).toContain(id);
     expect(preview).toContain('--yes');
-    expect(await printed(() => discardChosen(test.db, only(id), false, forever))).toContain('7 bytes');
-    expect(await show(id)).toContain('private');
+    expect(await printed('discard', id)).toContain('7 bytes');
+    expect(await printed('show', id)).toContain('private');
+    expect(await lastAction(test.db)).not.toMatchObject({ action: 'quarantine.discard' });
 
-    expect(await printed(() => discardChosen(test.db, only(id), true, forever))).toBe('discarded 1 item\n');
-    const shown = await show(id);
+    const filter = ['--reason', 'JSON', '--since', '2020-01-01T00:00:00Z'];
+    expect(await printed('discard', ...filter, '--yes')).toBe('discarded 1 item\n');
+    expect(await lastAction(test.db)).toMatchObject({
+      action: 'quarantine.discard',
+      details: { filter: { reason: 'JSON', since: '2020-01-01T00:00:00.000Z' } },
+      outcome: 'done',
+      result: { discarded: 1 },
+    });
+    const shown = await printed('show', id);
     expect(shown).not.toContain('private');
     expect(shown).toMatch(/bytes +7\n/);
     expect(shown).toMatch(/state +discarded 2/);
-    const again = await printed(() => discardChosen(test.db, only(id), true, forever));
-    expect(again).toMatch(/already discarded at 2.*\ndiscarded 0 items/);
-    const list = (state: 'open' | 'discarded') =>
-      printed(() => printQuarantine(test.db, {}, { state, limit: 9 }, true));
-    expect(await list('open')).toContain('no open items');
-    const listed: unknown = JSON.parse((await list('discarded')).split('\n')[0] ?? '');
+    expect(await printed('discard', id, '--yes')).toMatch(/already discarded at 2.*\ndiscarded 0 items/);
+    expect(await printed('list', '--json')).toContain('no open items');
+    const listed: unknown = JSON.parse((await quarantine('list', '--state', 'discarded', '--json')).stdout);
     expect(listed).toMatchObject({ quarantine_id: id, bytes: 7, resolution: 'discarded' });
     expect(await addsUp()).toBe(true);
   });
@@ -124,21 +119,19 @@ describe('a poisoned record', () => {
       test.db,
       queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ code: 1 }), auditRecord({ code: 666 })]),
     );
-    const chosen = { ids: [], filter: { reason: 'check constraint' }, all: false };
-    const failed = await printed(() => replayChosen(context(), chosen));
+    const chosen = ['--reason', 'check constraint'];
+    const failed = await printed('replay', ...chosen);
     const [, id = '', delivery = '', again = ''] =
       /(\S+) {2}replayed as delivery (\S+): 0 events, 0 duplicates; quarantined again as (\S+) \(.*poison/.exec(
         failed,
       ) ?? [];
-    expect(await show(id)).toMatch(
+    expect(await printed('show', id)).toMatch(
       new RegExp(`state +replayed .*\nreplayed as +${delivery}\nquarantined again as +${again}`),
     );
-    expect(await show(again)).toMatch(new RegExp(`replay of +${id}`));
-    expect(await printed(() => replayChosen(context(), only(id)))).toMatch(
-      new RegExp(`already replayed at .* as delivery ${delivery}`),
-    );
+    expect(await printed('show', again)).toMatch(new RegExp(`replay of +${id}`));
+    expect(await printed('replay', id)).toMatch(new RegExp(`already replayed at .* as delivery ${delivery}`));
     await sql`alter table audit_events drop constraint poison`.execute(test.db);
-    const output = await printed(() => replayChosen(context(), chosen));
+    const output = await printed('replay', ...chosen);
     expect(output).toMatch(/: 1 event, 0 duplicates\n/);
     expect(output).toContain('(1 replayed: 1 event, 0 duplicates, 0 quarantined again)');
     const { rows } = await sql`select code from audit_log order by code`.execute(test.db);
@@ -148,25 +141,38 @@ describe('a poisoned record', () => {
 });
 
 describe('a mistake', () => {
-  const ID = '00000000-0000-8000-8000-000000000000';
-  const none = { ids: [], filter: { source: undefined }, all: false };
-
   it.each([
-    ['nothing chosen', () => replayChosen(context(), none)],
-    ['nothing chosen to discard', () => discardChosen(test.db, none, true, forever)],
-    ['ids and all', () => replayChosen(context(), { ...ALL, ids: [ID] })],
-    ['ids and a filter', () => replayChosen(context(), { ...only(ID), filter: { source: 'x' } })],
-    ['no id', () => replayChosen(context(), only('x'))],
-    ['no id to show', () => printQuarantined(test.db, 'x', 'text')],
-  ])('is wrong usage: %s', async (_, command) => {
-    await expect(command()).rejects.toThrow(UsageError);
+    [['replay'], 2, ''],
+    [['discard', '--yes'], 2, ''],
+    [['replay', ID, '--all'], 2, ''],
+    [['replay', ID, '--source', 'x'], 2, ''],
+    [['replay', 'x'], 2, ''],
+    [['show', 'x'], 2, ''],
+    [['show', ID], 1, `there is no quarantined item ${ID}`],
+    [['discard', ID, '--yes'], 1, `there is no quarantined item ${ID}`],
+    [['replay', ID], 1, `${ID}  does not exist`],
+  ])('is told: %j', async (words, code, told) => {
+    const ended = await quarantine(...words);
+    expect(ended.code).toBe(code);
+    expect(ended.stdout + ended.stderr).toContain(told);
+  });
+});
+
+describe('the operator log', () => {
+  it('has a hundred of many ids, and how many there were', async () => {
+    const ids = Array.from({ length: 101 }, (_, index) => ID.slice(0, -3) + String(index).padStart(3, '0'));
+    await quarantine('replay', ...ids);
+    expect(await lastAction(test.db)).toMatchObject({
+      details: { ids: ids.slice(0, 100), id_count: 101 },
+      result: { left: 101 },
+    });
   });
 
-  it('is told: an id that is not there', async () => {
-    await expect(printQuarantined(test.db, ID, 'text')).rejects.toThrow(`there is no quarantined item ${ID}`);
-    await expect(discardChosen(test.db, only(ID), true, forever)).rejects.toThrow(
-      `there is no quarantined item ${ID}`,
-    );
-    expect(await printed(() => replayChosen(context(), only(ID)))).toContain(`${ID}  does not exist`);
+  it('names the user at this machine, also where the system does not know the name', () => {
+    expect(commandOperator()).toEqual({ name: `${os.userInfo().username}@${os.hostname()}`, via: 'command' });
+    using _ = vi.spyOn(os, 'userInfo').mockImplementation(() => {
+      throw new Error('ENOENT: no such file or directory, uv_os_get_passwd');
+    });
+    expect(commandOperator().name).toBe(`uid ${process.getuid?.()}@${os.hostname()}`);
   });
 });
