@@ -1,5 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { listen } from '../support/listen.ts';
 
 /** A call as the scripted cloud received it. */
 export interface Received {
@@ -34,13 +35,9 @@ export async function startScriptedCloud(script: Script): Promise<ScriptedCloud>
       send(response, await script(call, received.length - 1));
     })();
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the scripted cloud has no port');
+  const port = await listen(server);
   return {
-    baseUrl: `http://127.0.0.1:${address.port}`,
+    baseUrl: `http://127.0.0.1:${port}`,
     received,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();

@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import { cp, lstat, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import path from 'node:path';
@@ -17,6 +16,7 @@ import {
 } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { listen } from '../support/listen.ts';
 
 const run = promisify(execFile);
 
@@ -119,10 +119,9 @@ describe('a port in use', () => {
     ['serve', 'ADMIN_PORT', 'PORT'],
     ['demo', 'PORT', 'ADMIN_PORT'],
   ])('stops %s with one line that names %s', async (command, setting, other) => {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    const server = createServer();
+    const port = String(await listen(server));
     try {
-      const port = String(z.object({ port: z.number() }).parse(server.address()).port);
       const dataDir = path.join(directory, 'port-in-use');
       const { code, stderr } = await endOfProgram(
         { DATA_DIR: dataDir, HOST: '127.0.0.1', LOG_LEVEL: 'warn', [setting]: port, [other]: '0' },

@@ -1,6 +1,7 @@
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Client } from 'pg';
+import { query } from '../support/query.ts';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
@@ -34,15 +35,8 @@ describe.skipIf(!hasDebianPostgres)('move-to', () => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  async function onServer(database: string, statement: string): Promise<Record<string, unknown>[]> {
-    const client = new Client({ connectionString: server.url.replace(/postgres$/, database) });
-    await client.connect();
-    try {
-      return (await client.query<Record<string, unknown>>(statement)).rows;
-    } finally {
-      await client.end();
-    }
-  }
+  const onServer = (database: string, statement: string) =>
+    query(server.url.replace(/postgres$/, database), statement);
 
   const urlFor = (role: string, port: number, database: string) =>
     `postgresql://${role}:password-of-${role}@127.0.0.1:${port}/${database}`;
@@ -167,15 +161,13 @@ describe.skipIf(!hasDebianPostgres)('move-to', () => {
       { kind: 'postgres', databaseUrl: embedded.databaseUrl },
       pino({ level: 'silent' }),
     );
-    const client = new Client({ connectionString: embedded.databaseUrl });
-    await client.connect();
-    await client.query(
+    await query(
+      embedded.databaseUrl,
       `do $$ begin for i in 1..5000 loop perform pg_current_xact_id(); commit; end loop; end $$`,
     );
     for (let number = 60; number < 70; number += 1) {
       await queue.add([queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ userId: number })])]);
     }
-    await client.end();
     await queue.close();
     await embedded.stop();
   }

@@ -1,19 +1,19 @@
 import { spawn } from 'node:child_process';
-import { readFile, rm, writeFile } from 'node:fs/promises';
-import net from 'node:net';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { compileCluster, startCluster } from '../forward/real-receivers/kafka-cluster.ts';
 import { mailServer } from '../forward/senders/mail-server.ts';
 import { relpReceiver } from '../forward/senders/relp-stand-in.ts';
 import { startS3 } from '../forward/senders/s3-server.ts';
+import { tcpServer } from '../forward/senders/tcp-server.ts';
 import { inTurn, standIn, type Reply, type Script } from '../forward/senders/stand-in.ts';
 import { BACKENDS, emptyRedis } from '../support/backends.ts';
 import { hasOpenssl, makeCertificate, type TestCertificate } from '../support/certificates.ts';
-import { createTestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { postDelivery, PROGRAM, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import { databaseForTest, directoryForTest, serveForTest } from '../support/for-one-test.ts';
+import { postDelivery, PROGRAM, SECRET } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** A destination of the settings, and all that it has received so far. */
@@ -63,15 +63,9 @@ async function httpReceiver(
 
 async function syslogReceiver(): Promise<Receiver> {
   let text = '';
-  const server = net.createServer((socket) => {
+  const { port } = await tcpServer((socket) => {
     socket.on('data', (chunk) => (text += chunk.toString('latin1'))).on('end', () => socket.end());
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  onTestFinished(() => void server.close());
-  const address = server.address();
-  const port = typeof address === 'object' ? address?.port : undefined;
   return { destination: { transport: 'tcp', host: '127.0.0.1', port }, received: () => text };
 }
 
@@ -176,20 +170,13 @@ describe.skipIf(!hasOpenssl)('events leave in the order of their arrival (needs 
   beforeAll(() => {
     certificate = makeCertificate('IP:127.0.0.1');
   });
-  const cleanUps: (() => Promise<unknown>)[] = [];
-  // After each try of each test: the next one uses the same Redis.
-  afterEach(async () => {
-    for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-  });
   afterAll(() => certificate[Symbol.dispose]());
 
   it.each(BACKENDS.filter(({ available }) => available))(
     'record by record, to every type of destination, to events tail and in the console, $backend',
     async ({ usesRedis }) => {
-      const database = await createTestDatabase();
-      cleanUps.push(() => database.drop());
-      const directory = await temporaryDirectory();
-      cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+      const database = await databaseForTest();
+      const directory = await directoryForTest();
       const byType = Object.entries(receivers(directory, certificate));
       const started = await Promise.all(
         byType.map(async ([type, receiver]) => ({ type, ...(await receiver) })),
@@ -212,12 +199,11 @@ describe.skipIf(!hasOpenssl)('events leave in the order of their arrival (needs 
         TOKEN: 'token-of-the-tests',
         ...(usesRedis ? { REDIS_URL: await emptyRedis() } : {}),
       };
-      const program = await startProgram(settings);
-      cleanUps.push(() => program.end('SIGTERM'));
+      const program = await serveForTest(settings);
       const tail = spawn(PROGRAM, ['events', 'tail', '--json'], {
         env: { PATH: process.env['PATH'], ...settings },
       });
-      cleanUps.push(async () => tail.kill());
+      onTestFinished(() => void tail.kill());
       let tailed = '';
       tail.stdout.on('data', (chunk: Buffer) => (tailed += chunk.toString()));
       let complaints = '';
@@ -228,7 +214,7 @@ describe.skipIf(!hasOpenssl)('events leave in the order of their arrival (needs 
       const reading = (async () => {
         for await (const chunk of stream.body ?? []) streamed += Buffer.from(chunk).toString();
       })();
-      cleanUps.push(async () => {
+      onTestFinished(async () => {
         live.abort();
         await reading.catch(() => undefined);
       });

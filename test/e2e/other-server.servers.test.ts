@@ -1,9 +1,8 @@
 import { execFile } from 'node:child_process';
-import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { Client } from 'pg';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import {
   backUpServer,
   debianProgram,
@@ -12,31 +11,18 @@ import {
 } from '../support/debian-postgres.ts';
 import type { DebianPostgres } from '../support/debian-postgres.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { endOfProgram, runProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import { directoryForTest, serveForTest } from '../support/for-one-test.ts';
+import { endOfProgram, postDelivery, runProgram, SECRET } from '../support/program.ts';
+import { query } from '../support/query.ts';
 import type { Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const run = promisify(execFile);
 
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterAll(async () => {
-  for (const cleanUp of cleanUps.toReversed()) await cleanUp();
-});
-
 async function startServer(...given: Parameters<typeof startDebianPostgres>): Promise<DebianPostgres> {
   const server = await startDebianPostgres(...given);
-  cleanUps.push(() => server.stop());
+  onTestFinished(() => server.stop());
   return server;
-}
-
-async function query<T extends Record<string, unknown>>(url: string, text: string): Promise<T[]> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    return (await client.query<T>(text)).rows;
-  } finally {
-    await client.end();
-  }
 }
 
 const databaseOn = ({ url }: DebianPostgres) => url.replace(/postgres$/, 'xiq_sink');
@@ -44,8 +30,7 @@ const databaseOn = ({ url }: DebianPostgres) => url.replace(/postgres$/, 'xiq_si
 /** An installation on a server: its settings, what it has forwarded, and how to send to it. */
 async function createInstallation(server: DebianPostgres) {
   await query(server.url, 'create database xiq_sink');
-  const directory = await temporaryDirectory();
-  cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+  const directory = await directoryForTest();
   const file = path.join(directory, 'events.jsonl');
   const config = path.join(directory, 'settings.yaml');
   // JSON is YAML.
@@ -61,11 +46,7 @@ async function createInstallation(server: DebianPostgres) {
     READER_DATABASE_URL: `postgresql://xiq_reader:password-of-reader@127.0.0.1:${server.port}/xiq_sink`,
   };
   await runProgram({ ...settingsOn(server), ...roles }, 'migrate');
-  const start = async (on: DebianPostgres): Promise<Program> => {
-    const program = await startProgram(settingsOn(on));
-    cleanUps.push(() => program.end('SIGKILL'));
-    return program;
-  };
+  const start = (on: DebianPostgres) => serveForTest(settingsOn(on));
   /** The numbers of the forwarded events, in the order in which they came. */
   const received = async () =>
     [...(await readFile(file, 'utf8').catch(() => '')).matchAll(/"userId":(\d+)/g)].map(([, number]) =>
@@ -75,14 +56,10 @@ async function createInstallation(server: DebianPostgres) {
 }
 
 /** Sends events with these numbers, each in a delivery of its own. */
-async function send({ url }: Program, from: number, to: number): Promise<void> {
+async function send(program: Program, from: number, to: number): Promise<void> {
   for (let number = from; number < to; number += 1) {
-    const response = await fetch(`${url}/ingest/default/AUDIT_LOG_ALL`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${SECRET}` },
-      body: JSON.stringify([auditRecord({ userId: number })]),
-    });
-    expect(response.status).toBe(200);
+    const { status } = await postDelivery(program, 'AUDIT_LOG_ALL', [auditRecord({ userId: number })]);
+    expect(status).toBe(200);
   }
 }
 
@@ -202,8 +179,7 @@ describe.skipIf(!hasDebianPostgres)('on another server', () => {
   }, 180_000);
 
   it('a restore to a point in time is recognised, and forwards what is stored from then on once', async () => {
-    const directory = await temporaryDirectory();
-    cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+    const directory = await directoryForTest();
     // The server runs as another user.
     await chmod(directory, 0o777);
     const [archive, backup] = [path.join(directory, '%f'), path.join(directory, 'backup')];

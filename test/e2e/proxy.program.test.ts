@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import https from 'node:https';
 import { inspect } from 'node:util';
@@ -10,6 +9,7 @@ import { hasOpenssl, makeCertificate } from '../support/certificates.ts';
 import { postDelivery, runProgram, SECRET } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { databaseForTest, directoryForTest, serveForTest } from '../support/for-one-test.ts';
+import { listen } from '../support/listen.ts';
 
 const HOSTS = ['cloud.test', 'siem.test', 'login.test', 's3.test', 'anchor.test', 'stamp.test'];
 
@@ -50,15 +50,12 @@ async function startTlsProxy() {
     socket.on('error', () => undefined).write('HTTP/1.1 200 OK\r\n\r\n');
     inside.emit('connection', socket);
   });
-  proxy.listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
+  const port = await listen(proxy);
   onTestFinished(() => {
     proxy.close();
     certificate[Symbol.dispose]();
   });
-  const address = proxy.address();
-  if (address === null || typeof address === 'string') throw new Error('the proxy has no port');
-  return { HTTPS_PROXY: `http://127.0.0.1:${address.port}`, certificate, asked, connected };
+  return { HTTPS_PROXY: `http://127.0.0.1:${port}`, certificate, asked, connected };
 }
 
 it.runIf(hasOpenssl)(

@@ -1,26 +1,21 @@
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Db } from '../../src/store/server/database.ts';
-import { createTestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { postDelivery, runProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import { databaseForTest, directoryForTest, serveForTest } from '../support/for-one-test.ts';
+import { postDelivery, runProgram } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** How often the program is killed: `RULE_KILLS=20 npx vitest run test/e2e/rules.program.test.ts -t kills` does it 20 times. */
+/** How often the program is killed: `RULE_KILLS=20 npx vitest run test/e2e/rules.program.test.ts` does it 20 times. */
 const KILLS = Number(process.env['RULE_KILLS'] ?? 3);
 
 /** Users who make enough keys for an alert, between two kills. */
 const USERS = 5;
 const KEYS = 12;
-
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterAll(async () => {
-  for (const cleanUp of cleanUps.toReversed()) await cleanUp();
-});
 
 const ALERTS = [
   {
@@ -34,11 +29,9 @@ const ALERTS = [
   },
 ];
 
-async function setUp(...more: readonly object[]) {
-  const database = await createTestDatabase();
-  cleanUps.push(() => database.drop());
-  const directory = await temporaryDirectory();
-  cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+async function setUp() {
+  const database = await databaseForTest();
+  const directory = await directoryForTest();
   const file = path.join(directory, 'settings.yaml');
   const events = path.join(directory, 'alerts.ndjson');
   const destination = {
@@ -49,20 +42,13 @@ async function setUp(...more: readonly object[]) {
     filter: { rule_alerts: 'only' },
   };
   // JSON is YAML.
-  await writeFile(file, JSON.stringify({ destinations: [destination, ...more], alerts: ALERTS }));
+  await writeFile(file, JSON.stringify({ destinations: [destination], alerts: ALERTS }));
   const settings = {
     DATABASE_URL: database.databaseUrl,
     DATA_DIR: directory,
-    WEBHOOK_SECRET: SECRET,
     XIQ_SINK_CONFIG: file,
   };
   return { db: database.db, settings, events };
-}
-
-async function start(settings: Record<string, string>): Promise<Program> {
-  const program = await startProgram(settings);
-  cleanUps.push(() => program.end('SIGKILL'));
-  return program;
 }
 
 let number = 0;
@@ -96,7 +82,7 @@ describe('alert rules', () => {
     const { db, settings, events } = await setUp();
     const users: string[] = [];
     for (let kill = 0; kill <= KILLS; kill += 1) {
-      const program = await start(settings);
+      const program = await serveForTest(settings);
       await untilOn(db);
       const own = Array.from({ length: USERS }, (_, user) => `user${kill}-${user}@example.com`);
       users.push(...own);
@@ -128,41 +114,4 @@ describe('alert rules', () => {
       '"severity":"high"',
     );
   }, 240_000);
-
-  it('are made of a search by one request, and end by another', async () => {
-    const { db, settings, events } = await setUp();
-    const program = await start(settings);
-    const change = async (route: string, body: object) => {
-      const response = await fetch(`${program.adminUrl}/api/v1/saved-searches${route}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      });
-      expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
-    };
-    await change('/alert', { name: 'Keys of Zoe', line: 'action:private-key-created user:zoe*' });
-    const { rows } = await sql<{ name: string }>`select 'search-' || id as name from saved_searches`.execute(
-      db,
-    );
-    const name = rows[0]?.name ?? '';
-    const isOn = async () =>
-      (await sql`select from rule_progress where rules ? ${name}`.execute(db)).rows.length;
-    await waitFor(async () => (await isOn()) === 1);
-    await makeKey(program, 'jane@example.com');
-    await makeKey(program, 'Zoe@example.com');
-    await makeKey(program, 'zoe@example.com');
-    const sent = await waitFor(async () => (await readFile(events, 'utf8').catch(() => '')) || undefined);
-    expect(sent.trimEnd().split('\n')).toHaveLength(1);
-    expect(JSON.parse(sent)).toMatchObject({ payload: { rule: name, title: 'Keys of Zoe' } });
-    expect(await runProgram(settings, 'alerts', 'list', '--json')).toContain(name);
-    expect(await runProgram(settings, 'alerts', 'rules')).toMatch(
-      new RegExp(`^${name} +on +medium +Keys of Zoe `, 'm'),
-    );
-    const page = await (await fetch(`${program.adminUrl}/alerts`)).text();
-    expect(page).toContain('Keys of Zoe');
-    await change(`/${name.slice('search-'.length)}/alerts`, { state: 'off' });
-    await waitFor(async () => (await isOn()) === 0);
-    await makeKey(program, 'zoe2@example.com');
-    expect(await countAlerts(db)).toBe(1);
-  });
 });

@@ -1,16 +1,9 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { latestCheckpoint } from '../../src/store/seal/seal-log.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { freePort } from '../support/free-port.ts';
 import { endOfProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { databaseForTest } from '../support/for-one-test.ts';
-
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
 
 it('two installations witness each other with one setting each, and verify says so', async () => {
   const start = async (settings: Record<string, string>) => {

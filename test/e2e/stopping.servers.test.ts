@@ -15,6 +15,7 @@ import { startLoad } from '../support/load.ts';
 import { hasRedisServer, startRedis } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { databaseForTest, directoryForTest, serveForTest } from '../support/for-one-test.ts';
+import { listen } from '../support/listen.ts';
 
 /** The bound of a stop without draining, with the time to notice the end of the process. */
 const BOUND_MS = 7_500;
@@ -202,11 +203,9 @@ describe('SIGTERM during the start', () => {
   );
 
   it('ends it while a database accepts connections and never answers', async () => {
-    const silent = createServer(() => undefined).listen(0, '127.0.0.1');
-    await once(silent, 'listening');
+    const silent = createServer(() => undefined);
+    const port = await listen(silent);
     onTestFinished(() => void silent.close());
-    const address = silent.address();
-    const port = typeof address === 'object' ? address?.port : 0;
     const starting = await begin({
       DATABASE_URL: `postgresql://nobody@127.0.0.1:${port}/none`,
       DATA_DIR: await directoryForTest(),

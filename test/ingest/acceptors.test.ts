@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import { createAcceptors } from '../../src/ingest/acceptors.ts';
 import { trackConnections } from '../../src/ingest/connections.ts';
-import { listen } from '../forward/senders/tcp-server.ts';
+import { listen } from '../support/listen.ts';
 
 const opened: { close(): unknown }[] = [];
 const sockets: Socket[] = [];

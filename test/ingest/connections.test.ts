@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { trackConnections } from '../../src/ingest/connections.ts';
-import { listen } from '../forward/senders/tcp-server.ts';
+import { listen } from '../support/listen.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { connectRaw, head } from './serve.ts';
 

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
@@ -35,6 +34,7 @@ import { useDatabase } from '../support/use-database.ts';
 import { startProxy, through, type Proxy } from '../support/proxy.ts';
 import { SERVICE_ROLE } from '../support/roles.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { listen } from '../support/listen.ts';
 
 /** What a runner is started with. */
 interface Needs {
@@ -153,9 +153,8 @@ beforeAll(async () => {
   cloud = createServer((request, response) => {
     asked.push(request.url ?? '');
     app(request, response);
-  }).listen(0, '127.0.0.1');
-  await once(cloud, 'listening');
-  cloudUrl = `http://127.0.0.1:${z.object({ port: z.number() }).parse(cloud.address()).port}`;
+  });
+  cloudUrl = `http://127.0.0.1:${await listen(cloud)}`;
 });
 afterAll(async () => {
   cloud.close();

@@ -1,14 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Client } from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { isProblem } from '../../src/observe/readiness.ts';
-import { createTestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
+import { databaseForTest, directoryForTest, serveForTest } from '../support/for-one-test.ts';
 import { freePort } from '../support/free-port.ts';
-import { postDelivery, SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
+import { postDelivery, type Program } from '../support/program.ts';
 import { startRedis } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -21,24 +21,6 @@ async function connect(connectionString: string): Promise<Client> {
   await client.connect();
   onTestFinished(() => client.end().catch(() => undefined));
   return client;
-}
-
-async function start(settings: Readonly<Record<string, string>>, ...args: string[]): Promise<Program> {
-  const program = await startProgram({ WEBHOOK_SECRET: SECRET, ...settings }, ...args);
-  onTestFinished(async () => void (await program.end('SIGKILL')));
-  return program;
-}
-
-async function directoryOfTest(): Promise<string> {
-  const directory = await temporaryDirectory();
-  onTestFinished(() => rm(directory, { recursive: true, force: true }));
-  return directory;
-}
-
-async function database() {
-  const created = await createTestDatabase();
-  onTestFinished(() => created.drop());
-  return created;
 }
 
 const post = async ({ url }: Pick<Program, 'url'>) => {
@@ -78,8 +60,8 @@ async function named(program: Program, part: string, reason: RegExp): Promise<st
 
 describe('readiness names, within 10 s,', () => {
   it('a synchronous standby that is away', async () => {
-    const directory = await directoryOfTest();
-    const program = await start({ DATA_DIR: directory });
+    const directory = await directoryForTest();
+    const program = await serveForTest({ DATA_DIR: directory });
     const { port, bootstrapPassword } = z
       .object({ port: z.number(), bootstrapPassword: z.string() })
       .parse(JSON.parse(await readFile(path.join(directory, 'postgres', 'credentials.json'), 'utf8')));
@@ -102,12 +84,12 @@ describe('readiness names, within 10 s,', () => {
   });
 
   it('a session that locks a table', async () => {
-    const { databaseUrl, adminUrl } = await database();
+    const { databaseUrl, adminUrl } = await databaseForTest();
     const redis = await startRedis();
     onTestFinished(() => redis.stop());
     const startRole = async (role: string) =>
-      start(
-        { DATA_DIR: await directoryOfTest(), DATABASE_URL: databaseUrl, REDIS_URL: redis.url },
+      serveForTest(
+        { DATA_DIR: await directoryForTest(), DATABASE_URL: databaseUrl, REDIS_URL: redis.url },
         '--role',
         role,
       );
@@ -135,10 +117,10 @@ describe('readiness names, within 10 s,', () => {
   });
 
   it('a start that waits for a lock', async () => {
-    const { databaseUrl, adminUrl } = await database();
+    const { databaseUrl, adminUrl } = await databaseForTest();
     const blocker = await connect(adminUrl);
     await blocker.query('begin; lock table destinations in access exclusive mode');
-    const directory = await directoryOfTest();
+    const directory = await directoryForTest();
     const [port, adminPort] = [await freePort(), await freePort()];
     const settings = {
       DATABASE_URL: databaseUrl,
@@ -148,7 +130,7 @@ describe('readiness names, within 10 s,', () => {
       ADMIN_PORT: String(adminPort),
     };
     // It does not become ready before the lock is free.
-    const starting = start(settings);
+    const starting = serveForTest(settings);
     starting.catch(() => undefined);
     const program = { url: `http://127.0.0.1:${port}`, adminUrl: `http://127.0.0.1:${adminPort}` };
     await waitFor(
@@ -166,12 +148,12 @@ describe('readiness names, within 10 s,', () => {
   });
 
   it('a disk that is nearly full', async () => {
-    const { databaseUrl } = await database();
-    const directory = path.join(await directoryOfTest(), 'small');
+    const { databaseUrl } = await databaseForTest();
+    const directory = path.join(await directoryForTest(), 'small');
     await mkdir(directory);
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', directory]);
     onTestFinished(() => void execFileSync('umount', ['-l', directory]));
-    const program = await start({
+    const program = await serveForTest({
       DATA_DIR: directory,
       DATABASE_URL: databaseUrl,
       SPOOL_MIN_FREE_BYTES: String(16 * 1024 ** 2),

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
-import { Client } from 'pg';
+import { query } from '../support/query.ts';
 import { createRoles } from '../../src/store/server/roles/create-roles.ts';
 import { createPostgresPart } from '../faults/postgres-part.ts';
 import { createRedisPart, type RedisPart } from '../faults/redis-part.ts';
@@ -55,10 +55,7 @@ export async function startSharedServer(
   const create = async () => {
     const url = new URL(server.url());
     url.pathname = `/operations_${randomBytes(6).toString('hex')}`;
-    const client = new Client({ connectionString: server.url() });
-    await client.connect();
-    await client.query(`create database ${url.pathname.slice(1)}`);
-    await client.end();
+    await query(server.url(), `create database ${url.pathname.slice(1)}`);
     return createService(url.href);
   };
   // Two at once would create the same role.

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { Client } from 'pg';
+import { query } from '../support/query.ts';
 import { z } from 'zod';
 import type { Obligation } from '../faults/ledger.ts';
 import type { Payload } from '../faults/payloads.ts';
@@ -83,15 +83,3 @@ export async function findUnforwarded(databaseUrl: string, file: string): Promis
 
 /** Ids of deliveries or events in a text. */
 export const UUIDS = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
-
-async function query(databaseUrl: string, text: string, values: readonly string[] = []): Promise<unknown[]> {
-  const client = new Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5_000 });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-    const { rows } = await client.query<Record<string, unknown>>(text, [...values]);
-    return rows;
-  } finally {
-    await client.end();
-  }
-}

@@ -1,7 +1,7 @@
 import { glob, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Redis } from 'ioredis';
-import { Client } from 'pg';
+import { query } from '../support/query.ts';
 
 /** Tells what waits in a queue, as text that contains the ids of the deliveries. */
 export type ReadQueue = () => Promise<string>;
@@ -32,14 +32,8 @@ export function redisQueue(ports: () => readonly number[]): ReadQueue {
 /** All jobs of the queue in this database. */
 export function postgresQueue(databaseUrl: string): ReadQueue {
   return async () => {
-    const client = new Client({ connectionString: databaseUrl });
-    await client.connect();
-    try {
-      const { rows } = await client.query<{ job: string }>('select job::text as job from bullmq.job');
-      return rows.map(({ job }) => job).join('\n');
-    } finally {
-      await client.end();
-    }
+    const rows = await query<{ job: string }>(databaseUrl, 'select job::text as job from bullmq.job');
+    return rows.map(({ job }) => job).join('\n');
   };
 }
 

@@ -1,8 +1,9 @@
-import { readFile, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
 import { expect, it, onTestFinished } from 'vitest';
 import { auditRecord } from '../support/deliveries.ts';
-import { SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
+import { serveForTest } from '../support/for-one-test.ts';
+import { SECRET, type Program } from '../support/program.ts';
 import { hasRedisServer, startRedis } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -38,17 +39,9 @@ it.skipIf(!hasRedisServer() || process.platform !== 'linux')(
   async () => {
     const redis = await startRedis();
     onTestFinished(() => redis.stop());
-    const directory = await temporaryDirectory();
-    onTestFinished(() => rm(directory, { recursive: true, force: true }));
     // A full spool: what the queue does not take has no other place than memory.
-    const settings = {
-      REDIS_URL: redis.url,
-      DATA_DIR: directory,
-      WEBHOOK_SECRET: SECRET,
-      SPOOL_MAX_BYTES: String(MIB),
-    };
-    const program = await startProgram(settings, '--role', 'ingest');
-    onTestFinished(async () => void (await program.end('SIGKILL')));
+    const settings = { REDIS_URL: redis.url, SPOOL_MAX_BYTES: String(MIB) };
+    const program = await serveForTest(settings, '--role', 'ingest');
 
     redis.signal('SIGSTOP');
     const stopping = new AbortController();

@@ -1,5 +1,5 @@
 import http from 'node:http';
-import { z } from 'zod';
+import { listen } from './listen.ts';
 
 /** An answer: its status and body. */
 export interface TestAnswer {
@@ -27,10 +27,7 @@ export const startAnsweringServer = (answer: (body: Buffer) => TestAnswer): Prom
 /** Starts a server that answers each request by itself. */
 export async function startStandIn(answer: http.RequestListener): Promise<AnsweringServer> {
   const server = http.createServer(answer);
-  const { promise, resolve } = Promise.withResolvers<void>();
-  server.listen(0, '127.0.0.1', resolve);
-  await promise;
-  const { port } = z.object({ port: z.number() }).parse(server.address());
+  const port = await listen(server);
   return {
     url: `http://127.0.0.1:${port}`,
     async [Symbol.asyncDispose]() {

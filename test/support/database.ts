@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
-import { Client } from 'pg';
 import { pino } from 'pino';
 import { inject } from 'vitest';
+import { query } from './query.ts';
 import { READER_ROLE, SERVICE_ROLE, withRole } from './roles.ts';
 import { describeError } from '../../src/lib/errors.ts';
 import { createSequencer } from '../../src/seal/sequencer.ts';
 import { repeat } from '../../src/lib/repeat.ts';
+import { withClient } from '../../src/store/server/postgres.ts';
 import { openDatabase } from '../../src/store/server/database.ts';
 import type { Db, Trx } from '../../src/store/server/database.ts';
 
@@ -46,9 +47,10 @@ export async function createTestDatabase({
   const clone = `create database ${name} template ${template}`;
   // Half the processor time of the default, which writes all of it to the write-ahead log. Postgres 14 has only this one,
   // and no option for it.
-  await asAdmin(`${clone} strategy file_copy`).catch(() => asAdmin(clone));
+  await query(serverUrl(), `${clone} strategy file_copy`).catch(() => query(serverUrl(), clone));
   // The rights on a database are not cloned.
-  await asAdmin(
+  await query(
+    serverUrl(),
     `revoke temporary on database ${name} from public; grant temporary, create on database ${name} to ${SERVICE_ROLE}`,
   );
   const url = urlOf(name);
@@ -62,7 +64,7 @@ export async function createTestDatabase({
     async drop() {
       await logging?.stop();
       await db.destroy();
-      await asAdmin(`drop database ${name} with (force)`);
+      await query(serverUrl(), `drop database ${name} with (force)`);
     },
   };
 }
@@ -71,9 +73,7 @@ export async function createTestDatabase({
 async function variedTemplate(): Promise<string> {
   const template = inject('templateName');
   const name = `${template}_varied`;
-  const client = new Client({ connectionString: serverUrl() });
-  await client.connect();
-  try {
+  return withClient(serverUrl(), async (client) => {
     await client.query('select pg_advisory_lock(1)');
     const { rowCount } = await client.query('select from pg_database where datname = $1', [name]);
     if (rowCount === 1) return name;
@@ -86,9 +86,7 @@ async function variedTemplate(): Promise<string> {
     await db.destroy();
     await client.query(`alter database ${name}_new rename to ${name}`);
     return name;
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 function extendContinuously(url: string): { stop(): Promise<void> } {
@@ -122,8 +120,8 @@ export interface OwnedDatabase {
 /** Creates a database on the tests' server, or on another, for a role of its own that may create roles. */
 export async function createOwnedDatabase(server = serverUrl()): Promise<OwnedDatabase> {
   const name = `xiq_sink_owned_${randomBytes(6).toString('hex')}`;
-  await asAdmin(`create role ${name} login createrole password '${name}'`, server);
-  await asAdmin(`create database ${name} owner ${name}`, server);
+  await query(server, `create role ${name} login createrole password '${name}'`);
+  await query(server, `create database ${name} owner ${name}`);
   const url = urlOf(name, server);
   const admin = openDatabase(url.href, () => undefined);
   url.username = name;
@@ -136,8 +134,8 @@ export async function createOwnedDatabase(server = serverUrl()): Promise<OwnedDa
     async drop() {
       await db.destroy();
       await admin.destroy();
-      await asAdmin(`drop database ${name} with (force)`, server);
-      await asAdmin(`drop role ${name}`, server);
+      await query(server, `drop database ${name} with (force)`);
+      await query(server, `drop role ${name}`);
     },
   };
 }
@@ -178,16 +176,6 @@ export async function emptyTables(db: Db): Promise<void> {
     next_position = log_state.next_position from log_state`.execute(db);
   await sql`update log_seal_state set size = 0, first_position = log_state.next_position,
     next_position = log_state.next_position from log_state`.execute(db);
-}
-
-async function asAdmin(statement: string, server = serverUrl()): Promise<void> {
-  const client = new Client({ connectionString: server });
-  await client.connect();
-  try {
-    await client.query(statement);
-  } finally {
-    await client.end();
-  }
 }
 
 function urlOf(database: string, server = serverUrl()): URL {

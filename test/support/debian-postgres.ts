@@ -5,7 +5,7 @@ import { chmod, chown, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { Client } from 'pg';
+import { query } from './query.ts';
 import { freePort } from './free-port.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -142,10 +142,7 @@ export async function startDebianPostgres({
       await exited;
     },
     async promote() {
-      const client = new Client({ connectionString: url });
-      await client.connect();
-      await client.query('select pg_promote()');
-      await client.end();
+      await query(url, 'select pg_promote()');
     },
     async stop() {
       child.kill('SIGQUIT');

@@ -6,6 +6,7 @@ import { vi } from 'vitest';
 import { z } from 'zod';
 import type { OpenIdConfig } from '../../src/config/config.ts';
 import type { CookieJar } from './cookie-jar.ts';
+import { listen } from './listen.ts';
 
 export const CLIENT_ID = 'xiq-sink';
 const CLIENT_SECRET = 'client-secret-0123456789-0123456789';
@@ -46,11 +47,7 @@ export async function startOpenIdProvider(options: ProviderOptions): Promise<Run
   const { people, redirectUri, client, claimsInIdToken = false } = options;
   let answer: RequestListener = (_request, response) => void response.writeHead(503).end();
   const server = createServer((request, response) => answer(request, response));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the provider has no port');
-  const issuer = `http://127.0.0.1:${address.port}`;
+  const issuer = `http://127.0.0.1:${await listen(server)}`;
 
   const { privateKey: key } = newKey();
   // It warns that its store and its pages are for tests only.

@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import { z } from 'zod';
+import { listen } from './listen.ts';
 
 /** A span as it was exported. */
 interface ExportedSpan {
@@ -35,10 +35,7 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
       response.writeHead(isExport ? 200 : 404, { 'content-type': 'application/x-protobuf' }).end();
     });
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const { port } = z.object({ port: z.number() }).parse(server.address());
+  const port = await listen(server);
   return {
     endpoint: `http://127.0.0.1:${port}`,
     spans,

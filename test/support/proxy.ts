@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
+import { listen } from './listen.ts';
 
 /** A network between a client and a server, which the test can break. */
 export interface Proxy {
@@ -46,10 +47,8 @@ export async function startProxy(target: { readonly host: string; readonly port:
       link.far?.destroy();
     });
     if (state === 'open') join(link);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the proxy has no port');
+  });
+  const port = await listen(server);
 
   function heal(): void {
     state = 'open';
@@ -63,7 +62,7 @@ export async function startProxy(target: { readonly host: string; readonly port:
   }
 
   return {
-    port: address.port,
+    port,
     silence() {
       for (const { near, far } of links) {
         near.unpipe().resume();

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { chmod, readdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import path from 'node:path';
@@ -13,6 +12,7 @@ import { waitFor } from '../../support/wait-for.ts';
 import { databaseForTest, directoryForTest, serveForTest } from '../../support/for-one-test.ts';
 
 import { examine, like, ONLY_FSYNC, startCloud } from './examine.ts';
+import { listen } from '../../support/listen.ts';
 
 const { username, password } = EMULATOR_LOGINS.administrator;
 
@@ -68,11 +68,9 @@ describe('doctor', () => {
   });
 
   it('waits for nobody longer than its time', async () => {
-    const silentServer = createServer().listen(0, '127.0.0.1');
+    const silentServer = createServer();
+    const port = await listen(silentServer);
     onTestFinished(() => void silentServer.close());
-    await once(silentServer, 'listening');
-    const address = silentServer.address();
-    const port = address !== null && typeof address === 'object' ? address.port : 0;
     const started = performance.now();
     const { code, told } = await examine({
       DATABASE_URL: `postgresql://127.0.0.1:${port}/x`,

@@ -7,6 +7,7 @@ import type { Finding } from '../../../src/commands/doctor/check.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { hasOpenssl, makeOwnCertificate, makeSignedCertificate } from '../../support/certificates.ts';
 import type { TestCertificate } from '../../support/certificates.ts';
+import { listen } from '../../support/listen.ts';
 
 function made(certificate: TestCertificate): TestCertificate {
   onTestFinished(() => certificate[Symbol.dispose]());
@@ -76,11 +77,9 @@ describe.skipIf(!hasOpenssl)('the certificate of the settings', () => {
 describe.skipIf(!hasOpenssl)('the certificate that a proxy shows', () => {
   it('is looked at, at PUBLIC_URL', async () => {
     const { cert, key } = signed(20, 'DNS:localhost');
-    const server = createServer({ cert, key }).listen(0, '127.0.0.1');
+    const server = createServer({ cert, key });
+    const port = await listen(server);
     onTestFinished(() => void server.close());
-    await once(server, 'listening');
-    const address = server.address();
-    const port = address !== null && typeof address === 'object' ? address.port : 0;
     const at = (host: string) => examine({ PUBLIC_URL: `https://${host}:${port}` });
     expect(await at('localhost')).toMatchObject(found('warn', /localhost:\d+ is valid for (?:19|20) days/));
     expect(await at('127.0.0.1')).toMatchObject(found('fail', /does not name 127\.0\.0\.1/));

@@ -9,7 +9,7 @@ import { freePort } from '../../support/free-port.ts';
 import { useDirectory } from '../../support/use-directory.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { messages } from '../senders/messages.ts';
-import { listen } from '../senders/tcp-server.ts';
+import { listen } from '../../support/listen.ts';
 import { findProgram } from './find-program.ts';
 import { startHaproxy } from './haproxy.ts';
 import type { Receiver } from './receiver.ts';

@@ -5,7 +5,7 @@ import type { Writable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import type { TestCertificate } from '../../support/certificates.ts';
-import { listen } from './tcp-server.ts';
+import { listen } from '../../support/listen.ts';
 
 /** A request as the stand-in received it, its body inflated. */
 export interface Received {

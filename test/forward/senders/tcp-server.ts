@@ -1,7 +1,7 @@
-import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
 import { onTestFinished } from 'vitest';
+import { listen } from '../../support/listen.ts';
 
 interface ServerOptions {
   /** With TLS. */
@@ -30,13 +30,4 @@ export async function tcpServer(
     server.close();
   });
   return { port, sockets };
-}
-
-/** Lets a server listen on a free port of loopback. */
-export async function listen(server: net.Server): Promise<number> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the server has no port');
-  return address.port;
 }

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { Client } from 'pg';
+import { query } from '../../support/query.ts';
 import { auditRecord } from '../../support/deliveries.ts';
 import { SECRET } from '../../support/program.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -52,17 +52,15 @@ async function rest(ground: Ground): ReturnType<OwnScenario['run']> {
 }
 
 async function countWork(databaseUrl: string, { members }: Fleet) {
-  const client = new Client({ connectionString: databaseUrl });
-  await client.connect();
-  const { rows } = await client.query<{ commits: number; walBytes: number }>(
+  const [work] = await query<{ commits: number; walBytes: number }>(
+    databaseUrl,
     `select xact_commit::float8 as commits, pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 as "walBytes"
      from pg_stat_database where datname = current_database()`,
   );
-  await client.end();
   const wakeUps = await Promise.all(members.map((member) => countWakeUps(member.pid())));
   return {
-    commits: rows[0]?.commits ?? NaN,
-    walBytes: rows[0]?.walBytes ?? NaN,
+    commits: work?.commits ?? NaN,
+    walBytes: work?.walBytes ?? NaN,
     wakeUps: wakeUps.reduce((sum, one) => sum + one, 0),
   };
 }

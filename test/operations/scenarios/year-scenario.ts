@@ -1,6 +1,6 @@
 import { chmod } from 'node:fs/promises';
 import path from 'node:path';
-import { Client } from 'pg';
+import { query } from '../../support/query.ts';
 import { fakeClockLibrary, fakeClockSettings, setClock } from '../../faults/clock.ts';
 import { verifySeal } from '../../faults/verify-seal.ts';
 import { startDebianPostgres } from '../../support/debian-postgres.ts';
@@ -66,13 +66,11 @@ async function openYear(ground: Ground): Promise<Stage> {
 
 /** Both years have events, each in the partition of its month, and none waits in the default one. */
 async function findMisplaced(databaseUrl: string, year: number): Promise<string[]> {
-  const client = new Client({ connectionString: databaseUrl });
-  await client.connect();
-  const { rows } = await client.query<{ month: string; partition: string; count: number }>(
+  const rows = await query<{ month: string; partition: string; count: number }>(
+    databaseUrl,
     `select to_char(occurred_at at time zone 'UTC', 'YYYY_MM') as month, tableoid::regclass::text as partition,
        count(*)::int as count from audit_events group by 1, 2`,
   );
-  await client.end();
   const months = [`${year - 1}_12`, `${year}_01`];
   return [
     ...months
