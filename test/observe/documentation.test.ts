@@ -68,6 +68,24 @@ const shown = () =>
 
 const byName = (a: Described, b: Described) => (a.name < b.name ? -1 : 1);
 
+it('the metrics have what came, what was answered, and what became of it', () => {
+  const of = '{source="default",message_type="AUDIT_LOG_ALL"}';
+  expect(text.split('\n')).toEqual(
+    expect.arrayContaining([
+      `xiq_sink_deliveries_total${of} 2`,
+      `xiq_sink_records_total${of} 4`,
+      'xiq_sink_received_bytes_total 28',
+      'xiq_sink_refused_total{status="401"} 1',
+      'xiq_sink_answer_duration_seconds_count 2',
+      `xiq_sink_events_stored_total${of} 2`,
+      // The series begins before its first one.
+      `xiq_sink_duplicates_total${of} 0`,
+      `xiq_sink_quarantined_total${of} 2`,
+    ]),
+  );
+  expect(text).toMatch(/^xiq_sink_build_info\{version="[\d.]+",role="all"\} 1$/m);
+});
+
 describe('the page about metrics', () => {
   it('has all metrics that the running program shows, and no others, each with its type and meaning', () => {
     const ours = shown().filter(({ name }) => name.startsWith('xiq_sink_'));

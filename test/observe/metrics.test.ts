@@ -3,7 +3,6 @@ import { createForwardingMetrics } from '../../src/observe/forwarding-metrics.ts
 import { createIngestMetrics, registerQueueMetrics } from '../../src/observe/ingest-metrics.ts';
 import { createMetrics, createSourceLabel } from '../../src/observe/metrics.ts';
 import {
-  createStoringMetrics,
   createSubscriptionMetrics,
   registerArrivalMetrics,
   type Arrival,
@@ -19,14 +18,6 @@ async function samples(metrics: ReturnType<typeof open>, prefix: string): Promis
 }
 
 describe('metrics', () => {
-  it('come in the text format, with the figures of the process and what runs', async () => {
-    const metrics = open();
-    const { contentType, text } = await metrics.render();
-    expect(contentType).toBe('text/plain; version=0.0.4; charset=utf-8');
-    expect(text).toContain('xiq_sink_build_info{version="1.2.3",role="all"} 1');
-    expect(text).toMatch(/^process_resident_memory_bytes \d+$/m);
-  });
-
   it('give series to the configured sources and to a hundred others, and no more', async () => {
     const metrics = open();
     const label = createSourceLabel(() => ['default']);
@@ -42,45 +33,6 @@ describe('metrics', () => {
     expect(lines).toHaveLength(102);
     expect(lines).toContain('xiq_sink_deliveries_total{source="other",message_type="SMS_LOG_ALL"} 900');
     expect(lines).toContain('xiq_sink_deliveries_total{source="default",message_type="SMS_LOG_ALL"} 1');
-  });
-
-  it('count deliveries, records, bytes and answers', async () => {
-    const metrics = open();
-    const ingest = createIngestMetrics(
-      metrics.registry,
-      createSourceLabel(() => []),
-    );
-    ingest.accepted({ source: 'a', messageType: 'GDPR_LOG_ALL', recordCount: 3, bodyBytes: 500 }, 0.004);
-    ingest.accepted({ source: 'a', messageType: 'GDPR_LOG_ALL', recordCount: 1, bodyBytes: 100 }, 0.7);
-    ingest.refused(503);
-    ingest.committed(5);
-    expect(await samples(metrics, 'records_total')).toEqual([
-      'xiq_sink_records_total{source="a",message_type="GDPR_LOG_ALL"} 4',
-    ]);
-    expect(await samples(metrics, 'received_bytes_total')).toEqual(['xiq_sink_received_bytes_total 600']);
-    expect(await samples(metrics, 'refused_total')).toEqual(['xiq_sink_refused_total{status="503"} 1']);
-    const answers = await samples(metrics, 'answer_duration_seconds');
-    expect(answers).toContain('xiq_sink_answer_duration_seconds_bucket{le="0.005"} 1');
-    expect(answers).toContain('xiq_sink_answer_duration_seconds_bucket{le="0.5"} 1');
-    expect(answers).toContain('xiq_sink_answer_duration_seconds_bucket{le="1"} 2');
-    expect(await samples(metrics, 'batch_deliveries_bucket{le="8"}')).toEqual([
-      'xiq_sink_batch_deliveries_bucket{le="8"} 1',
-    ]);
-  });
-
-  it('count what a transaction stored, and begin series at 0', async () => {
-    const metrics = open();
-    const onStored = createStoringMetrics(
-      metrics.registry,
-      createSourceLabel(() => []),
-    );
-    const sum = { source: 'a', messageType: 'UNKNOWN', events: 5, duplicates: 0, quarantined: 4 };
-    onStored({ deliveries: 2, sums: [sum] }, 0.02);
-    const of = '{source="a",message_type="UNKNOWN"}';
-    expect(await samples(metrics, 'events_stored')).toEqual([`xiq_sink_events_stored_total${of} 5`]);
-    expect(await samples(metrics, 'duplicates')).toEqual([`xiq_sink_duplicates_total${of} 0`]);
-    expect(await samples(metrics, 'quarantined')).toEqual([`xiq_sink_quarantined_total${of} 4`]);
-    expect(await samples(metrics, 'store_deliveries_sum')).toEqual(['xiq_sink_store_deliveries_sum 2']);
   });
 
   it('leave out the jobs of a queue that does not answer, and still show the spool', async () => {

@@ -81,15 +81,6 @@ describe('apply', () => {
     expect(right[1]?.url).toBe(`${PUBLIC_URL}/ingest/default/GDPR_LOG_ALL`);
   });
 
-  it('moves the cloud to another secret by updates alone, so that no delivery is missed', async () => {
-    await apply();
-    await apply({ secret: 'webhook-secret-2' });
-    expect(cloud.changes().slice(TYPES.length)).toEqual(
-      [101, 102, 103, 104].map((id) => `PUT /subscriptions/webhook/${id}`),
-    );
-    expect(new Set(cloud.held.map(({ secret }) => secret))).toEqual(new Set(['webhook-secret-2']));
-  });
-
   it('deletes what is no longer wanted, and everything of ours by the goal "removed"', async () => {
     cloud.held.push({ ...foreign });
     await apply();
@@ -318,30 +309,6 @@ describe('alert subscriptions', () => {
     await apply(withAlerts, 'removed');
     expect(cloud.heldAlerts).toEqual([foreignAlert]);
     expect(await recorded()).toEqual([]);
-  });
-
-  it.each([
-    ['disabled', { is_enabled: false }, 'status'],
-    ['limited to some policies', { is_subscribe_all: false, alert_policy_ids: [5] }, 'status'],
-    ['moved', { url: `${PUBLIC_URL}/ingest/default/SMS_LOG_ALL` }, 'url'],
-    ['given another secret', { secret: 'another' }, 'secret'],
-  ])('are repaired when they were %s', async (_how, change, member) => {
-    cloud.heldAlerts.push({ ...ours, ...change });
-    const { outcomes } = await apply({ types: ['ALERT'] });
-    expect(outcomes[0]).toMatchObject({
-      change: { action: 'update', differences: [{ member }] },
-      error: undefined,
-    });
-    expect(cloud.heldAlerts).toEqual([ours]);
-    expect((await apply({ types: ['ALERT'] })).outcomes).toEqual([]);
-  });
-
-  it('are deleted when they are doubled or no longer wanted', async () => {
-    cloud.heldAlerts.push({ ...ours }, { ...ours, id: 103 });
-    await apply(withAlerts);
-    expect(cloud.heldAlerts).toEqual([ours]);
-    await apply({ types: ['SMS_LOG_ALL'] });
-    expect(cloud.heldAlerts).toEqual([]);
   });
 
   it('have numbers of their own: one with the id of a webhook subscription is another one', async () => {

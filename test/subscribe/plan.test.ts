@@ -133,7 +133,7 @@ function carryOut(cloud: readonly ActualSubscription[], changes: readonly Change
 }
 
 describe('for any cloud and any settings', () => {
-  test('a plan carried out ends with exactly what is desired, and leaves what is not ours as it was', () => {
+  test('a plan carried out ends with exactly what is desired, leaves what is not ours as it was, and needs no other', () => {
     fc.assert(
       fc.property(anyCloud, anyDesired, (cloud, desired) => {
         const after = carryOut(cloud, changesOf(planSubscriptions(desired, cloud, isOurs)));
@@ -144,14 +144,6 @@ describe('for any cloud and any settings', () => {
         );
         expect(ours).toHaveLength(expected.length);
         expect(after.filter((one) => !isOurs(one))).toEqual(cloud.filter((one) => !isOurs(one)));
-      }),
-    );
-  });
-
-  test('the second plan changes nothing', () => {
-    fc.assert(
-      fc.property(anyCloud, anyDesired, (cloud, desired) => {
-        const after = carryOut(cloud, changesOf(planSubscriptions(desired, cloud, isOurs)));
         expect(changesOf(planSubscriptions(desired, after, isOurs))).toEqual([]);
       }),
     );
