@@ -101,6 +101,8 @@ export function describeError(error: unknown): string {
 export function reasonOf(error: unknown): string {
   // Of a host with several addresses.
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  // The system's words are "unknown node or service".
+  if (first instanceof Error && 'code' in first && first.code === 'ENOTFOUND') return 'host not found';
   return first instanceof Error && 'errno' in first && typeof first.errno === 'number'
     ? getSystemErrorMessage(first.errno)
     : describeError(error);
