@@ -60,9 +60,9 @@ export const PLANTS: readonly Plant[] = [
   {
     name: 'answered-before-durable',
     file: 'queue/delivery-queue.ts',
-    text: 'if (added === undefined && spooling === undefined) await this.#spoolBatch(deliveries);',
+    text: 'if (added === undefined && spooling === undefined) await spoolBatch(deliveries);',
     instead:
-      'if (added === undefined && spooling === undefined) this.#spoolBatch(deliveries).catch(() => undefined);',
+      'if (added === undefined && spooling === undefined) spoolBatch(deliveries).catch(() => undefined);',
   },
   {
     name: 'failure-answered-as-success',
@@ -73,8 +73,8 @@ export const PLANTS: readonly Plant[] = [
   {
     name: 'job-finished-before-commit',
     file: 'handlers/delivery-worker.ts',
-    text: 'await this.#company.runBeside(() => this.#add(job, deliveries));',
-    instead: 'this.#company.runBeside(() => this.#add(job, deliveries)).catch(() => undefined);',
+    text: 'await company.runBeside(() => add(job, deliveries));',
+    instead: 'company.runBeside(() => add(job, deliveries)).catch(() => undefined);',
   },
   {
     name: 'job-finished-after-outage',
@@ -109,7 +109,7 @@ export const PLANTS: readonly Plant[] = [
   {
     name: 'memory-not-given-back',
     file: 'ingest/admission.ts',
-    text: 'this.#inFlight -= bytes;',
+    text: '    inFlight -= bytes;',
     instead: '',
   },
   {
@@ -152,15 +152,15 @@ export const PLANTS: readonly Plant[] = [
   {
     name: 'shares-not-compared',
     file: 'ingest/admission.ts',
-    text: 'return (part?.bytes ?? 0) + more >= bytes / (this.#parts.size + (part === undefined ? 1 : 0));',
+    text: 'return (part?.bytes ?? 0) + more >= bytes / (parts.size + (part === undefined ? 1 : 0));',
     instead: 'return part?.bytes !== -1 || more >= bytes;',
   },
   {
     name: 'taken-job-removed-early',
     file: 'handlers/delivery-worker.ts',
-    text: 'await this.#company.runBeside(() => this.#add({ id, attemptsStarted: 1 }, deliveries));',
+    text: 'await company.runBeside(() => add({ id, attemptsStarted: 1 }, deliveries));',
     instead:
-      'await this.#connections.get(name)?.bullmq.getBackend().remove(id, false); await this.#company.runBeside(() => this.#add({ id, attemptsStarted: 1 }, deliveries));',
+      'await connections.get(name)?.bullmq.getBackend().remove(id, false); await company.runBeside(() => add({ id, attemptsStarted: 1 }, deliveries));',
   },
   {
     name: 'rejected-not-set-aside',
