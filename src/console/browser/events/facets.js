@@ -31,11 +31,9 @@ if (place instanceof HTMLElement) {
   const path = place.dataset['facets'] ?? '';
   /** @type {Readonly<Record<string, Readonly<Record<string, string>>>>} */
   const titles = JSON.parse(place.dataset['titles'] ?? '{}');
-  // On wide screens, the style sheet shows what is behind a button on others. Browsers of before 2025 cannot.
-  if (!CSS.supports('selector(::details-content)')) {
-    for (const part of document.querySelectorAll('details[data-wide]')) {
-      if (part instanceof HTMLDetailsElement) part.open = innerWidth >= Number(part.dataset['wide']);
-    }
+  // On narrow screens they are behind a button. On wide ones the style sheet shows them from the first paint on.
+  for (const part of document.querySelectorAll('details[data-wide]')) {
+    if (part instanceof HTMLDetailsElement) part.open = innerWidth >= Number(part.dataset['wide']);
   }
   render(
     FACETS.map(
