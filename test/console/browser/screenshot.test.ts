@@ -124,7 +124,8 @@ describe.skipIf(!hasChromium())('the pictures of README.md (need Chromium)', () 
   /** Shows a page as `isDrawn` waits for it; UPDATE_SCREENSHOT=1 writes its picture. Resolves with the size of the file. */
   async function show(name: string, address: string, isDrawn: (page: Page) => Promise<unknown>) {
     const { page } = browser;
-    await page.goto(program.adminUrl + address);
+    // A click on what is still being drawn can be lost.
+    await page.goto(program.adminUrl + address, { waitUntil: 'networkidle' });
     await isDrawn(page);
     if (process.env['UPDATE_SCREENSHOT'] === '1') await page.screenshot({ path: fileOf(name) });
     return statSync(fileOf(name)).size;
