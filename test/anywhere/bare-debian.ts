@@ -18,9 +18,11 @@ export async function createBareDebian(
   const root = path.join(directory, 'debian');
   const release = await debianRelease();
   const mirror = await debianMirror(shell, release);
+  // debootstrap refuses an empty list.
+  const include = packages.length > 0 ? `--include=${packages.join(',')}` : '';
   await run(
     shell,
-    `debootstrap --variant=minbase --include=${packages.join(',')} ${release} ${quoteForShell(root)} ${quoteForShell(mirror)}`,
+    `debootstrap --variant=minbase ${include} ${release} ${quoteForShell(root)} ${quoteForShell(mirror)}`,
     600,
   );
   if (programs === 'Node.js and npm') await copyNode(root);
