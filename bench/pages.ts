@@ -1,4 +1,5 @@
-import { rm } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { z } from 'zod';
 import { SERVICE } from '../src/embedded/credentials.ts';
 import { createRoles } from '../src/store/server/roles/create-roles.ts';
@@ -11,12 +12,14 @@ import { seedEvents, SEEDED_DAYS } from './seed-events.ts';
 /*
  * How long each page of the console and each question of its API takes on Debian's Postgres as it is installed, with JIT,
  * beside a year of events: right after the start, while everything that is counted is still behind, and afterwards. The
- * pages are found by following links, the questions in the API's own description. Ends with 1 if one takes longer than
- * its limit. Run it on a machine that does nothing else: node bench/pages.ts [EVENTS] [TIMES]
+ * pages are found by following links, the questions in the API's own description. The first pages are printed always.
+ * Ends with 1 if one takes longer than its limit. Run it on a machine that does nothing else:
+ * node bench/pages.ts [EVENTS] [TIMES] [SOURCES]
  */
 
 const EVENTS = Number(process.argv[2] ?? 3_000_000);
 const TIMES = Number(process.argv[3] ?? 10);
+const SOURCES = Array.from({ length: Number(process.argv[4] ?? 10) }, (_, index) => `customer-${index}`);
 const LIMIT_MS = 3_000;
 const MOST_PAGES = 120;
 
@@ -29,10 +32,22 @@ const BROAD = ['nowhere-at-all', 'User jane', 'logged in'].flatMap((text) => [
   `/events?${withYear({ text })}`,
   `/api/v1/events?${withYear({ text })}`,
   `/api/v1/events/histogram?${withYear({ text })}`,
-  ...['type', 'user_name', 'ssid', 'device'].map(
-    (facet) => `/api/v1/events/facets?${withYear({ text, facet })}`,
-  ),
+  ...['type', 'user', 'ssid', 'ap'].map((facet) => `/api/v1/events/facets?${withYear({ text, facet })}`),
 ]);
+
+const lastDays = (days: number) =>
+  new URLSearchParams({ since: new Date(Date.now() - days * 86_400_000).toISOString() }).toString();
+
+/** What people open first, of the last 24 hours, of 30 days and of the year. */
+const FIRST_PAGES = [
+  '/',
+  '/sources',
+  '/coverage',
+  ...['', lastDays(30), withYear({})].flatMap((range) => [
+    `/events?${range}`,
+    ...['type', 'user', 'ap', 'source'].map((facet) => `/api/v1/events/facets?facet=${facet}&${range}`),
+  ]),
+];
 
 const descriptionSchema = z.object({
   paths: z.record(
@@ -121,7 +136,12 @@ function report(phase: string, answered: readonly Answered[]): number {
   console.log(
     `\n${phase}: ${answered.length} pages and questions, ${beyond.length} beyond ${LIMIT_MS} ms or failed`,
   );
-  for (const { address, status, p50, p95, slowest } of new Set([...answered.slice(0, 10), ...beyond])) {
+  const first = answered.filter(({ address }) => FIRST_PAGES.includes(address));
+  for (const { address, status, p50, p95, slowest } of new Set([
+    ...answered.slice(0, 10),
+    ...beyond,
+    ...first,
+  ])) {
     console.log(`  p50 ${p50}, p95 ${p95}, slowest ${slowest} ms, ${status}: ${address.slice(0, 150)}`);
   }
   return beyond.length;
@@ -133,15 +153,18 @@ const [databaseUrl, readerUrl] = [urlOf(SERVICE), urlOf('xiq_reader')];
 const DATA_DIR = await temporaryDirectory();
 try {
   await createRoles(postgres.url, { databaseUrl, readerUrl, migrationUrl: postgres.url });
-  await seedEvents(postgres.url, EVENTS, new AbortController().signal);
+  await seedEvents(postgres.url, EVENTS, new AbortController().signal, SOURCES);
+  const sources = SOURCES.map((name, index) => ({ name, webhook_secrets: [`${SECRET}-${index}`] }));
+  await writeFile(path.join(DATA_DIR, 'sources.yaml'), JSON.stringify({ sources }));
   const program = await startProgram({
     DATABASE_URL: databaseUrl,
     READER_DATABASE_URL: readerUrl,
     MIGRATION_DATABASE_URL: postgres.url,
     DATA_DIR,
-    WEBHOOK_SECRET: SECRET,
+    XIQ_SINK_CONFIG: path.join(DATA_DIR, 'sources.yaml'),
   });
   const questions = [
+    ...FIRST_PAGES,
     ...(await findPages(program.adminUrl)),
     ...(await findQuestions(program.adminUrl)),
     ...BROAD,

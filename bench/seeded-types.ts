@@ -10,7 +10,7 @@ interface SeededType {
   readonly messageType: CloudType;
   /** The share of all events. */
   readonly share: number;
-  /** Inserts $1 events between $2 and $3, in the order of time. */
+  /** Inserts $1 events between $2 and $3, in the order of time; each client belongs to one of the sources $4. */
   readonly statement: string;
 }
 
@@ -142,7 +142,7 @@ export const SEEDED_TYPES: readonly SeededType[] = CLOUD_TYPES.map((messageType)
     insert into ${tableOf(messageType)} (occurred_at, received_at, owner_id, event_id, delivery_id, source, message_type,
       origin, ${columns}, payload)
     select t, t + interval '1 second', 1234567, gen_random_uuid(), gen_random_uuid(),
-           case when client_number % 10 = 0 then 'branch' else 'default' end, '${messageType}', 'webhook', ${values},
+           ($4::text[])[1 + client_number % cardinality($4::text[])], '${messageType}', 'webhook', ${values},
            jsonb_build_object(${payload})
     from (${NAMED}) as named`;
   return { messageType, share, statement };

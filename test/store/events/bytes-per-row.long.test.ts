@@ -30,7 +30,7 @@ beforeAll(async () => {
       const [from, to] = [hour, hour + 1].map((at) => new Date(DAY + at * HOUR_MS));
       for (const { share, statement } of types) {
         const rows = Math.round((ROWS_OF_EACH * share) / shares / HOURS);
-        await test.db.executeQuery(CompiledQuery.raw(statement, [rows, from, to]));
+        await test.db.executeQuery(CompiledQuery.raw(statement, [rows, from, to, ['branch', 'default']]));
       }
     }
   }
