@@ -22,12 +22,13 @@ const macOf = (vendor: string, number: string) =>
 const DRAWN = `
   select g, $2::timestamptz + ($3::timestamptz - $2::timestamptz) * ((g - random()) / $1::float8) as t,
          floor(power(random(), 2) * ${POPULATION.clients})::int as client,
-         floor(power(random(), 1.5) * ${POPULATION.accessPoints})::int as ap,
+         floor(power(random(), 1.5) * ${POPULATION.accessPoints})::int as any_ap,
          floor(power(random(), 4) * ${POPULATION.codes})::int as code,
          round((random() * 80)::numeric, 1)::float8 as x, round((random() * 50)::numeric, 1)::float8 as y,
          -40 - floor(random() * 50)::int as rssi, floor(random() * 1e9)::bigint as number
   from generate_series(1, $1::int) as g`;
 
+/** Names what was drawn. An access point belongs to one source, as a client does. */
 const NAMED = `
   select date_trunc('milliseconds', t) as t, floor(extract(epoch from t) * 1000)::bigint as ms, rssi, x, y, number,
          ${macOf('f0d1a9', 'client')} as client, ${macOf('001977', 'ap')} as ap, 10000 + code as code,
@@ -37,7 +38,8 @@ const NAMED = `
          (array['Apple','Samsung','Intel','Raspberry Pi'])[1 + client % 4] as vendor,
          (array['iOS','Android','Windows','Linux'])[1 + client % 4] as os,
          (array['corp','guest','iot'])[1 + client % 3] as ssid, g, client as client_number, ap as ap_number
-  from (${DRAWN}) as drawn`;
+  from (select *, any_ap - any_ap % cardinality($4::text[]) + client % cardinality($4::text[]) as ap
+    from (${DRAWN}) as drawn) as placed`;
 
 /** Members of every log record. */
 const LOG = `'ownerId', 1234567, 'orgId', client_number % 5, 'timeStamp', ms, 'id', number`;
