@@ -1,7 +1,8 @@
 import type { VerifyFinding } from '../seal/verify/finding.ts';
-import type { ArchivedEvents } from '../seal/verify/verify-log.ts';
-import { listArchivedFiles, type ArchivedFile } from '../store/archive/archived-files.ts';
+import { describeStray, type ArchivedEvents } from '../seal/verify/verify-log.ts';
+import { findStrayRows, type ArchivedFile } from '../store/archive/archived-files.ts';
 import { openArchiveDatabase } from './archive-database.ts';
+import { eachArchivedFile } from './each-file.ts';
 import { BrokenFileError, type ArchiveFiles } from './files/archive-files.ts';
 import type { ArchiveAccess } from './read-archive.ts';
 
@@ -13,17 +14,20 @@ export function archivedEvents(access: ArchiveAccess): ArchivedEvents & AsyncDis
   const { db, close } = openArchiveDatabase({ ...access, onBroken: () => undefined, readsOn: true });
   return {
     events: db,
-    findDamaged: () => findDamaged(access),
+    findDifferences: () => findDifferences(access),
     async [Symbol.asyncDispose]() {
       await close();
     },
   };
 }
 
-async function* findDamaged({ db, files }: ArchiveAccess): AsyncGenerator<VerifyFinding> {
-  for (const file of await listArchivedFiles(db, undefined)) {
-    const problem = await problemOf(files, file);
+async function* findDifferences(access: ArchiveAccess): AsyncGenerator<VerifyFinding> {
+  for await (const { file, events } of eachArchivedFile(access)) {
+    const problem = await problemOf(access.files, file);
     if (problem !== undefined) yield { subject: 'file', key: file.path, ...problem };
+    else
+      for (const event of await findStrayRows(events, file))
+        yield describeStray(event, `the file ${file.path} has it, and it`);
   }
 }
 

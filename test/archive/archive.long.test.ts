@@ -1,3 +1,4 @@
+import { hash, randomUUID } from 'node:crypto';
 import { cp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
@@ -12,8 +13,9 @@ import { eraseForGood, findErasable } from '../../src/erasure/erase-person.ts';
 import { verifyNext } from '../../src/seal/verify/verify-in-turn.ts';
 import { recordAction } from '../../src/store/access/operator-log.ts';
 import { dropExpiredFiles } from '../../src/store/archive/expire-files.ts';
-import { listArchivedFiles } from '../../src/store/archive/archived-files.ts';
-import { PARTITIONED } from '../../src/store/partitions/partitioned-tables.ts';
+import { listArchivedFiles, markExpired } from '../../src/store/archive/archived-files.ts';
+import { partitionName, PARTITIONED } from '../../src/store/partitions/partitioned-tables.ts';
+import { recordDropped } from '../../src/store/reconcile/gaps.ts';
 import { START, STORED } from '../store/events/varied-events.ts';
 import { storeDeliveries } from '../support/actions.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
@@ -201,6 +203,55 @@ it('with all rights on the database, a file cannot be said never to have been th
     enable always trigger queue_statement_insert, enable always trigger queue_statement_update`;
 });
 
+/** Files that the service's role lists, and that whoever has the directory has written, by a statement of DuckDB over another one. */
+const LISTED: readonly (readonly [name: string, rows: (file: string) => string, times: string])[] = [
+  [
+    'events that never were',
+    (file) => `select * replace (uuid() as event_id) from ${file}`,
+    'first_at, last_at',
+  ],
+  ['a copy', (file) => `select * from ${file}`, 'first_at, last_at'],
+  [
+    'other content of the same event',
+    (file) => `select * replace ('joe' as username) from ${file}`,
+    'first_at, last_at',
+  ],
+  [
+    'a copy that is listed for another time',
+    (file) => `select * from ${file}`,
+    `first_at - interval '1 year', last_at - interval '1 year'`,
+  ],
+];
+
+it.each(LISTED)(
+  '%s in a further file, which is listed and sealed: verify names its events',
+  async (_name, rows, times) => {
+    const [file] = await listArchivedFiles(test.service, 'log_entries');
+    if (file === undefined) throw new TypeError('there is no file');
+    const { directory } = archived.access.files;
+    const added = `${file.path}.${randomUUID()}.parquet`;
+    const target = path.join(directory, added);
+    await archived.access.engine.run(
+      `copy (${rows(`read_parquet(${literal(path.join(directory, file.path))})`)}) to ${literal(target)} (format parquet)`,
+    );
+    const bytes = await readFile(target);
+    await sql`
+    insert into archived_files (path, family_table, source, message_type, first_at, last_at, first_received_at, last_received_at,
+      row_count, bytes, sha256, table_bytes, archived_at)
+    select ${added}, family_table, source, message_type, ${sql.raw(times)}, first_received_at, last_received_at,
+      0, ${bytes.length}, ${hash('sha256', bytes)}, 0, now() from archived_files where id = ${file.id}`.execute(
+      test.service,
+    );
+    const inserted = (await verify()).findings.filter(({ state }) => state === 'INSERTED');
+    expect(inserted.map(({ subject }) => subject)).toEqual(Array.from({ length: file.rows }, () => 'event'));
+    await sql`update archived_files set removed_at = now(), removed_because = 'not completed' where path = ${added}`.execute(
+      test.service,
+    );
+    await rm(target);
+    expect((await verify()).findings).toEqual([]);
+  },
+);
+
 it('an erasure reaches archived events, and proofs of all others stay', async () => {
   const chosen = { person: { users: ['ann'], macs: [], phones: [] }, eventIds: [] };
   const store = { db: test.service, archive: archived.access };
@@ -228,4 +279,19 @@ it('retention ends archived months as it drops live ones', async () => {
   const { findings } = await verify();
   expect(findings.filter(({ state }) => state !== 'ERASED' && state !== 'EXPIRED')).toEqual([]);
   expect(findings).toContainEqual(expect.objectContaining({ state: 'EXPIRED', subject: 'event' }));
+});
+
+it('a part of a month is not expired', async () => {
+  const [file] = await listArchivedFiles(test.service, 'location_observations');
+  if (file === undefined) throw new TypeError('there is no file');
+  await test.db.transaction().execute(async (trx) => {
+    await markExpired(trx, [file.id]);
+    const month = PARTITIONED.find(({ name }) => name === file.table);
+    if (month === undefined) throw new TypeError('there is no table');
+    await recordDropped(trx, month, partitionName(month, file.firstAt));
+  });
+  const gone = (await verify()).findings.filter(
+    ({ messageType, state }) => messageType === file.messageType && state !== 'ERASED',
+  );
+  expect(gone.map(({ state }) => state)).toEqual(Array.from({ length: file.rows }, () => 'MISSING'));
 });

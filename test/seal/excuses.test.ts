@@ -83,7 +83,9 @@ describe('a record of retention', () => {
   });
 });
 
-it('an erasure without a request in the operator log leaves rows missing', async () => {
+it('an erasure without a request in the operator log leaves rows missing, also long after one that never ended', async () => {
+  await test.query`insert into operator_log (began_at, operator, via, action, details)
+    values (now() - interval '25 hours', 'jane', 'command', 'events.erase', '{}')`;
   const rows = await test.query<{ eventId: string; occurredAt: string; receivedAt: Date }>`
       select event_id as "eventId", occurred_at::text as "occurredAt", received_at as "receivedAt" from audit_events
       where code = 2`;
@@ -93,6 +95,15 @@ it('an erasure without a request in the operator log leaves rows missing', async
   const found = await findings();
   expect(found).toMatchObject([{ state: 'MISSING', subject: 'event' }]);
   expect(found[0]?.detail).toContain('has no request');
+});
+
+it('a gap may end later, and not earlier', async () => {
+  await test.query`insert into gaps (source, began_at, ended_at, reason) values ('default', '2026-03-01', '2026-03-02', 'refused')`;
+  await log.seal();
+  await test.query`update gaps set ended_at = '2026-03-03'`;
+  expect(await findings()).toEqual([]);
+  await test.query`update gaps set ended_at = '2026-03-01'`;
+  expect(await findings()).toMatchObject([{ state: 'ALTERED', subject: 'gap' }]);
 });
 
 describe('the content of a quarantined item', () => {

@@ -146,6 +146,62 @@ const CASES: readonly Case[] = [
     sql`insert into erasures (operator, reason, event_count, item_count, operation_count, leaves, deliveries)
       values ('joe', 'none', 1, 0, 0, int8multirange(int8range(0, 256)), '{}')`,
   ],
+  [
+    'an event whose entry is behind the end of the log',
+    'INSERTED event',
+    sql`insert into audit_events (event_id, delivery_id, occurred_at, received_at, source, message_type, origin, payload, id, xid)
+      select '11111111-1111-8111-8111-111111111111', delivery_id, occurred_at, received_at, source, message_type, origin, payload, id, xid
+      from audit_events where ${one}`,
+    sql`insert into log_tiles (first, kinds, occurred_at, event_ids, received_from, received_to)
+      select 1000000, array[kind], array[occurred_at], array[event_id], received_at, received_at
+      from audit_events join log_kinds using (source, message_type) where event_id = '11111111-1111-8111-8111-111111111111'`,
+  ],
+  [
+    'another source of entries, which hides events from who verifies that source',
+    'INSERTED event',
+    sql`update log_kinds set source = 'elsewhere' where message_type = 'AUDIT_LOG_ALL'`,
+  ],
+  [
+    'another time of arrival of entries, which hides events from who verifies a time',
+    'INSERTED event',
+    sql`update log_tiles set received_from = '2000-01-01', received_to = '2000-01-01'`,
+  ],
+  [
+    'an entry of the operator log with a statement in no tree',
+    'INSERTED operation',
+    sql`insert into operator_log (id, began_at, operator, via, action, details, outcome, ended_at) overriding system value
+      values (-5, '2026-01-01', 'ann', 'console', 'access.add', '{}', 'done', '2026-01-01')`,
+    sql`insert into log_statements (leaf, kind, key, record) select -5, 'operation', id, json_build_array('operation'::text, 1::int,
+      id, began_at, operator, via, action, subject, details, outcome, ended_at, result)::text from operator_log where id = -5`,
+  ],
+  [
+    'an entry of the operator log that seems to wait for its seal',
+    'ALTERED operation',
+    sql`update operator_log set operator = 'joe'`,
+    sql`insert into log_queue (kind, key) select 'operation', id from operator_log`,
+  ],
+  [
+    'the time of a checkpoint, by which events were sealed late',
+    'ALTERED checkpoint',
+    sql`update log_checkpoints set made_at = made_at - interval '400 days'`,
+  ],
+  [
+    'a month of retention that is a millisecond',
+    'MISSING event',
+    sql`insert into gaps (message_type, began_at, ended_at, reason, detail) select 'AUDIT_LOG_ALL', occurred_at,
+      occurred_at + interval '1 ms', 'retention', '{}' from audit_events where ${one}`,
+    sql`insert into log_queue (kind, key) select 'gap', id from gaps`,
+    sql`delete from audit_events where occurred_at = (select began_at from gaps)`,
+  ],
+  [
+    'a month of retention that ended before its events arrived',
+    'MISSING event',
+    sql`delete from audit_events where ${one}`,
+    sql`insert into gaps (message_type, began_at, ended_at, reason, detail, recorded_at) select distinct 'AUDIT_LOG_ALL',
+      date_trunc('month', occurred_at), date_trunc('month', occurred_at) + interval '1 month', 'retention', '{}'::jsonb,
+      now() - interval '2 days' from audit_events`,
+    sql`insert into log_queue (kind, key) select 'gap', id from gaps`,
+  ],
   ['a guard switched off', 'ALTERED schema', sql`alter table quarantine disable trigger refuse_change`],
 ];
 
@@ -243,6 +299,36 @@ describe('verify finds nothing wrong, and what it cannot know is said elsewhere'
     expect((await log.verify({ trust: machine, anchors })).findings).toMatchObject([
       { state: 'ALTERED', subject: 'anchor' },
     ]);
+  });
+
+  it('an event that the log seems to expect of another server: after ten minutes, nothing is proven', async () => {
+    await as(
+      sql`update log_state set server = 'another'`,
+      sql`insert into deliveries (delivery_id, source, message_type, received_at, stored_at, origin, body_bytes, record_count,
+          expected_count, event_count, duplicate_count, quarantined_count, xid, era)
+        select '11111111-1111-8111-8111-111111111111', source, message_type, received_at, now() - interval '11 minutes', origin, 1, 1,
+          1, 1, 0, 0, '999999999999', era from deliveries limit 1`,
+      sql`insert into audit_events (event_id, delivery_id, occurred_at, received_at, source, message_type, origin, payload, id, xid)
+        select gen_random_uuid(), delivery_id, received_at, received_at, source, message_type, origin, '{}', 999999999, xid
+        from deliveries where delivery_id = '11111111-1111-8111-8111-111111111111'`,
+    );
+    const { findings, summary } = await log.verify({ trust });
+    expect(findings).toEqual([]);
+    expect(summary).toMatchObject({ notSealedYet: 2 });
+    expect(summary.doubts).toEqual([expect.stringContaining('No checkpoint has what was stored since')]);
+  });
+
+  it('the sums that the service keeps: a certificate of compared rows has those of the deliveries', async () => {
+    const month = monthRange(MONTH);
+    if (month === undefined) throw new TypeError('no month');
+    await sql`update arrivals set events = events + 1000, expected = expected + 1000`.execute(test.service);
+    const { summary } = await log.verify({ trust });
+    const stored = async (verification?: typeof summary) => {
+      const { received, areSealed } = await readCertificate(test.service, ALL_SOURCES, month, verification);
+      return [received.reduce((sum, { events }) => sum + events, 0), areSealed];
+    };
+    expect(await stored(summary)).toEqual([EVENTS, true]);
+    expect(await stored()).toEqual([EVENTS + 1000, false]);
   });
 
   it('a backdated row: it is counted as sealed late', async () => {

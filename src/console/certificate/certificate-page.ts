@@ -31,7 +31,7 @@ export function certificateContent(certificate: Certificate): Content {
   `;
 }
 
-function receivedOf({ received, quarantine }: Certificate): Content {
+function receivedOf({ received, areSealed, quarantine }: Certificate): Content {
   if (received.length === 0) return html`<p class="empty">Nothing was received in this month.</p>`;
   const number = (heading: string, of: (row: Certificate['received'][number]) => number) =>
     numberColumn(heading, (row: Certificate['received'][number]) => formatCount(of(row)));
@@ -54,9 +54,14 @@ function receivedOf({ received, quarantine }: Certificate): Content {
       received,
     )}
     <p>
-      Deliveries are counted when they are stored, and their counts are sealed. Of the quarantined
-      items,${' '} ${formatCount(quarantine.open)} are open, ${formatCount(quarantine.replayed)} were replayed
-      and${' '} ${formatCount(quarantine.discarded)} discarded.
+      ${
+        areSealed
+          ? 'These are the sums of the deliveries, whose counts are sealed.'
+          : 'These are the sums that the service keeps. They are not sealed: for those of the sealed deliveries, prove the month while its deliveries are stored.'
+      }${' '}
+      Of the quarantined items,${' '} ${formatCount(quarantine.open)} are open,
+      ${formatCount(quarantine.replayed)} were replayed and${' '} ${formatCount(quarantine.discarded)}
+      discarded.
     </p>
   `;
 }

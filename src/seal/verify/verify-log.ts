@@ -1,3 +1,5 @@
+import { FAMILIES } from '../../events/domain.ts';
+import { TABLE_OF } from '../../events/message-types.ts';
 import type { RowCounts } from '../../store/seal/certificate.ts';
 import type { Db } from '../../store/server/database.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
@@ -11,11 +13,16 @@ import {
   readRuns,
   type RowFilter,
   type SealRun,
+  type StrayEvent,
 } from '../../store/seal/read-seals.ts';
 import { compareSchema } from '../../store/server/schema/compare-schema.ts';
 import { positionSince } from '../../store/log/read-log.ts';
 import { monthOf } from '../../store/seal/excuses.ts';
-import { findStrayDeliveries, type DeliveryFilter } from '../../store/seal/sealed-deliveries.ts';
+import {
+  countUnsealedDeliveries,
+  findStrayDeliveries,
+  type DeliveryFilter,
+} from '../../store/seal/sealed-deliveries.ts';
 import type { LateEvents, Positions } from '../../store/seal/sealed-rows.ts';
 import type { VerifyFinding } from './finding.ts';
 import { TILE_WIDTH } from '../merkle-tree.ts';
@@ -32,8 +39,8 @@ import { createTreeCheck, type Outside, type TreeResult } from './verify-tree.ts
 export interface ArchivedEvents {
   /** The database, with the events of the archive. */
   readonly events: Db;
-  /** Files that are missing, or are not those that were written. */
-  readonly findDamaged: () => AsyncIterable<VerifyFinding>;
+  /** Files that are missing, or are not those that were written, and events of files that the log does not have. */
+  readonly findDifferences: () => AsyncIterable<VerifyFinding>;
 }
 
 export interface VerifyOptions extends DeliveryFilter, Outside {
@@ -94,8 +101,11 @@ export async function verifyLog(
     onLeaves(chunk.leaf + chunk.count);
   }
   const head = await tree.end();
-  for await (const finding of options.archived?.findDamaged() ?? []) report(finding);
-  const waiting = (await verifyOthers(db, options, reasons, report)) + (await compareStated(db, report));
+  for await (const finding of options.archived?.findDifferences() ?? []) report(finding);
+  const waiting = await verifyOthers(db, options, reasons, report);
+  const queued = await compareStated(db, report);
+  const deliveries = await countUnsealedDeliveries(db);
+  const since = [await firstUnsignedAt(db, head.signedSize), waiting.since, deliveries.since];
   const unsealed = logged.to - logged.from - (sealed.to - sealed.from);
   return {
     size,
@@ -105,43 +115,47 @@ export async function verifyLog(
     altered: counts.ALTERED,
     missing: counts.MISSING,
     inserted: counts.INSERTED,
-    notSealedYet: Math.max(0, unsealed) + waiting,
+    notSealedYet: Math.max(0, unsealed) + waiting.count + queued + deliveries.count,
     comparedSince,
-    doubts: await doubtsOf(db, head, options),
+    doubts: doubtsOf(head, since, options),
     sealedLate: late,
     ...head,
   };
 }
 
-async function doubtsOf(db: Db, { checkpoints, signedSize }: TreeResult, { trust }: VerifyOptions) {
+/** `unsigned`: when the first of what no checkpoint has was stored, if there is any. */
+function doubtsOf(
+  { checkpoints }: TreeResult,
+  unsigned: readonly (Date | null | undefined)[],
+  { trust }: VerifyOptions,
+) {
   const doubts: string[] = [];
   if (checkpoints > 0 && trust.keys.length === 0) {
     doubts.push(
       'No key of this log is known on this machine: the signatures were compared with the keys that the database itself names. Put the public key into LOG_KEY_FILE.',
     );
   }
-  const since = await firstUnsignedAt(db, signedSize);
-  if (since !== undefined && Date.now() - since.getTime() > UNSIGNED_LIMIT_MS) {
+  const since = Math.min(...unsigned.map((at) => at?.getTime() ?? Infinity));
+  if (Date.now() - since > UNSIGNED_LIMIT_MS) {
     doubts.push(
-      `No checkpoint has what was stored since ${since.toISOString()}: nothing shows whether it was changed. A running service signs within two minutes; its log says why it does not.`,
+      `No checkpoint has what was stored since ${new Date(since).toISOString()}: nothing shows whether it was changed. A running service signs within two minutes; its log says why it does not.`,
     );
   }
   return doubts;
 }
 
-/** Rows that no leaf leads to. Returns how many the sequencer will still take. */
+/** Rows that no leaf leads to. Returns those that the sequencer will still take. */
 async function verifyOthers(
   db: Db,
   { since, until, source }: VerifyOptions,
   { droppedDeliveries }: GoneReasons,
   report: (finding: VerifyFinding) => void,
-): Promise<number> {
+) {
   const range = { since, until };
   const scope = source === undefined ? ALL_SOURCES : [source];
-  for (const { receivedAt, ...event } of await findStrayEvents(db, scope, range)) {
-    const detail = `it is not in the log; its time of arrival is ${receivedAt.toISOString()}`;
-    report({ state: 'INSERTED', subject: 'event', detail, ...event });
-  }
+  for (const family of FAMILIES)
+    for (const event of await findStrayEvents(db, TABLE_OF[family], scope, range))
+      report(describeStray(event));
   for (const { receivedAt, ...delivery } of await findStrayDeliveries(db, scope, range)) {
     const detail = `no leaf has it; its time of arrival is ${receivedAt.toISOString()}`;
     report({ state: 'INSERTED', subject: 'delivery', detail, ...delivery });
@@ -169,6 +183,13 @@ async function verifyOthers(
   }
   return countWaiting(db, scope, range);
 }
+
+export const describeStray = ({ receivedAt, ...event }: StrayEvent, where = 'it'): VerifyFinding => ({
+  state: 'INSERTED',
+  subject: 'event',
+  detail: `${where} is not in the log as it is; its time of arrival is ${receivedAt.toISOString()}`,
+  ...event,
+});
 
 /** The positions of the events that were received in a range. */
 export async function positionsOf(db: Db, { since, until }: RowFilter): Promise<Positions> {

@@ -106,6 +106,7 @@ export async function checkEvents(
     const isDifferent = (at: number, index: number) =>
       !hashAt(found.hashes, index).equals(hashAt(leaves, at - position));
     const different = new Set(found.positions.filter(isDifferent));
+    const twice = found.positions.filter((at, index) => at === found.positions[index - 1]);
     const isWhole = choice.source === undefined && choice.part === undefined;
     const lost = isWhole ? without(from, to, found.positions) : [];
     const leafOf = (at: number) => leaf + at - position;
@@ -117,9 +118,10 @@ export async function checkEvents(
         leaves: [leafOf(one.position), leafOf(one.position) + 1] as const,
       })),
       ...lost.map((at) => lostEntry(at, leafOf(at))),
+      ...twice.map((at) => secondRow(at, leafOf(at))),
       ...rows.map((row) => explain(row, leafOf(row.position), saltAt(salts, row.position - from), reasons)),
     ];
-    const intact = found.positions.length - different.size - rewritten.length;
+    const intact = new Set(found.positions).size - different.size - rewritten.length;
     return { leaves, intact, findings, late: found.late };
   });
 }
@@ -195,6 +197,14 @@ const lostEntry = (position: number, leaf: number): VerifyFinding => ({
   state: 'MISSING',
   subject: 'event',
   detail: 'the log has no entry at this position',
+  position,
+  leaves: [leaf, leaf + 1],
+});
+
+const secondRow = (position: number, leaf: number): VerifyFinding => ({
+  state: 'INSERTED',
+  subject: 'event',
+  detail: 'the archive has a second row of the event at this position',
   position,
   leaves: [leaf, leaf + 1],
 });

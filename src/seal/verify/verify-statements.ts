@@ -2,13 +2,14 @@ import type { Db } from '../../store/server/database.ts';
 import { readLeafHashes, readSalts } from '../../store/seal/read-seals.ts';
 import { monthOf, type DroppedMonth } from '../../store/seal/excuses.ts';
 import { readingSealed } from '../../store/seal/sealed-rows.ts';
-import { compareDeliveries, countUnsealedDeliveries } from '../../store/seal/sealed-deliveries.ts';
+import { compareDeliveries } from '../../store/seal/sealed-deliveries.ts';
 import type { DeliveryFilter, DifferentDelivery } from '../../store/seal/sealed-deliveries.ts';
 import { findQuarterDifferences } from '../../store/seal/sealed-quarters.ts';
 import {
   countQueuedStatements,
   findForbiddenChanges,
   findStatedDifferences,
+  findStrayStatements,
   readStatements,
   type SealedStatement,
 } from '../../store/seal/statements.ts';
@@ -100,10 +101,20 @@ export async function compareStated(db: Db, report: (finding: VerifyFinding) => 
     for (const { key, ...found } of await readingSealed(db, (trx) => findStatedDifferences(trx, kind))) {
       report({ subject: kind, key, ...describeStated(found) });
     }
-    for (const { key, leaf } of await findForbiddenChanges(db, kind)) {
-      const detail = 'it was changed in a way that this program does not allow, and then sealed';
-      report({ state: 'ALTERED', subject: kind, key, detail, leaves: [leaf ?? 0, (leaf ?? 0) + 1] });
+    for (const { key, leaf } of await readingSealed(db, (trx) => findForbiddenChanges(trx, kind))) {
+      const detail = `it was changed in a way that this program does not allow, and then ${leaf === null ? 'queued to be ' : ''}sealed`;
+      report({
+        state: 'ALTERED',
+        subject: kind,
+        key,
+        detail,
+        ...(leaf !== null && { leaves: [leaf, leaf + 1] }),
+      });
     }
+  }
+  for (const { kind, key, leaf } of await findStrayStatements(db)) {
+    const detail = 'what says that it is sealed has a leaf that no tree has';
+    report({ state: 'INSERTED', subject: kind, key, detail, leaves: [leaf, leaf + 1] });
   }
   for (const { quarter, source, messageType, ...found } of await readingSealed(db, findQuarterDifferences)) {
     const { detail, ...difference } = describeStated(found);
@@ -117,7 +128,7 @@ export async function compareStated(db: Db, report: (finding: VerifyFinding) => 
       ...difference,
     });
   }
-  return (await countQueuedStatements(db)) + (await countUnsealedDeliveries(db));
+  return countQueuedStatements(db);
 }
 
 function describeStated({ leaf, isGone }: { readonly leaf: number | null; readonly isGone: boolean }) {

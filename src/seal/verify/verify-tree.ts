@@ -196,7 +196,8 @@ function readStored(
 ): readonly Head[] {
   try {
     const [checkpoint] = parseCheckpoints(note);
-    if (checkpoint?.size === size && isSignedBy(note, parseVerifier(publicKey))) {
+    const isAsNoted = checkpoint?.size === size && (checkpoint.time ?? madeAt).getTime() === madeAt.getTime();
+    if (isAsNoted && isSignedBy(note, parseVerifier(publicKey))) {
       if (!isForeign(note, trust)) {
         return [{ checkpoint, subject: 'checkpoint', publicKey }];
       }

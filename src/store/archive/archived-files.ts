@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import type { MessageType } from '../../events/domain.ts';
+import { findStrayEvents } from '../seal/read-seals.ts';
 import type { Db, Trx } from '../server/database.ts';
+import { ALL_SOURCES } from '../server/scope.ts';
 
 /** The times that files are looked for by; undefined: from the first or to the last. */
 interface FileRange {
@@ -158,12 +160,27 @@ export async function listRemoved(db: Db): Promise<ReadonlySet<string>> {
   return new Set(rows.map(({ path }) => path));
 }
 
+/** Why files are removed whose months ended their retention. */
+export const DROPPED_BY_RETENTION = 'dropped by retention';
+
 /** The events of these files are not there from this transaction on. */
 export async function markExpired(trx: Trx, ids: readonly string[]): Promise<void> {
   await trx
     .updateTable('archived_files')
-    .set({ removed_at: sql`now()`, removed_because: 'dropped by retention' })
+    .set({ removed_at: sql`now()`, removed_because: DROPPED_BY_RETENTION })
     .where('id', '=', (eb) => eb.fn.any(eb.val([...ids])))
     .where('removed_at', 'is', null)
     .execute();
+}
+
+/**
+ * Finds events of a file that the log does not have, or that are not of what the file is listed for. `events` has the events of
+ * this file alone.
+ */
+export async function findStrayRows(events: Db, { id, table }: ArchivedFile) {
+  const listed = (column: string) => sql`(select ${sql.ref(column)} from archived_files where id = ${id})`;
+  const isOfFile = sql`row.source = ${listed('source')} and row.message_type = ${listed('message_type')}
+    and row.occurred_at between ${listed('first_at')} and ${listed('last_at')}
+    and entry.received_to >= ${listed('first_received_at')} and entry.received_from <= ${listed('last_received_at')}`;
+  return findStrayEvents(events, table, ALL_SOURCES, {}, isOfFile);
 }

@@ -1,4 +1,4 @@
-import { COUNTS, IS_NOT_COUNTED, SUMS } from './roll-up-arrivals.ts';
+import { COUNT_DELIVERIES, COUNTS, IS_NOT_COUNTED, SUMS } from './roll-up-arrivals.ts';
 import { sql, type RawBuilder } from 'kysely';
 import { MESSAGE_TYPES, type MessageType } from '../../events/domain.ts';
 import { HOUR_MS } from '../../lib/clock.ts';
@@ -98,22 +98,29 @@ const TOTALS = sql`source, message_type as "messageType", deliveries::float8, ex
 
 /**
  * Everything that ever arrived, by source and message type, up to the last roll-up: the cost does not depend on how
- * much that is. With a range, only what arrived in it, to the minute, or to the hour if older than 14 days.
+ * much that is. With a range, only what arrived in it, to the minute, or to the hour if older than 14 days:
+ * from the counts, which nothing seals, or from the sealed deliveries of the range that are stored.
  */
 export async function sumArrivals(
   db: Db,
   scope: Scope,
   range?: { readonly since: Date; readonly until: Date },
+  from: 'counts' | 'deliveries' = 'counts',
 ): Promise<ArrivalSum[]> {
   if (range === undefined) return sumAll(db, scope);
+  const { since, until } = range;
+  const within = (column: string) => sql`
+    where ${sql.ref(column)} >= ${since} and ${sql.ref(column)} < ${until} and ${inScope(scope)} group by source, message_type`;
   return allRows<ArrivalSum>(db)`
     select ${TOTALS}, 0 as missing, 0 as altered,
       unbalanced = 0 and expected = events + duplicates + quarantined as "addsUp",
       last_received_at as "lastReceivedAt"
     from (
-      select source, message_type, ${SUMS} from arrivals
-      where bucket >= ${range.since} and bucket < ${range.until} and ${inScope(scope)}
-      group by source, message_type
+      ${
+        from === 'counts'
+          ? sql`select source, message_type, ${SUMS} from arrivals ${within('bucket')}`
+          : sql`select source, message_type, ${COUNT_DELIVERIES}, max(received_at) from deliveries ${within('received_at')}`
+      }
     ) as sums (source, message_type, ${COUNTS}) order by source, message_type`;
 }
 

@@ -4,7 +4,8 @@ import { tableOf } from '../../events/message-types.ts';
 import type { Db } from '../server/database.ts';
 import { positionSince } from '../log/read-log.ts';
 import type { StatementKind } from '../server/schema/seal-tables.ts';
-import { allRows, firstRow } from '../server/statement.ts';
+import { DROPPED_BY_RETENTION } from '../archive/archived-files.ts';
+import { allRows, onlyRow } from '../server/statement.ts';
 
 /*
  * Why rows are gone, as the database says. Whoever deletes a row can write that down, too, so each reason counts only with what
@@ -29,16 +30,16 @@ export interface DroppedMonth {
 export interface DroppedEvents extends DroppedMonth {
   readonly from: Date;
   readonly messageType: MessageType;
-  /** Other events of the month are there, so that it was not dropped. */
+  /** Other events of the month are there, or other files of it, so that it was not dropped. */
   readonly isThere: boolean;
-  /** Later positions of the log are of events that came after a month of the future was dropped. */
+  /** Later positions of the log are of events that came after the month was dropped. */
   readonly before: number;
 }
 
 /** An event may be delivered this long after it was received, so that it comes into a month that was dropped meanwhile. */
 const LATE = sql`interval '1 day'`;
 
-/** Reads the months of events that retention has dropped. */
+/** Reads the months of events that retention has dropped. A record of another time than a month is none of retention. */
 export async function readDroppedMonths(db: Db): Promise<readonly DroppedEvents[]> {
   const months = await db
     .selectFrom('gaps')
@@ -46,19 +47,29 @@ export async function readDroppedMonths(db: Db): Promise<readonly DroppedEvents[
     .select('recorded_at as recordedAt')
     .where('reason', '=', 'retention')
     .where('message_type', 'is not', null)
-    .where('ended_at', 'is not', null)
+    .where(
+      sql<boolean>`began_at = date_trunc('month', began_at) and ended_at = began_at + interval '1 month'`,
+    )
     .where(isSealed('gap', sql`gaps.id`))
     .orderBy('id')
     .$narrowType<{ messageType: MessageType; to: NotNull }>()
     .execute();
   return Promise.all(
     months.map(async ({ recordedAt, ...month }) => {
-      const rest = await firstRow(db)`
-        select from ${sql.table(tableOf(month.messageType))}
-        where occurred_at >= ${month.from} and occurred_at < ${month.to}
-          and received_at < ${recordedAt}::timestamptz - ${LATE} limit 1`;
-      const before = month.to > recordedAt ? await positionSince(db, recordedAt) : Infinity;
-      return { ...month, isThere: rest !== undefined, before };
+      const { messageType, from, to } = month;
+      const found = await onlyRow<{ isThere: boolean; before: number }>(db)`
+        select exists (
+            select from ${sql.table(tableOf(messageType))}
+            where occurred_at >= ${from} and occurred_at < ${to} and received_at < ${recordedAt}::timestamptz - ${LATE})
+          or exists (
+            select from archived_files as dropped join archived_files as other using (family_table, message_type)
+            where message_type = ${messageType} and dropped.removed_because = ${DROPPED_BY_RETENTION}
+              and dropped.first_at >= ${from} and dropped.first_at < ${to}
+              and other.archived_at < dropped.removed_at and other.removed_at is null
+              and other.first_at >= ${from} and other.first_at < ${to}) as "isThere",
+          (select coalesce(max(first + cardinality(kinds)), 0)::float8 from log_tiles
+            where received_from <= ${recordedAt}) as before`;
+      return { ...month, ...found, ...(to > recordedAt && { before: await positionSince(db, recordedAt) }) };
     }),
   );
 }
@@ -89,7 +100,7 @@ export const monthOf = (receivedAt: Date, dropped: readonly DroppedMonth[]): Dro
 export interface ErasedLeaves {
   readonly erasure: string;
   readonly operator: string;
-  /** The operator log has the request. If not, somebody called the function of the database by hand. */
+  /** The operator log has the request, which counts for a day if its end is not known. If not, the function of the database was called by hand. */
   readonly isOnRecord: boolean;
   readonly from: number;
   readonly to: number;
@@ -101,7 +112,8 @@ export async function readErasedLeaves(db: Db): Promise<readonly ErasedLeaves[]>
     select id::text as erasure, operator, lower(range)::float8 as from, upper(range)::float8 as to,
       exists (
         select from operator_log as request
-        where action = 'events.erase' and began_at <= erased_at and coalesce(ended_at >= erased_at, true)
+        where action = 'events.erase'
+          and erased_at between began_at and coalesce(ended_at, began_at + interval '1 day')
           and coalesce(request.result ->> 'erasure' = erasures.id::text, true)
           and ${isSealed('operation', sql`request.id`)}
       ) as "isOnRecord"

@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
-import { FAMILIES, typesOfFamily } from '../../events/domain.ts';
+import { FAMILIES } from '../../events/domain.ts';
 import { TABLE_OF } from '../../events/message-types.ts';
 import { unionAll } from '../server/condition.ts';
 import { LATE_AFTER } from '../reconcile/gaps.ts';
 import type { Db } from '../server/database.ts';
 import { inScope, type Scope } from '../server/scope.ts';
-import { allRows, firstRow } from '../server/statement.ts';
+import { allRows, firstRow, onlyRow } from '../server/statement.ts';
 
 /** Consecutive leaves of the tree: those of consecutive events, or of statements. */
 export interface SealRun {
@@ -61,24 +61,25 @@ export async function leafOf(db: Db, position: number) {
 }
 
 /**
- * When the first event was stored that is not in the first `signed` leaves of the tree, sealed or not; undefined if all are,
- * or if it was erased.
+ * When the first event was stored that is not in the first `signed` leaves of the tree, sealed or not; undefined if all are.
+ * Where its delivery is gone, it is the time when the event was received, and where the event is gone, that of those beside it.
  */
 export async function firstUnsignedAt(db: Db, signed: number): Promise<Date | undefined> {
-  const event = await firstRow<{ id: string | null; at: string | null }>(db)`
+  const event = await firstRow<{ id: string | null; at: string | null; received: Date }>(db)`
     with next as (
       select coalesce(
         (select min(first_position + greatest(0, ${signed}::bigint - first_leaf)) from log_seals
           where first_position is not null and first_leaf + leaves > ${signed}::bigint
             and first_leaf >= coalesce((select max(first_leaf) from log_seals where first_leaf <= ${signed}::bigint), 0)),
         (select next_position from log_seal_state)) as position)
-    select event_ids[position - first + 1] as id, occurred_at[position - first + 1]::text as at
-    from next join log_tiles on first = (select max(first) from log_tiles where first <= position)`;
-  if (event === undefined || event.id === null) return undefined;
-  const stored = await firstRow<{ epoch: number }>(db)`
-    select extract(epoch from stored_at)::float8 as epoch from deliveries join events using (delivery_id, received_at)
+    select event_ids[position - first + 1] as id, occurred_at[position - first + 1]::text as at, received_to as received
+    from next join log_tiles on first = (select max(first) from log_tiles where first <= position)
+    where position < first + cardinality(kinds)`;
+  if (event === undefined) return undefined;
+  const stored = await firstRow<{ at: Date }>(db)`
+    select coalesce(stored_at, events.received_at) as at from events left join deliveries using (delivery_id, received_at)
     where event_id = ${event.id}::uuid and occurred_at = ${event.at}::timestamptz`;
-  return stored && new Date(stored.epoch * 1_000);
+  return stored?.at ?? event.received;
 }
 
 const TILE_LEAVES = 256;
@@ -148,35 +149,43 @@ const IS_WAITING = sql`(xid >= next_xid and id > earlier_id
     and (xid < pg_snapshot_xmax(pg_current_snapshot())
       or server <> (select system_identifier from pg_control_system())::text))`;
 
-/** Counts the events that the sequencer will still take. */
-export async function countWaiting(db: Db, scope: Scope, filter: RowFilter): Promise<number> {
-  const counts = FAMILIES.map(
+/** Counts the events that the sequencer will still take. `since`: when the first of them was stored. */
+export async function countWaiting(db: Db, scope: Scope, filter: RowFilter) {
+  const waiting = FAMILIES.map(
     (family) => sql`
-      select count(*) as waiting from ${sql.table(TABLE_OF[family])} cross join log_state
+      select delivery_id, received_at from ${sql.table(TABLE_OF[family])} cross join log_state
       where ${IS_WAITING} and ${received(filter)} and ${inScope(scope)}`,
   );
-  const row = await firstRow<{ waiting: number }>(db)`
-    select sum(waiting)::float8 as waiting from (${unionAll(counts)}) as counts`;
-  return row?.waiting ?? 0;
+  return onlyRow<{ count: number; since: Date | null }>(db)`
+    select count(*)::float8 as count, min(coalesce(stored_at, received_at)) as since
+    from (${unionAll(waiting)}) as waiting left join deliveries using (delivery_id, received_at)`;
 }
 
-/** Finds events that are not in the log, and that the sequencer does not take: this program has not stored them. */
-export async function findStrayEvents(db: Db, scope: Scope, filter: RowFilter) {
-  const found: StrayEvent[] = [];
-  for (const family of FAMILIES) {
-    const rows = await allRows<StrayEvent>(db)`
-      select row.event_id as "eventId", row.occurred_at as "occurredAt", received_at as "receivedAt", source
-      from ${sql.table(TABLE_OF[family])} as row cross join log_state
-      where not ${IS_WAITING} and ${received(filter)} and ${inScope(scope)}
-        and not exists (
-          select from (
-            select unnest(event_ids) as event_id, unnest(occurred_at) as occurred_at, unnest(kinds) as kind from log_tiles
-          ) as entry join log_kinds using (kind)
-          where entry.event_id = row.event_id and entry.occurred_at = row.occurred_at
-            and log_kinds.message_type = any(${typesOfFamily(family)}::text[]))`;
-    found.push(...rows);
-  }
-  return found;
+/**
+ * Finds events of a table that are not in the log as they are, and that the sequencer does not take: this program has not
+ * stored them. `isEntry` may say more of the entry that an event must have, `entry`.
+ */
+export async function findStrayEvents(
+  db: Db,
+  table: string,
+  scope: Scope,
+  filter: RowFilter,
+  isEntry = sql`true`,
+) {
+  return allRows<StrayEvent>(db)`
+    select row.event_id as "eventId", row.occurred_at as "occurredAt", row.received_at as "receivedAt", row.source
+    from ${sql.table(table)} as row cross join log_state
+    where not ${IS_WAITING} and ${received(filter)} and ${inScope(scope)}
+      and not exists (
+        select from (
+          select first, received_from, received_to, number, event_id, one.occurred_at, source, message_type
+          from log_tiles, unnest(event_ids, log_tiles.occurred_at, kinds) with ordinality as one (event_id, occurred_at, kind, number)
+            join log_kinds using (kind)
+        ) as entry
+        where entry.event_id = row.event_id and entry.occurred_at = row.occurred_at
+          and entry.source = row.source and entry.message_type = row.message_type
+          and row.received_at between entry.received_from and entry.received_to
+          and entry.first + entry.number - 1 between first_position and next_position - 1 and ${isEntry})`;
 }
 
 /** A delivery whose counts differ from the rows. */

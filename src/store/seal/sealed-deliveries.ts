@@ -5,7 +5,7 @@ import type { RowFilter } from './read-seals.ts';
 import { DELIVERIES_OF_TILE, IS_NOT_COUNTED } from '../counts/roll-up-arrivals.ts';
 import { rowByKey } from '../server/condition.ts';
 import { inScope, type Scope } from '../server/scope.ts';
-import { allRows, firstRow } from '../server/statement.ts';
+import { allRows, onlyRow } from '../server/statement.ts';
 
 /**
  * The columns of the sealed form: those of version 1, then what each later version added. A list that was released never
@@ -133,9 +133,10 @@ export async function findStrayDeliveries(db: Db, scope: Scope, { since, until }
     order by received_at`;
 }
 
-export async function countUnsealedDeliveries(db: Db): Promise<number> {
-  const row = await firstRow<{ waiting: number }>(db)`
-    select ((select coalesce(sum(cardinality(delivery_ids)), 0) from log_delivery_queue)
-      + (select count(*) from deliveries where ${IS_NOT_COUNTED}))::float8 as waiting`;
-  return row?.waiting ?? 0;
+/** Counts deliveries that are not sealed yet. `since`: when the first of those was stored that no roll-up has counted. */
+export async function countUnsealedDeliveries(db: Db) {
+  return onlyRow<{ count: number; since: Date | null }>(db)`
+    select ((select coalesce(sum(cardinality(delivery_ids)), 0) from log_delivery_queue) + count(*))::float8 as count,
+      min(stored_at) as since
+    from deliveries where ${IS_NOT_COUNTED}`;
 }

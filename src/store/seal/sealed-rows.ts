@@ -101,7 +101,8 @@ const FAMILIES_OF_TYPES = sql.join(
 
 /**
  * The entries of the log and the sealed form of their rows, as a subquery of `position`, `event_id`, `occurred_at`,
- * `source`, `message_type`, `received_at` and `record`; the last two are null where the row is gone.
+ * `source`, `message_type`, `received_at` and `record`; the last two are null where the row is gone. A position comes twice if
+ * the archive has a second row of it.
  */
 async function sealedRows(
   trx: Trx,
@@ -122,7 +123,7 @@ async function sealedRows(
     return sql`
       select position, entries.event_id, entries.occurred_at, entries.source, entries.message_type,
         row.received_at, case when row.event_id is not null then ${form(family, version)} end as record
-      from entries left join ${rowByKey(TABLE_OF[family], isEntry)} as row on true
+      from entries left join ${rowByKey(TABLE_OF[family], isEntry, 2)} as row on true
       where entries.message_type = any(${typesOfFamily(family)}::text[])`;
   };
   const none = sql`select 0::bigint, null::uuid, null::timestamptz, null::text, null::text,

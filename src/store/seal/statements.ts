@@ -159,25 +159,53 @@ export async function findStatedDifferences(trx: Trx, kind: StatementKind) {
 }
 
 /**
- * Finds statements that say what this program never does: another value of a column that keeps its value, or content that was
- * replaced by other content than none.
+ * Finds statements that say what this program never does: another value of a column that keeps its value, an earlier end of a
+ * gap, or content that was replaced by other content than none. What a row says that waits to be sealed counts as well, so that
+ * it cannot hide in the queue. Call `planByKeys` before.
  */
 export async function findForbiddenChanges(db: Db, kind: StatementKind) {
-  const { lasting, once, changing } = TABLES[kind];
+  const { table, key, lasting, once, changing } = TABLES[kind];
   // Before the columns, a state has its kind and version.
   const firstOnce = lasting.length + 2;
   const firstChanging = firstOnce + once.length;
-  const content = changing.includes('content') ? firstChanging + changing.indexOf('content') : -1;
+  const placeOf = (column: string) =>
+    changing.includes(column) ? firstChanging + changing.indexOf(column) : -1;
   return allRows<StatedDifference>(db)`
     select key, leaf::float8, false as "isGone" from (
       select key, leaf, record::jsonb as record, lag(record::jsonb) over (partition by key order by leaf) as earlier
-      from log_statements where kind = ${kind}
+      from (
+        select key, leaf, record from log_statements where kind = ${kind}
+        union all
+        select key, null, record from (select ${sql.ref(`row.${key}`)}::text as key, ${stateOf(kind)} as record from ${sql.table(table)} as row) as present
+        where key in (select log_queue.key from log_queue where kind = ${kind})
+      ) as states
     ) as stated, generate_series(0, ${firstChanging + changing.length - 1}::int) as place
     where earlier is not null and record -> place <> earlier -> place
       and (place < ${firstOnce}::int
         or place < ${firstChanging}::int and earlier ->> place is not null
-        or place = ${content}::int and record ->> place <> encode(sha256(''), 'hex'))
+        or case when place = ${placeOf('ended_at')}::int then (record ->> place)::timestamptz < (earlier ->> place)::timestamptz end
+        or place = ${placeOf('content')}::int and record ->> place <> encode(sha256(''), 'hex'))
     group by key, leaf order by leaf`;
+}
+
+/** Finds statements whose leaf is in no tree: nothing seals what they say. */
+export async function findStrayStatements(db: Db) {
+  return db
+    .selectFrom('log_statements')
+    .select((eb) => ['kind', 'key', eb.cast<number>('leaf', 'float8').as('leaf')])
+    .where((eb) =>
+      eb.not(
+        eb.exists(
+          eb
+            .selectFrom('log_seals')
+            .where('first_position', 'is', null)
+            .whereRef('first_leaf', '<=', 'log_statements.leaf')
+            .where(sql<boolean>`log_statements.leaf < first_leaf + leaves`),
+        ),
+      ),
+    )
+    .orderBy('log_statements.leaf')
+    .execute();
 }
 
 /** Counts the rows whose state is not sealed yet. */

@@ -43,5 +43,5 @@ export function contains(text: string): Condition {
  * be older than a burst of events: it then read the whole time of the burst anew for each of 10,000 keys, in 11 s instead
  * of 0.1 s.
  */
-export const rowByKey = (table: string, condition: RawBuilder<unknown>): RawBuilder<unknown> =>
-  sql`lateral (select * from ${sql.table(table)} where ${condition} limit 1)`;
+export const rowByKey = (table: string, condition: RawBuilder<unknown>, most = 1): RawBuilder<unknown> =>
+  sql`lateral (select * from ${sql.table(table)} where ${condition} limit ${sql.lit(most)})`;

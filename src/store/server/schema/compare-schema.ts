@@ -1,16 +1,8 @@
-import { FAMILIES } from '../../../events/domain.ts';
-import { TABLE_OF } from '../../../events/message-types.ts';
 import { CompiledQuery } from 'kysely';
 import type { Db, Trx } from '../database.ts';
 import { allRows, onlyRow } from '../statement.ts';
+import { findForeignParts, MONTHLY, type SchemaDifference } from './compare-tables.ts';
 import { readScripts } from './migrations.ts';
-
-/** Something of the schema that this program has not made, or that is not as it made it. */
-export interface SchemaDifference {
-  /** What it is: `trigger drop_some on audit_events`. */
-  readonly name: string;
-  readonly detail: string;
-}
 
 interface CreatedFunction {
   readonly body: string;
@@ -34,12 +26,9 @@ const FUNCTION =
 const SETTING = /\bset (?<name>\w+) = (?<value>.*?)(?= set |\s*$)/g;
 
 const TRIGGER =
-  /create (?:or replace )?trigger (?<name>\w+) (?:before|after) [^;']*? on (?<table>\w+|%I|%s)\b[^;']*?execute function (?:public\.)?(?<calls>\w+)\(/g;
+  /create (?:or replace )?trigger (?<name>\w+) (?<when>(?:before|after) [^;']*? on) (?<table>\w+|%I|%s)\b(?<does>[^;']*?execute function (?:public\.)?(?<calls>\w+)\([^)]*\))/g;
 
 const GUARDED = /select guard_table\('(?<table>\w+)'\)/g;
-
-/** The tables that are partitioned by month. */
-const MONTHLY = ['deliveries', ...FAMILIES.map((family) => TABLE_OF[family])];
 
 /** Triggers of all of them, and of each of their partitions. */
 const OF_MONTHLY = ['refuse_change', 'refuse_truncate', 'store_in_order'];
@@ -73,7 +62,8 @@ async function readCreated(): Promise<Created> {
 }
 
 /**
- * Compares views, triggers, functions, rules, row security and the settings of roles with what this program makes. Whoever
+ * Compares views, triggers, functions, rules, row security, the settings of roles, and what decides about rows of tables, with
+ * what this program makes. Whoever
  * may change them decides what is stored and what others read, and changes no row for it. A standby lets nobody make the
  * views that it takes to compare them: there they are left out.
  */
@@ -81,6 +71,7 @@ export async function compareSchema(db: Db): Promise<readonly SchemaDifference[]
   const created = await readCreated();
   return [
     ...(await findParsed(db)),
+    ...(await findForeignParts(db)),
     ...(await findFunctions(db, created)),
     ...(await findTriggers(db, created)),
     ...(await findRules(db)),
@@ -93,11 +84,25 @@ const VIEW = /^create (?:or replace )?view (?=\w+ as\s)[^;]+;/gm;
 const PARSED_FUNCTION = /^create (?:or replace )?function \w+\((?:(?!^create )[^])*?begin atomic[^]*?^end;/gm;
 const VIEWS_IN_BLOCK = /^do \$\$(?:(?!^end \$\$;)[^])*'create view %I as[^]*?^end \$\$;/gm;
 
+/** What triggers of partitions stand on, which a function makes for each. */
+const EACH = 'each_partition';
+
+/** Makes the triggers of a script anew on empty copies of their tables. */
+const triggersAnew = (script: string) =>
+  Array.from(script.matchAll(TRIGGER), ({ groups = {} }) => {
+    const { name = '', when = '', table = '', does = '' } = groups;
+    const [copy, original] = table.startsWith('%') ? [EACH, 'deliveries'] : [table, table];
+    return [
+      `create temp table if not exists made_anew_${copy} (like public.${original})`,
+      `create or replace trigger ${name} ${when} pg_temp.made_anew_${copy} ${does}`,
+    ];
+  }).flat();
+
 /** Thrown to end a transaction that must leave nothing behind. */
 class DoneError extends Error {}
 
 /**
- * Makes each view of the migrations, and each function that is kept parsed, anew, under another name and for this transaction
+ * Makes each view and trigger of the migrations, and each function that is kept parsed, anew, under another name and for this transaction
  * alone, and compares how the server prints it: what it prints depends on its version.
  */
 async function findParsed(db: Db): Promise<readonly SchemaDifference[]> {
@@ -113,6 +118,7 @@ async function findParsed(db: Db): Promise<readonly SchemaDifference[]> {
     ...(script.match(PARSED_FUNCTION) ?? []).map((one) =>
       one.replace(/^create (?:or replace )?function /, 'create or replace function pg_temp.made_anew_'),
     ),
+    ...triggersAnew(script),
   ]);
   let differences: readonly SchemaDifference[] = [];
   const compare = async (trx: Trx) => {
@@ -123,6 +129,12 @@ async function findParsed(db: Db): Promise<readonly SchemaDifference[]> {
           where relkind = 'v' and relnamespace in ('public'::regnamespace, pg_my_temp_schema())
         union all
         select 'function', proname, pronamespace, pg_get_function_sqlbody(oid) from pg_proc where prosqlbody is not null
+      ), triggers as (
+        select tgname as name, relname as table, relnamespace as schema,
+          coalesce('made_anew_' || inhparent::regclass, case relnamespace when 'public'::regnamespace then 'made_anew_' else '' end || relname) as root,
+          regexp_replace(pg_get_triggerdef(pg_trigger.oid), ' ON \\S+ ', ' ') as text
+        from pg_trigger join pg_class on pg_class.oid = tgrelid left join pg_inherits on inhrelid = tgrelid
+        where not tgisinternal or tgparentid <> 0
       )
       select format('%s %s', kind, present.name) as name, 'its definition was changed' as detail
       from relations as made join relations as present using (kind)
@@ -134,6 +146,13 @@ async function findParsed(db: Db): Promise<readonly SchemaDifference[]> {
       where schema = pg_my_temp_schema() and made.name like 'made\\_anew\\_%' and not exists (
         select from relations as present
         where present.kind = made.kind and schema = 'public'::regnamespace and made.name = 'made_anew_' || present.name)
+      union all
+      select format('trigger %s on %s', name, "table"), 'its definition was changed'
+      from triggers as present, lateral (
+        select array_agg(text) as texts from triggers as made
+        where schema = pg_my_temp_schema() and made.name = present.name
+          and root in (present.root, ${`made_anew_${EACH}`}) group by root = present.root order by root = present.root desc limit 1) as made
+      where schema = 'public'::regnamespace and text <> all (texts)
       order by 1`;
     throw new DoneError();
   };

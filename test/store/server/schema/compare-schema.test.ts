@@ -90,6 +90,81 @@ const CASES: readonly (readonly [
     'it lends the rights of its owner',
   ],
   [
+    'a guard that never fires',
+    `create or replace trigger refuse_change before update or delete on superseded_events for each row when (false) execute function refuse_change();
+      alter table superseded_events enable always trigger refuse_change`,
+    `create or replace trigger refuse_change before update or delete on superseded_events for each row execute function refuse_change();
+      alter table superseded_events enable always trigger refuse_change`,
+    'trigger refuse_change on superseded_events',
+    'its definition was changed',
+  ],
+  [
+    'a guard of months that lets rows be deleted',
+    `create or replace trigger refuse_change before update on audit_events for each row execute function refuse_change();
+      alter table audit_events enable always trigger refuse_change`,
+    `create or replace trigger refuse_change before update or delete on audit_events for each row execute function refuse_change();
+      alter table audit_events enable always trigger refuse_change`,
+    'trigger refuse_change on audit_events',
+    'its definition was changed',
+  ],
+  [
+    'a trigger that queues some rows alone',
+    `create or replace trigger queue_statement_insert after insert on gaps for each row when (false) execute function queue_statement('gap', 'id')`,
+    `drop trigger queue_statement_insert on gaps;
+      create trigger queue_statement_insert after insert on gaps referencing new table as changed for each statement execute function queue_statement('gap', 'id')`,
+    'trigger queue_statement_insert on gaps',
+    'its definition was changed',
+  ],
+  [
+    'a month in another schema, where triggers are not compared',
+    'create schema elsewhere; alter table other_events_default set schema elsewhere',
+    'alter table elsewhere.other_events_default set schema public; drop schema elsewhere',
+    'table elsewhere.other_events_default',
+    'a part of other_events',
+  ],
+  [
+    'a view in place of a table',
+    'alter table log_kinds rename to hidden_kinds; create view log_kinds as table hidden_kinds',
+    'drop view log_kinds; alter table hidden_kinds rename to log_kinds',
+    'table log_kinds',
+    'it is gone',
+  ],
+  [
+    'an index that makes the events of a person duplicates',
+    `create unique index mine on log_entries_default ((true)) where username = 'zoe'`,
+    'drop index mine',
+    'index mine',
+    'which rows are duplicates',
+  ],
+  [
+    'a check that refuses the events of a person',
+    `alter table log_entries add constraint mine check (username is distinct from 'zoe')`,
+    'alter table log_entries drop constraint mine',
+    'check mine on log_entries',
+    'which rows are stored',
+  ],
+  [
+    'the time that entries of the operator log get',
+    `alter table operator_log alter began_at set default now() - interval '30 days'`,
+    'alter table operator_log alter began_at set default now()',
+    'default of operator_log.began_at',
+    '30 days',
+  ],
+  [
+    'a function that fits the values better than the one of the server',
+    `create function json_build_array(text, int) returns json language sql as $$ select '[]'::json $$`,
+    'drop function public.json_build_array(text, int)',
+    'function json_build_array',
+    'taken for one of the server',
+  ],
+  [
+    'an operator that fits the values better than the one of the server',
+    'create function texteq_of(uuid, text) returns boolean language sql as $$ select true $$; create operator = (leftarg = uuid, rightarg = text, function = texteq_of)',
+    'drop operator = (uuid, text); drop function texteq_of',
+    'operator =',
+    'taken for one of the server',
+  ],
+  [
     'the search path of the readers',
     'alter role xiq_reader in database DATABASE set search_path = elsewhere, public',
     'alter role xiq_reader in database DATABASE reset search_path',
