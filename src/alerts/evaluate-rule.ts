@@ -1,11 +1,13 @@
 import { createReader } from '../events/match-search.ts';
 import type { StoredEvent } from '../events/stored-event.ts';
-import { fold } from '../lib/text/fold.ts';
 import type { AlertRule } from './alert-rule.ts';
 import { createSilenceEvaluator } from './evaluate-silence.ts';
 import { createMatch, createUsual } from './match-rule.ts';
 import {
   groupOf,
+  keyOf,
+  MOST_GROUPS,
+  sourceOf,
   timesOf,
   toAlert,
   type Cause,
@@ -43,10 +45,34 @@ function createEventEvaluator(rule: AlertRule, saved: SavedStates): RuleEvaluato
   const within = rule.within ?? 0;
   const longest = Math.max(within, rule.first_seen?.within ?? 0);
   const remembers = within > 0 || rule.first_seen !== undefined;
-  const groups = new Map<string, GroupState>(saved);
-  const changed = new Set<string>();
+  /** By source, those heard longest ago first. */
+  const sources = new Map<string, Map<string, GroupState>>();
+  const changed = new Map<string, GroupState | undefined>();
   let newest = 0;
   let sweptAt = 0;
+  for (const [group, state] of [...saved].toSorted(([, one], [, other]) => lastOf(one) - lastOf(other))) {
+    groupsIn(sourceOf(group)).set(group, state);
+  }
+
+  function groupsIn(source: string): Map<string, GroupState> {
+    const groups = sources.get(source) ?? new Map<string, GroupState>();
+    sources.set(source, groups);
+    return groups;
+  }
+
+  function remember(groups: Map<string, GroupState>, group: string, state: GroupState): void {
+    // Last in the order of the map.
+    groups.delete(group);
+    groups.set(group, state);
+    changed.set(group, state);
+    const [oldest] = groups.size > MOST_GROUPS ? groups.keys() : [];
+    if (oldest !== undefined) forget(groups, oldest);
+  }
+
+  function forget(groups: Map<string, GroupState>, group: string): void {
+    groups.delete(group);
+    changed.set(group, undefined);
+  }
 
   /** Whether the event has a value that its group did not have for so long. Remembers it. */
   function isFirst(state: GroupState, event: StoredEvent, at: number): boolean {
@@ -54,7 +80,7 @@ function createEventEvaluator(rule: AlertRule, saved: SavedStates): RuleEvaluato
     const values = readFirst.map((read) => read(event));
     if (values.includes(null)) return false;
     const written = JSON.stringify(values);
-    const value = fold(written);
+    const value = keyOf(written);
     const seen = (state.seen ??= {});
     const since = Math.min(state.since ?? at, at);
     // What is older than all that the group remembers does not say since when it is known.
@@ -127,21 +153,18 @@ function createEventEvaluator(rule: AlertRule, saved: SavedStates): RuleEvaluato
   }
 
   /** The state of a group. After twice the longest time without an event, it is one that nothing is known of. */
-  function stateOf(group: string, at: number): GroupState {
-    const state = groups.get(group);
+  function knownState(state: GroupState | undefined, at: number): GroupState {
     return state === undefined || at - lastOf(state) > 2 * longest ? { causes: [] } : state;
   }
 
-  /** Forgets what `stateOf` would not return any more, also for an event that arrives late. */
+  /** Forgets what `knownState` would not return any more, also for an event that arrives late. */
   function forgetOldGroups(): void {
     // Looking at all groups costs as much as some events for each of them.
     if (newest - sweptAt < Math.max(longest / 4, 60_000)) return;
     const horizon = newest - 3 * longest;
     sweptAt = newest;
-    for (const [group, state] of groups) {
-      if (lastOf(state) >= horizon) continue;
-      groups.delete(group);
-      changed.add(group);
+    for (const groups of sources.values()) {
+      for (const [group, state] of groups) if (lastOf(state) < horizon) forget(groups, group);
     }
   }
 
@@ -162,23 +185,23 @@ function createEventEvaluator(rule: AlertRule, saved: SavedStates): RuleEvaluato
       // Earlier programs remember a group by its values as they were written.
       const written = JSON.stringify([event.source, ...values]);
       const group = groupOf(event.source, values);
-      const state = stateOf(groups.has(group) ? group : written, at);
+      const groups = groupsIn(event.source);
+      const state = knownState(groups.get(group) ?? groups.get(written), at);
       const cause = {
         at,
         ...(isAhead && { occurred }),
         id: event.eventId,
-        ...(value !== undefined && { value: fold(value) }),
+        ...(value !== undefined && { value: keyOf(value) }),
       };
       const causes = isFirst(state, event, at) && canRaise ? complete(state, cause, received) : undefined;
       if (remembers) {
-        groups.set(group, state);
-        changed.add(group);
+        remember(groups, group, state);
         forgetOldGroups();
       }
       return causes === undefined ? [] : [toAlert(rule, event.source, values, causes)];
     },
     takeChanged() {
-      const taken = new Map([...changed].map((group) => [group, groups.get(group)]));
+      const taken = new Map(changed);
       changed.clear();
       return taken;
     },

@@ -4,6 +4,9 @@ import type { AlertRule } from './alert-rule.ts';
 import { createMatch } from './match-rule.ts';
 import {
   groupOf,
+  MOST_GROUPS,
+  shownValues,
+  sourceOf,
   timesOf,
   toAlert,
   type Alert,
@@ -13,8 +16,8 @@ import {
   type SavedStates,
 } from './rule-state.ts';
 
-/** Beyond it, a source's groups that were heard longest ago are forgotten. */
-const MOST_GROUPS = 10_000;
+/** Of one event. The next ones raise the others, so that what one sender makes up delays no other's alerts for long. */
+const MOST_AT_ONCE = 100;
 
 /**
  * A source and its groups, those heard longest ago first. Its clock stands still while nothing of it arrives: after an
@@ -26,8 +29,8 @@ interface Source {
   readonly heard: Map<string, { readonly elapsed: number; readonly cause: Cause }>;
 }
 
-/** The values of a group, as written in its last event. */
-const valuesSchema = z.array(z.string().nullable());
+/** The values of a group, as its last event has them. */
+const valuesSchema = z.array(z.string());
 
 /**
  * Creates the evaluator of a rule with `silent_for`: it raises an alert when a group was not heard for so many milliseconds
@@ -72,7 +75,7 @@ export function createSilenceEvaluator(
   function takeSilent(name: string, { heard, elapsed }: Source): readonly Alert[] {
     const alerts: Alert[] = [];
     for (const [group, last] of heard) {
-      if (elapsed - last.elapsed < silentFor) break;
+      if (elapsed - last.elapsed < silentFor || alerts.length === MOST_AT_ONCE) break;
       forget(heard, group);
       alerts.push(toAlert(rule, name, valuesOf(last.cause), [last.cause]));
     }
@@ -90,7 +93,7 @@ export function createSilenceEvaluator(
         at,
         ...(at !== occurred && { occurred }),
         id: event.eventId,
-        value: JSON.stringify(values),
+        value: JSON.stringify(shownValues(values)),
       };
       hear(source, groupOf(event.source, values), cause);
       return takeSilent(event.source, source);
@@ -120,6 +123,3 @@ function restore(saved: SavedStates): Map<string, Source> {
   }
   return sources;
 }
-
-/** The source of a group, or of a source's clock. */
-const sourceOf = (group: string): string => z.tuple([z.string()], z.unknown()).parse(JSON.parse(group))[0];

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { StoredEvent } from '../events/stored-event.ts';
 import { fold } from '../lib/text/fold.ts';
@@ -58,9 +59,31 @@ export function timesOf({ occurredAt, receivedAt }: StoredEvent) {
 /** Of the events that caused an alert, so many are named. */
 const MOST_CAUSES = 100;
 
+/** Beyond it, a source's groups that were heard longest ago are forgotten: a sender can make up any number of names. */
+export const MOST_GROUPS = 100_000;
+
+/** A text of a record has up to 2 MiB, and an index entry of Postgres ends at 2,704 bytes. */
+const MOST_KEY_BYTES = 1_000;
+
+/** A text to recognize later, however it is written: a long one by its digest. */
+export function keyOf(text: string): string {
+  const folded = fold(text);
+  return Buffer.byteLength(folded) <= MOST_KEY_BYTES ? folded : hash('sha256', folded);
+}
+
 /** The name of a group. A person is the same however their name is written. */
-export const groupOf = (source: string, values: readonly (string | null)[]): string =>
-  JSON.stringify([source, ...values.map((text) => fold(text ?? ''))]);
+export function groupOf(source: string, values: readonly (string | null)[]): string {
+  const group = JSON.stringify([source, ...values.map((text) => fold(text ?? ''))]);
+  return Buffer.byteLength(group) <= MOST_KEY_BYTES ? group : JSON.stringify([source, hash('sha256', group)]);
+}
+
+/** The source of a group, or of a source's clock. */
+export const sourceOf = (group: string): string =>
+  z.tuple([z.string()], z.unknown()).parse(JSON.parse(group))[0];
+
+/** The values of a group as an alert shows them: of long texts, the beginning. */
+export const shownValues = (values: readonly (string | null)[]): readonly string[] =>
+  values.map((text) => ((text?.length ?? 0) > 512 ? `${text?.slice(0, 512).toWellFormed()}…` : (text ?? '')));
 
 /** The alert of a rule for a group with these values, which these events caused. */
 export function toAlert(
@@ -76,7 +99,7 @@ export function toAlert(
     title,
     severity,
     source,
-    group: Object.fromEntries(columns.map((column, index) => [column, values[index] ?? ''])),
+    group: Object.fromEntries(columns.map((column, index) => [column, shownValues(values)[index] ?? ''])),
     count: distinct === undefined ? causes.length : new Set(causes.map(({ value }) => value)).size,
     firstAt: iso(first),
     lastAt: iso(last),

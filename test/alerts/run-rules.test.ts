@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -31,7 +32,7 @@ afterEach(async () => {
 const createRunner = () => createRuleRunner(db, openLog(db), (rule) => raised.push(rule));
 
 let minute = 0;
-async function store(userName: string, count: number): Promise<void> {
+async function store(userName: string, count: number, more = {}): Promise<void> {
   const records = Array.from({ length: count }, () => {
     minute += 1;
     return auditRecord({
@@ -39,6 +40,7 @@ async function store(userName: string, count: number): Promise<void> {
       userId: minute,
       code: 40_001,
       userName,
+      ...more,
     });
   });
   const storeBatch = new BatchStore(db, pino({ level: 'silent' }), new AbortController().signal);
@@ -80,6 +82,20 @@ describe('the rules', () => {
       { ...alert, grouped_by: { user_name: 'jane' } },
       { ...alert, grouped_by: { user_name: 'joe' } },
     ]);
+  });
+
+  it('compare whole texts, however long they are, and show the beginning of them', async () => {
+    const runner = createRunner();
+    const byText = rulesOf(BURST, { ...BURST, name: 'text', group_by: ['description'] });
+    await runAll(runner, byText);
+    const description = randomBytes(3_000).toString('base64');
+    for (const end of ['one', 'other', 'one', 'other']) await store(end, 1, { description: description + end });
+    await runAll(createRunner(), byText);
+    await store('one', 1, { description: `${description}one` });
+    await runAll(runner, byText);
+    expect(raised.toSorted()).toEqual(['burst', 'text']);
+    const { rows } = await sql`select grouped_by from alerts where rule = 'text'`.execute(test.db);
+    expect(rows).toEqual([{ grouped_by: { description: `${description.slice(0, 512)}…` } }]);
   });
 
   it('begin with what enters the log after they were switched on', async () => {
