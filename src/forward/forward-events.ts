@@ -11,8 +11,8 @@ import type { DatedSlice } from '../store/events/shared-events.ts';
 import { typesOfTerms } from '../events/search-query.ts';
 import { createBatcher, type Batching } from './batch-events.ts';
 import { LEASE_RENEWAL_MS, type ForwardingSource } from './forwarding-source.ts';
-import { sendBisecting, MAX_REJECTED_IN_ROW, settleBatch } from './send-batch.ts';
-import { EndpointRefusedError, RetryLaterError, type Sender } from './sender.ts';
+import { acceptsAgain, sendBisecting, MAX_REJECTED_IN_ROW, settleBatch } from './send-batch.ts';
+import { EndpointRefusedError, RetryLaterError, type Message, type Sender } from './sender.ts';
 import { commandName } from '../lib/text/command-name.ts';
 
 export interface Forwarding extends Batching {
@@ -48,7 +48,13 @@ export function startForwarding(
   const stopping = new AbortController();
   const holder = { name: forwarding.name, holder: randomUUID() };
   const leave = source.events.join();
-  const running = forwardUntil(stopping.signal, forwarding, { source, logger, holder, observer });
+  const running = forwardUntil(stopping.signal, forwarding, {
+    source,
+    logger,
+    holder,
+    observer,
+    accepted: {},
+  });
   return {
     /** Resolves once the current batch is finished, or abandoned after the time-out: the next process sends it again. */
     async stop(timeoutMs = STOP_TIMEOUT_MS): Promise<void> {
@@ -67,6 +73,8 @@ interface Context {
   readonly logger: Logger;
   readonly holder: Holder;
   readonly observer: ForwardObserver | undefined;
+  /** The event that the destination accepted last. */
+  readonly accepted: { last?: Message | undefined };
 }
 
 async function forwardUntil(signal: AbortSignal, forwarding: Forwarding, context: Context): Promise<void> {
@@ -173,7 +181,7 @@ async function forwardFrom(
   lease: Lease,
   signal: AbortSignal,
   forwarding: Forwarding,
-  { source, logger, holder, observer, onSuccess }: Context & { readonly onSuccess: () => void },
+  { source, logger, holder, observer, accepted, onSuccess }: Context & { readonly onSuccess: () => void },
 ): Promise<boolean> {
   const { name, sender, limits } = forwarding;
   const { generation } = lease;
@@ -202,7 +210,17 @@ async function forwardFrom(
     next = read(end);
     for await (const { messages, position } of toBatches(events, end)) {
       const batch = { start, position, messages };
-      const { progress, refusal } = settleBatch(batch, await sendBisecting(sender, messages), rejectedInRow);
+      const result = await sendBisecting(sender, messages);
+      const settled = settleBatch(batch, result, rejectedInRow);
+      const { last } = accepted;
+      // Ten events of one source must not stop the events of all others.
+      const isOpen =
+        settled.refusal !== undefined &&
+        settled.progress.sent === 0 &&
+        last !== undefined &&
+        (await acceptsAgain(sender, last));
+      const { progress, refusal } = isOpen ? settleBatch(batch, result, rejectedInRow, isOpen) : settled;
+      accepted.last = settled.accepted ?? last;
       const { sent, rejected } = progress;
       const saved = await source.save({ ...holder, generation, timeline, start, ...progress });
       if (messages.length > 0) observer?.sent(name, sent, rejected.length);

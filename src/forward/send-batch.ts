@@ -49,22 +49,32 @@ interface LoggedBatch {
   readonly messages: readonly LoggedMessage[];
 }
 
+/** Whether a destination accepts an event that it has accepted before: if so, the ones that it rejects are the cause. */
+export const acceptsAgain = async (sender: Sender, message: Message): Promise<boolean> =>
+  sender.recognizesEvents !== true && (await sendBisecting(sender, [message])).rejected.length === 0;
+
 /**
  * Decides what a batch has achieved, given the number of events that were rejected in a row before it. If they are too
  * many now, `refusal` is the reason of the last one, and the progress ends after the last accepted event: what was
- * rejected after that is not set aside, and stays in the backlog, as does what was not sent.
+ * rejected after that is not set aside, and stays in the backlog, as does what was not sent. Unless the destination has
+ * just accepted another event (`isOpen`), which counts as sent.
  */
 export function settleBatch(
   { start, position, messages: all }: LoggedBatch,
   { settled: sent, rejected }: Awaited<ReturnType<typeof sendBisecting>>,
   rejectedBefore: number,
-): { readonly progress: Progress; readonly refusal: string | undefined } {
+  isOpen = false,
+): {
+  readonly progress: Progress;
+  readonly refusal: string | undefined;
+  readonly accepted?: Message | undefined;
+} {
   const messages = all.slice(0, sent);
   const reasons = new Map(rejected.map(({ message, reason }) => [message, reason]));
   const accepted = messages.findLastIndex((message) => !reasons.has(message));
   const trailing = messages.length - 1 - accepted;
   const inRow = trailing + (accepted === -1 ? rejectedBefore : 0);
-  const isRefusing = trailing > 0 && inRow >= MAX_REJECTED_IN_ROW;
+  const isRefusing = !isOpen && trailing > 0 && inRow >= MAX_REJECTED_IN_ROW;
   const settled = isRefusing ? messages.slice(0, accepted + 1) : messages;
   const last = settled.at(-1);
   const setAside = settled.flatMap((message) => {
@@ -75,10 +85,11 @@ export function settleBatch(
     progress: {
       position:
         settled.length === all.length ? position : last === undefined ? start : last.event.position + 1,
-      sent: settled.length - setAside.length,
+      sent: settled.length - setAside.length + Number(isOpen),
       rejected: setAside,
-      rejectedInRow: isRefusing ? 0 : trailing,
+      rejectedInRow: isRefusing || isOpen ? 0 : trailing,
     },
     refusal: isRefusing ? rejected.at(-1)?.reason : undefined,
+    accepted: messages[accepted],
   };
 }

@@ -257,10 +257,34 @@ describe('forwarding', () => {
     expect(taken).toEqual(range(22).filter((n) => n <= 5 || n > 17));
   });
 
+  it.each([
+    ['goes on if the destination accepts the last accepted event again', false],
+    ['stops if the destination would only recognize it', true],
+  ])('%s', async (_, recognizesEvents) => {
+    const { taken, sender } = collector(async (batch) => {
+      if (batch.some((message) => numberOf(message) % 100 > 1)) throw new BatchRefusedError('413');
+      return [];
+    });
+    forward({ ...sender, recognizesEvents }, {}, { events: 25 });
+    await storeEvents(1);
+    await waitFor(() => taken.length === 1);
+    await storeEvents(...range(31).slice(1), 101);
+    if (recognizesEvents) {
+      await waitFor(async () => (await status()).state === 'refused');
+      return;
+    }
+    await waitFor(() => taken.includes(101));
+    expect(taken).toEqual([1, 1, 101]);
+    await waitFor(async () => (await status()).sent_count === '3');
+    expect(await status()).toMatchObject({ state: 'running', rejected_count: 30, last_error: null });
+  });
+
   it('counts anew after an event that was accepted, and after an operator resumed', async () => {
+    let isWelcome = true;
     const { sender } = collector(async ([first]) => {
-      if (first !== undefined && numberOf(first) === 10) return [];
-      throw new BatchRefusedError('400');
+      if (!isWelcome || first === undefined || numberOf(first) !== 10) throw new BatchRefusedError('400');
+      isWelcome = false;
+      return [];
     });
     await storeEvents(...range(19));
     await untilSeen(test.db);

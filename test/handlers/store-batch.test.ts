@@ -68,6 +68,17 @@ describe('storing a batch', () => {
     ]);
   });
 
+  it('creates twelve months at once, because the events of others wait for them', async () => {
+    const records = Array.from({ length: 14 }, (_, month) =>
+      auditRecord({ timeStamp: Date.UTC(2019, month, 5) }),
+    );
+    await store(queuedDelivery('AUDIT_LOG_ALL', records));
+    const { rows } = await sql`
+      select count(distinct tableoid)::int as count, count(*) filter (where tableoid = 'audit_events_default'::regclass)::int as apart
+      from audit_events`.execute(test.db);
+    expect(rows).toEqual([{ count: 13, apart: 2 }]);
+  });
+
   it('changes nothing when the same job runs again', async () => {
     const delivery = queuedDelivery('AUDIT_LOG_ALL', [auditRecord(), 'x'], {
       records: JSON.stringify([auditRecord()]),

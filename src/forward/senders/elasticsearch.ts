@@ -97,6 +97,7 @@ export function createElasticsearchSender(options: ElasticsearchOptions): Sender
   }
 
   return {
+    recognizesEvents: true,
     async send(batch) {
       const refusals: Refusal[] = [];
       let items = batch.map((message, index) => ({ index, message }));

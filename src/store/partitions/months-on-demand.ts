@@ -22,6 +22,9 @@ export class MonthsMissingError extends Error {
   }
 }
 
+/** A table gets so many at once: the events of all sources wait for them. Maintenance creates the others. */
+const MOST_MONTHS = 12;
+
 /**
  * Creates months of the past that events need before they are stored, as those of an import do, from 2015 on. Later ones are
  * created by maintenance.
@@ -29,7 +32,7 @@ export class MonthsMissingError extends Error {
 export class MonthsOnDemand {
   readonly #first = FIRST_MONTH.toISOString();
   readonly #end = monthsAround(new Date())[0]?.toISOString() ?? '';
-  /** Partitions that exist, or were in use by others: what comes to the default partition meanwhile moves later. */
+  /** Partitions that exist, were in use by others, or too many: what comes to the default partition meanwhile moves later. */
   readonly #known = new Set<string>();
 
   /** Adds the partition that an event needs, and that may not exist. The time is printed as by `toISOString`. */
@@ -47,7 +50,7 @@ export class MonthsOnDemand {
       if (names.length === 0) continue;
       const existing = await listPartitions(db, table);
       const months = names.map(monthOf).filter((month) => !isCovered(table, month, existing));
-      await createMonths(db, table, months, { created: [], blocked: [] });
+      await createMonths(db, table, months.slice(0, MOST_MONTHS), { created: [], blocked: [] });
       for (const name of names) this.#known.add(name);
     }
   }
