@@ -49,7 +49,7 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
   const isLive = isNewest && written['live'] === 'on';
   // Before the list is read: events that are stored meanwhile are in the stream.
   const next = isLive ? (await readRange(db)).next : undefined;
-  const page = await readEvents(db, visitor.scope, filterOf(conditions), {
+  const page = await readEvents(db, visitor.scope, filterOf({ ...conditions, until: endOf(conditions) }), {
     limit: EVENTS_PER_PAGE,
     after,
     order,
@@ -126,6 +126,12 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
 function queryBefore(conditions: Conditions, zone: string): Query {
   const { since = new Date(0), until = new Date() } = conditions;
   return queryOfConditions({ ...conditions, ...rangeBefore({ since, until }, new Date(), zone) });
+}
+
+/** Events that claim to be of 2090 would fill the first page for ever. Clocks are seldom wrong by more than a day. */
+function endOf({ since, until }: Conditions): Date | undefined {
+  const isUntilNow = until === undefined && (since === undefined || since.getTime() < Date.now());
+  return isUntilNow ? new Date(Date.now() + DAY_MS) : until;
 }
 
 const followsNow = ({ until, cursor: after, order }: z.output<typeof search>) =>
