@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { destinationNames, type ForwardingSettings } from '../config/destinations.ts';
+import { plainProblems } from '../config/setting-types.ts';
 import { closestName } from '../lib/text/closest-name.ts';
 import { SettingsError, UsageError } from '../lib/errors.ts';
 import { alertRuleSchema, contradictionsOf, type AlertRule } from './alert-rule.ts';
@@ -23,7 +24,7 @@ const entrySchema = z.looseObject({ use: z.enum(NAMES, `must be one of ${NAMES.j
 /** The rules of the settings. Throws a SettingsError that lists everything wrong with any of them. */
 export function parseRules(settings: ForwardingSettings): readonly ConfiguredRule[] {
   const problems: string[] = [];
-  const entries = z.array(entrySchema).safeParse(settings.alerts ?? []);
+  const entries = z.array(entrySchema).safeParse(settings.alerts ?? [], plainProblems);
   for (const { path, message } of entries.error?.issues ?? []) {
     problems.push(`XIQ_SINK_CONFIG: alerts${pathOf(path)}: ${message}`);
   }
@@ -46,7 +47,7 @@ function parseRule(
   problems: string[],
 ): readonly ConfiguredRule[] {
   const builtIn = BUILT_IN_RULES.find(({ name }) => name === use);
-  const parsed = alertRuleSchema.safeParse({ title: given['name'], ...builtIn, ...given });
+  const parsed = alertRuleSchema.safeParse({ title: given['name'], ...builtIn, ...given }, plainProblems);
   const called =
     z.object({ name: z.string() }).safeParse({ ...builtIn, ...given }).data?.name ?? String(index);
   const report = (path: readonly PropertyKey[], message: string) =>

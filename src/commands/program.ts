@@ -60,7 +60,8 @@ export function defineProgram(env: Environment, reread: () => Environment = () =
     .configureHelp({ minWidthToWrap: 24 })
     .showSuggestionAfterError()
     .configureOutput({
-      outputError: (text, write) => write(revealHidden(text.replace(/^error: /, 'xiq-sink: '))),
+      outputError: (text, write) =>
+        write(revealHidden(text.replace(/^error: (?:command-argument value )?/, 'xiq-sink: '))),
     })
     .exitOverride((error) => {
       process.exit(error.exitCode === 0 ? 0 : WRONG_USAGE);

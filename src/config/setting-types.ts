@@ -30,6 +30,26 @@ function unknownMembers(unknown: readonly string[], known: readonly string[]): s
     .join('; ');
 }
 
+const KINDS: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'a mapping',
+  record: 'a mapping',
+};
+
+/** For a parse of settings: what is wrong with a value of which its schema says nothing itself. */
+export const plainProblems: { readonly error: z.core.$ZodErrorMap } = {
+  error(issue) {
+    if (issue.code === 'unrecognized_keys')
+      return `unknown setting ${issue.keys.map((name) => `"${name}"`).join(', ')}`;
+    if (issue.code !== 'invalid_type') return undefined;
+    return issue.input === undefined ? 'is missing' : `must be ${KINDS[issue.expected] ?? issue.expected}`;
+  },
+};
+
 /** A name that people give something in the settings. */
 export const settingName = z
   .string()

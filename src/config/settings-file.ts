@@ -2,11 +2,13 @@ import { readFileSync } from 'node:fs';
 import { parse as parseYaml, YAMLParseError } from 'yaml';
 import { z } from 'zod';
 import { describeError } from '../lib/errors.ts';
+import { isMissingFile } from '../lib/files/durable-file.ts';
 import { resolveReferences, type Environment } from './references.ts';
 import {
   bearerToken,
   cloudApiUrl,
   messageTypes,
+  plainProblems,
   settingName,
   strictSettings,
   webhookSecret,
@@ -93,7 +95,7 @@ export function readSettingsFile(
       missing.add(path.join('.'));
       report([name, ...path], reason);
     });
-    const { data, error } = schema.safeParse(resolved);
+    const { data, error } = schema.safeParse(resolved, plainProblems);
     for (const { path, message } of error?.issues ?? []) {
       if (!missing.has(path.join('.'))) report([name, ...path], message);
     }
@@ -102,7 +104,7 @@ export function readSettingsFile(
 
   try {
     const content: unknown = parseYaml(readFileSync(file, 'utf8'), { logLevel: 'error' });
-    const { data, error } = fileSchema.safeParse(content ?? {});
+    const { data, error } = fileSchema.safeParse(content ?? {}, plainProblems);
     for (const { path, message } of error?.issues ?? []) report(path, message);
     const given = data ?? knownMembers(content);
     return {
@@ -111,7 +113,10 @@ export function readSettingsFile(
       destinations: check('destinations', destinationsSchema, given.destinations) ?? [],
     };
   } catch (error) {
-    problems.push(`XIQ_SINK_CONFIG ${file}: cannot be read as YAML: ${describeUnread(error)}`);
+    const what = isMissingFile(error)
+      ? 'there is no such file'
+      : `cannot be read as YAML: ${describeUnread(error)}`;
+    problems.push(`XIQ_SINK_CONFIG ${file}: ${what}`);
     return empty;
   }
 }

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { DEFAULT_DESTINATION, destinationNames, type ForwardingSettings } from '../config/destinations.ts';
+import { plainProblems } from '../config/setting-types.ts';
 import { NotFoundError, SettingsError } from '../lib/errors.ts';
 import { DEFAULT_LIMITS, type Batching } from './batch-events.ts';
 import { destinationFilterSchema } from './destination-filter.ts';
@@ -114,7 +115,7 @@ function parseDestination(
   rules: RedactionRules,
   report: Report,
 ): Destination | undefined {
-  const common = commonSchema.safeParse(given);
+  const common = commonSchema.safeParse(given, plainProblems);
   for (const { path, message } of common.error?.issues ?? []) report(path, message);
   const { type, ...others } = given;
   const options = Object.fromEntries(
@@ -122,7 +123,7 @@ function parseDestination(
   );
   if (!isTypeName(type)) return undefined;
   const senderType: SenderType = SENDER_TYPES[type];
-  const parsed = senderType.options.safeParse(options);
+  const parsed = senderType.options.safeParse(options, plainProblems);
   for (const { path, message } of parsed.error?.issues ?? []) report(path, message);
   if (!common.success) return undefined;
   const formatName = common.data.format ?? senderType.formats[0];

@@ -341,7 +341,7 @@ describe('the settings file', () => {
   it('that cannot be read is named with the reason', () => {
     const missing = path.join(directory, 'missing.yaml');
     expect(problemsOf({ XIQ_SINK_CONFIG: missing })).toEqual([
-      expect.stringMatching(/^XIQ_SINK_CONFIG .*missing\.yaml: .*ENOENT/),
+      `XIQ_SINK_CONFIG ${missing}: there is no such file`,
     ]);
     expect(problems('sources:\n  - name: [a\n')).toEqual([
       expect.stringMatching(/settings\.yaml: .*line 3, column 1/),
