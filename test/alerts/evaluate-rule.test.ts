@@ -87,7 +87,9 @@ describe('a rule', () => {
 
   it('forgets the group of a source that it saw longest ago beyond 100,000, and no other source for it', () => {
     const burst = rule({ count: 2, within: '10m', group_by: ['user_name'] });
-    const forged = Array.from({ length: 100_000 }, (_, n) => login(1, { user_name: `${n}` }, { source: 'a' }));
+    const forged = Array.from({ length: 100_000 }, (_, n) =>
+      login(1, { user_name: `${n}` }, { source: 'a' }),
+    );
     const first = [login(0), login(0, {}, { source: 'a' })];
     const again = [login(2, {}, { source: 'a' }), login(2)];
     expect(run(burst, [...first, ...forged, ...again]).map(({ source }) => source)).toEqual(['default']);

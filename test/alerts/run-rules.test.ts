@@ -89,7 +89,8 @@ describe('the rules', () => {
     const byText = rulesOf(BURST, { ...BURST, name: 'text', group_by: ['description'] });
     await runAll(runner, byText);
     const description = randomBytes(3_000).toString('base64');
-    for (const end of ['one', 'other', 'one', 'other']) await store(end, 1, { description: description + end });
+    for (const end of ['one', 'other', 'one', 'other'])
+      await store(end, 1, { description: description + end });
     await runAll(createRunner(), byText);
     await store('one', 1, { description: `${description}one` });
     await runAll(runner, byText);
