@@ -6,9 +6,10 @@ import { readCertificate, type CertificateRange } from '../../store/seal/certifi
 import type { Db } from '../../store/server/database.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
 import { hasAccess, VERIFY, VIEW, VIEW_WHOLE } from '../access/access.ts';
-import { month, text } from '../api/parameters.ts';
+import { enteredOf, month, text } from '../api/parameters.ts';
 import { jsonRoute, parseInput, streamRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
+import { fieldOf, monthField } from '../html/form.ts';
 import { html } from '../html/html.ts';
 import { describeRun, verificationSchema } from '../integrity/integrity-schemas.ts';
 import { certificateContent, signedCertificate, STYLE_HASH } from './certificate-page.ts';
@@ -80,9 +81,8 @@ export function certificateArea({ db, verifying, signingKey }: CertificateOption
             title: `Certificate ${month.month}`,
             modules: ['pages/verification.js'],
             content: html`
-              <form class="row" action="/certificate" aria-label="Month">
-                <label>Month <input type="month" name="month" value=${month.month} required /></label>
-                <label>Source <input name="source" value=${source} /></label>
+              <form class="filters" action="/certificate" aria-label="Month">
+                ${monthField(month.month)} ${fieldOf(enteredOf({ source }), 'source', 'Source')}
                 <button>Show</button>
               </form>
               ${

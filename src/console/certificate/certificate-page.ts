@@ -110,7 +110,7 @@ function coverageOf({ coverage, sealedQuarters, healedEvents, gaps }: Certificat
 function integrityOf({ verification, verified, month, source }: Certificate): Content {
   const ofMonth =
     verification === undefined
-      ? html`The rows of this month were not compared for this page. To compare them, use
+      ? html`The rows of this month were not compared for this page. To compare them, use${' '}
           <b>Prove</b> or${' '}
           <code>xiq-sink certificate --month ${month}${source && ` --source ${source}`}</code>.`
       : verificationOf(verification);

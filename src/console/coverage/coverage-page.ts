@@ -231,6 +231,7 @@ function marksTable(
     ...headings.map((column): Column<string> => ({
       heading: column.slice(-2),
       kind: 'mark',
+      isPlain: true,
       cell: (name) => byPlace.get(placeOf(name, column))?.map(({ content }) => content),
     })),
     ...further,

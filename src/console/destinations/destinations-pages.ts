@@ -1,4 +1,3 @@
-import type { VNode } from 'preact';
 import type { Destination } from '../../forward/parse-destinations.ts';
 import type { DestinationChanges } from '../../forward/change-destinations.ts';
 import { HttpError } from '../../lib/errors.ts';
@@ -13,7 +12,7 @@ import { destinationAddress, eventAddress } from '../addresses.ts';
 import type { PageOf } from '../api/paging.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { badge, pagerOf, timeHeading, timeOf } from '../html/elements.ts';
-import { actionButton } from '../html/form.ts';
+import { actionButton, timeField } from '../html/form.ts';
 import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
 import { factsOf, type Fact } from '../browser/shared/facts.js';
 import { addLinks } from './destination-form.ts';
@@ -26,7 +25,7 @@ export interface ConfiguredDestinations {
   readonly changes: DestinationChanges;
 }
 
-function stateOf(described: DescribedDestination): VNode {
+function stateOf(described: DescribedDestination): Content {
   const { level, word } = statusOfDestination(described, new Date());
   return badge(level, word);
 }
@@ -241,11 +240,8 @@ function rewindForms({ name, behind }: DescribedDestination): Content {
   const skipping = `Skip the backlog of ${name}? ${waiting} that wait now will never be sent to it.`;
   return html`
     <h3>Resend</h3>
-    <form class="row" data-action=${action} data-confirm=${question} data-done="Resending.">
-      <label
-        >${timeHeading('Resend from')}
-        <input name="to" data-time placeholder="24h, 2026-01-31 08:00" autocomplete="off" required
-      /></label>
+    <form class="filters" data-action=${action} data-confirm=${question} data-done="Resending.">
+      ${timeField('to', 'Resend from', '24h, 2026-01-31 08:00', { required: '' })}
       <button class="quiet">Resend</button>
     </form>
     ${

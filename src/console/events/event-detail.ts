@@ -1,4 +1,3 @@
-import type { VNode } from 'preact';
 import type { z } from 'zod';
 import { countOf, formatCount } from '../../lib/text/units.ts';
 import { addressOf, clientAddress, deliveryAddress, searchAddress, userAddress } from '../addresses.ts';
@@ -32,10 +31,12 @@ const KEY_OF = new Map([
 const INSTANT = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
 
 /** All that is known of one event. Without `search`, the address that filters are added to, it is a page of its own. */
-export const eventDetail = (detail: Detail, search: string | undefined): VNode =>
+export const eventDetail = (detail: Detail, search: string | undefined): Content =>
   inZone((zone) => {
     const { event, delivery, forwarding, seal, title, sentence } = detail;
     const sent = forwarding.filter(({ outcome }) => outcome === 'sent' || outcome === 'resent');
+    const isPage = search === undefined;
+    const kind = isPage && 'panel';
     const fact = (name: string, value: string | null): Fact | false =>
       value !== null && [
         name.replaceAll('_', ' '),
@@ -47,7 +48,7 @@ export const eventDetail = (detail: Detail, search: string | undefined): VNode =
         ),
       ];
     return html`
-      <div class=${search === undefined ? 'event page' : 'event'}>
+      <div class=${isPage ? 'event panels broad' : 'event'}>
         <header>
           <p class="mono dim">${exactText(event.occurred_at, zone)} ${zone}</p>
           <h2>${sentence}</h2>
@@ -63,7 +64,7 @@ export const eventDetail = (detail: Detail, search: string | undefined): VNode =
             <a class=${`badge ${SEALS[seal.state][0]}`} href="/integrity">${SEALS[seal.state][1]}</a>
           </p>
         </header>
-        <section>
+        <section class=${kind}>
           ${factsOf([
             fact('what happened', title),
             fact('type', event.message_type),
@@ -78,7 +79,7 @@ export const eventDetail = (detail: Detail, search: string | undefined): VNode =
             fact('event ID', event.event_id),
           ])}
         </section>
-        <section>
+        <section class=${kind}>
           <h3>Delivery</h3>
           ${factsOf([
             ['delivery ID', html`<a href=${deliveryAddress(event.delivery_id)}>${event.delivery_id}</a>`],
@@ -101,7 +102,7 @@ export const eventDetail = (detail: Detail, search: string | undefined): VNode =
           }
           ${related(event)}
         </section>
-        <details open=${search === undefined}>
+        <details class=${kind} open=${isPage}>
           <summary>Payload as received, ${Object.keys(event.payload).length} members</summary>
           <pre tabindex="0" aria-label="Payload">${JSON.stringify(event.payload, null, 2)}</pre>
         </details>
@@ -110,7 +111,7 @@ export const eventDetail = (detail: Detail, search: string | undefined): VNode =
   });
 
 /** A value that can be filtered for, filtered out, and copied by page.js. */
-const valueOf = (value: string, text: string, filter: string | undefined, search: string): VNode => html`
+const valueOf = (value: string, text: string, filter: string | undefined, search: string): Content => html`
   <span class="row apart value">
     <span>${text}</span>
     <span class="ways">
@@ -180,7 +181,7 @@ function outcomeOf({
 
 const AROUND_MS = 60_000;
 
-function related({ occurred_at, columns }: Detail['event']): VNode {
+function related({ occurred_at, columns }: Detail['event']): Content {
   const at = Date.parse(occurred_at);
   const isoAt = (time: number) => new Date(time).toISOString();
   const around = { since: isoAt(at - AROUND_MS), until: isoAt(at + AROUND_MS) };

@@ -1,6 +1,5 @@
 import { parseCookie } from 'cookie';
 import type { Request } from 'express';
-import type { VNode } from 'preact';
 import { sentenceOfEvent, titleOfEvent, TYPE_TITLES, accessPointIn } from '../../events/event-words.ts';
 import { outcomeOf, recordKind } from '../../events/record-kind.ts';
 import type { SearchKey } from '../../events/search-query.ts';
@@ -10,14 +9,14 @@ import type { Db } from '../../store/server/database.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { addressOf, eventAddress, searchAddress } from '../addresses.ts';
 import { queryOf, type Written } from '../api/parameters.ts';
-import { html, renderToString } from '../html/html.ts';
+import { html, renderToString, type Content } from '../html/html.ts';
 import { timeHeading, timeOf } from '../html/elements.ts';
 import { withZone, zoneOf } from '../html/time-zone.ts';
 import { joinSearchLine, searchWith } from './search-line.ts';
 
 interface ListColumn {
   readonly heading: string;
-  readonly cell: (event: StoredEvent, written: Written) => VNode;
+  readonly cell: (event: StoredEvent, written: Written) => Content;
 }
 
 /** Columns that a phone shows, too, have styles of their own. */
@@ -72,7 +71,7 @@ export function columnsOf({ headers }: Request): readonly ColumnName[] {
 }
 
 /** The choice of columns, which columns.js keeps. Without any, the list has the usual ones. */
-export const columnChoice = (chosen: readonly ColumnName[]): VNode => html`
+export const columnChoice = (chosen: readonly ColumnName[]): Content => html`
   <details class="picker columns">
     <summary class="button quiet">Columns</summary>
     <form class="panel" data-columns=${COLUMNS_COOKIE}>
@@ -124,7 +123,7 @@ export function eventList(events: readonly StoredEvent[], written: Written, colu
   `;
 }
 
-const rowOf = (event: StoredEvent, written: Written, columns: readonly ColumnName[]): VNode => html`
+const rowOf = (event: StoredEvent, written: Written, columns: readonly ColumnName[]) => html`
   <tr>
     <td class="time"><a href=${eventAddress(event)}>${timeOf(event.occurredAt)}</a></td>
     ${columns.map((name) => COLUMNS[name].cell(event, written))}
@@ -142,17 +141,17 @@ export function rowDrawer(db: Db, scope: Scope, request: Request, address: strin
   };
 }
 
-function titleCell(event: StoredEvent): VNode {
+function titleCell(event: StoredEvent): Content {
   const { code } = viewEvent(event);
   return html`
     <td class="title" title=${event.messageType}>
-      <span class=${`swatch ${event.family}`}></span>${titleOfEvent(event)}
-      ${code !== null && html`<span class="dim">${code}</span>`}
+      <span class=${`swatch ${event.family}`}></span
+      >${titleOfEvent(event)}${code !== null && html` <span class="dim">${code}</span>`}
     </td>
   `;
 }
 
-function personCell(event: StoredEvent, written: Written): VNode {
+function personCell(event: StoredEvent, written: Written): Content {
   const { user, clientMac } = viewEvent(event);
   return linkCell('person', written, user === null ? 'client' : 'user', user ?? clientMac);
 }
@@ -160,14 +159,14 @@ function personCell(event: StoredEvent, written: Written): VNode {
 /** Longer sentences are shown in full on the page of the event. */
 const LONGEST = 300;
 
-function detailsCell(event: StoredEvent): VNode {
+function detailsCell(event: StoredEvent): Content {
   const sentence = sentenceOfEvent(event).slice(0, LONGEST);
   return html`<td class="details" title=${sentence}>${sentence}</td>`;
 }
 
-const plainCell = (kind: string, text: string): VNode => html`<td class=${kind}>${text}</td>`;
+const plainCell = (kind: string, text: string): Content => html`<td class=${kind}>${text}</td>`;
 
-const filterCell = (written: Written, key: SearchKey, value: string | null, name?: string): VNode =>
+const filterCell = (written: Written, key: SearchKey, value: string | null, name?: string): Content =>
   linkCell('more', written, key, value, name);
 
 /** A value, by its name if it has one, and a link to the events with it. */
@@ -177,7 +176,7 @@ const linkCell = (
   key: SearchKey,
   value: string | null,
   name: string | null = value,
-): VNode => html`
+): Content => html`
   <td class=${kind} title=${name === value ? value : `${name}, ${value}`}>
     ${
       value === null

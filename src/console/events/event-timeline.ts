@@ -1,4 +1,3 @@
-import type { VNode } from 'preact';
 import { accessPointIn, sentenceOfEvent, titleOfEvent } from '../../events/event-words.ts';
 import { viewEvent, type StoredEvent } from '../../events/stored-event.ts';
 import { formatCount } from '../../lib/text/units.ts';
@@ -91,7 +90,7 @@ const columnOf = ({ heading, cell }: FactColumn): Column<Burst<StoredEvent>> => 
 const saysOf = (event: StoredEvent) =>
   [event.messageType, titleOfEvent(event), sentenceOfEvent(event), event.source].join('\n');
 
-function sentenceCell(burst: Burst<StoredEvent>): VNode {
+function sentenceCell(burst: Burst<StoredEvent>): Content {
   const [event] = burst;
   const { code } = viewEvent(event);
   const sentence = html`

@@ -1,4 +1,3 @@
-import type { VNode } from 'preact';
 import {
   exactTerm,
   parseSearch,
@@ -10,7 +9,7 @@ import { searchAddress, type Query } from '../addresses.ts';
 import { textOf, type Entered, type Problems, type Written } from '../api/parameters.ts';
 import { rangePicker } from '../html/range-picker.ts';
 import { SearchLine, type Chip } from '../browser/events/search-line.js';
-import { html } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 
 /** The query with the parts of its search line joined: the terms that are set, and those that are entered. */
 export const joinSearchLine = (written: Written): Written =>
@@ -40,7 +39,7 @@ export function searchLine(
   entered: Entered,
   wrong: ReturnType<typeof splitLine>['wrong'],
   facets: string,
-): VNode {
+): Content {
   const { written, problems } = entered;
   const terms = termsOf(written);
   const further = FURTHER.flatMap((name) =>

@@ -1,4 +1,3 @@
-import type { VNode } from 'preact';
 import { printSearch } from '../../events/search-query.ts';
 import { isDeletable, type StoredSearch } from '../../store/alerts/saved-searches.ts';
 import { type Visitor, hasAccess } from '../access/access.ts';
@@ -16,7 +15,7 @@ export function savedMenu(
   written: Written,
   conditions: Conditions,
   visitor: Visitor,
-): VNode {
+): Content {
   const editor = editorOf(visitor);
   const { mayAlert } = editor;
   return html`
@@ -97,7 +96,7 @@ export function alertButton(
 }
 
 /** The search on screen in other forms: as a command, and as SQL. */
-export function otherForms(conditions: Conditions, statement: string): VNode {
+export function otherForms(conditions: Conditions, statement: string): Content {
   const { since, until } = conditions;
   const line = printSearch(termsOfConditions(conditions));
   const range = [
@@ -116,7 +115,7 @@ export function otherForms(conditions: Conditions, statement: string): VNode {
   `;
 }
 
-const copied = (title: string, text: string): VNode => html`
+const copied = (title: string, text: string): Content => html`
   <div class="row apart">
     <h3>${title}</h3>
     <button class="quiet" type="button" data-copy=${text} aria-label=${`Copy: ${title}`}>Copy</button>

@@ -12,8 +12,7 @@ import { TYPE_TITLES } from '../../events/event-words.ts';
 import { ACTION_TITLES } from '../../events/record-kind.ts';
 import { addressOf, type Query } from '../addresses.ts';
 import { queryOf, readQuery, withBeginning, type Written } from '../api/parameters.ts';
-import type { VNode } from 'preact';
-import { html, type Page } from '../html/html.ts';
+import { html, type Page, type Content } from '../html/html.ts';
 import { zoneOf } from '../html/time-zone.ts';
 import { exportLinks, pagerOf, timeOf } from '../html/elements.ts';
 import type { EventOrder } from '../../store/partitions/time-slices.ts';
@@ -138,7 +137,7 @@ const followsNow = ({ until, cursor: after, order }: z.output<typeof search>) =>
   until === undefined && after === undefined && order === 'newest';
 
 /** Turned on, it leads to the newest events, since only they can be followed. */
-const liveSwitch = (written: Written, isLive: boolean): VNode =>
+const liveSwitch = (written: Written, isLive: boolean): Content =>
   switchTo(
     'Live',
     isLive,
@@ -148,7 +147,7 @@ const liveSwitch = (written: Written, isLive: boolean): VNode =>
       : { ...written, until: undefined, cursor: undefined, order: undefined, live: 'on' },
   );
 
-const switchTo = (label: string, isOn: boolean, title: string, query: Query): VNode => html`
+const switchTo = (label: string, isOn: boolean, title: string, query: Query): Content => html`
   <a
     class="button quiet switch"
     role="switch"
@@ -160,7 +159,7 @@ const switchTo = (label: string, isOn: boolean, title: string, query: Query): VN
 `;
 
 /** browser/events/live.js adds the events from a position on to the list, and says here how it is. */
-function livePlace(values: Conditions, written: Written, position: number): VNode {
+function livePlace(values: Conditions, written: Written, position: number): Content {
   const { since: _since, ...watched } = queryOfConditions(values);
   const list = addressOf('/events', written);
   const stream = addressOf('/api/v1/events/stream', { ...watched, after: String(position), list });
@@ -176,7 +175,7 @@ function livePlace(values: Conditions, written: Written, position: number): VNod
  * browser/events/newer.js tells here how many events there are since the newest one of the list. One from the future, of a
  * device whose clock is wrong, must not hide those of today.
  */
-function newerPlace(values: Conditions, newest: StoredEvent | undefined): VNode {
+function newerPlace(values: Conditions, newest: StoredEvent | undefined): Content {
   const now = Date.now();
   const since = new Date(Math.min(now, newest === undefined ? now : Date.parse(newest.occurredAt) + 1));
   const until = new Date(now + DAY_MS);

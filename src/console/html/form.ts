@@ -1,15 +1,15 @@
-import type { VNode } from 'preact';
-import { textOf, type Entered } from '../api/parameters.ts';
+import { enteredOf, NOTHING_ENTERED, textOf, type Entered } from '../api/parameters.ts';
+import { timeHeading } from './elements.ts';
 import { html, type Content } from './html.ts';
 
 /** A labelled text field with the entered value, valid or not, and its problem below. `name` is the query parameter. */
 export function fieldOf(
   { written, problems }: Entered,
   name: string,
-  label: string,
+  label: Content,
   placeholder?: string,
   attributes: Readonly<Record<string, string>> = {},
-): VNode {
+): Content {
   const problem = problems.get(name);
   return labelled(
     name,
@@ -31,8 +31,26 @@ export function fieldOf(
   );
 }
 
+/** A field for a time in the zone of the reader, which browser/shared/actions.js sends as an instant. */
+export const timeField = (
+  name: string,
+  label: string,
+  placeholder: string,
+  attributes: Readonly<Record<string, string>> = {},
+): Content =>
+  fieldOf(NOTHING_ENTERED, name, timeHeading(label), placeholder, { ...attributes, 'data-time': '' });
+
+/** A field for a month, which has to be filled in. */
+export const monthField = (month: string): Content =>
+  fieldOf(enteredOf({ month }), 'month', 'Month', undefined, { type: 'month', required: '' });
+
 /** A labelled text of several lines. */
-export const textAreaOf = ({ written }: Entered, name: string, label: string, placeholder?: string): VNode =>
+export const textAreaOf = (
+  { written }: Entered,
+  name: string,
+  label: string,
+  placeholder?: string,
+): Content =>
   labelled(
     name,
     label,
@@ -41,7 +59,12 @@ export const textAreaOf = ({ written }: Entered, name: string, label: string, pl
 ${textOf(written, name) ?? ''}</textarea>`,
   );
 
-const labelled = (name: string, label: string, problem: string | undefined, control: Content): VNode => html`
+const labelled = (
+  name: string,
+  label: Content,
+  problem: string | undefined,
+  control: Content,
+): Content => html`
   <div class="field">
     <label for=${`field-${name}`}>${label}</label>
     ${control}
@@ -55,7 +78,7 @@ export function selectOf(
   name: string,
   label: string,
   options: readonly (readonly [value: string, text: string])[],
-): VNode {
+): Content {
   const chosen = textOf(written, name);
   return labelled(
     name,
@@ -87,12 +110,12 @@ export const actionButton = (
   action: string,
   label: string,
   { name, kind, confirm, done, secret, values = {} }: ActionOptions,
-): VNode => html`
+): Content => html`
   <form data-action=${action} data-confirm=${confirm} data-done=${done} data-secret=${secret}>
     ${Object.entries(values).map(([field, value]) => html`<input type="hidden" name=${field} value=${value} />`)}
     <button class=${kind} aria-label=${name}>${label}</button>
   </form>
 `;
 
-export const typeSelect = (entered: Entered, types: readonly string[]): VNode =>
+export const typeSelect = (entered: Entered, types: readonly string[]): Content =>
   selectOf(entered, 'type', 'Type', [['', 'all types'], ...types.map((type) => [type, type] as const)]);

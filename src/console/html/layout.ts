@@ -60,7 +60,7 @@ export function layOut(
           `,
         )}
         <body>
-          <a class="skip" href="#content">Skip to content</a>
+          <a class="skip visually-hidden" href="#content">Skip to content</a>
           ${navigation(entries, path, visitor)}
           <main id="content" class=${kind} tabindex="-1">
             <h1 class=${kind && 'visually-hidden'}>${title}</h1>

@@ -1,7 +1,9 @@
 import type { Status } from '../../observe/status.ts';
 import { countOf, formatCount } from '../../lib/text/units.ts';
 import { addressOf, destinationAddress, eventAddress } from '../addresses.ts';
+import { NOTHING_ENTERED } from '../api/parameters.ts';
 import { html, type Content } from '../html/html.ts';
+import { fieldOf, monthField, timeField } from '../html/form.ts';
 import { badge, factsPanel, timeHeading, timeOf, withTimes, zoneName } from '../html/elements.ts';
 import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
 import { factsOf } from '../browser/shared/facts.js';
@@ -32,8 +34,8 @@ export function integrityContent({ integrity, status, month, run, mayVerify }: S
     <section class="panel" aria-label="Calendar">
       <div class="row apart">
         <h2>${month}</h2>
-        <form class="row" action="/integrity" aria-label="Month">
-          <label>Month <input type="month" name="month" value=${month} required /></label>
+        <form class="filters" action="/integrity" aria-label="Month">
+          ${monthField(month)}
           <button class="quiet">Show</button>
           <a class="button quiet" href=${addressOf('/certificate', { month })}>Certificate</a>
         </form>
@@ -110,15 +112,9 @@ const verifyForm = html`
     Compare everything at once, as <code>xiq-sink verify</code> does: rows with leaves, leaves with the tree,
     the tree with its checkpoints. A range limits the events and deliveries.
   </p>
-  <form class="row" data-action="/integrity/verify" data-done="The verification has begun.">
-    <label
-      >${timeHeading('Received since')}
-      <input name="since" data-time placeholder="7d, 2026-01-31" autocomplete="off"
-    /></label>
-    <label
-      >${timeHeading('Until')} <input name="until" data-time placeholder="now" autocomplete="off"
-    /></label>
-    <label>Source <input name="source" placeholder="all" autocomplete="off" /></label>
+  <form class="filters" data-action="/integrity/verify" data-done="The verification has begun.">
+    ${timeField('since', 'Received since', '7d, 2026-01-31')} ${timeField('until', 'Until', 'now')}
+    ${fieldOf(NOTHING_ENTERED, 'source', 'Source', 'all')}
     <button>Verify now</button>
   </form>
 `;

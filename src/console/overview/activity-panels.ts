@@ -31,7 +31,7 @@ export const eventsPanel = (activity: Activity): Content => html`
 const figureList = (range: Range, figures: readonly NamedFigure[]): Content =>
   figures.length > 0 &&
   html`
-    <ul class="plain figures">
+    <ul class="lines">
       ${figures.map((one) => html`<li><span>${one.name}</span> ${figureOf(range, one)}</li>`)}
     </ul>
   `;

@@ -11,7 +11,7 @@ import { freshnessOf, livePart, timeOf, zoneName, badge, sinceOf, withTimes } fr
 import { administratorsPanel, alertsPanel, eventsPanel, failedLoginsPanel } from './activity-panels.ts';
 import { wholeRange } from '../people/people-schemas.ts';
 import type { CountedRange } from './count-activity.ts';
-import type { Activity, Overview, StatusLine } from './overview-schemas.ts';
+import type { Activity, Overview } from './overview-schemas.ts';
 import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
 import { QUESTIONS, type Question } from '../../observe/service-status.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../lib/clock.ts';
@@ -57,22 +57,20 @@ export async function renderOverview(
     content: html`
       ${freshnessOf(overview.at)} ${livePart('service', answersPanel(overview), 'panels')}
       ${livePart('start', isFirst && firstDeliveryNote(firstDelivery))}
-      <div class="panels chart-and-needs">
-        <section class="panel" id="arrivals">
-          <div class="row apart">
-            <h2>Events received</h2>
-            ${form}
-          </div>
-          <div
-            id="arrivals-chart"
-            data-histogram=${addressOf('/arrivals', range)}
-            data-height="180"
-            data-label="Events received, by time and family of message types"
-          ></div>
-          <noscript><p class="dim">The chart needs JavaScript.</p></noscript>
-        </section>
-        ${livePart('needs', needsPanel(overview), 'panel')}
-      </div>
+      ${livePart('needs', needsPanel(overview), 'panel')}
+      <section class="panel" id="arrivals">
+        <div class="row apart">
+          <h2>Events received</h2>
+          ${form}
+        </div>
+        <div
+          id="arrivals-chart"
+          data-histogram=${addressOf('/arrivals', range)}
+          data-height="180"
+          data-label="Events received, by time and family of message types"
+        ></div>
+        <noscript><p class="dim">The chart needs JavaScript.</p></noscript>
+      </section>
       ${livePart('counted', countedNote(counted), 'dim')}
       <div class="panels broad">
         ${figures('administrators', administratorsPanel)} ${figures('events', eventsPanel)}
@@ -84,10 +82,9 @@ export async function renderOverview(
 
 /** Without advice, for those who may not follow it: they change nothing, or not for all sources. */
 function withoutRemedies({ answers, ...others }: Overview): Overview {
-  const without = (line: StatusLine) => ({ ...line, remedy: null });
   const of = (question: Question) => ({
-    status: without(answers[question].status),
-    needs: answers[question].needs.map(without),
+    ...answers[question],
+    needs: answers[question].needs.map((need) => ({ ...need, remedy: null })),
   });
   const [arriving, stored] = [of('arriving'), of('stored')];
   return { ...others, answers: { arriving, stored, forwarded: of('forwarded'), proven: of('proven') } };
@@ -163,27 +160,20 @@ const TITLES: Readonly<Record<Question, string>> = {
 };
 
 /** The answer to each of the four questions: its status in a word and a sentence, with the page behind it. */
-function answersPanel({ at, answers }: Overview): Content {
+function answersPanel({ answers }: Overview): Content {
   return QUESTIONS.map((question) => {
-    const { status, needs } = answers[question];
+    const { status } = answers[question];
     return html`
-      <section class="panel answer">
+      <section class="panel">
         <div class="row apart">
           <h2><a href=${status.page}>${TITLES[question]}</a></h2>
           ${badge(status.level, status.word)}
         </div>
         <p>${withTimes(status.what)}</p>
-        ${statusFacts(at, status)}
-        ${needs.length > 1 && html`<p class="dim"><a href="#needs">${needs.length - 1} more</a></p>`}
       </section>
     `;
   });
 }
-
-const statusFacts = (at: Date, { since, remedy, page }: StatusLine): Content => [
-  since !== null && html`<p class="dim">Since ${sinceOf(at, since)}</p>`,
-  remedy !== null && html`<p><a href=${page}>${remedy}</a></p>`,
-];
 
 /** Everything that needs attention, the worst of each question first. */
 function needsPanel({ at, answers }: Overview): Content {
@@ -193,7 +183,7 @@ function needsPanel({ at, answers }: Overview): Content {
     ${
       needs.length === 0
         ? html`<p class="dim">Nothing needs attention.</p>`
-        : html`<ul class="plain needs">
+        : html`<ul class="lines needs">
             ${needs.map(
               (need) => html`
                 <li>

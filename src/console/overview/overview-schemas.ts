@@ -106,7 +106,6 @@ export type Activity = z.input<typeof activitySchema>;
 export type Figure = z.input<typeof figure>;
 export type NamedFigure = z.input<typeof namedFigure>;
 export type Conservation = z.input<typeof conservationSchema>;
-export type StatusLine = z.input<typeof status>;
 
 export const arrivalsSchema = z
   .object({

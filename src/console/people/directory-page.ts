@@ -1,5 +1,4 @@
 import type { Request } from 'express';
-import type { VNode } from 'preact';
 import { exactTerm, printSearch, type SearchTerm } from '../../events/search-query.ts';
 import { HOUR_MS } from '../../lib/clock.ts';
 import { countOf as counted, formatCount } from '../../lib/text/units.ts';
@@ -137,7 +136,7 @@ const ADDRESS_OF: Readonly<Record<SeenKind, (entry: Entry) => string>> = {
   'access point': ({ key }) => accessPointAddress(key),
 };
 
-function nameOf(entry: Entry): VNode {
+function nameOf(entry: Entry): Content {
   const { kind, key, name } = entry;
   const isAddress = name === key && (kind === 'client' || kind === 'access point');
   return html`

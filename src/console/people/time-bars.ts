@@ -1,4 +1,3 @@
-import type { VNode } from 'preact';
 import { HOUR_MS } from '../../lib/clock.ts';
 import { formatDuration, countOf } from '../../lib/text/units.ts';
 import type { EventBar } from '../../store/events/event-histogram.ts';
@@ -21,7 +20,7 @@ const TICKS = 5;
 const SHORTEST = 3;
 
 /** Intervals as bars on a time axis, a lane each; pointing at a bar shows its times. */
-const timeBars = (title: string, { since, until }: WholeRange, lanes: readonly Lane[], kind = ''): VNode =>
+const timeBars = (title: string, { since, until }: WholeRange, lanes: readonly Lane[], kind = ''): Content =>
   inZone((zone) => {
     const length = Math.max(1, until.getTime() - since.getTime());
     const at = (time: Date) =>

@@ -1,5 +1,4 @@
 import type { Request } from 'express';
-import type { VNode } from 'preact';
 import { MESSAGE_TYPES, type MessageType } from '../../events/domain.ts';
 import { TYPE_TITLES } from '../../events/event-words.ts';
 import { FIELDS } from '../../events/message-types.ts';
@@ -188,7 +187,7 @@ const rangeOf = (written: Written) => ({
   until: textOf(written, 'until'),
 });
 
-const timelineForm = ({ path, parameter }: Subject, entered: Entered): VNode => html`
+const timelineForm = ({ path, parameter }: Subject, entered: Entered): Content => html`
   <form class="filters" method="get" action=${path} aria-label="Range and types">
     <input type="hidden" name=${parameter} value=${entered.written[parameter]} />
     ${rangePicker(path, entered)} ${typeSelect(entered, MESSAGE_TYPES)}
@@ -281,7 +280,7 @@ function seenWithPanel(title: string, seen: readonly SeenWith[], nameOf: (name: 
       ${
         seen.length === 0
           ? html`<p class="dim">None in this range.</p>`
-          : html`<ul class="seen" tabindex="0" aria-label=${title}>
+          : html`<ul class="lines seen" tabindex="0" aria-label=${title}>
               ${seen.map(
                 ({ name, count, lastSeen }) => html`
                   <li>

@@ -1,6 +1,5 @@
 import { QUARANTINE_STATES } from '../../store/server/schema/delivery-tables.ts';
 import type { Request } from 'express';
-import type { VNode } from 'preact';
 import { asText, showBytes } from '../../lib/text/show-bytes.ts';
 import type { Db } from '../../store/server/database.ts';
 import { type Quarantined } from '../../store/quarantine/search-quarantine.ts';
@@ -200,7 +199,7 @@ function bytes({ item }: DescribedQuarantined, content: Buffer): Content {
   `;
 }
 
-function stateBadge({ resolution }: Pick<Quarantined, 'resolution'>): VNode {
+function stateBadge({ resolution }: Pick<Quarantined, 'resolution'>): Content {
   switch (resolution) {
     case null:
       return badge('warn', 'open');

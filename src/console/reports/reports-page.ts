@@ -49,20 +49,17 @@ export function reportPage(shown: ShownReport): Page {
   return {
     title: report.title,
     content: html`
-      <nav aria-label="Reports">
-        <ul class="ranges">
-          ${all.map(
-            ({ name, title }) => html`
-              <li>
-                <a
-                  href=${addressOf('/reports', { name, ...query })}
-                  aria-current=${name === report.name ? 'true' : undefined}
-                  >${title}</a
-                >
-              </li>
-            `,
-          )}
-        </ul>
+      <nav class="row" aria-label="Reports">
+        ${all.map(
+          ({ name, title }) => html`
+            <a
+              class="button quiet"
+              href=${addressOf('/reports', { name, ...query })}
+              aria-current=${name === report.name ? 'true' : undefined}
+              >${title}</a
+            >
+          `,
+        )}
       </nav>
       <form class="filters" action="/reports" aria-label="Report">
         <input type="hidden" name="name" value=${report.name} />

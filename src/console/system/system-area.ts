@@ -110,11 +110,9 @@ const layOut = (system: System, keeping: ReturnType<SystemOptions['keeping']>): 
     ${livePart('queue', [html`<h2>Queue and spool</h2>`, queueOf(system), spoolOf(system)], 'panel')}
     ${livePart('storing', [html`<h2>Storing</h2>`, storingOf(system)], 'panel')}
   </div>
-  <div class="panels broad">
-    ${livePart('processes', processesPanel(system), 'panel wide')}
-    ${livePart('storage', storagePanel(system), 'panel wide')}
-    ${livePart('keeping', system.storage && keepingPanel(system.storage, keeping), 'panel wide')}
-  </div>
+  ${livePart('processes', processesPanel(system), 'panel')}
+  ${livePart('storage', storagePanel(system), 'panel')}
+  ${livePart('keeping', system.storage && keepingPanel(system.storage, keeping), 'panel')}
 `;
 
 /** The figure of a panel, and what belongs to it. */

@@ -516,7 +516,7 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     // On a large screen, its parts use the whole page.
     await browser.page.setViewportSize({ width: 1920, height: 900 });
     const ends = await browser.page
-      .locator('.event.page > :not(header)')
+      .locator('.event > .panel')
       .evaluateAll((parts) => parts.map((part) => part.getBoundingClientRect().right));
     expect(Math.max(...ends)).toBeGreaterThan(1880);
     await browser.page.setViewportSize({ width: 1280, height: 900 });

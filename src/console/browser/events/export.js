@@ -74,7 +74,7 @@ function Panel({ id, progress }) {
     );
   };
   return html`
-    <div class="panel export">
+    <div class="note row">
       <p>
         ${
           progress === undefined
@@ -82,11 +82,11 @@ function Panel({ id, progress }) {
             : `${formatCount(progress.rows)}${whole} events, ${sizeOf(progress.bytes)}`
         }
       </p>
+      <button type="button" class="quiet" disabled=${isCancelled} onClick=${cancel}>Cancel export</button>
       <progress
         aria-label="Export"
         value=${progress === undefined || expected === null || expected === 0 ? undefined : Math.min(1, progress.rows / expected)}
       ></progress>
-      <button type="button" class="quiet" disabled=${isCancelled} onClick=${cancel}>Cancel export</button>
     </div>
   `;
 }
