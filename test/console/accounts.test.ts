@@ -7,6 +7,7 @@ import { accountsArea } from '../../src/console/accounts/accounts-area.ts';
 import { addAccessToken, findTokenHolder } from '../../src/store/access/access-tokens.ts';
 import { findAccount } from '../../src/store/access/accounts.ts';
 import { listActions } from '../../src/store/access/operator-log.ts';
+import { fieldsIn, rowsIn, textIn } from '../support/read-page.ts';
 import { useConsole } from '../support/use-console.ts';
 
 const TOKEN = 'the-admin-token-0123456789';
@@ -19,6 +20,8 @@ async function send(path: string, body: object) {
 }
 
 const listed = () => admin.get('/accounts');
+
+const pageRows = async () => rowsIn((await admin.ask(TOKEN, '/access')).text, 'Accounts, by name');
 
 const key = z.object({ address: z.string().startsWith('/login/invitation?key=') });
 
@@ -46,6 +49,17 @@ it('invites a person, who sets a password and the key for one-time codes with a 
   expect(await listed()).toMatchObject({
     items: [{ sources: ['oak', 'elm'], login: 'invited, with a code', last_login_at: null, tokens: [] }],
   });
+  expect(await pageRows()).toEqual([
+    [
+      'grace',
+      'auditor',
+      'oak, elm',
+      expect.stringMatching(/^invited, with a code ends in (?:1 d|23 h)/),
+      'never',
+      '0',
+      'Change Invite Disable',
+    ],
+  ]);
   const page = await (await fetch(link)).text();
   expect(page).toContain(secret);
   expect(page).toContain('otpauth://totp/xiq-sink:grace?');
@@ -105,6 +119,15 @@ it('an invitation ends after a day, and with its account', async () => {
   expect((until?.getTime() ?? 0) - Date.now()).toBeLessThanOrEqual(24 * 3_600_000);
   const past = new Date(Date.now() - 1_000);
   await admin.db.updateTable('accounts').set({ invited_until: past }).where('name', '=', 'late').execute();
+  expect((await pageRows()).at(-1)).toEqual([
+    'late',
+    'viewer',
+    'all',
+    'invitation has ended',
+    'never',
+    '0',
+    'Change Invite Disable',
+  ]);
   expect([(await fetch(link)).status, (await accept(link, GOOD)).status]).toEqual([404, 404]);
   const again = linkIn(await send('/accounts/late/invite', {}));
   await send('/accounts/late/disable', {});
@@ -133,6 +156,11 @@ it('lists the API tokens of an account, and revokes one', async () => {
   expect(await listed()).toMatchObject({
     items: [{ name: 'grace', tokens: [{ id, label: 'grafana', last_used_at: null }] }, { tokens: [] }],
   });
+  const { text: page } = await admin.ask(TOKEN, '/access');
+  expect(rowsIn(page, 'API tokens of grace')).toEqual([
+    ['grafana', 'never', expect.stringMatching(/^in (?:24 h|1 d|23 h)/), 'Revoke'],
+  ]);
+  expect(textIn(page)).toContain('1 token ');
   expect(await send(`/access-tokens/${id}/revoke`, {})).toMatchObject({
     status: 200,
     body: { account: 'grace', label: 'grafana' },
@@ -146,6 +174,9 @@ it('lists the API tokens of an account, and revokes one', async () => {
 it('changes the role and the sources of an account', async () => {
   await send('/accounts/grace/change', { role: 'operator', source: 'oak' });
   expect(await listed()).toMatchObject({ items: [{ role: 'operator', sources: ['oak'] }, {}] });
+  const form = async (query: string) => fieldsIn((await admin.ask(TOKEN, `/access${query}`)).text);
+  expect(await form('?change=grace')).toMatchObject({ role: 'operator', source: 'oak' });
+  expect(await form('')).toMatchObject({ name: '', role: '', source: '' });
   await send('/accounts/grace/change', { role: 'viewer' });
   expect(await listed()).toMatchObject({
     items: [{ role: 'viewer', sources: null, login: 'password' }, { name: 'late' }],
@@ -160,6 +191,10 @@ it('changes the role and the sources of an account', async () => {
 it('disables an account, and enables it again', async () => {
   await send('/accounts/grace/disable', {});
   expect(await listed()).toMatchObject({ items: [{ disabled_at: expect.any(String) as unknown }, {}] });
+  expect(await pageRows()).toMatchObject([
+    { 0: 'grace disabled', 6: 'Enable' },
+    { 0: 'late', 6: 'Change Invite Disable' },
+  ]);
   await send('/accounts/grace/enable', {});
   expect(await listed()).toMatchObject({ items: [{ disabled_at: null }, {}] });
   expect((await listActions(admin.db, { limit: 2 })).map(({ action }) => action)).toEqual([

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { coverageArea } from '../../src/console/coverage/coverage-area.ts';
 import { recordCoverage } from '../../src/reconcile/coverage.ts';
 import type { Db } from '../../src/store/server/database.ts';
+import { linksIn, rowsIn } from '../support/read-page.ts';
 import { useConsole } from '../support/use-console.ts';
 
 const HOUR = 3_600_000;
@@ -102,6 +103,29 @@ test('the page has the worst state of each day and source, which leads to each q
   expect(quarters).toContain('01:00: healed, 2 events fetched');
   expect(quarters).toContain('deliveries: 3');
   expect(await admin.page('/coverage?day=2026-01-31')).toContain('No source was known at that time.');
+  const gap = [`${day} 00:00:00`, `${next.toISOString().slice(0, 10)} 00:00:00`, 'branch', 'AUDIT_LOG_ALL'];
+  expect(rowsIn(quarters, 'Gaps, newest first')).toEqual([[...gap, 'refused', 'deliveries: 3']]);
+});
+
+test('the page leads to the time before and after, as far as there is one, to more and to less', async () => {
+  const dayOf = (time: number) => new Date(time).toISOString().slice(0, 10);
+  const [before, today] = [dayOf(DAY.getTime() - HOUR), dayOf(next.getTime())];
+  expect(linksIn(await admin.page(`/coverage?day=${day}&source=branch`))).toEqual({
+    'Earlier day': `/coverage?day=${before}&source=branch`,
+    'Later day': `/coverage?day=${today}&source=branch`,
+    Month: `/coverage?month=${day.slice(0, 7)}&source=branch`,
+    'Last 30 days': '/coverage?source=branch',
+    'All sources': `/coverage?day=${day}`,
+  });
+  expect(linksIn(await admin.page(`/coverage?day=${today}`))).not.toHaveProperty('Later day');
+  expect(linksIn(await admin.page('/coverage?month=2026-01'))).toEqual({
+    'Earlier month': '/coverage?month=2025-12',
+    'Later month': '/coverage?month=2026-02',
+    'Last 30 days': '/coverage',
+  });
+  const usual = linksIn(await admin.page('/coverage'));
+  expect(Object.keys(usual)).not.toEqual(expect.arrayContaining(['Later month', 'Last 30 days', 'Month']));
+  expect(usual).toMatchObject({ branch: '/coverage?source=branch' });
 });
 
 test('a reader who does not know the SQL of states has a view by day', async () => {
@@ -121,4 +145,8 @@ test('a quarter that was never proven is unrecoverable once the history no longe
     expect.objectContaining({ day, unrecoverable: 0, pending: 96 }),
   ]) as unknown;
   expect(await admin.get(`/coverage?${query}`)).toMatchObject({ items });
+  const page = await admin.page(`/coverage?month=${past.toISOString().slice(0, 7)}&source=old`);
+  expect(rowsIn(page, 'Coverage of old by type and day')).toEqual([
+    expect.arrayContaining(['AUDIT_LOG_ALL', '0 %']),
+  ]);
 });

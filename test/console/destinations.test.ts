@@ -7,6 +7,7 @@ import { fileDestination, lastAction, refuseAll, storeDeliveries, takenBy } from
 import { startAdmin } from '../support/admin.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { holderOf, takeLease } from '../support/lease.ts';
+import { factsIn, fieldsIn, linksIn, rowsIn, textIn } from '../support/read-page.ts';
 import { untilSeen } from '../support/until-seen.ts';
 import { useConsole } from '../support/use-console.ts';
 import { useDirectory } from '../support/use-directory.ts';
@@ -52,8 +53,28 @@ describe('the list of destinations', () => {
     expect(await stateOf('archive')).toMatchObject({ state: 'not started', type: 'file', behind: null });
     expect(await stateOf('old')).toMatchObject({ state: 'not configured', behind: 3 });
     const page = await admin.page('/destinations');
+    expect(rowsIn(page, 'Destinations')).toEqual([
+      ['archive', 'not started', 'file, json', 'unknown', 'none', 'never', '0', 'none', 'Pause Test'],
+      ['away', 'not started', 'file, json', 'unknown', 'none', 'never', '0', 'none', 'Pause Test'],
+      [
+        'old',
+        'not configured',
+        '',
+        expect.stringMatching(/^3 events \(\d+ s\)$/),
+        '0',
+        'never',
+        '0',
+        'none',
+        'Delete',
+      ],
+    ]);
     expect(page).toContain('data-action="/destinations/old/forget"');
-    expect(page).toContain('data-action="/destinations/archive/pause"');
+    const old = await admin.page('/destinations/old');
+    expect(factsIn(old)).toMatchObject({ State: 'not configured', Type: 'removed', 'Defined in': 'none' });
+    expect(textIn(old)).toContain('This destination was removed.');
+    expect(textIn(old)).not.toContain('Resend from');
+    await expect(admin.page('/destinations/nowhere')).rejects.toThrow('answered 404');
+    expect(linksIn(page)).toMatchObject({ Syslog: '/destinations/add/syslog', S3: '/destinations/add/s3' });
   });
 
   it('says what to set when there is none', async () => {
@@ -68,6 +89,9 @@ describe('a change', () => {
     await addDestination(admin.db, 'archive', START);
     await admin.post('/destinations/archive/pause', {});
     expect(await stateOf('archive')).toMatchObject({ state: 'paused', behind: 3 });
+    const paused = await admin.page('/destinations/archive');
+    expect(paused).toContain('data-action="/destinations/archive/resume"');
+    expect(paused).toContain('Up to 3 events that wait now');
     expect(await lastAction(admin.db)).toMatchObject({
       action: 'destination.pause',
       subject: 'archive',
@@ -78,6 +102,13 @@ describe('a change', () => {
     await recordFailure(admin.db, holderOf('archive'), '401', 'refused');
     expect(await stateOf('archive')).toMatchObject({ state: 'refused' });
     expect(await admin.page('/deliveries')).toContain('title="Destinations: archive refused"');
+    expect(factsIn(await admin.page('/destinations/archive'))).toMatchObject({
+      State: 'refused',
+      Type: 'file, format json',
+      'Defined in': 'the settings (XIQ_SINK_CONFIG or FORWARD_TO)',
+      Backlog: expect.stringMatching(/^3 events \(\d+ s\)$/) as unknown,
+      'Last error': expect.stringMatching(/^401 \( 20/) as unknown,
+    });
     await admin.post('/destinations/archive/resume', {});
     expect(await stateOf('archive')).toMatchObject({ state: 'running', behind: 3 });
     expect(await lastAction(admin.db)).toMatchObject({ action: 'destination.resume' });
@@ -89,6 +120,9 @@ describe('a change', () => {
     await untilSeen(admin.db);
     await admin.post('/destinations/archive/rewind', { to: 'now' });
     expect(await stateOf('archive')).toMatchObject({ behind: 0 });
+    const current = await admin.page('/destinations/archive');
+    expect(factsIn(current)).toMatchObject({ Backlog: 'none', 'Last error': 'none' });
+    expect(current).not.toContain('Skip backlog');
     await admin.post('/destinations/archive/rewind', { to: '2026-01-01T08:00' });
     expect(await stateOf('archive')).toMatchObject({ behind: 3 });
     expect(await lastAction(admin.db)).toMatchObject({
@@ -141,7 +175,13 @@ describe('refused events', () => {
     await refuseAll(admin.db, 'archive');
     const first = rejected.parse(await admin.get('/destinations/archive/rejected?limit=2'));
     expect(await idsOf(`?limit=2&cursor=${first.next_cursor}`)).toHaveLength(1);
-    expect(await admin.page('/destinations/archive')).toContain('no such field');
+    const page = await admin.page('/destinations/archive');
+    const time = expect.stringMatching(/^20/) as unknown;
+    const row = ['', time, 'AUDIT_LOG_ALL', time, expect.stringContaining('no such field')];
+    expect(rowsIn(page, 'Rejected events')).toEqual([row, row, row]);
+    expect(textIn(page)).toContain('3 events rejected because of the content.');
+    expect(rowsIn(await admin.page('/destinations'), 'Destinations')[0]?.[6]).toBe('3');
+    expect(linksIn(await admin.page('/destinations'))).toMatchObject({ '3': '/destinations/archive' });
 
     const [chosen = ''] = await idsOf();
     expect(await admin.post('/destinations/archive/replay', { ids: [chosen] })).toEqual({
@@ -167,5 +207,60 @@ describe('refused events', () => {
     expect(await stateOf('away')).toMatchObject({ rejected: 3 });
     const ids = ['01a20087-2e5c-8687-826d-5999ab661330'];
     await expect(admin.post('/destinations/away/replay', { ids })).rejects.toThrow('has no rejected event');
+  });
+});
+
+describe('the form of a destination', () => {
+  const form = async (path: string) => {
+    const page = await admin.page(`/destinations/${path}`);
+    return { fields: fieldsIn(page), more: /name="more"[^>]*>\s*([^<]*)/.exec(page)?.[1]?.trim(), page };
+  };
+  const common = { format: '', 'filter.search': '', 'filter.rule_alerts': '' };
+
+  it.each([
+    ['syslog', { type: 'syslog', host: '', port: '6514', transport: 'tls' }],
+    ['relp', { type: 'relp+tls', host: '', port: '2514' }],
+    ['splunk', { type: 'splunk_hec', url: '', token: '', index: '' }],
+    ['elasticsearch', { type: 'elasticsearch', url: '', api_key: '', index: '' }],
+    ['mail', { type: 'smtp', host: '', port: '587', from: '', to: '', 'auth.user': '', 'auth.password': '' }],
+    ['kafka', { type: 'kafka', topic: '' }],
+    ['slack', { type: 'chat', service: 'slack', url: '', 'filter.rule_alerts': 'only' }],
+    ['teams', { type: 'chat', service: 'teams', url: '', 'filter.rule_alerts': 'only' }],
+  ])('begins with what is usual for %s', async (product, usual) => {
+    const { fields, more, page } = await form(`add/${product}`);
+    expect(fields).toEqual({ ...common, name: product, ...usual });
+    expect(more).toBe(product === 'kafka' ? 'brokers:\n  - kafka.example:9093\ntls: {}' : '');
+    expect(page).toContain('data-action="/destinations"');
+  });
+
+  it('has all options of a destination but its credentials, and changes what was entered alone', async () => {
+    const token = 'a-token-of-splunk';
+    await admin.post('/destinations', {
+      name: 'splunk',
+      type: 'splunk_hec',
+      url: 'https://splunk.example:8088',
+      token,
+      tls: { server_name: 'siem.example' },
+      filter: { search: 'user:ann', rule_alerts: 'named' },
+      more: 'filter: { families: [audit] }\nurl: https://other.example',
+    });
+    const { fields, more, page } = await form('splunk/edit');
+    expect(fields).toEqual({
+      type: 'splunk_hec',
+      name: 'splunk',
+      url: 'https://splunk.example:8088',
+      token: '',
+      index: '',
+      format: '',
+      'filter.search': 'user:ann',
+      'filter.rule_alerts': 'named',
+    });
+    expect(more).toBe('tls:\n  server_name: siem.example\nfilter:\n  families:\n    - audit');
+    expect(page).toMatch(/name="token"[^>]*placeholder="unchanged"/);
+    expect(page).not.toContain(token);
+    expect((await form('add/splunk')).fields).toMatchObject({ name: 'splunk-2' });
+    expect(factsIn(await admin.page('/destinations/splunk'))).toMatchObject({ 'Defined in': 'the console' });
+    await expect(form('archive/edit')).rejects.toThrow('answered 404');
+    await expect(form('add/nothing')).rejects.toThrow('answered 404');
   });
 });

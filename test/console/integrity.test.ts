@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { z } from 'zod';
 import { describeDay } from '../../src/console/integrity/read-integrity.ts';
 import { verifyNext } from '../../src/seal/verify/verify-in-turn.ts';
@@ -8,13 +8,14 @@ import { NO_TRACES } from '../../src/store/seal/person-traces.ts';
 import { readSealedRanges } from '../../src/store/seal/verifications.ts';
 import { startAdmin, type RunningAdmin } from '../support/admin.ts';
 import { countAll } from '../support/arrivals.ts';
-import { emptyTables } from '../support/database.ts';
 import { freely } from '../support/tamper.ts';
 import { untilSeen } from '../support/until-seen.ts';
+import { eventsForTests } from '../support/events-area.ts';
+import { factsIn } from '../support/read-page.ts';
 import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { STORED, storeVariedEvents } from '../store/events/varied-events.ts';
+import { STORED } from '../store/events/varied-events.ts';
 import { integrityForTests } from './integrity/integrity-for-tests.ts';
 import { eraseOnRecord } from '../support/actions.ts';
 
@@ -34,19 +35,15 @@ const integrity = z.object({
   differences: z.array(z.object({ state: z.string(), subject: z.string(), event_id: z.string().nullable() })),
 });
 
-const test = useDatabase();
+const test = useDatabase({ isVaried: true, forEach: true });
 let log: SealedLog;
 let admin: RunningAdmin;
-beforeAll(async () => {
+beforeEach(async () => {
   log = await openSealedLog(test.service);
   admin = await startAdmin(integrityForTests(test.service, test.databaseUrl), test.service);
-});
-beforeEach(async () => {
-  await emptyTables(test.db);
-  await storeVariedEvents(test.db);
   await countAll(test.service);
 });
-afterAll(() => admin.close());
+afterEach(() => admin.close());
 
 /** The month in which the events were received. */
 async function month(): Promise<string> {
@@ -93,6 +90,16 @@ it('says of a day in order: not sealed yet, not compared yet, intact, erased, al
   expect([await words(), await allTime()]).toEqual([{ missing: 1 }, 'changed']);
   const page = await admin.page(`/integrity?month=${await month()}`);
   expect(page).toContain('missing 1');
+  const [, size = '', compared = ''] =
+    /max="(\d+)" value="(\d+)" aria-label="Compared events"/.exec(page) ?? [];
+  expect([Number(size) >= STORED, compared]).toEqual([true, size]);
+  const pass = `${Number(size).toLocaleString('en')} of ${Number(size).toLocaleString('en')} events`;
+  expect(factsIn(page)).toMatchObject({
+    Pass: pass,
+    Altered: '0',
+    Missing: '1',
+    'Not sealed yet': '0 events',
+  });
   expect(page).toContain('href="/deliveries?since=');
 });
 
@@ -121,6 +128,16 @@ it('shows the key, the checkpoint and the places that keep it', async () => {
   await sql`insert into log_anchors (anchor, size, tried_at, anchored_at, error)
     values ('file', 1, now(), now(), null), ('url', 0, now(), null, 'answered 500')`.execute(test.db);
   const { checkpoint } = await read();
+  const searching = await startAdmin([eventsForTests(test.db)], test.db);
+  const [event] = z
+    .object({ items: z.array(z.object({ event_id: z.string() })) })
+    .parse(await searching.get('/events?since=2020-01-01&type=AUDIT_LOG_ALL&limit=1')).items;
+  expect(factsIn(await searching.page(`/events/${event?.event_id}`))).toMatchObject({
+    leaf: expect.stringMatching(/^[\d,]+$/) as unknown,
+    'checkpoint of': expect.stringMatching(/^20/) as unknown,
+    'prove to others': expect.stringContaining(`xiq-sink prove ${event?.event_id}`) as unknown,
+  });
+  await searching.close();
   const page = await admin.page('/integrity');
   for (const text of [checkpoint?.public_key, 'answered 500', 'not anchored']) {
     expect(page).toContain(text);

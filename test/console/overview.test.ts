@@ -14,6 +14,7 @@ import { reportProcess } from '../../src/store/server/processes.ts';
 import { startAdmin } from '../support/admin.ts';
 import { deliverAndCount } from '../support/arrivals.ts';
 import { emptyTables } from '../support/database.ts';
+import { factsIn, rowsIn, textIn } from '../support/read-page.ts';
 import { useConsole } from '../support/use-console.ts';
 import { withDates } from '../support/with-dates.ts';
 import { untilSeen } from '../support/until-seen.ts';
@@ -110,7 +111,19 @@ test('processes stand with their figures, the dead ones marked, and only the liv
     { is_alive: false },
   ]);
   const page = await admin.page('/system');
-  expect(page).toContain('2.4 MiB in 3 files, oldest 6 min');
+  expect(textIn(page)).toContain('13 deliveries/s latency p50 3.4 ms, p99 21 ms rejected 0.2/s processes 1');
+  expect(textIn(page)).toContain('44 events/s transactions p50 5 ms, p99 60 ms processes 1');
+  expect(factsIn(page)).toMatchObject({
+    spool: '2.4 MiB in 3 files, oldest 6 min 40 s',
+    oldest: '1 min 30 s',
+    failed: '0',
+  });
+  const time = expect.stringMatching(/^20/) as unknown;
+  const figures = ['1.2.3', '191 MiB', '33 %', '4 ms', time];
+  expect(rowsIn(page, 'Processes of the last day')).toEqual([
+    ['all collector 4711', 'running', ...figures, expect.stringMatching(/ [0-9]+ m?s ago$/)],
+    ['all collector 4711', 'not reporting', ...figures, expect.stringMatching(/ 60 min ago$| 1 h ago$/)],
+  ]);
   expect(page).toMatch(/RETENTION_AUDIT_MONTHS<\/code><\/dt>\s*<dd>12 months/);
   expect(page).toMatch(/RETENTION_LOG_MONTHS<\/code><\/dt>\s*<dd>not set: everything is kept/);
   expect(page).toMatch(
@@ -248,6 +261,10 @@ test('a queue that is away is told in its place', async () => {
   const alone = await startAdmin([systemForTests(admin.db, { queue })], admin.db);
   onTestFinished(() => alone.close());
   expect(await alone.page('/system')).toContain('the queue did not answer');
+  const none = { waiting: 0, active: 0, delayed: 0, failed: 0, oldestWaitingSeconds: undefined };
+  const empty = await startAdmin([systemForTests(admin.db, { queue: async () => none })], admin.db);
+  onTestFinished(() => empty.close());
+  expect(factsIn(await empty.page('/system'))).toMatchObject({ oldest: 'queue empty', active: '0' });
 });
 
 test('each figure is what the search behind it finds', async () => {

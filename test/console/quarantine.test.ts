@@ -6,6 +6,7 @@ import { quarantineArea } from '../../src/console/quarantine/quarantine-area.ts'
 import { lastAction, storeDeliveries, unreadableDelivery } from '../support/actions.ts';
 import { emptyTables } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
+import { factsIn, fieldsIn, rowsIn, textIn } from '../support/read-page.ts';
 import { useConsole } from '../support/use-console.ts';
 
 const admin = useConsole((db) => [
@@ -38,6 +39,16 @@ describe('the list of quarantine', () => {
     const second = await list(`?limit=2&cursor=${first.next_cursor}`);
     const ids = [...first.items, ...second.items].map((item) => item.quarantine_id);
     expect([new Set(ids).size, first.total, second.next_cursor]).toEqual([3, 3, null]);
+    const page = await admin.page('/quarantine?limit=2');
+    const row = ['open', 'AUDIT_LOG_ALL', 'default', '1 bytes', 'the body is not JSON'];
+    expect(rowsIn(page, 'Quarantined items, newest first').map((cells) => cells.slice(2))).toEqual([
+      row,
+      row,
+    ]);
+    expect(textIn(page)).toContain(
+      '3 open items, 2 on this page. Select this page Replay all 3 Discard all 3',
+    );
+    expect(page).toContain('data-total="3"');
   });
 
   it('is filtered by source, reason and state', async () => {
@@ -46,7 +57,16 @@ describe('the list of quarantine', () => {
     expect((await list('?source=north&reason=not%20json')).items).toMatchObject([{ quarantine_id: id }]);
     expect((await list('?reason=teapot')).items).toEqual([]);
     expect((await list('?state=discarded')).items).toEqual([]);
-    expect(await admin.page('/quarantine?state=discarded')).toContain('No items match');
+    const discarded = await admin.page('/quarantine?state=discarded&source=north');
+    expect(discarded).toContain('No items match');
+    expect(fieldsIn(discarded)).toMatchObject({ state: 'discarded', source: 'north', type: '', reason: '' });
+    expect(await admin.page('/quarantine?source=none')).toContain('No open items.');
+    const some = await admin.page('/quarantine?source=north&reason=json&state=all');
+    expect(textIn(some)).toContain('1 item, 1 on this page. Select this page Replay Discard');
+    expect(some).toContain(
+      'data-matching="{&quot;source&quot;:&quot;north&quot;,&quot;reason&quot;:&quot;json&quot;',
+    );
+    expect(some).toContain('data-total="0"');
   });
 });
 
@@ -80,6 +100,21 @@ describe('a replay', () => {
       again: [],
     });
     expect(resultOf(missing)).toMatchObject({ outcome: 'unknown' });
+    const of = async (id: string) => factsIn(await admin.page(`/quarantine/${id}`));
+    expect(await of(good)).toMatchObject({
+      State: expect.stringMatching(/^replayed 20/) as unknown,
+      'Replayed as delivery': expect.stringMatching(/ : 1 event, 0 duplicates$/) as unknown,
+    });
+    expect(await of(bad)).toEqual({
+      State: 'open',
+      Reason: 'the body is not JSON',
+      'Received (UTC)': expect.stringMatching(/^20/) as unknown,
+      Source: 'default',
+      Type: 'AUDIT_LOG_ALL',
+      Size: '7 bytes',
+      Delivery: expect.stringMatching(/^0/) as unknown,
+      'Item ID': bad,
+    });
     expect(await lastAction(admin.db)).toMatchObject({
       action: 'quarantine.replay',
       operator: 'local user',
@@ -125,7 +160,11 @@ describe('discarding', () => {
     });
     expect(await admin.get(`/quarantine/${id}`)).toMatchObject({ state: 'discarded', bytes: 10 });
     expect(await admin.get(`/quarantine/${other}`)).toMatchObject({ state: 'open' });
-    expect(await admin.page(`/quarantine/${id}`)).not.toContain('a secret');
+    const page = await admin.page(`/quarantine/${id}`);
+    expect(page).not.toContain('a secret');
+    expect(page).toContain('The content was discarded.');
+    expect(page).not.toContain('data-action="/quarantine/replay"');
+    expect(await admin.page(`/quarantine/${other}`)).toContain('data-action="/quarantine/replay"');
     expect(await lastAction(admin.db)).toMatchObject({
       action: 'quarantine.discard',
       subject: id,

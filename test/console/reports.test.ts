@@ -4,6 +4,7 @@ import { recordNotSent, openSchedule } from '../../src/store/reports/report-sche
 import type { Db } from '../../src/store/server/database.ts';
 import { storeDeliveries } from '../support/actions.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { fieldsIn, linksIn, rowsIn, textIn } from '../support/read-page.ts';
 import { useConsole } from '../support/use-console.ts';
 
 const SINCE = new Date('2026-03-01');
@@ -33,11 +34,14 @@ const admin = useConsole((db) => [reportsArea({ db, schedules })], { seed });
 it('compares the figures with those of the period before, each of which leads to its events', async () => {
   const week = 'since=2026-03-09T00:00:00Z&until=2026-03-15T00:00:00Z';
   const page = await admin.page(`/reports?name=logins&${week}`);
-  const figures = [...page.matchAll(/<td class="number"[^>]*>(.*?)<\/td>/g)].map(([, cell = '']) =>
-    cell.replaceAll(/<[^>]*>/g, ''),
-  );
   // On the Saturday before, ann logged in once, and bob not at all.
-  expect(figures).toEqual(['1', '1', '0', '1', '0', '0']);
+  const rows = rowsIn(page, 'Logins of administrators');
+  expect(rows.map((cells) => cells.slice(0, 3))).toEqual([
+    ['=ann', '1', '1'],
+    ['bob', '1', '0'],
+  ]);
+  expect(textIn(page)).toContain('2 rows.');
+  expect(textIn(page)).toContain('Before: 2026-03-02 00:00:00 to 2026-03-08 00:00:00 .');
   expect(page.match(/<path d="M100 0v10"/g)).toHaveLength(1);
   expect(page).toContain('since=2026-03-02T00%3A00%3A00.000Z&amp;until=2026-03-08T00%3A00%3A00.000Z');
 });
@@ -52,7 +56,17 @@ it('is of any range, in the console and by the API', async () => {
   const range = 'since=2026-03-11T00:00:00Z&until=2026-03-12T00:00:00Z';
   const page = await admin.page(`/reports?name=logins&${range}`);
   expect(page).toContain('<h1>Logins of administrators</h1>');
-  expect(page).toContain('bob');
+  expect(rowsIn(page, 'Logins of administrators').at(-1)?.slice(0, 3)).toEqual(['=ann', '0', '1']);
+  const query = 'since=2026-03-11T00%3A00%3A00.000Z&until=2026-03-12T00%3A00%3A00.000Z&tz=UTC';
+  expect(linksIn(page)).toMatchObject({
+    'Private keys created and deleted': `/reports?name=keys&${query.replaceAll('.000Z', 'Z')}`,
+    CSV: `/api/v1/reports/logins/csv?${query.replaceAll('.000Z', 'Z')}`,
+    keys: '/reports?name=keys',
+    audit: '/destinations/audit',
+  });
+  const nothing = await admin.page('/reports?name=keys&since=2026-01-01&until=2026-01-02');
+  expect(nothing).toContain('Nothing was found in this range.');
+  expect(linksIn(nothing)).not.toHaveProperty('CSV');
   expect(await admin.get(`/reports/logins?${range}`)).toMatchObject({
     rows: [{ Administrator: 'bob', Logins: '1' }],
   });
@@ -78,13 +92,38 @@ it('is a CSV file without formulas, which the operator log records', async () =>
 });
 
 it('lists the scheduled reports with how far they are', async () => {
-  const page = await admin.page('/reports');
-  expect(page).toContain('the mail server is down');
-  expect(page).toContain('waits for serve');
+  expect(rowsIn(await admin.page('/reports'), 'Scheduled reports')).toEqual([
+    [
+      'logins-monthly',
+      'logins every month',
+      'UTC',
+      'audit',
+      'none',
+      '2026-03-01 00:00:00',
+      'retrying the mail server is down',
+    ],
+    ['keys-monthly', 'keys every month', 'UTC', 'audit', 'none', 'waits for serve', 'on schedule'],
+  ]);
   expect(await admin.get('/report-schedules')).toMatchObject({
     items: [
       { name: 'logins-monthly', next_since: SINCE.toISOString(), failed_attempts: 1 },
       { name: 'keys-monthly', next_since: null, last_error: null },
     ],
   });
+});
+
+it('of a person needs a name, keeps it, and stands in the operator log', async () => {
+  const anew = await admin.page('/reports?name=access&month=2026-03');
+  expect(anew).toContain('Name a person');
+  expect(fieldsIn(anew)).toMatchObject({ name: 'access', user: '' });
+  const page = await admin.page('/reports?name=access&month=2026-03&user=%3Dann');
+  expect(fieldsIn(page)).toMatchObject({ user: '=ann' });
+  expect(page).not.toContain('Name a person');
+  const looks = await admin.db
+    .selectFrom('operator_log')
+    .select('subject')
+    .where('action', '=', 'timeline.read')
+    .execute();
+  expect(looks).toEqual([{ subject: '=ann' }]);
+  await expect(admin.get('/reports/logins?month=march')).rejects.toThrow('answered 400');
 });

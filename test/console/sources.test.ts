@@ -1,0 +1,128 @@
+import { expect, it } from 'vitest';
+import { z } from 'zod';
+import { storeDeliveries, unreadableDelivery } from '../support/actions.ts';
+import { deliverAndCount } from '../support/arrivals.ts';
+import { contentOf, factsIn, fieldsIn, linksIn, rowsIn, textIn } from '../support/read-page.ts';
+import { sourcesForTests } from '../support/sources.ts';
+import { useConsole } from '../support/use-console.ts';
+
+const HOUR = 3_600_000;
+const ago = (hours: number) => new Date(Date.now() - hours * HOUR);
+
+const admin = useConsole((db) => [sourcesForTests(db)], {
+  seed: async (db) => {
+    const messageType = 'AUDIT_LOG_ALL';
+    await storeDeliveries(db, unreadableDelivery('{', { source: 'oak' }), unreadableDelivery('['));
+    await storeDeliveries(db, unreadableDelivery('{', { source: 'oak' }));
+    await deliverAndCount(
+      db,
+      { receivedAt: ago(3), messageType, source: 'elm', events: 1_200 },
+      { receivedAt: ago(2), messageType, source: 'elm', events: 12 },
+      { receivedAt: ago(50), messageType, source: 'fir', events: 5 },
+      { receivedAt: ago(1), messageType, source: 'oak', events: 7 },
+    );
+  },
+});
+
+const Made = z.object({ name: z.string(), secret: z.string().nullable() });
+const add = async (body: object) => Made.parse(await admin.post('/sources', body));
+
+const Listed = z.object({ items: z.array(z.looseObject({ name: z.string() })) });
+const lineOf = async (name: string) =>
+  Listed.parse(await admin.get('/sources')).items.find((one) => one.name === name);
+
+/** The panel with the details of a source. */
+const detailsOf = (page: string, name: string) =>
+  page.split(`id="source-${name}"`)[1]?.split('</td>')[0] ?? '';
+
+it('a source is added with all that it can have, rotated, and disabled', async () => {
+  expect((await add({ name: 'elm' })).secret).toMatch(/^\S{16,}$/);
+  expect(
+    await add({ name: 'oak', secret: 'a-given-secret-0123456789', message_types: ['SMS_LOG_ALL'] }),
+  ).toEqual({
+    name: 'oak',
+    secret: null,
+  });
+  const cloud = { api_url: 'https://api.example', username: 'ada', password: 'a-password' };
+  await add({ name: 'fir', ...cloud, deliveries_per_second: '5', bytes_per_second: 1_024 });
+  expect(await lineOf('fir')).toEqual({
+    name: 'fir',
+    origin: 'database',
+    state: 'in use',
+    secrets: 1,
+    old_secrets_until: null,
+    api_url: 'https://api.example',
+    message_types: null,
+    deliveries_per_second: 5,
+    bytes_per_second: 1_024,
+  });
+  expect(await lineOf('oak')).toMatchObject({ message_types: ['SMS_LOG_ALL'], api_url: null });
+
+  const rotated = Made.parse(await admin.post('/sources/elm/rotate', { keep_hours: '2' }));
+  expect(rotated).toEqual({ name: 'elm', secret: expect.stringMatching(/^\S{16,}$/) as unknown });
+  const elm = await lineOf('elm');
+  const until = Date.parse(String(elm?.['old_secrets_until']));
+  expect([elm?.['secrets'], Math.round((until - Date.now()) / 60_000)]).toEqual([2, 120]);
+  await admin.post('/sources/oak/rotate', {});
+  expect(await lineOf('oak')).toMatchObject({ secrets: 2, old_secrets_until: null });
+  const page = await admin.page('/sources');
+  expect(factsIn(detailsOf(page, 'elm'))['secrets']).toMatch(/^2 \(old until 20/);
+  expect(textIn(detailsOf(page, 'oak'))).toContain('Rotate Drop old Disable');
+  await admin.post('/sources/oak/drop-old', {});
+  expect(await lineOf('oak')).toMatchObject({ secrets: 1 });
+  await admin.post('/sources/fir/disable', {});
+  expect(await lineOf('fir')).toMatchObject({ state: 'disabled' });
+  await expect(admin.post('/sources/elm/rotate', { keep_hours: 8_761 })).rejects.toThrow('answered 400');
+});
+
+it('the page has what each source sent, and leads to it', async () => {
+  const page = await admin.page('/sources');
+  expect(rowsIn(page, 'Sources').map(([name, last, , events, open]) => [name, last, events, open])).toEqual([
+    ['default', expect.stringMatching(/^\d+ s ago$/), '0', '1'],
+    ['elm', '2 h ago', '1,212', '0'],
+    ['fir disabled', expect.stringMatching(/^2 d/), '0', '0'],
+    ['oak', expect.stringMatching(/^\d+ s ago$/), '7', '2'],
+  ]);
+  expect(linksIn(page)).toMatchObject({
+    elm: '/events?source=elm',
+    '1,212': '/events?source=elm&since=24h',
+    '2': '/quarantine?source=oak',
+    'Name ↓': '/sources?order=name',
+    Events: '/sources?order=events',
+  });
+  expect(factsIn(detailsOf(page, 'fir'))).toEqual({
+    'defined in': 'database',
+    secrets: '1',
+    API: 'https://api.example',
+    'message types': 'default',
+    limits: '5 deliveries/s, 1.0 KiB/s',
+  });
+  expect(factsIn(detailsOf(page, 'oak'))).toMatchObject({
+    API: 'none',
+    'message types': 'SMS_LOG_ALL',
+    limits: 'none',
+  });
+  for (const unchangeable of ['default', 'fir'])
+    expect(detailsOf(page, unchangeable)).not.toContain('Rotate');
+});
+
+it.each([
+  ['', ['default', 'elm', 'fir disabled', 'oak']],
+  ['?order=events', ['elm', 'oak', 'default', 'fir disabled']],
+  ['?order=open', ['oak', 'default', 'elm', 'fir disabled']],
+  ['?q=%20E', ['default', 'elm']],
+  ['?q=a&order=open', ['oak', 'default']],
+  ['?q=none', []],
+])('sources are found and ordered by %j', async (query, names) => {
+  const page = await admin.page(`/sources${query}`);
+  expect(rowsIn(page, 'Sources').map(([name]) => name)).toEqual(names);
+  const { order = 'name' } = Object.fromEntries(new URLSearchParams(query));
+  expect(fieldsIn(page)).toMatchObject({ order });
+  if (names.length === 0) return expect(contentOf(page)).toContain('No source has “none” in its name.');
+  expect(/aria-sort="(\w+)"/.exec(page)?.[1]).toBe(order === 'name' ? 'ascending' : 'descending');
+});
+
+it('the latest deliveries come first in the order last', async () => {
+  const names = rowsIn(await admin.page('/sources?order=last'), 'Sources').map(([name]) => name);
+  expect(names.slice(2)).toEqual(['elm', 'fir disabled']);
+});
