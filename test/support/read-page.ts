@@ -59,5 +59,5 @@ export function fieldsIn(page: string): Readonly<Record<string, string>> {
       ),
     ],
   );
-  return Object.fromEntries([...inputs, ...choices]);
+  return Object.fromEntries<string>([...inputs, ...choices].map(([name = '', value = '']) => [name, value]));
 }
