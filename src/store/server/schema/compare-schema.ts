@@ -93,10 +93,24 @@ const triggersAnew = (script: string) =>
     const { name = '', when = '', table = '', does = '' } = groups;
     const [copy, original] = table.startsWith('%') ? [EACH, 'deliveries'] : [table, table];
     return [
-      `create temp table if not exists made_anew_${copy} (like public.${original})`,
+      ...['anew', 'again'].map(
+        (made) => `create temp table if not exists made_${made}_${copy} (like public.${original})`,
+      ),
       `create or replace trigger ${name} ${when} pg_temp.made_anew_${copy} ${does}`,
     ];
   }).flat();
+
+/**
+ * Makes the triggers once more from how the server prints them, as the restore of a dump does: of conditions that are joined by
+ * `or`, it then prints fewer parentheses.
+ */
+async function makeTriggersAgain(trx: Trx): Promise<void> {
+  const printed = await allRows<{ statement: string }>(trx)`
+    select replace(pg_get_triggerdef(pg_trigger.oid), 'made_anew_', 'made_again_') as statement
+    from pg_trigger join pg_class on pg_class.oid = tgrelid
+    where relnamespace = pg_my_temp_schema() and not tgisinternal`;
+  for (const { statement } of printed) await trx.executeQuery(CompiledQuery.raw(statement));
+}
 
 /** Thrown to end a transaction that must leave nothing behind. */
 class DoneError extends Error {}
@@ -123,6 +137,7 @@ async function findParsed(db: Db): Promise<readonly SchemaDifference[]> {
   let differences: readonly SchemaDifference[] = [];
   const compare = async (trx: Trx) => {
     for (const statement of statements) await trx.executeQuery(CompiledQuery.raw(statement));
+    await makeTriggersAgain(trx);
     differences = await allRows<SchemaDifference>(trx)`
       with relations as (
         select 'view' as kind, relname as name, relnamespace as schema, pg_get_viewdef(oid) as text from pg_class
@@ -131,7 +146,8 @@ async function findParsed(db: Db): Promise<readonly SchemaDifference[]> {
         select 'function', proname, pronamespace, pg_get_function_sqlbody(oid) from pg_proc where prosqlbody is not null
       ), triggers as (
         select tgname as name, relname as table, relnamespace as schema,
-          coalesce('made_anew_' || inhparent::regclass, case relnamespace when 'public'::regnamespace then 'made_anew_' else '' end || relname) as root,
+          coalesce('made_anew_' || inhparent::regclass, case relnamespace when 'public'::regnamespace then 'made_anew_' else '' end
+            || replace(relname, 'made_again_', 'made_anew_')) as root,
           regexp_replace(pg_get_triggerdef(pg_trigger.oid), ' ON \\S+ ', ' ') as text
         from pg_trigger join pg_class on pg_class.oid = tgrelid left join pg_inherits on inhrelid = tgrelid
         where not tgisinternal or tgparentid <> 0

@@ -190,6 +190,21 @@ it('is as this program made it, also with partitions of later months, and is lef
   expect(await test.query`select from pg_class where relname like 'made\\_anew\\_%'`).toEqual([]);
 });
 
+it('takes triggers as they were made for those that a dump brought back', async () => {
+  await run(`do $$ declare made record; begin
+    for made in select tgname, tgrelid::regclass as on_table, pg_get_triggerdef(oid) as printed, tgenabled = 'A' as is_always
+      from pg_trigger where not tgisinternal and tgparentid = 0
+    loop
+      execute format('drop trigger %I on %s', made.tgname, made.on_table);
+      execute made.printed;
+      if made.is_always then
+        execute format('alter table %s enable always trigger %I', made.on_table, made.tgname);
+      end if;
+    end loop;
+  end $$`);
+  expect(await compareSchema(test.db)).toEqual([]);
+});
+
 it('names each trigger, rule, right, setting and function that somebody changed', async () => {
   const [refuse] = await test.query<{ text: string }>`
     select pg_get_functiondef('refuse_change'::regproc) as text`;
