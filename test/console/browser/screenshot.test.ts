@@ -124,8 +124,7 @@ describe.skipIf(!hasChromium())('the pictures of README.md (need Chromium)', () 
   /** Shows a page as `isDrawn` waits for it; UPDATE_SCREENSHOT=1 writes its picture. Resolves with the size of the file. */
   async function show(name: string, address: string, isDrawn: (page: Page) => Promise<unknown>) {
     const { page } = browser;
-    // A click on what is still being drawn can be lost.
-    await page.goto(program.adminUrl + address, { waitUntil: 'networkidle' });
+    await page.goto(program.adminUrl + address);
     await isDrawn(page);
     if (process.env['UPDATE_SCREENSHOT'] === '1') await page.screenshot({ path: fileOf(name) });
     return statSync(fileOf(name)).size;
@@ -142,8 +141,13 @@ describe.skipIf(!hasChromium())('the pictures of README.md (need Chromium)', () 
   test('what administrators did, and one of their changes', async () => {
     const bytes = await show('console-events', '/events?since=24h&q=type%3Aaudit', async (page) => {
       await page.locator('canvas').first().waitFor();
-      await page.getByRole('row').filter({ hasText: 'Configuration changed' }).first().click();
-      await page.getByRole('complementary', { name: 'Event' }).getByRole('heading', { level: 2 }).waitFor();
+      const row = page.getByRole('row').filter({ hasText: 'Configuration changed' }).first();
+      const heading = page.getByRole('complementary', { name: 'Event' }).getByRole('heading', { level: 2 });
+      // A click is lost if the list is drawn anew, with the facets beside it, before the button is released.
+      await waitFor(async () => {
+        await row.click();
+        return heading.isVisible();
+      });
     });
     expect(bytes).toBeLessThan(MAX_BYTES);
   });
