@@ -90,7 +90,7 @@ async function openLagging(ground: Ground, durability: string): Promise<Stage> {
       const count = await countDeliveries(databaseUrl).catch(() => undefined);
       return count === undefined ? undefined : { count };
     });
-    return `at least ${before - after.count} commits were gone after the failover`;
+    return `at least ${Math.max(0, before - after.count)} commits were gone after the failover`;
   };
   return openOn(ground, 'Redis', databaseUrl, databaseUrl, { DURABILITY: durability }, act);
 }
