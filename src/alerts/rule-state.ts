@@ -94,12 +94,13 @@ export function toAlert(
 ): Alert {
   const iso = (at: number) => new Date(at).toISOString();
   const [first, last] = [causes[0]?.at ?? 0, causes.at(-1)?.at ?? 0];
+  const shown = shownValues(values);
   return {
     rule: name,
     title,
     severity,
     source,
-    group: Object.fromEntries(columns.map((column, index) => [column, shownValues(values)[index] ?? ''])),
+    group: Object.fromEntries(columns.map((column, index) => [column, shown[index] ?? ''])),
     count: distinct === undefined ? causes.length : new Set(causes.map(({ value }) => value)).size,
     firstAt: iso(first),
     lastAt: iso(last),

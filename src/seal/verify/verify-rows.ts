@@ -193,21 +193,20 @@ function without(from: number, to: number, positions: readonly number[]): readon
   return Array.from({ length: to - from }, (_, index) => from + index).filter((at) => !found.has(at));
 }
 
-const lostEntry = (position: number, leaf: number): VerifyFinding => ({
-  state: 'MISSING',
-  subject: 'event',
-  detail: 'the log has no entry at this position',
-  position,
-  leaves: [leaf, leaf + 1],
-});
+/** What is wrong with a position as such. */
+const atPosition =
+  (state: 'MISSING' | 'INSERTED', detail: string) =>
+  (position: number, leaf: number): VerifyFinding => ({
+    state,
+    subject: 'event',
+    detail,
+    position,
+    leaves: [leaf, leaf + 1],
+  });
 
-const secondRow = (position: number, leaf: number): VerifyFinding => ({
-  state: 'INSERTED',
-  subject: 'event',
-  detail: 'the archive has a second row of the event at this position',
-  position,
-  leaves: [leaf, leaf + 1],
-});
+const lostEntry = atPosition('MISSING', 'the log has no entry at this position');
+
+const secondRow = atPosition('INSERTED', 'the archive has a second row of the event at this position');
 
 function explain(
   { record, position, eventId, occurredAt, source, messageType }: SealedEvent,

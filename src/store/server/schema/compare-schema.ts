@@ -63,9 +63,8 @@ async function readCreated(): Promise<Created> {
 
 /**
  * Compares views, triggers, functions, rules, row security, the settings of roles, and what decides about rows of tables, with
- * what this program makes. Whoever
- * may change them decides what is stored and what others read, and changes no row for it. A standby lets nobody make the
- * views that it takes to compare them: there they are left out.
+ * what this program makes. Whoever may change them decides what is stored and what others read, and changes no row for it. A
+ * standby lets nobody make the views and triggers that it takes to compare them: there, they are left out.
  */
 export async function compareSchema(db: Db): Promise<readonly SchemaDifference[]> {
   const created = await readCreated();
@@ -116,8 +115,8 @@ async function makeTriggersAgain(trx: Trx): Promise<void> {
 class DoneError extends Error {}
 
 /**
- * Makes each view and trigger of the migrations, and each function that is kept parsed, anew, under another name and for this transaction
- * alone, and compares how the server prints it: what it prints depends on its version.
+ * Makes each view and trigger of the migrations, and each function that is kept parsed, anew, under another name and for this
+ * transaction alone, and compares how the server prints it: what it prints depends on its version.
  */
 async function findParsed(db: Db): Promise<readonly SchemaDifference[]> {
   const { standby } = await onlyRow<{ standby: boolean }>(db)`select pg_is_in_recovery() as standby`;
