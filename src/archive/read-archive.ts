@@ -23,6 +23,7 @@ import { EngineError, literal, READING_THREADS, type Engine } from './engine.ts'
 import { filesAsTable, printed } from './file-format.ts';
 import { BrokenFileError, type ArchiveFiles } from './files/archive-files.ts';
 import { namingFullDisk } from './files/full-disk.ts';
+import { filesWithRows } from './files-with-rows.ts';
 import { firstRows } from './first-rows.ts';
 import { limitOf } from './limit-of.ts';
 import { longestWindow, overlaps, windowFor, type TimeWindow } from './read-ahead.ts';
@@ -224,7 +225,10 @@ export class ArchiveReader implements AsyncDisposable {
     if (loaded.count > 0) await emptyArchived(this.#loader, loaded.schema, table);
     // What a failure leaves is removed before the next rows come.
     Object.assign(loaded, { rows: '', count: 1 });
-    loaded.count = files.length === 0 ? 0 : await this.#copy(table, loaded, files, selection);
+    const { condition } = selection;
+    const used =
+      condition === undefined ? files : await filesWithRows(this.#access, files, loaded, condition);
+    loaded.count = used.length === 0 ? 0 : await this.#copy(table, loaded, used, selection);
     loaded.rows = rows;
     return loaded.count;
   }
@@ -330,6 +334,8 @@ export class ArchiveReader implements AsyncDisposable {
 /** What is loaded into a table: its columns, and the statement that selects them from the rows of files. */
 interface Selection {
   readonly columns: readonly string[];
+  /** Which rows, of those of any file. */
+  readonly condition?: string;
   readonly select: (files: readonly ReadableFile[]) => string;
 }
 
@@ -346,6 +352,7 @@ function selected(
     );
   return {
     columns: columns.length === 0 ? ['id'] : columns.map(({ name }) => name),
+    condition,
     select: (files) => `select ${values} from ${rowsOf(files)} where ${condition}`,
   };
 }
