@@ -43,6 +43,7 @@ const LONGER = [
   'test/erasure/refusals.test.ts',
   'test/events/search-everywhere.test.ts',
   'test/inventory/refresh.test.ts',
+  'test/store/log/horizon.test.ts',
   'test/store/log/log-model.test.ts',
   'test/seal/proof-folder.test.ts',
   'test/store/counts/arrivals.test.ts',

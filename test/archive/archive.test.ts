@@ -1,4 +1,5 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { monthsBefore } from '../../src/archive/archive-in-turn.ts';
@@ -35,6 +36,8 @@ const QUESTIONS = [
   'select source, message_type, count(*), min(occurred_at), max(occurred_at) from events group by 1, 2 order by 1, 2',
   `select date_trunc('day', occurred_at), user_name, count(code) from audit_log where code <> 10001 or user_name <> 'ann'
    group by 1, 2 order by 1, 2`,
+  `select date_trunc('day', occurred_at), count(*), min(occurred_at), max(occurred_at) from audit_log group by 1 order by 1`,
+  'select count(*), max(code) from audit_log where code = 77',
 ];
 
 const AT_ONCE = { intervalSeconds: 0, restSeconds: 0 };
@@ -112,6 +115,23 @@ it('an archived month is read and proven with the live ones, and comes back as i
       altered: 0,
       missing: 0,
     });
+  }
+  // Of a file that is not the one that was written, or gone, the rows are missing, and the rest is compared.
+  const [damaged = undefined] = files;
+  const onDisk = path.join(access.files.directory, damaged?.path ?? '');
+  const content = await readFile(onDisk);
+  for (const [state, damage] of [
+    ['ALTERED', () => writeFile(onDisk, content.subarray(1))],
+    ['MISSING', () => rm(onDisk)],
+  ] as const) {
+    await damage();
+    await using events = archivedEvents(access);
+    const { summary, findings } = await archived.log.verify({ archived: events, isFull: true });
+    expect(findings.filter(({ subject }) => subject === 'file')).toMatchObject([
+      { key: damaged?.path, state },
+    ]);
+    expect(summary).toMatchObject({ missing: (damaged?.rows ?? 0) + (state === 'MISSING' ? 1 : 0) });
+    await writeFile(onDisk, content);
   }
 
   const restored: string[] = [];

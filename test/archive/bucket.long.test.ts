@@ -183,59 +183,6 @@ it('a month stays while its files cannot be uploaded, and the next attempt remov
   expect((await server.keys()).toSorted()).toEqual(keysOf(await filesInUse()));
 });
 
-it.each([
-  ['does not answer', () => undefined],
-  [
-    'stops within an object',
-    (response: http.ServerResponse) => response.writeHead(200, { 'content-length': '9999' }).write('PAR1'),
-  ],
-])('a bucket that %s is called slow', async (_, answer) => {
-  await using slow = await startStandIn((__, response) => void answer(response));
-  const files = filesIn(await newDirectory(), { endpoint: slow.url, timeout_seconds: 0.5 });
-  await expect(files.use((await filesInUse()).slice(0, 1))).rejects.toThrow(
-    /^The archive's s3 bucket network-events at .* is too slow \(no answer within 0.5 seconds, or less than 0.5 MB\/s\)/,
-  );
-});
-
-it.each([
-  ['another SHA-256', { 'x-amz-checksum-sha256': 'x' }],
-  ['another size', { 'content-length': '5' }],
-])('an upload after which the bucket has %s is no archive', async (_, headers) => {
-  await using wrong = await startStandIn((request, response) => {
-    const isRead = request.method === 'HEAD';
-    request.resume().on('end', () => response.writeHead(200, isRead ? headers : {}).end());
-  });
-  const files = filesIn(await newDirectory(), { endpoint: wrong.url });
-  await restoreFiles(
-    archived.access,
-    (await filesInUse()).filter(({ table }) => table === 'audit_events'),
-  );
-  const month = await firstMonth();
-  const attempt = archiveMonth({ ...archived.access, files }, month, OPERATOR, NO_PROGRESS);
-  await expect(attempt).rejects.toThrow(/ was not stored as it was uploaded/);
-  await archived.archiveAll(MARCH);
-});
-
-it('what a key may not delete is named with its versions', async () => {
-  const [file] = await filesInUse();
-  if (file === undefined) throw new TypeError('there is no file');
-  const versions = ['v1', 'v2'].map(
-    (id) => `<Version><Key>${PREFIX}${file.path}</Key><VersionId>${id}</VersionId></Version>`,
-  );
-  await using locked = await startStandIn(({ method, url = '' }, response) => {
-    if (method === 'GET') response.end(`<ListVersionsResult>${versions.join('')}</ListVersionsResult>`);
-    else if (url.includes('versionId=v1')) response.writeHead(204).end();
-    else
-      response
-        .writeHead(403)
-        .end('<Error><Code>AccessDenied</Code><Message>Object is locked</Message></Error>');
-  });
-  const files = filesIn(await newDirectory(), { endpoint: locked.url });
-  await expect(files.remove(file.path)).rejects.toThrow(
-    'the bucket refuses to delete version v2 (AccessDenied: Object is locked)',
-  );
-});
-
 const hasMoto = spawnSync('moto_server', ['--help']).status === 0;
 
 it.skipIf(!hasMoto)(

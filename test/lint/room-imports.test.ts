@@ -37,7 +37,7 @@ new RuleTester().run('rooms/imports', roomImports, {
     imports('src/handlers/store-batch.ts', '../erasure/refusals.ts'),
     imports('src/lib/repeat.ts', 'pino'),
     imports('emulator/routes/logs.ts', '../../src/cloud/contract/logs.ts'),
-    imports('test/store/log/horizon.long.test.ts', '../../../src/seal/sealer.ts'),
+    imports('test/store/log/horizon.test.ts', '../../../src/seal/sealer.ts'),
   ],
   invalid: [
     refuses('src/store/log/read-log.ts', '../../seal/sealer.ts', UP),

@@ -1,24 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { addAccount, findAccount, isAccountName, useTotpStep } from '../../../src/store/access/accounts.ts';
-import { readOnlyQuery } from '../../../src/store/server/read-only-query.ts';
 import { useDatabase } from '../../support/use-database.ts';
 
 const test = useDatabase();
-
-describe('the reading role', () => {
-  it.each(['accounts', 'sessions', 'access_tokens'])('has no privilege on %s', async (table) => {
-    const rows = await test.query<{ privilege: string }>`
-      select privilege from unnest(array['select', 'insert', 'update', 'delete', 'truncate', 'references', 'trigger'])
-        as privilege
-        where has_table_privilege('xiq_reader', ${table}, privilege)
-          or privilege in ('select', 'insert', 'update', 'references')
-            and has_any_column_privilege('xiq_reader', ${table}, privilege)`;
-    expect(rows).toEqual([]);
-    await expect(readOnlyQuery(test.readerUrl, `select * from ${table}`)).rejects.toThrow(
-      /permission denied/,
-    );
-  });
-});
 
 describe('the name of an account', () => {
   it.each(['ada', 'Ada.Lovelace', 'ada@example.com', 'Zoë', '李', 'a'.repeat(100), 'CORP\\ada'])(

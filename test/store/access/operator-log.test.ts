@@ -1,6 +1,14 @@
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
-import { lastEnded, listActions, recordAction, recordEnded } from '../../../src/store/access/operator-log.ts';
+import {
+  describeIds,
+  lastBackupAt,
+  lastEnded,
+  lastLogins,
+  listActions,
+  recordAction,
+  recordEnded,
+} from '../../../src/store/access/operator-log.ts';
 import { useDatabase } from '../../support/use-database.ts';
 
 const database = useDatabase();
@@ -41,6 +49,48 @@ test('the last result of an action is that of its subject, once it has ended wel
   await end('two', 'done', 4);
   expect(await lastEnded(db, 'report.send', 'one')).toEqual({ n: 2 });
   expect(await lastEnded(db, 'destination.pause', 'one')).toBeUndefined();
+});
+
+test('entries are listed newest first, by what is asked', async () => {
+  const { db } = database;
+  const before = (await listActions(db, { limit: 1 }))[0]?.id ?? '0';
+  const note = (name: string, action: 'console.login' | 'database.backup', outcome: 'done' | 'failed') =>
+    recordEnded(db, { operator: { name, via: 'console' }, action }, { outcome });
+  await note('eve', 'console.login', 'done');
+  await note('ada', 'console.login', 'done');
+  await note('ada', 'console.login', 'failed');
+  const failing = recordAction(db, { operator, action: 'console.login' }, async () => {
+    throw new Error('no such file');
+  });
+  await expect(failing).rejects.toThrow('no such file');
+  const listed = async (filter: object) =>
+    (await listActions(db, { limit: 100, ...filter }))
+      .filter(({ id }) => BigInt(id) > BigInt(before))
+      .map((entry) => `${entry.operator} ${entry.outcome}`);
+  expect(await listed({})).toEqual(['ada failed', 'ada failed', 'ada done', 'eve done']);
+  expect(await listed({ limit: 1 })).toEqual(['ada failed']);
+  expect(await listed({ operator: 'eve' })).toEqual(['eve done']);
+  expect(await listed({ action: 'database.backup' })).toEqual([]);
+  const [newest, second] = await listActions(db, { limit: 2 });
+  expect(newest?.result).toEqual({ error: 'no such file' });
+  expect(await listed({ before: second?.id })).toEqual(['ada done', 'eve done']);
+  const began = newest?.began_at;
+  expect((await listed({ since: began })).length).toBeGreaterThan(0);
+  expect(await listed({ since: began, until: began })).toEqual([]);
+
+  const logins = await lastLogins(db);
+  expect([...logins.keys()].toSorted()).toEqual(['ada', 'eve']);
+  expect(logins.get('ada')?.getTime()).toBeLessThanOrEqual(second?.began_at.getTime() ?? 0);
+  const [first] = await database.query<{ at: Date }>`select min(began_at) as at from operator_log`;
+  await note('ada', 'database.backup', 'failed');
+  expect(await lastBackupAt(db)).toEqual(first?.at);
+  await note('ada', 'database.backup', 'done');
+  expect(await lastBackupAt(db)).toEqual((await listActions(db, { limit: 1 }))[0]?.ended_at);
+});
+
+test('many ids are recorded by the first hundred and their number', () => {
+  const ids = Array.from({ length: 101 }, (_, id) => String(id));
+  expect(describeIds(ids)).toEqual({ ids: ids.slice(0, 100), id_count: 101 });
 });
 
 test.each([

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
-import { Client } from 'pg';
+import { Client, DatabaseError } from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
+import { rollUpArrivals } from '../../../src/store/counts/roll-up-arrivals.ts';
 import { inSavepoint } from '../../../src/store/server/database.ts';
 import { findLongStoring, readHorizon } from '../../../src/store/log/horizon.ts';
 import { readSlice } from '../../../src/store/events/read-events.ts';
@@ -8,8 +9,10 @@ import { assignPositions } from '../../../src/store/log/extend-log.ts';
 import { openLog, readRange } from '../../../src/store/log/read-log.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { describeWork } from '../../../src/store/server/server-sessions.ts';
+import { countAll } from '../../support/arrivals.ts';
 import { emptyTables, createTestDatabase } from '../../support/database.ts';
 import { INSERT_DELIVERY, INSERT_EVENTS } from '../../support/stored-rows.ts';
+import { runs } from '../../support/runs.ts';
 import { untilSeen } from '../../support/until-seen.ts';
 import { useDatabase } from '../../support/use-database.ts';
 
@@ -27,7 +30,90 @@ async function connect(connectionString = test.databaseUrl): Promise<Client> {
   return client;
 }
 
+const STATEMENTS: Readonly<Record<string, string>> = {
+  store: 'select begin_storing()',
+  id: 'select pg_current_xact_id()',
+  events: INSERT_EVENTS,
+  delivery: INSERT_DELIVERY,
+  savepoint: 'savepoint a',
+  back: 'rollback to a',
+  read: 'select count(*) from audit_events',
+};
+
+/** Transactions of this program, of an administrator by hand, and the last three, which are refused: they got their id too early. */
+const WRITERS = [
+  'begin store events delivery commit',
+  'begin store savepoint events back events delivery commit',
+  'begin store events rollback',
+  'events',
+  'begin events delivery commit',
+  'begin savepoint events events commit',
+  'begin id events delivery commit',
+  'begin savepoint events back events commit',
+  'begin savepoint store back delivery commit',
+];
+
+const READER = 'begin id read commit';
+
+/** SQLSTATE object_not_in_prerequisite_state: how an insert ends that the order of storing refuses. */
+const REFUSED = '55000';
+
+/** Runs transactions in turn, with a random delay between two statements. Returns the number of those that were refused. */
+async function runInTurn(transactions: readonly string[], rounds: number, offset: number): Promise<number> {
+  const client = await connect();
+  let refused = 0;
+  for (let round = 0; round < rounds; round += 1) {
+    try {
+      for (const word of (transactions[(round + offset) % transactions.length] ?? '').split(' ')) {
+        await client.query(STATEMENTS[word] ?? word);
+        await client.query('select pg_sleep(random() * 0.004)');
+      }
+    } catch (error) {
+      if (!(error instanceof DatabaseError) || error.code !== REFUSED) throw error;
+      await client.query('rollback');
+      refused += 1;
+    }
+  }
+  return refused;
+}
+
 describe('those who follow the events', () => {
+  it('miss none and get none twice, whatever writers and readers do meanwhile', async () => {
+    const seen: string[] = [];
+    let { next: position } = await readRange(test.db);
+    const log = openLog(test.db);
+    const rounds = 9 * runs(15);
+    let isOver = false;
+    const follow = async () => {
+      for (let isLast = false; !isLast;) {
+        isLast = isOver;
+        if (isLast) await untilSeen(test.db);
+        else await assignPositions(test.db);
+        for (let isFull = true; isFull;) {
+          const slice = await readSlice(log, ALL_SOURCES, position, 3_000);
+          for (const { eventId } of slice.events) seen.push(eventId);
+          ({ isFull, end: position = position } = slice);
+        }
+        await rollUpArrivals(test.db);
+      }
+    };
+    const following = follow();
+    const reading = [0, 1].map(() => runInTurn([READER], rounds, 0));
+    const refusals = await Promise.all(
+      [0, 2, 4, 5, 7, 8].map((offset) => runInTurn(WRITERS, rounds, offset)),
+    );
+    await Promise.all(reading);
+    isOver = true;
+    await following;
+    await countAll(test.db);
+    expect(refusals).toEqual(refusals.map(() => rounds / 3));
+    const rows = await test.query<{ event_id: string }>`select event_id from audit_events`;
+    expect(seen.toSorted()).toEqual(rows.map((row) => row.event_id).toSorted());
+    const sums = await test.query<{ stored: string; counted: string }>`
+      select (select count(*) from deliveries) as stored, (select sum(deliveries) from arrivals) as counted`;
+    expect(sums[0]?.counted).toBe(sums[0]?.stored);
+  });
+
   it('wait for a transaction that stores', async () => {
     const { next: position } = await readRange(test.db);
     const [first, second] = [await connect(), await connect()];

@@ -187,6 +187,32 @@ describe('the log', () => {
     expect(queries).toBeLessThanOrEqual(6);
   });
 
+  it('is read anew after an older copy of it, or another server, has taken its place', async () => {
+    await sql.raw(insert(range(3))).execute(test.db);
+    await untilSeen(test.db);
+    const log = openLog(test.db);
+    const { first, next, timeline } = await log.range();
+    expect(timeline).toMatch(/^[0-9A-F]{8}$/);
+    const idsIn = async () => (await log.read(first, 10)).map(({ eventId }) => eventId);
+    const before = await idsIn();
+    expect(before).toHaveLength(3);
+    // As if the last commits were lost.
+    await test.query`update log_tiles set kinds = kinds[:1], occurred_at = occurred_at[:1], event_ids = event_ids[:1]`;
+    await test.query`update log_state set next_position = ${first + 1}`;
+    expect(await idsIn()).toEqual(before.slice(0, 1));
+    await sql.raw(insert([4])).execute(test.db);
+    await test.query`update log_state set next_xid = held_xid`;
+    await untilSeen(test.db);
+    const after = await idsIn();
+    expect(after.slice(0, 1)).toEqual(before.slice(0, 1));
+    expect(before).not.toContain(after[1]);
+    expect((await log.range()).next).toBeLessThan(next);
+    await test.query`update log_tiles set event_ids = '{}'`;
+    await expect(openLog(test.db).read(first, 1)).rejects.toThrow(
+      `the log's entry at position ${first} is damaged: see table log_tiles`,
+    );
+  });
+
   it('continues on a server with lower transaction ids with what it does not have', async () => {
     await sql.raw(insert([1])).execute(test.db);
     await untilSeen(test.db);

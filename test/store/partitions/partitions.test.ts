@@ -174,6 +174,10 @@ describe('partitions', () => {
     const reader = await test.db.startTransaction().execute();
     started.defer(() => reader.rollback().execute());
     await sql`select from audit_events limit 1`.execute(reader);
+    // The other tables get their months. The other months of this one would wait for the same lock.
+    const others = await maintainPartitions(test.db, new Date('2021-06-10T00:00:00Z'), {});
+    expect(others.blocked.map(({ partition }) => partition)).toEqual(['audit_events_2021_05']);
+    expect(others.created.filter((name) => name.startsWith('log_entries'))).toHaveLength(5);
     const config = { retentionMonths: { audit: 12 } };
     const onBlocked = (now: typeof blocked) => (blocked = now);
     await startMaintenance({ db: test.db, config, destinations: () => [], onBlocked, logger }, started);

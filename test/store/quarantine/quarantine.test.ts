@@ -1,10 +1,12 @@
 import type { QuarantineState } from '../../../src/store/server/schema/delivery-tables.ts';
 import { sql } from 'kysely';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { discardQuarantined } from '../../../src/store/quarantine/quarantine.ts';
+import { countReceivedItems, discardQuarantined } from '../../../src/store/quarantine/quarantine.ts';
 import {
+  countOpenBySource,
   countQuarantine,
   findQuarantined,
+  openQuarantine,
   quarantinedOf,
   readContent,
   readOpenQuarantine,
@@ -65,6 +67,38 @@ describe('quarantine', () => {
     });
     expect(await readOpenQuarantine(test.service, [])).toEqual({ count: 0, oldestReceivedAt: null });
     expect(await readOpenQuarantine(test.service, ALL_SOURCES, 3)).toEqual({ ...first, count: 3 });
+  });
+
+  it('is read page by page, newest first, or oldest first while it is open', async () => {
+    const placesOf = (items: readonly { readonly quarantine_id: string }[]) =>
+      items.map((item) => ids.indexOf(item.quarantine_id));
+    const pages = await Array.fromAsync(openQuarantine(test.service, ALL_SOURCES, {}, 2));
+    expect(pages.map(placesOf)).toEqual([
+      [1, 2],
+      [3, 4],
+    ]);
+    const filter = { source: 'second' };
+    const found = await Array.fromAsync(openQuarantine(test.service, ALL_SOURCES, filter, 3));
+    expect(found.map(placesOf)).toEqual([[3, 4]]);
+    const after = await searchQuarantine(test.service, ALL_SOURCES, {}, 'all', 2, ids[3]);
+    expect(placesOf(after)).toEqual([2, 1]);
+    expect(after.map(({ bytes }) => bytes)).toEqual([7, 7]);
+  });
+
+  it('is counted by source, and by what became of it', async () => {
+    expect(await countOpenBySource(test.service, ALL_SOURCES)).toEqual(
+      new Map([
+        ['first', 2],
+        ['second', 2],
+      ]),
+    );
+    expect(await countOpenBySource(test.service, ['second'])).toEqual(new Map([['second', 2]]));
+    const range = { since: new Date('2031-01-01'), until: new Date('2031-01-03') };
+    expect(await countReceivedItems(test.service, ALL_SOURCES, range)).toEqual({
+      open: 1,
+      replayed: 0,
+      discarded: 1,
+    });
   });
 
   it('of a source is hidden from those who may not see it', async () => {

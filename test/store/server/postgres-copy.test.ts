@@ -1,6 +1,10 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { CopyLines, type CopyData } from '../../../src/store/server/postgres-copy.ts';
+import { CopyLines, copyOut, type CopyData } from '../../../src/store/server/postgres-copy.ts';
+import { withClient } from '../../../src/store/server/postgres.ts';
+import { useDatabase } from '../../support/use-database.ts';
+
+const database = useDatabase();
 
 const Lines = fc.array(fc.tuple(fc.uuid(), fc.string({ unit: 'grapheme', maxLength: 40 })), {
   maxLength: 20,
@@ -38,4 +42,23 @@ it('keeps the lines of several transactions apart until they are released, in th
     }),
     { numRuns: 60 },
   );
+});
+
+it('the data of a statement comes one row at a time, however slow its reader is, and ends with its error', async () => {
+  await withClient(database.databaseUrl, async (client) => {
+    let bytes = 0;
+    const copy = (values: string) =>
+      copyOut(client, `copy (select ${values} from generate_series(1, 20000) as n) to stdout`, {
+        onMessage: (length) => (bytes += length),
+      });
+    const rows: string[] = [];
+    for await (const row of copy("n || repeat('x', 1000)")) {
+      rows.push(String(row));
+      if (rows.length % 5_000 === 0) await new Promise(setImmediate);
+    }
+    expect(rows).toEqual(Array.from({ length: 20_000 }, (_, n) => `${n + 1}${'x'.repeat(1_000)}\n`));
+    expect(bytes).toBe(rows.join('').length);
+    await expect(Array.fromAsync(copy('1 / (n - 9)'))).rejects.toThrow('division by zero');
+    expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+  });
 });

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CopyData } from '../../../src/store/server/postgres-copy.ts';
+import { connectionOf } from '../../../src/store/server/postgres-tls.ts';
 import { createPool, withClient, type Pool } from '../../../src/store/server/postgres.ts';
+import { hasPgbouncer, startPgbouncer } from '../../support/pgbouncer.ts';
 import { useDatabase } from '../../support/use-database.ts';
 
 const database = useDatabase();
@@ -70,4 +73,66 @@ it('leaves a connection for replication without settings, as a backup needs it',
     client.query('IDENTIFY_SYSTEM'),
   );
   expect(systems.rows).toHaveLength(1);
+});
+
+it.skipIf(!hasPgbouncer())(
+  'a transaction that follows a failed one has an answer, also from a pooler that gives each another session (needs pgbouncer)',
+  async () => {
+    const [rounds, max] = [300, 6];
+    const url = database.adminUrl;
+    await using started = new AsyncDisposableStack();
+    const settings = { default_pool_size: '3' };
+    const pgbouncer = await startPgbouncer({ mode: 'transaction', urls: [url], settings });
+    started.defer(() => pgbouncer.stop());
+    // Nothing here takes as long, unless an answer never comes.
+    const limits = { query_timeout: 10_000, settings: { statement_timeout: '60s' } };
+    const pooled = createPool({ connectionString: pgbouncer.through(url), max, ...limits }, () => undefined);
+    started.defer(() => pooled.end());
+    await pooled.query('create table numbers (number int primary key)');
+    await pooled.query('insert into numbers values (1)');
+    const failThenRead = async () => {
+      const client = await pooled.connect();
+      try {
+        for (let round = 0; round < rounds; round += 1) {
+          const data = ['1\n', '2\n'].map((line) => new CopyData(Buffer.from(line)));
+          const copied = client.query('copy numbers from stdin; copy numbers from stdin', data);
+          await expect(copied).rejects.toThrow('duplicate key');
+          await client.query('begin');
+          expect((await client.query('select number from numbers')).rows).toEqual([{ number: 1 }]);
+          await client.query('commit');
+        }
+      } finally {
+        client.release();
+      }
+    };
+    await Promise.all(Array.from({ length: max }, failThenRead));
+  },
+);
+
+describe('sslmode', () => {
+  it.each([
+    ['user@db.example/x', true, 'prefer'],
+    ['user@db.example/x?sslmode=allow', true, 'prefer'],
+    ['user@db.example/x?sslmode=require', false, 'require'],
+    ['user@db.example/x?sslrootcert=system', false, 'verify-full'],
+    ['user@127.0.0.1/x?sslmode=verify-ca', false, 'verify-ca'],
+    ['/x?host=/var/run/postgresql&sslmode=require', false, 'disable'],
+    ['user@127.0.0.1/x?host=db.example', true, 'prefer'],
+    // As pg takes it.
+    ['user@127.0.0.1/x', false, null],
+    ['user@[::1]/x', false, null],
+    ['/x?host=/var/run/postgresql', false, null],
+    ['user@db.example/x?ssl=true', false, null],
+  ])('of %s is what psql takes it for', (rest, isTlsOptional, mode) => {
+    const connection = connectionOf(`postgresql://${rest}`);
+    const { searchParams } = new URL(connection.connectionString);
+    expect({ ...connection, mode: searchParams.get('sslmode') }).toMatchObject({ isTlsOptional, mode });
+    expect(searchParams.get('uselibpqcompat')).toBe(mode && 'true');
+    expect(searchParams.get('sslrootcert')).toBeNull();
+  });
+
+  it('is left to pg in what is no URL', () => {
+    const connectionString = 'host=db.example';
+    expect(connectionOf(connectionString)).toEqual({ connectionString, isTlsOptional: false });
+  });
 });

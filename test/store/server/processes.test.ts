@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import {
   listProcesses,
   removeProcess,
@@ -11,7 +11,6 @@ import {
 import { useDatabase } from '../../support/use-database.ts';
 
 const test = useDatabase();
-beforeAll(async () => {});
 beforeEach(() => test.db.deleteFrom('processes').execute());
 
 const FIGURES: ProcessFigures = {

@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connectionOf } from '../../../src/store/server/postgres-tls.ts';
 import { createPool, withClient } from '../../../src/store/server/postgres.ts';
 import {
   hasOpenssl,
@@ -90,14 +89,5 @@ describe.skipIf(!hasDebianPostgres || !hasOpenssl)('sslmode (needs postgresql an
     const answers = await Promise.all(Array.from({ length: 9 }, () => pool.query(IS_ENCRYPTED)));
     for (const { rows } of answers) expect(rows).toEqual([{ ssl: server !== 'without TLS' }]);
     await pool.end();
-  });
-
-  it('is prefer for another machine, and none for this one', () => {
-    const tlsOf = (url: string) => connectionOf(url).isTlsOptional;
-    expect(tlsOf('postgresql://user@db.example/x')).toBe(true);
-    expect(tlsOf('postgresql://user@127.0.0.1/x')).toBe(false);
-    expect(tlsOf('postgresql://user@[::1]/x')).toBe(false);
-    expect(tlsOf('postgresql:///x?host=/var/run/postgresql')).toBe(false);
-    expect(tlsOf('postgresql://user@db.example/x?sslmode=require')).toBe(false);
   });
 });

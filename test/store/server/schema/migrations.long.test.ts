@@ -1,5 +1,7 @@
+import { MIGRATION_ADVISORY_LOCK_KEY } from 'bullmq';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { migrateQueue } from '../../../../src/queue/postgres-engine.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 import { buildIndexes } from '../../../../src/store/server/schema/build-indexes.ts';
 import { openDatabase, type Db } from '../../../../src/store/server/database.ts';
@@ -118,6 +120,42 @@ describe('migrating', () => {
     expect(await waitingSessions()).toBe(0);
     await end();
     expect(await migrateStore(db)).toEqual([]);
+  });
+
+  it('waits for a table in use for 2 s, and then the error names the session', async () => {
+    const end = await openTransaction(test.databaseUrl, 'lock table kysely_migration');
+    await expect(migrateStore(db)).rejects.toThrow(
+      /^migrations wait for tables that others use: pid \d+ \(xiq-sink, user \w+\), in a transaction for \d s/,
+    );
+    await end();
+    expect(await migrateStore(db)).toEqual([]);
+  });
+
+  it('happens once if processes start at the same time, on an empty database too', async () => {
+    await test.query`drop schema public cascade`;
+    await test.query`create schema public`;
+    const applied = await Promise.all([1, 2, 3].map(() => migrateStore(test.db)));
+    expect(applied.map((list) => list.length > 0).filter(Boolean)).toHaveLength(1);
+  });
+
+  it('waits for no advisory lock, which every role may take where no superuser has prepared them; the queue for 5 s', async () => {
+    const keys = [0x78697169, 0x78697170, 0x78697173, '3853314791062309107'];
+    const end = await openTransaction(
+      test.databaseUrl,
+      ...keys.map((key) => `select pg_advisory_xact_lock(${key})`),
+      `select pg_advisory_xact_lock(${MIGRATION_ADVISORY_LOCK_KEY}, hashtext('bullmq'))`,
+    );
+    const began = performance.now();
+    expect(await migrateStore(test.db)).toEqual([]);
+    await migrateQueue(test.databaseUrl);
+    await maintainPartitions(test.db, new Date(), {});
+    expect(performance.now() - began).toBeLessThan(5_000);
+    await test.query`drop schema bullmq cascade`;
+    await expect(migrateQueue(test.databaseUrl)).rejects.toThrow(
+      /^the migration of the queue waits for a lock of pid \d+ \(xiq-sink, user \w+\)$/,
+    );
+    await end();
+    await migrateQueue(test.databaseUrl);
   });
 });
 

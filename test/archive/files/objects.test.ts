@@ -1,0 +1,122 @@
+import { hash } from 'node:crypto';
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import type http from 'node:http';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { StoredFile } from '../../../src/archive/files/archive-files.ts';
+import { openObjects } from '../../../src/archive/files/objects.ts';
+import { s3Options } from '../../../src/forward/senders/s3/s3-options.ts';
+import { startS3 } from '../../forward/senders/s3-server.ts';
+import { startStandIn } from '../../support/answering-server.ts';
+import { newDirectory } from '../../support/use-directory.ts';
+
+let server: Awaited<ReturnType<typeof startS3>>;
+beforeAll(async () => {
+  server = await startS3();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const objectsIn = (options: object = {}) =>
+  openObjects(s3Options.parse({ ...server.options, prefix: 'xiq/', ...options }));
+
+const CONTENT = 'PAR1 '.repeat(100);
+const FILE: StoredFile = {
+  path: 'audit_events/2026-01/a.parquet',
+  bytes: CONTENT.length,
+  sha256: hash('sha256', CONTENT),
+};
+const KEY = `xiq/${FILE.path}`;
+
+const newFile = async () => path.join(await newDirectory(), 'file');
+
+async function upload(objects = objectsIn()): Promise<void> {
+  const written = await newFile();
+  await writeFile(written, CONTENT);
+  await objects.upload(FILE, written);
+}
+
+it('an object comes back as it was uploaded, with its size and hash, until it is removed', async () => {
+  const objects = objectsIn();
+  await upload();
+  await server.put('other/file.parquet', Buffer.from('x'));
+  expect(await objects.sizes()).toEqual(new Map([[FILE.path, FILE.bytes]]));
+  expect(await objects.digest(FILE)).toBe(FILE.sha256);
+  const target = await newFile();
+  await objects.download(FILE, target);
+  expect(await readFile(target, 'utf8')).toBe(CONTENT);
+  expect((await stat(target)).mode & 0o777).toBe(0o600);
+  await objects.remove(FILE.path);
+  expect(await server.keys()).toEqual(['other/file.parquet']);
+  await expect(objects.digest(FILE)).rejects.toThrow(`s3://network-events/${KEY} is gone`);
+});
+
+it.each([
+  ['has another SHA-256 than when it was written', CONTENT.toLowerCase()],
+  ['has 499 bytes, and was written with 500', CONTENT.slice(1)],
+])('an object that %s is not taken', async (what, content) => {
+  await server.put(KEY, Buffer.from(content));
+  await expect(objectsIn().download(FILE, await newFile())).rejects.toThrow(`${KEY} ${what}`);
+  expect(await objectsIn().digest(FILE)).toBe(hash('sha256', content));
+});
+
+it('a bucket that refuses, and one that cannot be reached, are told apart', async () => {
+  await expect(objectsIn({ bucket: 'no-bucket' }).sizes()).rejects.toThrow(
+    /^The archive's s3 bucket no-bucket at .* refuses the request \(NoSuchBucket.*Check ARCHIVE_S3, its key/,
+  );
+  await expect(objectsIn({ endpoint: 'http://127.0.0.1:1' }).sizes()).rejects.toThrow(
+    /^Can't reach the archive's s3 bucket .*ECONNREFUSED.*Check ARCHIVE_S3 and/,
+  );
+});
+
+it.each([
+  ['does not answer', () => undefined],
+  [
+    'stops within an object',
+    (response: http.ServerResponse) => response.writeHead(200, { 'content-length': '9999' }).write('PAR1'),
+  ],
+])('a bucket that %s is called slow', async (_, answer) => {
+  await using slow = await startStandIn((__, response) => void answer(response));
+  const objects = objectsIn({ endpoint: slow.url, timeout_seconds: 0.5 });
+  await expect(objects.download(FILE, await newFile())).rejects.toThrow(
+    /^The archive's s3 bucket network-events at .* is too slow \(no answer within 0.5 seconds, or less than 0.5 MB\/s\)/,
+  );
+});
+
+it.each([
+  ['another SHA-256', { 'x-amz-checksum-sha256': 'x', 'content-length': String(FILE.bytes) }],
+  ['another size', { 'content-length': '5' }],
+])('an upload after which the bucket has %s fails', async (_, headers) => {
+  await using wrong = await startStandIn((request, response) => {
+    const isRead = request.method === 'HEAD';
+    request.resume().on('end', () => response.writeHead(200, isRead ? headers : {}).end());
+  });
+  await expect(upload(objectsIn({ endpoint: wrong.url }))).rejects.toThrow(
+    `s3://network-events/${KEY} was not stored as it was uploaded`,
+  );
+});
+
+it('all versions of an object are deleted, and what a key may not delete is named with its version', async () => {
+  const versions = ['v1', 'v2'].map(
+    (id) => `<Version><Key>${KEY}</Key><VersionId>${id}</VersionId></Version>`,
+  );
+  const others = `<Version><Key>${KEY}.other</Key><VersionId>v4</VersionId></Version>
+    <DeleteMarker><Key>${KEY}</Key><VersionId>v3</VersionId></DeleteMarker>`;
+  const deleted: (string | null)[] = [];
+  await using locked = await startStandIn(({ method, url = '' }, response) => {
+    if (method === 'GET') {
+      response.end(`<ListVersionsResult>${versions.join('')}${others}</ListVersionsResult>`);
+      return;
+    }
+    const version = new URL(url, server.endpoint).searchParams.get('versionId');
+    deleted.push(version);
+    if (version !== 'v2') response.writeHead(204).end();
+    else
+      response
+        .writeHead(403)
+        .end('<Error><Code>AccessDenied</Code><Message>Object is locked</Message></Error>');
+  });
+  await expect(objectsIn({ endpoint: locked.url }).remove(FILE.path)).rejects.toThrow(
+    'the bucket refuses to delete version v2 (AccessDenied: Object is locked)',
+  );
+  expect(deleted).toEqual(['v1', 'v2', 'v3']);
+});
