@@ -117,7 +117,7 @@ it('an archived month is read and proven with the live ones, and comes back as i
     });
   }
   // Of a file that is not the one that was written, or gone, the rows are missing, and the rest is compared.
-  const [damaged = undefined] = files;
+  const [damaged] = files;
   const onDisk = path.join(access.files.directory, damaged?.path ?? '');
   const content = await readFile(onDisk);
   for (const [state, damage] of [
