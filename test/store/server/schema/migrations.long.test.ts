@@ -5,17 +5,10 @@ import { migrateQueue } from '../../../../src/queue/postgres-engine.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 import { buildIndexes } from '../../../../src/store/server/schema/build-indexes.ts';
 import { openDatabase, type Db } from '../../../../src/store/server/database.ts';
-import { migrateStore, readMigrationState } from '../../../../src/store/server/schema/migrate.ts';
-import {
-  loadMigrations,
-  type KnownMigration,
-  type Migrations,
-} from '../../../../src/store/server/schema/migrations.ts';
+import { migrateStore } from '../../../../src/store/server/schema/migrate.ts';
+import { loadMigrations, type Migrations } from '../../../../src/store/server/schema/migrations.ts';
 import { maintainPartitions } from '../../../../src/store/partitions/partitions.ts';
 import { useDatabase } from '../../../support/use-database.ts';
-
-/** The migrations of the baseline say nothing: there is no older program that knows the tables. */
-const FIRST_TO_SAY = '0011';
 
 const test = useDatabase({ forEach: true });
 /** Connections of the superuser, who becomes the owner to migrate. */
@@ -27,10 +20,16 @@ afterEach(async () => {
   await db.destroy();
 });
 
-/** The migrations of a program that is newer by one. */
-const newer = async (migration: Partial<KnownMigration>): Promise<Migrations> => ({
+const PARTITIONED = {
+  table: 'audit_events',
+  suffix: 'test',
+  definition: 'btree (user_name, code) where user_name is not null',
+};
+
+/** The migrations of a program that is newer by this index. */
+const withIndex = async (): Promise<Migrations> => ({
   ...(await loadMigrations()),
-  '9999_newer': { up: async () => undefined, ...migration },
+  '9999_newer': { up: async () => undefined, indexes: [PARTITIONED] },
 });
 
 /** A session of its own with an open transaction, which has done this. Resolves with what ends it. */
@@ -65,48 +64,6 @@ const storeRows = (count: number) =>
     );
   });
 
-describe('a program', () => {
-  it('runs beside a newer one whose migrations only add', async () => {
-    const migrations = await newer({
-      olderProgramsMayRun: true,
-      up: async (trx) => {
-        await sql`create table of_the_newer_program (id int)`.execute(trx);
-      },
-    });
-    expect(await migrateStore(db, undefined, migrations)).toEqual(['9999_newer']);
-    expect(await migrateStore(db)).toEqual([]);
-    expect(await readMigrationState(db)).toMatchObject({
-      pending: [],
-      unknown: ['9999_newer'],
-      incompatible: [],
-    });
-  });
-
-  it.each([{ olderProgramsMayRun: false }, {}])(
-    'refuses the tables of a newer one that says %j',
-    async (says) => {
-      await migrateStore(db, undefined, await newer(says));
-      await expect(migrateStore(db)).rejects.toThrow(/newer version of xiq-sink, which applied 9999_newer/);
-      expect(await readMigrationState(db)).toMatchObject({ incompatible: ['9999_newer'] });
-    },
-  );
-
-  it('refuses tables that lack some of its migrations and have others', async () => {
-    await migrateStore(db, undefined, await newer({ olderProgramsMayRun: true }));
-    const other = { ...(await loadMigrations()), '9998_mine': { up: async () => undefined } };
-    await expect(migrateStore(db, undefined, other)).rejects.toThrow(/9999_newer\), but not 9998_mine/);
-  });
-});
-
-it('every migration says whether older programs may run', async () => {
-  const migrations = Object.entries(await loadMigrations()).filter(([name]) => name >= FIRST_TO_SAY);
-  expect(migrations.filter(([, { olderProgramsMayRun }]) => olderProgramsMayRun === undefined)).toEqual([]);
-  const { rows } = await sql<{
-    migration: string;
-  }>`select migration from schema_compatibility order by 1`.execute(db);
-  expect(rows.map(({ migration }) => migration)).toEqual(Object.keys(await loadMigrations()).toSorted());
-});
-
 describe('migrating', () => {
   it('is cancelled by a signal, at once, while it waits for a lock, and leaves no session behind', async () => {
     const end = await openTransaction(test.adminUrl, 'select from kysely_migration_lock for update');
@@ -129,13 +86,6 @@ describe('migrating', () => {
     );
     await end();
     expect(await migrateStore(db)).toEqual([]);
-  });
-
-  it('happens once if processes start at the same time, on an empty database too', async () => {
-    await test.query`drop schema public cascade`;
-    await test.query`create schema public`;
-    const applied = await Promise.all([1, 2, 3].map(() => migrateStore(test.db)));
-    expect(applied.map((list) => list.length > 0).filter(Boolean)).toHaveLength(1);
   });
 
   it('waits for no advisory lock, which every role may take where no superuser has prepared them; the queue for 5 s', async () => {
@@ -165,27 +115,11 @@ const waitingSessions = async () =>
   ).length;
 
 describe('indexes on large tables', () => {
-  const PLAIN = { table: 'quarantine', suffix: 'test', definition: 'btree (reason)' };
-  const PARTITIONED = {
-    table: 'audit_events',
-    suffix: 'test',
-    definition: 'btree (user_name, code) where user_name is not null',
-  };
-
   const isValid = async (index: string) =>
     (
       await test.query<{ valid: boolean }>`select indisvalid as valid from pg_index
         where indexrelid = to_regclass(${index})`
     )[0]?.valid;
-
-  const partitionsOf = async (relation: string) =>
-    Number(
-      (
-        await test.query<{
-          count: string;
-        }>`select count(*) from pg_inherits where inhparent = to_regclass(${relation})`
-      )[0]?.count,
-    );
 
   /** The session that builds the index of this month and waits for a transaction that stores there. */
   const heldUp = async () =>
@@ -194,27 +128,6 @@ describe('indexes on large tables', () => {
         where relid = ${THIS_MONTH}::regclass and phase like 'waiting for writers%'`
     )[0]?.pid;
 
-  it('are built once, by the owner, on every partition, and on those that come later', async () => {
-    const migrations = await newer({ indexes: [PLAIN, { ...PARTITIONED, replaces: 'code' }] });
-    await migrateStore(db, undefined, migrations);
-    expect(await buildIndexes(db, { migrations })).toEqual(['quarantine_test', 'audit_events_test']);
-    expect(await isValid('quarantine_test')).toBe(true);
-    expect(await isValid('audit_events_test')).toBe(true);
-    expect(await isValid('audit_events_code')).toBeUndefined();
-    const count = await partitionsOf('audit_events');
-    expect(await partitionsOf('audit_events_test')).toBe(count);
-    expect(await buildIndexes(db, { migrations })).toEqual([]);
-
-    await maintainPartitions(db, new Date(Date.now() + 40 * 86_400_000), {});
-    expect(await partitionsOf('audit_events')).toBeGreaterThan(count);
-    expect(await partitionsOf('audit_events_test')).toBe(await partitionsOf('audit_events'));
-    expect(await buildIndexes(db, { migrations })).toEqual([]);
-    expect(
-      await test.query`select distinct tableowner from pg_indexes join pg_tables using (tablename)
-          where indexname = 'quarantine_test'`,
-    ).toEqual([{ tableowner: 'xiq_owner' }]);
-  });
-
   it('let others store while they are built, even if a transaction holds the building up', async () => {
     await storeRows(20_000);
     const end = await openTransaction(
@@ -222,7 +135,7 @@ describe('indexes on large tables', () => {
       'select begin_storing()',
       `${insertInto(THIS_MONTH)} from generate_series(1, 1) as n`,
     );
-    const migrations = await newer({ indexes: [PARTITIONED] });
+    const migrations = await withIndex();
     let isBuilt = false;
     const building = buildIndexes(db, { migrations }).finally(() => {
       isBuilt = true;
@@ -250,7 +163,7 @@ describe('indexes on large tables', () => {
       'select begin_storing()',
       `${insertInto(THIS_MONTH)} from generate_series(1, 1) as n`,
     );
-    const migrations = await newer({ indexes: [PARTITIONED] });
+    const migrations = await withIndex();
     const stopping = new AbortController();
     const building = buildIndexes(db, { migrations, signal: stopping.signal });
     building.catch(() => undefined);
