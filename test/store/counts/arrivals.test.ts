@@ -3,7 +3,14 @@ import * as fc from 'fast-check';
 import { sql } from 'kysely';
 import { beforeEach, expect, test } from 'vitest';
 import type { Db } from '../../../src/store/server/database.ts';
-import { readArrivals, sumArrivals } from '../../../src/store/counts/read-arrivals.ts';
+import {
+  isCatchingUp,
+  readArrivalHours,
+  readArrivals,
+  readLastArrivals,
+  recentArrivals,
+  sumArrivals,
+} from '../../../src/store/counts/read-arrivals.ts';
 import { compactArrivals, rollUpArrivals } from '../../../src/store/counts/roll-up-arrivals.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { emptyTables } from '../../support/database.ts';
@@ -102,6 +109,51 @@ test('arrivals are counted by minute, source and type, and in total', async () =
     { source: 'a', messageType: 'SMS_LOG_ALL', expected: 7, events: 4, unbalanced: 1, addsUp: false },
     { source: 'b', messageType: 'AUDIT_LOG_ALL', deliveries: 1, quarantined: 1, unbalanced: 0 },
   ]);
+});
+
+test('what arrived last, in each hour, and before the longest gap is known of each source and type', async () => {
+  const start = Math.floor(Date.now() / DAY) * DAY - DAY / 2;
+  const at = (minutes: number) => new Date(start + minutes * MINUTE);
+  for (const minutes of [0, 1, 40, 130]) await deliver(database.db, { receivedAt: at(minutes) });
+  await deliver(database.db, { receivedAt: at(7), source: 'b', messageType: 'SMS_LOG_ALL' });
+  await deliver(database.db, { receivedAt: at(200), origin: 'backfill' });
+  await rollUpAll();
+  const audit = { source: 'a', messageType: 'AUDIT_LOG_ALL' };
+  const gap = (from: number, to: number) => ({
+    from: start + from * MINUTE + MINUTE / 2,
+    to: start + to * MINUTE + MINUTE / 2,
+  });
+  expect(await readArrivalHours(database.db, ALL_SOURCES, at(0))).toEqual([
+    { ...audit, start, deliveries: 3, longestGap: gap(40, 130) },
+    { ...audit, start: start + 120 * MINUTE, deliveries: 1, longestGap: gap(130, 200) },
+    { ...audit, start: start + 180 * MINUTE, deliveries: 1, longestGap: undefined },
+    { source: 'b', messageType: 'SMS_LOG_ALL', start, deliveries: 1, longestGap: undefined },
+  ]);
+  const ofA = await readArrivalHours(database.db, ['a'], at(60));
+  expect(ofA.map((hour) => hour.start)).toEqual([start + 120 * MINUTE, start + 180 * MINUTE]);
+
+  // Since the last roll-up.
+  await deliver(database.db, { receivedAt: at(300) });
+  await deliver(database.db, { receivedAt: at(400), origin: 'backfill' });
+  expect(await readLastArrivals(database.db, ALL_SOURCES)).toEqual([
+    { ...audit, lastReceivedAt: at(300) },
+    { source: 'b', messageType: 'SMS_LOG_ALL', lastReceivedAt: at(7) },
+  ]);
+  expect(await readLastArrivals(database.db, ['b'])).toHaveLength(1);
+  expect(await isCatchingUp(database.db)).toBe(true);
+  await deliver(database.db, { receivedAt: new Date() });
+  expect(await isCatchingUp(database.db)).toBe(false);
+
+  const hours = 48;
+  const first = Math.floor(Date.now() / (60 * MINUTE)) - hours + 1;
+  const placeOf = (minutes: number) => Math.floor(at(minutes).getTime() / (60 * MINUTE)) - first;
+  const recent = await recentArrivals(database.db, ALL_SOURCES, hours);
+  const events = Array.from({ length: hours }, () => 0);
+  expect(recent.get('b')).toEqual({ lastReceivedAt: at(7), events: events.with(placeOf(7), 4) });
+  expect(recent.get('a')).toEqual({
+    lastReceivedAt: at(130),
+    events: events.with(placeOf(0), 12).with(placeOf(130), 4).with(placeOf(200), 4),
+  });
 });
 
 test('two wrongs of deliveries do not make a right in their sum', async () => {

@@ -74,6 +74,26 @@ describe('an export', () => {
     expect(audits.map((row) => row[audits[0]?.indexOf('code') ?? 0])).toContain('-7');
   });
 
+  it('as CSV has the times of a zone, and begins with a byte order mark, if so wanted', async () => {
+    const counted: number[] = [];
+    const as = { format: 'csv', zone: 'Asia/Kolkata', bom: true } as const;
+    const lines = exportLines(test.db, ALL_SOURCES, {}, as, undefined, (rows) => counted.push(rows));
+    const text = (await Array.fromAsync(lines)).join('');
+    expect(text.startsWith('\uFEFF')).toBe(true);
+    const [header = [], ...rows] = parseCsv(text.slice(1));
+    const events = await findEvents(test.db, ALL_SOURCES, {}, { limit: 10_000 });
+    for (const [column, times] of [
+      ['occurred_at', events.map(({ occurredAt }) => occurredAt)],
+      ['received_at', events.map(({ receivedAt }) => receivedAt)],
+    ] as const) {
+      const cells = rows.map((row) => row[header.indexOf(column)] ?? '');
+      expect(cells.every((cell) => cell.endsWith('+05:30'))).toBe(true);
+      expect(cells.map((cell) => new Date(cell).toISOString())).toEqual(times);
+    }
+    expect(counted.reduce((sum, rows) => sum + rows, 0)).toBe(rows.length);
+    expect(Math.max(...counted)).toBeLessThanOrEqual(500);
+  });
+
   it('shows the moment in which it began', async () => {
     const lines = exportLines(
       test.db,

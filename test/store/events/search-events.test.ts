@@ -5,6 +5,7 @@ import { exactTerm, parseSearch, type SearchTerm } from '../../../src/events/sea
 import type { EventFilter } from '../../../src/store/events/event-filter.ts';
 import { eventHistogram } from '../../../src/store/events/event-histogram.ts';
 import type { EventPosition } from '../../../src/store/events/event-pages.ts';
+import { countFacet, FACETS } from '../../../src/store/events/facets.ts';
 import { readSlice } from '../../../src/store/events/read-events.ts';
 import { openLog } from '../../../src/store/log/read-log.ts';
 import {
@@ -213,6 +214,25 @@ it('counts the same in the bars of a histogram, which are as wide as each other'
     }),
     { numRuns: runs(20) },
   );
+});
+
+it.each(FACETS)('counts as many events of each value of the facet %s as a search finds', async (facet) => {
+  const range = { since: new Date(START), until: new Date(START + 30 * DAY) };
+  const values = async (limit: number) => {
+    const { values, isComplete } = await countFacet(test.db, ALL_SOURCES, range, facet, limit);
+    expect(isComplete).toBe(true);
+    return values;
+  };
+  const counted = await values(100);
+  expect(counted.length).toBeGreaterThan(0);
+  for (const { value, count } of counted) {
+    const filter = { ...range, terms: [exactTerm(facet, value)] };
+    expect([value, count]).toEqual([value, await countEventsUpTo(test.db, ALL_SOURCES, filter, STORED)]);
+  }
+  expect(counted.map(({ count }) => count)).toEqual(
+    counted.map(({ count }) => count).toSorted((a, b) => b - a),
+  );
+  expect(await values(1)).toEqual(counted.slice(0, 1));
 });
 
 it('finds one event by its id, with its time and without', async () => {

@@ -1,6 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { accessPointPositions, clientPositions } from '../../../src/store/events/positions.ts';
-import { summarizeClient, summarizeUser } from '../../../src/store/events/timeline.ts';
+import {
+  accessPointNames,
+  accessPointPositions,
+  clientPositions,
+} from '../../../src/store/events/positions.ts';
+import { summarizeAccessPoint, summarizeClient, summarizeUser } from '../../../src/store/events/timeline.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { useDatabase } from '../../support/use-database.ts';
 import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
@@ -21,6 +25,7 @@ const authentication = (hours: number, client: string, ap: string, username = 'a
   callingStationId: client,
   calledStationId: `${ap}:corp`,
   ssid: 'corp',
+  nasIdentifier: ap === AP ? `ap-at-${hours}` : undefined,
 });
 
 const observation = (hours: number, rssi: number, x: number, y: number) => ({
@@ -107,6 +112,22 @@ it('the summary of a client names its users, access points and networks', async 
     ],
     isComplete: true,
   });
+});
+
+it('the summary of an access point counts its clients and names its networks, from a time on', async () => {
+  const summarize = (mac: string, hours: number) =>
+    summarizeAccessPoint(test.db, ALL_SOURCES, mac, at(hours));
+  expect(await summarize(AP, 0)).toEqual({ clients: 1, ssids: ['guest', 'corp'] });
+  expect(await summarize(AP, 3)).toEqual({ clients: 1, ssids: ['guest', 'corp'] });
+  expect(await summarize(AP, 3.5)).toEqual({ clients: 1, ssids: ['guest'] });
+  expect(await summarize(OTHER_AP, 0)).toEqual({ clients: 2, ssids: ['corp'] });
+  expect(await summarizeAccessPoint(test.db, [], AP, at(0))).toEqual({ clients: 0, ssids: [] });
+});
+
+it('an access point has the name that it had last', async () => {
+  const macs = [AP, OTHER_AP, AP];
+  expect(await accessPointNames(test.db, ALL_SOURCES, macs)).toEqual(new Map([[AP, 'ap-at-3']]));
+  expect(await accessPointNames(test.db, [], macs)).toEqual(new Map());
 });
 
 describe('positions', () => {

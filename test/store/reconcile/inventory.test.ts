@@ -68,6 +68,26 @@ describe('the inventory', () => {
     expect(await nameAt(day(2), { locationIds: ['77'] })).toBeUndefined();
   });
 
+  it('ends the version of what differs or is missing, and keeps the rest, also of a source that has nothing', async () => {
+    const [one, two] = [device(1, 'one'), device(2, 'two')];
+    expect(await save([one, two], day(1))).toEqual({ begun: 2, ended: 0 });
+    expect(await save([one, two], day(2))).toEqual({ begun: 0, ended: 0 });
+    expect(await save([device(1, 'other')], day(3))).toEqual({ begun: 1, ended: 2 });
+    expect(await save([], day(4))).toEqual({ begun: 0, ended: 0 });
+    // Also if a clock was set back.
+    expect(await save([one], day(2))).toEqual({ begun: 1, ended: 1 });
+    const rows =
+      await test.query`select host_name, valid_from, valid_to from devices order by valid_from, host_name`;
+    const [third, later] = [day(3), new Date(day(3).getTime() + 1)];
+    expect(rows).toEqual([
+      { host_name: 'one', valid_from: day(1), valid_to: third },
+      { host_name: 'two', valid_from: day(1), valid_to: third },
+      { host_name: 'other', valid_from: third, valid_to: later },
+      { host_name: 'one', valid_from: later, valid_to: null },
+    ]);
+    expect(await namesAsOf(test.service, ALL_SOURCES, [])).toEqual([]);
+  });
+
   it('names the person behind a login, in any case, with the role of the time', async () => {
     const ann = { person_id: '7', user_name: 'Ann@example.com', name: 'Ann Berg', role: 'Operator' };
     await saveInventory(test.service, 'people', 'default', [ann], day(1));

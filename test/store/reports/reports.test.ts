@@ -5,6 +5,7 @@ import { maintainPartitions } from '../../../src/store/partitions/partitions.ts'
 import { readOnlyQuery } from '../../../src/store/server/read-only-query.ts';
 import {
   readReport,
+  reportCsv,
   reportOf,
   type ReportRange,
   type ReportRow,
@@ -166,6 +167,22 @@ describe('reports', () => {
         new RegExp(`^(?:${countsOf(logins)}|.*time zone.*)$`),
       );
     }
+  });
+
+  it('lead to no search that would find others', () => {
+    const { searchOf } = reportOf('keys');
+    for (const user of [null, 'a"b', 'a*', 'a,b', 'a\\b'])
+      expect(searchOf?.({ Administrator: user })).toBeUndefined();
+    expect(reportOf('administration').searchOf?.({ Administrator: 'ann', Code: null })).toBeUndefined();
+  });
+
+  it('as CSV run no formula, and say when they have no rows', () => {
+    expect(reportCsv([])).toBe('no rows\r\n');
+    const rows = [
+      { Person: '=1', Code: null },
+      { Person: 'ann', Code: '2' },
+    ];
+    expect(reportCsv(rows)).toBe("Person,Code\r\n'=1,\r\nann,2\r\n");
   });
 
   it.each(REPORT_NAMES)('%s is the statement that it shows', async (name) => {
