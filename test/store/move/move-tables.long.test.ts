@@ -8,7 +8,6 @@ import { recordAction } from '../../../src/store/access/operator-log.ts';
 import { maintainPartitions } from '../../../src/store/partitions/partitions.ts';
 import { readSlice } from '../../../src/store/events/read-events.ts';
 import { openLog, readRange } from '../../../src/store/log/read-log.ts';
-import { rollUpArrivals } from '../../../src/store/counts/roll-up-arrivals.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { useDatabase } from '../../support/use-database.ts';
 import { untilSeen } from '../../support/until-seen.ts';
@@ -89,20 +88,6 @@ it('keeps what each destination has left to send, whatever the order of transact
   for (const [name, position] of after) {
     expect(await readFrom(target.service, position)).toHaveLength(27 - Number(name.slice(3)));
   }
-});
-
-it('counts each delivery of before and after the move once', async () => {
-  await storeCrosswise(source.databaseUrl, 2);
-  await rollUpArrivals(source.db);
-  await storeCrosswise(source.databaseUrl, 3);
-  await move();
-  await moveSequences(source.db, target.db);
-  await storeCrosswise(target.databaseUrl, 4);
-  await rollUpArrivals(target.service);
-  const { rows } = await sql<{ deliveries: string }>`select deliveries from arrival_totals`.execute(
-    target.service,
-  );
-  expect(rows).toEqual([{ deliveries: '9' }]);
 });
 
 it('copies every row of every table but sessions, processes and locks, and continues the ids', async () => {
