@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { beforeEach, describe, expect, it } from 'vitest';
 import {
   followGaps,
+  isLate,
   listGaps,
   noteReceiving,
   recordRefused,
@@ -10,6 +11,7 @@ import {
 import { maintainPartitions } from '../../../src/store/partitions/partitions.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { deliverAndCount } from '../../support/arrivals.ts';
+import { insertAudits } from '../../support/stored-rows.ts';
 import { useDatabase } from '../../support/use-database.ts';
 import type { GapReason } from '../../../src/store/server/schema/cloud-tables.ts';
 
@@ -133,25 +135,29 @@ describe('a reason that persists', () => {
   });
 });
 
-it('a month that retention drops is a gap of each type of its family', async () => {
-  const month = new Date('2026-01-15');
-  await maintainPartitions(test.db, month, { audit: undefined, location: undefined, log: undefined });
-  await maintainPartitions(test.db, new Date('2026-06-15'), {
-    audit: 2,
-    location: undefined,
-    log: undefined,
-  });
-  const dropped = await gaps();
-  expect(dropped).toContainEqual({
-    source: null,
-    message_type: 'AUDIT_LOG_ALL',
-    reason: 'retention',
-    began_at: new Date('2026-01-01'),
-    ended_at: new Date('2026-02-01'),
-    detail: {},
-  });
-  expect(new Set(dropped.map(({ message_type: type }) => type))).toEqual(new Set(['AUDIT_LOG_ALL']));
-});
+it.each([
+  ['2026-03-03T23:59:59.999Z', {}],
+  ['2026-03-04T00:00:00Z', { has_late: true }],
+])(
+  'a month that retention drops is a gap of each type, which says if events came late: %s',
+  async (receivedAt, detail) => {
+    const month = new Date('2026-01-15');
+    await maintainPartitions(test.db, month, {});
+    await insertAudits(test.db, { occurredAt: month, receivedAt });
+    expect(isLate('audit_events_2026_01', new Date(receivedAt))).toBe('has_late' in detail);
+    await maintainPartitions(test.db, new Date('2026-06-15'), { audit: 2 });
+    const dropped = await gaps();
+    expect(dropped).toContainEqual({
+      source: null,
+      message_type: 'AUDIT_LOG_ALL',
+      reason: 'retention',
+      began_at: new Date('2026-01-01'),
+      ended_at: new Date('2026-02-01'),
+      detail,
+    });
+    expect(new Set(dropped.map(({ message_type: type }) => type))).toEqual(new Set(['AUDIT_LOG_ALL']));
+  },
+);
 
 it('a reader of some sources sees their gaps and those of all sources', async () => {
   await test.query`insert into gaps (source, began_at, reason) values

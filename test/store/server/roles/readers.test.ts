@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { Client } from 'pg';
 import { afterAll, expect, it } from 'vitest';
 import { addSqlLogin, removeSqlLogin } from '../../../../src/commands/access/sql-logins.ts';
-import { repairReaders } from '../../../../src/store/server/roles/limit-readers.ts';
+import { limitReaders, repairReaders } from '../../../../src/store/server/roles/limit-readers.ts';
 import { findReaderChanges, listReaders } from '../../../../src/store/server/roles/readers.ts';
 import { printedBy } from '../../../support/printed.ts';
 import { useDatabase } from '../../../support/use-database.ts';
@@ -40,6 +40,12 @@ it("a person's login reads within its limits, is repaired, and is removed", asyn
     await ada.query('rollback');
   }
   expect(await listReaders(test.service)).toContainEqual({ person: person(), sessions: 1 });
+  const slow = new Client({ connectionString: url.href, application_name: 'slow' });
+  slow.on('error', () => undefined);
+  await slow.connect();
+  await slow.query('begin');
+  expect(await limitReaders(test.service, 3_600)).toEqual([]);
+  expect(await limitReaders(test.service, 0)).toMatchObject([{ role: login(), application: 'slow' }]);
 
   expect(own(await findReaderChanges(test.service))).toEqual([]);
   const here = `alter role ${login()} in database ${database()}`;
