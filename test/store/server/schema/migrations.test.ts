@@ -61,7 +61,11 @@ describe('a program', () => {
   });
 
   it('names a migration that failed, of which nothing is left', async () => {
-    const failing = await newer({ up: (trx) => sql`create table half (); select 1 / 0`.execute(trx).then() });
+    const failing = await newer({
+      up: async (trx) => {
+        await sql`create table half (); select 1 / 0`.execute(trx);
+      },
+    });
     await expect(migrateStore(db, undefined, failing)).rejects.toMatchObject({
       message: 'migration 9999_newer failed; the database is unchanged',
       cause: { message: 'division by zero' },
