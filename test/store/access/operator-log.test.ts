@@ -74,9 +74,13 @@ test('entries are listed newest first, by what is asked', async () => {
   const [newest, second] = await listActions(db, { limit: 2 });
   expect(newest?.result).toEqual({ error: 'no such file' });
   expect(await listed({ before: second?.id })).toEqual(['ada done', 'eve done']);
-  const began = newest?.began_at;
-  expect((await listed({ since: began })).length).toBeGreaterThan(0);
-  expect(await listed({ since: began, until: began })).toEqual([]);
+  const [time, after] = [new Date('2031-01-01T00:00:00Z'), new Date('2031-01-01T00:00:00.001Z')];
+  await database.query`insert into operator_log (operator, via, action, began_at)
+    values ('tim', 'command', 'events.export', ${time})`;
+  expect(await listed({ since: time })).toEqual(['tim null']);
+  expect(await listed({ since: time, until: after })).toEqual(['tim null']);
+  expect(await listed({ since: time, until: time })).toEqual([]);
+  expect(await listed({ since: after })).toEqual([]);
 
   const logins = await lastLogins(db);
   expect([...logins.keys()].toSorted()).toEqual(['ada', 'eve']);
