@@ -2,7 +2,8 @@ import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { limitQuarantine } from '../../../src/store/quarantine/limit-quarantine.ts';
 import { listActions } from '../../../src/store/access/operator-log.ts';
-import { resolveAsReplayed } from '../../../src/store/quarantine/quarantine.ts';
+import { countReceivedItems, resolveAsReplayed } from '../../../src/store/quarantine/quarantine.ts';
+import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { useDatabase } from '../../support/use-database.ts';
 import { queuedDelivery } from '../../support/deliveries.ts';
 import { storeDeliveries } from '../../support/actions.ts';
@@ -93,6 +94,11 @@ it('deletes what was replayed before anything open, and it stays replayed', asyn
     { resolution: 'replayed', discarded_bytes: KIB },
     { resolution: 'replayed', discarded_bytes: KIB },
   ]);
+  expect(await countReceivedItems(test.service, ALL_SOURCES, {})).toEqual({
+    open: 2,
+    replayed: 2,
+    discarded: 0,
+  });
 });
 
 it('counts each item once when several processes do it at the same time', async () => {

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { describeSession, describeWork, type Session } from '../../../src/store/server/server-sessions.ts';
 import {
   describeTableLock,
@@ -15,6 +15,10 @@ const test = useDatabase();
 it('whom a statement of the service waits for is named, and the table that is locked', async () => {
   expect(await describeTableLock(test.db)).toBeUndefined();
   const holder = await test.db.startTransaction().execute();
+  // Also of a test that failed: nobody could drop its database.
+  onTestFinished(async () => {
+    if (!holder.isRolledBack) await holder.rollback().execute();
+  });
   await sql`lock table audit_events, log_state in access exclusive mode`.execute(holder);
   const isHolder = /^pid \d+ \(xiq-sink, user \w+\), in a transaction for \d s$/;
   const locked = await describeTableLock(test.db);
