@@ -171,6 +171,13 @@ const CASES: readonly (readonly [
     'setting search_path=elsewhere, public',
     'the role xiq_reader',
   ],
+  [
+    'a migration that is to be applied once more',
+    `delete from kysely_migration where name = '0035_invitations'`,
+    `insert into kysely_migration values ('0035_invitations', now()::text)`,
+    'migration 0035_invitations',
+    'lacks it',
+  ],
 ];
 
 const database = () => new URL(test.databaseUrl).pathname.slice(1);
