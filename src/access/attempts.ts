@@ -1,6 +1,7 @@
 import { createFailureCounts, networkOf } from '../ingest/failed-secrets.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import { HttpError } from '../lib/errors.ts';
+import { fold } from '../lib/text/fold.ts';
 
 /** Wrong passwords in a minute: from one network, and for one account from its known browsers. */
 const PER_NETWORK = 20;
@@ -40,7 +41,8 @@ export function createAttempts(stopping: AbortSignal, clock: Clock = systemClock
   const accounts = createFailureCounts(PER_ACCOUNT, ACCOUNT_SECONDS);
   const browsers = createFailureCounts(PER_KNOWN_BROWSER);
   return async ({ address, name, isKnown }) => {
-    const account = name.toLowerCase();
+    // No name that finds an account counts apart from it.
+    const account = fold(name);
     const [counts, text] = isKnown ? [browsers, account] : [networks, networkOf(address)];
     const refused = await counts.count(text);
     if (refused !== undefined) {

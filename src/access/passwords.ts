@@ -1,5 +1,5 @@
 import { randomBytes, scrypt, timingSafeEqual, type ScryptOptions } from 'node:crypto';
-import pLimit from 'p-limit';
+import pLimit, { type LimitFunction } from 'p-limit';
 import { HttpError } from '../lib/errors.ts';
 
 /** Cost of scrypt (RFC 7914): 32 MiB for each, OWASP's recommendation for this amount of memory. */
@@ -30,10 +30,10 @@ export function newPassword(): string {
   return letters.join('').replaceAll(/(.{5})(?=.)/g, '$1-');
 }
 
-/** Hashes a password as `scrypt$N$r$p$salt$hash`, each with its own salt. */
+/** Hashes a password as `scrypt$N$r$p$salt$hash`, each with its own salt. Throws HttpError 503 if too many wait already. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16);
-  const key = await derive(password, salt, COST);
+  const key = await inTurn(checks.known, () => derive(password, salt, COST));
   const { N, r, p } = COST;
   return ['scrypt', N, r, p, salt.toString('base64url'), key.toString('base64url')].join('$');
 }
@@ -47,17 +47,20 @@ const NO_HASH = ['scrypt', COST.N, COST.r, COST.p, 'AAAAAAAAAAAAAAAAAAAAAA', 'A'
  * known browsers, or the others.
  */
 export async function isPassword(password: string, hash: string | null = null, isKnown = false) {
-  const limit = isKnown ? checks.known : checks.unknown;
-  if (limit.pendingCount >= MAX_WAITING) {
-    const message = 'too many people are logging in; try again in a few seconds';
-    throw new HttpError(503, 'TOO_MANY_LOG_INS', message, { retryAfter: 5 });
-  }
   const [, N, r, p, salt = '', key = ''] = (hash ?? NO_HASH).split('$');
   const expected = Buffer.from(key, 'base64url');
   const options = { N: Number(N), r: Number(r), p: Number(p) };
-  const derived = await limit(() => derive(password, Buffer.from(salt, 'base64url'), options));
+  const derived = await inTurn(isKnown ? checks.known : checks.unknown, () =>
+    derive(password, Buffer.from(salt, 'base64url'), options),
+  );
   const isSame = expected.length === derived.length && timingSafeEqual(derived, expected);
   return isSame && typeof hash === 'string';
+}
+
+async function inTurn<T>(limit: LimitFunction, work: () => Promise<T>): Promise<T> {
+  if (limit.pendingCount < MAX_WAITING) return limit(work);
+  const message = 'too many people are logging in; try again in a few seconds';
+  throw new HttpError(503, 'TOO_MANY_LOG_INS', message, { retryAfter: 5 });
 }
 
 function derive(password: string, salt: Buffer, { N, r, p }: typeof COST): Promise<Buffer> {

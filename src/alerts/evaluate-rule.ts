@@ -29,11 +29,15 @@ const MOST_PLACES = 200;
 const MOST_VALUES = 1_000;
 const METRES_PER_DEGREE = 111_195;
 
-/** Creates the evaluator of a rule, which continues with the states of its groups. */
-export const createEvaluator = (rule: AlertRule, saved: SavedStates = []): RuleEvaluator =>
+/** Creates the evaluator of a rule, which continues with the states of its groups. `now` is in epoch milliseconds. */
+export const createEvaluator = (
+  rule: AlertRule,
+  saved: SavedStates = [],
+  now: () => number = Date.now,
+): RuleEvaluator =>
   rule.silent_for === undefined
     ? createEventEvaluator(rule, saved)
-    : createSilenceEvaluator(rule, rule.silent_for, saved);
+    : createSilenceEvaluator(rule, rule.silent_for, saved, now);
 
 /** Evaluates what happened, not what failed to happen. */
 function createEventEvaluator(rule: AlertRule, saved: SavedStates): RuleEvaluator {
@@ -120,11 +124,19 @@ function createEventEvaluator(rule: AlertRule, saved: SavedStates): RuleEvaluato
   /** The events of a time span with the new one, if they are enough. */
   function countWithin(causes: readonly Cause[], { at }: Cause): readonly Cause[] | undefined {
     const near = causes.filter((one) => Math.abs(one.at - at) < within);
-    for (const first of near) {
+    const values = new Map<string | undefined, number>();
+    let end = 0;
+    for (const [start, first] of near.entries()) {
       if (first.at > at) break;
-      const span = near.filter((one) => one.at >= first.at && one.at - first.at < within);
-      const size = rule.distinct === undefined ? span.length : new Set(span.map(({ value }) => value)).size;
-      if (size >= rule.count) return span;
+      for (let one = near[end]; one !== undefined && one.at - first.at < within; one = near[end]) {
+        values.set(one.value, (values.get(one.value) ?? 0) + 1);
+        end += 1;
+      }
+      const size = rule.distinct === undefined ? end - start : values.size;
+      if (size >= rule.count) return near.slice(start, end);
+      const others = (values.get(first.value) ?? 0) - 1;
+      if (others === 0) values.delete(first.value);
+      else values.set(first.value, others);
     }
     return undefined;
   }

@@ -40,6 +40,7 @@ export function createSilenceEvaluator(
   rule: AlertRule,
   silentFor: number,
   saved: SavedStates,
+  now: () => number,
 ): RuleEvaluator {
   const matches = createMatch(rule);
   const readers = rule.group_by.map((column) => createReader(column, rule.time_zone));
@@ -50,8 +51,10 @@ export function createSilenceEvaluator(
 
   function advance(name: string, received: number): Source {
     const source = sources.get(name) ?? { elapsed: 0, received, heard: new Map() };
-    source.elapsed += Math.min(Math.max(received - source.received, 0), longestPause);
-    source.received = Math.max(source.received, received);
+    // A receipt by a clock that was ahead for a moment does not stop the source's until that time has come.
+    const [last, next] = [Math.min(source.received, now()), Math.min(received, now())];
+    source.elapsed += Math.min(Math.max(next - last, 0), longestPause);
+    source.received = Math.max(last, next);
     sources.set(name, source);
     const { elapsed } = source;
     changed.set(groupOf(name, []), { causes: [], clock: { elapsed, received: source.received } });

@@ -17,7 +17,7 @@ const POLL_MS = 200;
 const SEARCHES_MS = 1_000;
 
 /** Alerts that are stored as events at a time. */
-const STORED_AT_ONCE = 100;
+const STORED_AT_ONCE = 500;
 
 interface Alerting {
   /** Connections for the rules alone. */

@@ -88,21 +88,23 @@ export function changingDestinations({ db, config, configured, apply }: OutputSe
       return definition && withoutSecrets(definition);
     },
     /** Adds a destination, which gets the events that are stored from now on. */
-    add: (operator: Operator, name: string, options: Options): Promise<void> =>
-      record(operator, 'destination.add', name, withoutSecrets(options), async () => {
-        check(name, options);
-        const definition = sealOptions(name, options, config.secretsKeys);
-        await insertOutput(db, { kind: 'destination', name, definition });
-      }),
+    async add(operator: Operator, name: string, options: Options): Promise<void> {
+      // Before it is recorded: the name of an option that does not exist does not say whether its value is a secret.
+      check(name, options);
+      const definition = sealOptions(name, options, config.secretsKeys);
+      await record(operator, 'destination.add', name, withoutSecrets(options), () =>
+        insertOutput(db, { kind: 'destination', name, definition }),
+      );
+    },
     /** Replaces the options; the position stays. Secrets that are left out are kept (see `keepSecrets`). */
-    change: (operator: Operator, name: string, options: Options): Promise<void> =>
-      record(operator, 'destination.change', name, withoutSecrets(options), () =>
-        changeOutput(db, 'destination', name, (stored) => {
-          const kept = keepSecrets(options, stored);
-          check(name, kept);
-          return sealOptions(name, kept, config.secretsKeys);
-        }),
-      ),
+    async change(operator: Operator, name: string, options: Options): Promise<void> {
+      await read(name, options);
+      await record(operator, 'destination.change', name, withoutSecrets(options), () =>
+        changeOutput(db, 'destination', name, (stored) =>
+          sealOptions(name, keepSecrets(options, stored), config.secretsKeys),
+        ),
+      );
+    },
     /**
      * Deletes a destination. Its state stays, as that of one that was removed from the settings. Throws a ConflictError if an
      * added rule sends its alerts there.

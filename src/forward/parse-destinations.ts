@@ -88,6 +88,8 @@ export function parseAddedDestination(
   const destination = parseDestination(name, given, parseRules(redaction, []), report);
   if (LOCAL_TYPES.has(given['type'])) report(['type'], 'only the settings may have this type');
   if ('allow_private' in given) report(['allow_private'], 'only the settings may set this');
+  if (given['type'] === 's3' && given['access_key_id'] === undefined)
+    report(['access_key_id'], 'only the settings may leave it out: the keys are then those of this machine');
   problems.push(...own);
   return destination && own.length === 0 ? { ...destination, origin: 'database' } : undefined;
 }

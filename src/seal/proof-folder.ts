@@ -30,7 +30,13 @@ const manifestSchema = z.strictObject({
   /** The leaves that there are rows of: from the first one up to, and without, the last. */
   leaves: z.array(z.tuple([count, count])),
   /** All other files without the tiles. */
-  files: z.array(z.strictObject({ path: z.string(), bytes: count, sha256: z.string() })),
+  files: z.array(
+    z.strictObject({
+      path: z.string().regex(/^(?:[\w-]+\/)?[\w-]+\.\w+$/),
+      bytes: count,
+      sha256: z.string(),
+    }),
+  ),
 });
 
 export type Manifest = z.output<typeof manifestSchema>;

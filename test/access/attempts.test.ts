@@ -4,7 +4,7 @@ import { createAttempts } from '../../src/access/attempts.ts';
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
-const unknown = { name: 'ada', isKnown: false };
+const unknown = { name: 'idris', isKnown: false };
 const network = (n: number) => `192.0.2.${n}`;
 
 /** Attempts whose waits are over at once, with the seconds of each wait. */
@@ -18,7 +18,7 @@ it('an attacked account is locked for nobody: each further attempt waits longer,
   const { waits, begin } = attempts();
   for (let n = 0; n < 20; n += 1) await begin({ ...unknown, address: network(n) });
   expect(waits).toEqual([]);
-  for (let n = 0; n < 100; n += 1) await begin({ name: 'ADA', isKnown: false, address: network(100 + n) });
+  for (let n = 0; n < 100; n += 1) await begin({ name: 'İDRIS', isKnown: false, address: network(100 + n) });
   expect(waits).toEqual([1, 2, 4, 8, ...Array<number>(96).fill(15)]);
   await begin({ ...unknown, address: network(1), isKnown: true });
   await begin({ ...unknown, address: network(1), name: 'grace' });

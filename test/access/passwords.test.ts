@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { hashPassword, isPassword, newPassword } from '../../src/access/passwords.ts';
+import { hashCheaply } from '../support/accounts.ts';
 
 describe('a password', () => {
   it('is right for its hash alone, in either Unicode form, and each hash has its own salt', async () => {
@@ -30,6 +31,13 @@ describe('a password', () => {
     expect(await isPassword('pleaseletmein', `scrypt$16384$8$1$${salt}$${key.toString('base64url')}`)).toBe(
       true,
     );
+  });
+
+  it('is not hashed while too many are checked', async () => {
+    const cheap = hashCheaply('');
+    const checks = Array.from({ length: 51 }, () => isPassword('', cheap, true));
+    await expect(hashPassword('correct horse battery')).rejects.toThrow('too many people are logging in');
+    await Promise.all(checks);
   });
 
   it('that is generated has 25 characters of 32, all different', () => {

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseRules } from '../../src/alerts/parse-rules.ts';
 import { createRuleRunner } from '../../src/alerts/run-rules.ts';
 import { BatchStore } from '../../src/handlers/store-batch.ts';
+import { alertsToStore, saveRuleStep } from '../../src/store/alerts/alerts.ts';
 import { openDatabase, type Db } from '../../src/store/server/database.ts';
 import { openLog } from '../../src/store/log/read-log.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -58,6 +59,23 @@ const states = async () =>
   );
 
 describe('the rules', () => {
+  it('have the alerts of a source stored first that raised few', async () => {
+    const alert = { rule: 'r', title: 'R', severity: 'low', group: {}, count: 1, causes: [] } as const;
+    const [firstAt, lastAt] = ['2026-03-02T09:00:00.000Z', '2026-03-02T09:00:00.000Z'];
+    const alerts = [...Array<string>(1_001).fill('flood'), 'other', 'other'].map((source) => ({
+      ...alert,
+      source,
+      firstAt,
+      lastAt,
+    }));
+    await db
+      .transaction()
+      .execute((trx) => saveRuleStep(trx, { position: 0, rules: {}, states: [], alerts }));
+    const first = await alertsToStore(db, 6);
+    expect(first.map(({ source }) => source)).toEqual(['flood', 'other', 'flood', 'other', 'flood', 'flood']);
+    expect(await alertsToStore(db, 2_000)).toHaveLength(alerts.length);
+  });
+
   it('see each event once, whatever process evaluates it', async () => {
     const [one, other] = [createRunner(), createRunner()];
     await runAll(one);

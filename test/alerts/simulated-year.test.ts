@@ -27,7 +27,7 @@ const RULES = parseRules(
 describe('the built-in rules', () => {
   it(`find ten attacks in ${DAYS} days of 500 access points, with at most one false alarm a week`, () => {
     const { events, attacks } = simulate(DAYS, 17);
-    const evaluators = RULES.map((rule) => createEvaluator(rule));
+    const evaluators = RULES.map((rule) => createEvaluator(rule, [], () => Infinity));
     const alerts: Alert[] = [];
     for (const event of events) {
       for (const evaluator of evaluators) {

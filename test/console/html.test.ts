@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
+import { reveal } from '../../src/console/browser/shared/reveal.js';
 import { html, renderDocument, renderToString } from '../../src/console/html/html.ts';
 import { sparkline } from '../../src/console/html/sparkline.ts';
+import { revealHidden } from '../../src/lib/text/hidden-characters.ts';
 
 const TEXT = 'safe\u202Egnp.exe\u0085\u200B <b>';
 const SHOWN = String.raw`safe\u202egnp.exe\u0085\u200b &lt;b>`;
@@ -10,6 +12,16 @@ it('a page shows hidden characters in all its texts, however they are nested', (
   expect(renderDocument(html`<p>${TEXT}, ${list}</p>`)).toBe(
     `<!doctype html><p>${SHOWN}, ${SHOWN}<i>${SHOWN}</i>${SHOWN}</p>`,
   );
+});
+
+it('a browser shows the characters that the program shows', () => {
+  for (const first of [0, 0x8000, 0x1_00_00, 0x1_80_00, 0xe_00_00]) {
+    const points = Array.from({ length: 0x8000 }, (_, index) => String.fromCodePoint(first + index));
+    for (const between of ['a', '👩\u200D', '\uFE0F']) {
+      const text = points.join(between);
+      expect(reveal(text) === revealHidden(text)).toBe(true);
+    }
+  }
 });
 
 it('a field has its value as it was entered, so that a form sends back the same', () => {

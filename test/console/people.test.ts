@@ -152,6 +152,7 @@ describe('the pages of people and devices', () => {
     await countPeople(admin.db);
     // Those of January are not of the last 30 days.
     expect(await admin.get('/devices?silent=1h')).toMatchObject({ items: [{ key: silent }] });
+    expect(await admin.get('/people?silent=1h')).toMatchObject({ items: [] });
     expect(await admin.get('/devices?silent=20m&order=silent')).toMatchObject({
       items: [{ key: silent }, { key: heard }],
     });

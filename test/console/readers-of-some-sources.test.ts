@@ -27,10 +27,12 @@ const silence = {
   sentence: 'nothing for 3 h',
 };
 
+const areasOf = ({ destinations, alerts }: ReturnType<typeof outputsForTests>) => [destinations, alerts];
+
 const admin = useConsole(
   (db) => [
     overviewForTests(db, { silences: async () => [silence], destinations: () => configured }),
-    outputsForTests(db, configured).destinations,
+    ...areasOf(outputsForTests(db, configured)),
     eventsForTests(db, 'birch-siem'),
   ],
   { token: 'the-admin-token-of-this-test-file' },
@@ -60,6 +62,19 @@ test('destinations of other sources are not named to a reader of some sources', 
   }
   expect(await pageOf('some', '/destinations')).toContain('everything');
   expect(await pageOf('some', '/destinations/birch-siem')).toContain('there is no destination');
+});
+
+test('alert rules of other sources are not named to a reader of some sources', async () => {
+  for (const source of ['default', 'birch'])
+    await admin.ask(tokens.get('all'), '/api/v1/alert-rules', {
+      name: `of-${source}`,
+      search: `source:${source}`,
+    });
+  for (const path of ['/alerts', '/api/v1/alert-rules']) {
+    expect(await pageOf('all', path)).toContain('of-birch');
+    expect(await pageOf('some', path)).not.toContain('of-birch');
+    expect(await pageOf('some', path)).toContain('of-default');
+  }
 });
 
 test('advice is for those who may follow it', async () => {

@@ -94,11 +94,14 @@ describe('a destination that is added', () => {
     [{ ...syslog, port: 'x' }, /port/],
     [{ ...syslog, more: '- a list' }, /more: must be options/],
     [{ ...splunk, token: 'with spaces in it' }, /token: must be printable/],
+    [{ ...splunk, tokn: 'with spaces in it' }, /tokn/],
+    [{ type: 's3', bucket: 'events' }, /access_key_id: only the settings may leave it out/],
   ])('%j is refused', async (options, message) => {
     const error = await add('wrong', options).catch((thrown: unknown) => thrown);
     expect(String(error)).toMatch(/answered 400/);
     expect(String(error)).toMatch(message);
-    expect(String(error)).not.toContain('with spaces in it');
+    const recorded = await listActions(test.db, { limit: 10 });
+    expect(JSON.stringify([String(error), recorded])).not.toContain('with spaces in it');
     expect(await listAddedOutputs(test.db)).toEqual([]);
   });
 

@@ -240,6 +240,18 @@ describe('an exported proof', () => {
       expect(await mended(name, change, absences)).toEqual([UNSIGNED, finding]);
     });
 
+    it('reads no file outside of the folder', async () => {
+      const folder = path.join(log.directory, 'outside');
+      await cp(whole, folder, { recursive: true });
+      await mendManifest(folder, ({ files }) => {
+        files.push({ path: '../whole/rows.txt', bytes: 0, sha256: '' });
+      });
+      const { findings } = await verified(folder);
+      expect(findings).toMatchObject([
+        { key: 'manifest.json', detail: 'it is not the manifest of an exported proof' },
+      ]);
+    });
+
     it('shows a tree that was cut to fewer leaves', async () => {
       const found = await mended('cut', (lines, manifest) => {
         manifest.size -= 7;

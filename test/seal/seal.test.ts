@@ -177,6 +177,19 @@ describe('verify', () => {
     );
   });
 
+  it('names an installation whose log the checkpoints are not of', async () => {
+    for (const forged of [sql`update installation set id = gen_random_uuid()`, sql`delete from installation`])
+      await tampered('installation', forged, async () =>
+        expect((await log.verify()).findings).toMatchObject([
+          {
+            state: 'ALTERED',
+            subject: 'checkpoint',
+            detail: expect.stringContaining('installation') as unknown,
+          },
+        ]),
+      );
+  });
+
   it('is a command', async () => {
     const file = path.join(log.directory, 'anchor.txt');
     await writeFile(file, anchor);

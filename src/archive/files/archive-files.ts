@@ -1,3 +1,4 @@
+import path from 'node:path';
 import type { ArchivedFile } from '../../store/archive/archived-files.ts';
 
 /** A file of the archive as the table `archived_files` has it. Its path is relative to the archive. */
@@ -13,6 +14,16 @@ export class BrokenFileError extends Error {
     super(`${file} ${reason}: restore it from a copy of the archive`, options);
     this.reason = reason;
   }
+}
+
+/**
+ * Where a file of the archive is below a directory or a prefix. Throws a BrokenFileError for a path that leads elsewhere: who
+ * can write to the table could otherwise have any file of this machine read, or replaced by what a bucket has.
+ */
+export function placeIn(directory: string, file: string): string {
+  const isWithin = file.split('/').every((part) => part !== '' && !part.startsWith('.'));
+  if (!isWithin) throw new BrokenFileError(file, 'is no path in the archive');
+  return path.join(directory, file);
 }
 
 /** Files that can be read at these paths, in the order in which they were named, until this is disposed of. */

@@ -4,7 +4,13 @@ import { describeError } from '../../lib/errors.ts';
 import { isMissingFile, syncDirectory, unlessMissing } from '../../lib/files/durable-file.ts';
 import { makePrivateDirectory } from '../../lib/files/private-directory.ts';
 import { sha256Of } from '../../lib/files/sha256.ts';
-import { BrokenFileError, type ArchiveFiles, type StoredFile, type UsedFiles } from './archive-files.ts';
+import {
+  BrokenFileError,
+  placeIn,
+  type ArchiveFiles,
+  type StoredFile,
+  type UsedFiles,
+} from './archive-files.ts';
 
 /** The files in a directory. */
 export class DirectoryFiles implements ArchiveFiles {
@@ -53,11 +59,11 @@ export class DirectoryFiles implements ArchiveFiles {
   }
 
   async remove(name: string): Promise<void> {
-    await rm(path.join(this.directory, name), { force: true });
+    await rm(placeIn(this.directory, name), { force: true });
   }
 
   #pathOf(file: StoredFile): string {
-    return path.join(this.directory, file.path);
+    return placeIn(this.directory, file.path);
   }
 
   async #read<T>(file: StoredFile, read: (path: string) => Promise<T>): Promise<T> {

@@ -7,7 +7,7 @@ import { UsageError } from '../../lib/errors.ts';
 import { unlessMissing } from '../../lib/files/durable-file.ts';
 import { makePrivateDirectory } from '../../lib/files/private-directory.ts';
 import { formatBytes } from '../../lib/text/units.ts';
-import type { StoredFile, UsedFiles } from './archive-files.ts';
+import { placeIn, type StoredFile, type UsedFiles } from './archive-files.ts';
 
 /** Downloads of one statement that run at once: most of their time is that of the way to the server. */
 const DOWNLOADS = 4;
@@ -67,14 +67,14 @@ export class FileCache {
   }
 
   async remove(name: string): Promise<void> {
-    await rm(path.join(this.#directory, name), { force: true });
+    await rm(placeIn(this.#directory, name), { force: true });
   }
 
   /** Returns those that are not there. */
   async #linkCached(wanted: readonly Wanted[]): Promise<readonly Wanted[]> {
     const missing: Wanted[] = [];
     for (const one of wanted) {
-      const cached = link(path.join(this.#directory, one.file.path), one.own).then(() => stat(one.own));
+      const cached = link(placeIn(this.#directory, one.file.path), one.own).then(() => stat(one.own));
       const found = await unlessMissing(cached, undefined);
       if (found?.size === one.file.bytes) await noteUse(one.own);
       else {
@@ -98,7 +98,7 @@ export class FileCache {
   async #fetchOne({ file, own }: Wanted): Promise<void> {
     await this.#download(file, own);
     await noteUse(own);
-    const cached = path.join(this.#directory, file.path);
+    const cached = placeIn(this.#directory, file.path);
     await makePrivateDirectory(path.dirname(cached));
     await link(own, `${own}.new`);
     await rename(`${own}.new`, cached);

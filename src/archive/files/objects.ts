@@ -17,7 +17,7 @@ import type { S3Options } from '../../forward/senders/s3/s3-options.ts';
 import { describeError, OutageError, toError } from '../../lib/errors.ts';
 import { sha256Of, sha256OfStream } from '../../lib/files/sha256.ts';
 import { countOf } from '../../lib/text/units.ts';
-import { BrokenFileError, type StoredFile } from './archive-files.ts';
+import { BrokenFileError, placeIn, type StoredFile } from './archive-files.ts';
 import { isFullDisk } from './full-disk.ts';
 
 /** The files of the archive in a bucket. Throws the errors of `ArchiveFiles`. */
@@ -39,7 +39,7 @@ export function openObjects(options: S3Options) {
     responseChecksumValidation: 'WHEN_REQUIRED',
     logger: SILENT,
   });
-  const at = (path: string) => ({ Bucket, Key: `${prefix}${path}` });
+  const at = (path: string) => ({ Bucket, Key: `${prefix}${placeIn('', path)}` });
   const nameOf = (path: string) => `s3://${Bucket}/${prefix}${path}`;
 
   /** Makes requests. What fails is thrown in words that name the bucket. */

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { allRules, readAddedRules, type ConfiguredRule } from '../../alerts/parse-rules.ts';
 import { listAlerts, type StoredAlert, tallyAlerts } from '../../store/alerts/alerts.ts';
 import { listAddedOutputs } from '../../store/destinations/added-outputs.ts';
+import { canMatch } from '../../store/destinations/destinations.ts';
 import type { Db } from '../../store/server/database.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { CHANGE_OUTPUTS, VIEW, hasAccess, type Visitor } from '../access/access.ts';
@@ -253,7 +254,7 @@ const CHANGES: Column<DescribedRule> = {
 
 type DescribedRule = Awaited<ReturnType<typeof describeRules>>[number];
 
-/** The rules that are on come first. A reader sees the rules of the saved searches that they may see. */
+/** The rules that are on come first. A reader sees the rules of the saved searches, and of the sources, that they may see. */
 async function describeRules(db: Db, scope: Scope, configured: readonly ConfiguredRule[]) {
   const [tallies, searches, outputs] = await Promise.all([
     tallyAlerts(db, scope),
@@ -267,11 +268,13 @@ async function describeRules(db: Db, scope: Scope, configured: readonly Configur
       return { ...rule, isOn: true, isAdded: false, search };
     });
   const added = readAddedRules(outputs).filter(({ name }) => !configured.some((rule) => rule.name === name));
-  const others = allRules([...configured, ...added]).map(({ name, title, severity }) => {
-    const isAdded = added.some((rule) => rule.name === name);
-    const isOn = isAdded || configured.some((rule) => rule.name === name);
-    return { name, title, severity, isOn, isAdded, search: undefined };
-  });
+  const others = allRules([...configured, ...added])
+    .filter(({ filter }) => filter.some((terms) => canMatch(scope, terms)))
+    .map(({ name, title, severity }) => {
+      const isAdded = added.some((rule) => rule.name === name);
+      const isOn = isAdded || configured.some((rule) => rule.name === name);
+      return { name, title, severity, isOn, isAdded, search: undefined };
+    });
   return [...own, ...others]
     .map((rule) => ({ ...rule, tally: tallies.find((tally) => tally.rule === rule.name) }))
     .toSorted((one, other) => Number(other.isOn) - Number(one.isOn));

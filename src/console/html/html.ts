@@ -1,7 +1,7 @@
 import { html } from 'htm/preact';
-import { options, type ComponentChildren, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import { renderToString } from 'preact-render-to-string';
-import { revealHidden } from '../../lib/text/hidden-characters.ts';
+import '../browser/shared/reveal.js';
 
 export { html, renderToString };
 
@@ -15,16 +15,6 @@ export interface Page {
   readonly kind?: 'dense';
   /** File names of the modules in `browser/` that the page runs. */
   readonly modules?: readonly string[];
-}
-
-// Preact calls this for each element, so that no page can leave it out. Attributes stay: a form sends them back.
-options.vnode = ({ type, props }) => {
-  if (typeof type === 'string') props.children = revealText(props.children);
-};
-
-function revealText(children: ComponentChildren): ComponentChildren {
-  if (typeof children === 'string') return revealHidden(children);
-  return Array.isArray(children) ? children.map(revealText) : children;
 }
 
 export const renderDocument = (document: VNode): string => `<!doctype html>${renderToString(document)}`;

@@ -3,7 +3,7 @@ import { TABLE_OF } from '../../events/message-types.ts';
 import type { RowCounts } from '../../store/seal/certificate.ts';
 import type { Db } from '../../store/server/database.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
-import { readSealState } from '../../store/seal/seal-log.ts';
+import { latestCheckpoint, readSealState } from '../../store/seal/seal-log.ts';
 import {
   countWaiting,
   firstUnsignedAt,
@@ -15,6 +15,7 @@ import {
   type SealRun,
   type StrayEvent,
 } from '../../store/seal/read-seals.ts';
+import { findInstallation } from '../../store/server/installation.ts';
 import { compareSchema } from '../../store/server/schema/compare-schema.ts';
 import { positionSince } from '../../store/log/read-log.ts';
 import { monthOf } from '../../store/seal/excuses.ts';
@@ -163,6 +164,7 @@ async function verifyOthers(
   for (const { name, detail } of await compareSchema(db)) {
     report({ state: 'ALTERED', subject: 'schema', key: name, detail });
   }
+  await compareInstallation(db, report);
   for (const { deliveryId, source: of, counts, found, receivedAt } of await findMiscounted(
     db,
     scope,
@@ -182,6 +184,16 @@ async function verifyOthers(
     }
   }
   return countWaiting(db, scope, range);
+}
+
+/** The id of the installation is in the name of the log, with which every checkpoint begins. */
+async function compareInstallation(db: Db, report: (finding: VerifyFinding) => void): Promise<void> {
+  const { note = '' } = (await latestCheckpoint(db)) ?? {};
+  const { id } = (await findInstallation(db)) ?? { id: 'nothing' };
+  const [origin] = note.split('\n');
+  if (note === '' || origin === `xiq-sink/${id}`) return;
+  const detail = `the latest one is of the log ${origin}, and the table installation has ${id}`;
+  report({ state: 'ALTERED', subject: 'checkpoint', detail });
 }
 
 export const describeStray = ({ receivedAt, ...event }: StrayEvent, where = 'it'): VerifyFinding => ({

@@ -13,13 +13,14 @@ const NOW = sql<Date>`now()`;
 const END = sql<Date>`now() + make_interval(hours => ${SESSION_HOURS})`;
 
 /**
- * Starts a session of an account. False if the account has been disabled, or its password changed, since it was read.
+ * Starts a session of an account. False if the account has been disabled, or its password or the key of its
+ * one-time codes changed, since it was read.
  * Also removes sessions that have expired.
  */
 export async function startSession(
   db: Db,
   digest: Buffer,
-  { name, password_hash: hash }: Pick<Account, 'name' | 'password_hash'>,
+  { name, password_hash: hash, totp_secret: totp }: Pick<Account, 'name' | 'password_hash' | 'totp_secret'>,
 ): Promise<boolean> {
   await removeExpired(db);
   // Waits for a change in progress, which ends the sessions that it sees.
@@ -33,6 +34,7 @@ export async function startSession(
         .where('name', '=', name)
         .where('disabled_at', 'is', null)
         .where('password_hash', 'is not distinct from', hash)
+        .where('totp_secret', 'is not distinct from', totp)
         .forShare(),
     )
     .executeTakeFirst();

@@ -95,31 +95,36 @@ export async function saveRuleStep(trx: Trx, { position, rules, states, alerts }
         ${kept.map(({ state }) => JSON.stringify(state))}::text[]) as kept (rule, grouped_by, state)
       on conflict (rule, grouped_by) do update set fingerprint = excluded.fingerprint, state = excluded.state`;
   }
-  for (const alert of alerts) await insertAlert(trx, alert);
+  for (let done = 0; done < alerts.length; done += INSERTED_AT_ONCE) {
+    await trx
+      .insertInto('alerts')
+      .values(alerts.slice(done, done + INSERTED_AT_ONCE).map(rowOf))
+      .execute();
+  }
   await trx
     .updateTable('rule_progress')
     .set({ position, rules: given, changes: sql`changes + 1`, evaluated_at: sql`now()` })
     .execute();
 }
 
-async function insertAlert(trx: Trx, alert: NewAlert): Promise<void> {
+/** A statement has at most 65,535 values. */
+const INSERTED_AT_ONCE = 1_000;
+
+function rowOf(alert: NewAlert) {
   const { rule, title, severity, source, group, count, firstAt, lastAt, causes, destinations } = alert;
   const events = causes.map(({ eventId, occurredAt }) => ({ event_id: eventId, occurred_at: occurredAt }));
-  await trx
-    .insertInto('alerts')
-    .values({
-      rule,
-      title,
-      severity,
-      source,
-      grouped_by: JSON.stringify(group),
-      event_count: count,
-      first_at: firstAt,
-      last_at: lastAt,
-      causes: JSON.stringify(events),
-      destinations: destinations === undefined ? null : [...destinations],
-    })
-    .execute();
+  return {
+    rule,
+    title,
+    severity,
+    source,
+    grouped_by: JSON.stringify(group),
+    event_count: count,
+    first_at: firstAt,
+    last_at: lastAt,
+    causes: JSON.stringify(events),
+    destinations: destinations === undefined ? null : [...destinations],
+  };
 }
 
 export interface StoredAlert extends NewAlert {
@@ -128,9 +133,15 @@ export interface StoredAlert extends NewAlert {
   readonly raisedAt: string;
 }
 
-/** Reads alerts that are not stored as events yet, the oldest first. */
+/** Reads alerts that are not stored as events yet, the oldest of each source first: many of one hold up no other's. */
 export const alertsToStore = (db: Db, limit: number): Promise<readonly StoredAlert[]> =>
-  readAlerts(selectAlerts(db).where('is_stored', '=', false).orderBy('id').limit(limit));
+  readAlerts(
+    selectAlerts(db)
+      .where('is_stored', '=', false)
+      .orderBy((row) => row.fn.agg('row_number').over((of) => of.partitionBy('source').orderBy('id')))
+      .orderBy('id')
+      .limit(limit),
+  );
 
 /** Which alerts to list. The range is one of the times at which they were raised. */
 export interface AlertFilter {

@@ -55,6 +55,7 @@ export const directorySince = (now: Date): Date =>
  */
 export async function listDirectory(db: Db, scope: Scope, query: DirectoryQuery) {
   const { kinds, order, limit } = query;
+  if (kinds.length === 0) return [];
   const sources =
     scope === ALL_SOURCES
       ? sql`(select distinct source from log_kinds)`

@@ -242,9 +242,11 @@ export interface ConfiguredDestination {
 
 /** Whether a destination can get an event of these sources. One without settings may have had any filter. */
 export const isDestinationOf = (scope: Scope, configured: ConfiguredDestination | undefined): boolean =>
-  scope === ALL_SOURCES ||
-  (configured !== undefined &&
-    scope.some((source) => (configured.filter?.terms ?? []).every((term) => termAllowsSource(term, source))));
+  scope === ALL_SOURCES || (configured !== undefined && canMatch(scope, configured.filter?.terms ?? []));
+
+/** Whether an event of these sources can match all of these terms. */
+export const canMatch = (scope: Scope, terms: readonly EventTerm[]): boolean =>
+  scope === ALL_SOURCES || scope.some((source) => terms.every((term) => termAllowsSource(term, source)));
 
 /**
  * Settings and state of a destination. A field is null if it is unknown: not started, or not configured. A destination

@@ -2,7 +2,8 @@ import { hash } from 'node:crypto';
 import { link, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import type { StoredFile } from '../../../src/archive/files/archive-files.ts';
+import { placeIn, type StoredFile } from '../../../src/archive/files/archive-files.ts';
+import { DirectoryFiles } from '../../../src/archive/files/directory-files.ts';
 import { FileCache } from '../../../src/archive/files/file-cache.ts';
 import { newDirectory } from '../../support/use-directory.ts';
 
@@ -80,6 +81,20 @@ it('downloads a file again that has another size, and leaves nothing of a downlo
   expect(await cachedIn(directory)).toEqual(pathsOf(A));
   expect(await readdir(path.join(directory, '.in-use'))).toEqual([]);
 });
+
+it.each(['../b.parquet', '/etc/b.parquet', 'audit_events/../../b.parquet', '.in-use/b.parquet', ''])(
+  'has no place for %j, which is not in the archive',
+  async (outside) => {
+    const directory = await newDirectory();
+    const { downloads, read } = await openCache(path.join(directory, 'cache'));
+    await expect(read({ ...A, path: outside })).rejects.toThrow('is no path in the archive');
+    expect(downloads).toEqual([]);
+    const files = new DirectoryFiles(directory);
+    await expect(files.digest({ ...A, path: outside })).rejects.toThrow('is no path in the archive');
+    await expect(files.use([{ ...A, path: outside }])).rejects.toThrow('is no path in the archive');
+    expect(() => placeIn('', outside)).toThrow('is no path in the archive');
+  },
+);
 
 it('two statements that need the same file download it once', async () => {
   const directory = await newDirectory();

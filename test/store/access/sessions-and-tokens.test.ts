@@ -27,12 +27,13 @@ beforeEach(async () => {
 const [ONE, TWO] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
 
 describe('a session', () => {
-  const start = (name = 'ada', password_hash: string | null = 'hash') =>
-    startSession(test.service, ONE, { name, password_hash });
+  const start = (name = 'ada', password_hash: string | null = 'hash', totp_secret: string | null = null) =>
+    startSession(test.service, ONE, { name, password_hash, totp_secret });
 
   it.each([
     ['another password', () => start('ada', 'old hash')],
     ['no password', () => start('ada', null)],
+    ['another key of one-time codes', () => start('ada', 'hash', 'KEY')],
     ['an account that does not exist', () => start('eve')],
   ])('does not begin with %s', async (_with, begin) => {
     expect(await begin()).toBe(false);
@@ -66,7 +67,7 @@ describe('a session', () => {
 
   it('does not begin while the password changes: it waits, and the old one does not count any more', async () => {
     const holding = sql`update accounts set password_hash = 'new' where name = 'ada'`;
-    expect(await whileHeld(test.db, holding, start)).toBe(false);
+    expect(await whileHeld(test.db, holding, () => start())).toBe(false);
   });
 });
 

@@ -3,6 +3,7 @@
 import { html } from 'htm/preact';
 import { render } from 'preact';
 import { localText } from './local-time.js';
+import './reveal.js';
 import { zone } from './time-zone.js';
 
 function showHere() {

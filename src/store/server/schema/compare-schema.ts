@@ -2,6 +2,7 @@ import { CompiledQuery } from 'kysely';
 import type { Db, Trx } from '../database.ts';
 import { allRows, onlyRow } from '../statement.ts';
 import { findForeignParts, MONTHLY, type SchemaDifference } from './compare-tables.ts';
+import { readMigrationState } from './migrate.ts';
 import { readScripts } from './migrations.ts';
 
 interface CreatedFunction {
@@ -62,8 +63,8 @@ async function readCreated(): Promise<Created> {
 }
 
 /**
- * Compares views, triggers, functions, rules, row security, the settings of roles, and what decides about rows of tables, with
- * what this program makes. Whoever may change them decides what is stored and what others read, and changes no row for it. A
+ * Compares views, triggers, functions, rules, row security, the settings of roles, the list of migrations, and what decides
+ * about rows of tables, with what this program makes. Whoever may change them decides what is stored and what others read, and changes no row for it. A
  * standby lets nobody make the views and triggers that it takes to compare them: there, they are left out.
  */
 export async function compareSchema(db: Db): Promise<readonly SchemaDifference[]> {
@@ -75,6 +76,7 @@ export async function compareSchema(db: Db): Promise<readonly SchemaDifference[]
     ...(await findTriggers(db, created)),
     ...(await findRules(db)),
     ...(await findSettings(db)),
+    ...(await findUnlisted(db)),
   ];
 }
 
@@ -296,3 +298,10 @@ async function findSettings(db: Db): Promise<readonly SchemaDifference[]> {
       and (setrole = 0 or pg_has_role(session_user, setrole, 'member') or rolname = 'xiq_reader')
     order by 1`;
 }
+
+/** The next start would apply what the list lacks once more. */
+const findUnlisted = async (db: Db): Promise<readonly SchemaDifference[]> =>
+  (await readMigrationState(db)).pending.map((name) => ({
+    name: `migration ${name}`,
+    detail: 'the list of applied migrations lacks it',
+  }));
