@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { styleText } from 'node:util';
 import { z } from 'zod';
+import { commandName, quoteForShell } from '../src/lib/text/command-name.ts';
 import { EMULATOR_LOGINS } from './accounts.ts';
 import type { EmulatorLogin } from './accounts.ts';
 import { createEmulator } from './emulator.ts';
@@ -22,6 +23,9 @@ const scale = z
     return { devices, clients, users };
   });
 
+const oneOf = <Word extends string>(words: readonly Word[]) =>
+  z.enum(words, `must be one of ${words.join(', ')}`);
+
 /** Reads the options as typed on the command line. Each message states the values that the option accepts. */
 export const emulatorOptionsSchema = z.object({
   port: wholeNumber.refine((port) => port <= 65_535, 'must be at most 65535'),
@@ -32,8 +36,8 @@ export const emulatorOptionsSchema = z.object({
     .string()
     .regex(/^\d+(\.\d+)?$/, 'must be a number of deliveries per second')
     .transform(Number),
-  secretForm: z.enum(SECRET_FORMS),
-  dialect: z.enum(DIALECTS),
+  secretForm: oneOf(SECRET_FORMS),
+  dialect: oneOf(DIALECTS),
 });
 
 export type EmulatorOptions = z.output<typeof emulatorOptionsSchema>;
@@ -76,7 +80,7 @@ export function startedScreen({ url, logins }: EmulatorStarted): string {
     '',
     'Subscribe xiq-sink to it, in another terminal:',
     `  export CLOUD_API_URL=${url} CLOUD_USERNAME=${logins[0]?.username} CLOUD_PASSWORD=${logins[0]?.password}`,
-    '  PUBLIC_URL=http://localhost:8080 SUBSCRIBE=auto bin/xiq-sink serve',
+    `  PUBLIC_URL=http://localhost:8080 SUBSCRIBE=auto ${quoteForShell(commandName())} serve`,
     '',
     `Delivery counts: curl ${url}/emulator/status`,
     `API description: ${url}/openapi.json`,

@@ -29,6 +29,22 @@ const toLower = [...LETTERS.values()].map((letters) => {
   end if;`;
 });
 
+/** It names the schema of what it calls: ANALYZE, CREATE INDEX and a restored dump call it and search none. */
+export const FOLD_UNICODE = `create or replace function fold_unicode(name text) returns text language plpgsql immutable strict parallel safe as $$
+declare
+  invisible constant text := E'${invisible}';
+  unknown constant text := E'${unknown}';
+begin
+  if name !~ ('[' || invisible || unknown || ']' collate "C") then
+    return public.fold_known(name);
+  end if;
+  return (
+    select coalesce(string_agg(case when run[1] ~ ('[' || unknown || ']' collate "C") then run[1] else public.fold_known(run[1]) end,
+      '' order by number), '')
+    from regexp_matches(regexp_replace(name, '[' || invisible || ']+' collate "C", '', 'g'),
+      '[' || unknown || ']+|[^' || unknown || ']+' collate "C", 'g') with ordinality as one (run, number));
+end $$`;
+
 /*
  * The twin of `fold` in src/lib/text/fold.ts. A name of plain ASCII costs what lower() does: the planner writes the functions
  * out that are kept parsed. An index entry must be short.
@@ -44,20 +60,7 @@ begin
   known := lower(normalize(known, NFKD) collate "C");${toLower.join('')}
   return normalize(replace(replace(known, E'\\u00df', 'ss'), E'i\\u0307', 'i'), NFKC);
 end $$`,
-  `create function fold_unicode(name text) returns text language plpgsql immutable strict parallel safe as $$
-declare
-  invisible constant text := E'${invisible}';
-  unknown constant text := E'${unknown}';
-begin
-  if name !~ ('[' || invisible || unknown || ']' collate "C") then
-    return fold_known(name);
-  end if;
-  return (
-    select coalesce(string_agg(case when run[1] ~ ('[' || unknown || ']' collate "C") then run[1] else fold_known(run[1]) end,
-      '' order by number), '')
-    from regexp_matches(regexp_replace(name, '[' || invisible || ']+' collate "C", '', 'g'),
-      '[' || unknown || ']+|[^' || unknown || ']+' collate "C", 'g') with ordinality as one (run, number));
-end $$`,
+  FOLD_UNICODE,
   `create function fold(name text) returns text language sql immutable parallel safe begin atomic
   select case when octet_length(name) <> length(name) then fold_unicode(name) else lower(name collate "C") end;
 end;`,

@@ -5,7 +5,7 @@ import type { Dialect } from '../dialects.ts';
 export function queryInt(min: number, max = Number.MAX_SAFE_INTEGER) {
   return z.preprocess(
     (value) => (typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value),
-    z.int('must be a whole number').min(min).max(max),
+    z.int(`must be a whole number from ${min} to ${max}`).min(min).max(max),
   );
 }
 

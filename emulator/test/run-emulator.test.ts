@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { EMULATOR_OPTIONS } from '../command-options.ts';
-import { emulatorOptionsSchema, runEmulator } from '../run-emulator.ts';
+import { commandName } from '../../src/lib/text/command-name.ts';
+import { emulatorOptionsSchema, runEmulator, startedScreen } from '../run-emulator.ts';
 import type { EmulatorStarted } from '../run-emulator.ts';
 import { createCall, startEmulator } from './harness.ts';
 
@@ -50,6 +51,7 @@ describe('the options of the command', () => {
   ])('%s refuses %j', (name, value) => {
     const result = emulatorOptionsSchema.safeParse({ ...DEFAULTS, [name]: value });
     expect(result.error?.issues[0]?.path).toEqual([name]);
+    expect(result.error?.issues[0]?.message).toMatch(/^must /);
   });
 });
 
@@ -69,6 +71,12 @@ describe('a run', () => {
     stop.abort();
     await ended;
     await expect(fetch(`${url}/openapi.json`)).rejects.toThrow('fetch failed');
+  });
+
+  it('shows the command that subscribes to it as a person types it here', () => {
+    expect(startedScreen({ url: 'http://here', logins: [] })).toContain(
+      `SUBSCRIBE=auto ${commandName()} serve`,
+    );
   });
 
   it('takes seed, scale, rate, secret form and dialect from the options', async () => {

@@ -45,6 +45,7 @@ export const plainProblems: { readonly error: z.core.$ZodErrorMap } = {
   error(issue) {
     if (issue.code === 'unrecognized_keys')
       return `unknown setting ${issue.keys.map((name) => `"${name}"`).join(', ')}`;
+    if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`;
     if (issue.code !== 'invalid_type') return undefined;
     return issue.input === undefined ? 'is missing' : `must be ${KINDS[issue.expected] ?? issue.expected}`;
   },

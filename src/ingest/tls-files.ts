@@ -1,5 +1,5 @@
 import { readFileSync, unwatchFile, watchFile } from 'node:fs';
-import { UsageError } from '../lib/errors.ts';
+import { reasonOf, UsageError } from '../lib/errors.ts';
 import type { TlsCertificate } from './http-listener.ts';
 
 export interface TlsFiles {
@@ -18,8 +18,8 @@ export function readTlsFiles({ certFile, keyFile }: TlsFiles): TlsCertificate {
 function readPem(setting: string, file: string): Buffer {
   try {
     return readFileSync(file);
-  } catch (error) {
-    throw new UsageError(`can't read ${setting} ${file}`, { cause: error });
+  } catch (cause) {
+    throw new UsageError(`Can't read ${setting} ${file} (${reasonOf(cause)}).`, { cause });
   }
 }
 

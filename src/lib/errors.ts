@@ -82,13 +82,16 @@ export class HttpError extends Error {
 
 export const toError = (thrown: unknown) => (thrown instanceof Error ? thrown : new Error(String(thrown)));
 
+/** What Node.js advises after a certificate is no option of this program, which has CLOUD_CA_FILE and its like. */
+const HINT_OF_NODE = '; if the root CA is installed locally, try running Node.js with --use-system-ca';
+
 /**
  * The message of anything that was thrown, with the messages of its causes. A message of whole sentences, with a full stop
  * at its end, already explains them.
  */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const own = error.message || error.name;
+  const own = (error.message || error.name).replace(HINT_OF_NODE, '');
   if (own.endsWith('.')) return own;
   const inner = error instanceof AggregateError ? error.errors.map(describeError).join('; ') : '';
   const cause = error.cause === undefined ? '' : describeError(error.cause);

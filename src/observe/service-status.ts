@@ -122,12 +122,12 @@ function silenceProblems(silences: readonly SilenceFacts[]): Status[] {
 
 function whenArriving({ sums, now, systemPage }: ServiceFacts): Status {
   if (sums === null) return unknown(systemPage);
-  if (sums.length === 0) {
+  const times = sums.flatMap(({ lastReceivedAt }) => lastReceivedAt?.getTime() ?? []);
+  if (times.length === 0) {
     const remedy = 'Send a first delivery, or subscribe in the cloud.';
     return statusAs('plain', 'nothing yet', 'nothing has arrived yet', '/subscriptions', { remedy });
   }
-  const last = Math.max(...sums.map(({ lastReceivedAt }) => lastReceivedAt.getTime()));
-  const age = formatDuration((now.getTime() - last) / 1000);
+  const age = formatDuration((now.getTime() - Math.max(...times)) / 1000);
   return good('arriving', `last delivery ${age} ago, all types arriving as usual`, '/deliveries');
 }
 

@@ -43,7 +43,7 @@ it('is added with a generated secret, gets others, and is disabled', async () =>
 
   const rotated = await run('rotate', 'east', '--keep', '24');
   expect(rotated.stdout).toMatch(/^east accepts a new secret, and the old ones until \d{4}-/);
-  expect(rotated.stderr).toContain('subscribe apply --source east');
+  expect(rotated.stderr).toContain('enter the new secret in the subscriptions of the cloud');
   expect(secretIn(rotated.stdout)).not.toBe(first);
   expect(await lineOf('east')).toMatchObject({ secrets: 2 });
   const given = await run('rotate', 'east', '--secret', 'env:OTHER');
@@ -70,6 +70,7 @@ it('has an API of its own, whose secrets come from a place', async () => {
     `register the new secret in the cloud with: ${commandName()} subscribe apply --source west`,
   );
   expect(await lineOf('west')).toMatchObject({ api_url: 'https://cloud.test' });
+  expect((await run('rotate', 'west')).stderr).toContain('subscribe apply --source west');
 });
 
 it('is not stored without a key', async () => {

@@ -118,6 +118,8 @@ it('must be searches with a valid range', async () => {
   const never = await save('ada', 'never', { since: 'tomorrow maybe' });
   expect(never.text).toContain('since: must be a time, or how long ago');
   expect((await save('ada', ' ')).status).toBe(400);
+  const empty = await ask('ada', '/api/v1/saved-searches', { line: 1 });
+  expect(empty.text).toContain('body.name: is missing; body.line: must be a text');
 });
 
 it('are recorded in the operator log, with what was refused', async () => {

@@ -58,7 +58,9 @@ async function createInstallation(server: DebianPostgres) {
 /** Sends events with these numbers, each in a delivery of its own. */
 async function send(program: Program, from: number, to: number): Promise<void> {
   for (let number = from; number < to; number += 1) {
-    const { status } = await postDelivery(program, 'AUDIT_LOG_ALL', [auditRecord({ userId: number })]);
+    const { status } = await postDelivery(program, 'AUDIT_LOG_ALL', [
+      auditRecord({ userId: number, userName: 'Müller' }),
+    ]);
     expect(status).toBe(200);
   }
 }

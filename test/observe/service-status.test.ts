@@ -103,6 +103,11 @@ test('counts that do not add up come before a warning, and lead to where the row
   expect(answers({ sums: [unbalanced] }).stored.status).toMatchObject({ page: '/quarantine' });
 });
 
+test('what no webhook has delivered is no delivery', () => {
+  const { status } = answers({ sums: [{ ...SUM, lastReceivedAt: null }] }).arriving;
+  expect(status).toMatchObject({ word: 'nothing yet' });
+});
+
 test('an unusual silence is a warning since the last arrival', () => {
   const silence = {
     source: 'default',

@@ -14,10 +14,12 @@ import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 export function defineAlerts(program: Command, settings: Settings): void {
   const alerts = program.command('alerts').description('list alert rules and alerts, and test rules');
 
-  defineCommand(alerts, 'rules', 'list all rules: built-in, from the settings, and from saved searches', [
-    'xiq-sink alerts rules',
-    'xiq-sink alerts rules --json | jq .',
-  ])
+  defineCommand(
+    alerts,
+    'rules',
+    'list all rules: built-in, and from the settings, the console and saved searches',
+    ['xiq-sink alerts rules', 'xiq-sink alerts rules --json | jq .'],
+  )
     .option('--json', 'print one JSON object per line')
     .action(async ({ json }) => {
       const { printRules } = await import('./alerts.ts');
@@ -47,7 +49,7 @@ export function defineAlerts(program: Command, settings: Settings): void {
     'xiq-sink alerts test logins-failed --since 90d',
     'xiq-sink alerts test my-rule --since 2026-01-01 --until 2026-04-01 --json',
   ])
-    .argument('<rule>', 'a built-in rule (on or off), or a rule of the settings or of a saved search')
+    .argument('<rule>', 'a built-in rule (on or off), or one of the settings, the console or a saved search')
     .addOption(sourceOption())
     .option('--since <time>', `start of the range: ${TIME_FORMS}`, time, '30d')
     .option('--until <time>', 'end of the range, exclusive', time)

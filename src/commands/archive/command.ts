@@ -10,7 +10,7 @@ export function defineArchive(program: Command, settings: Settings): void {
   ])
     .requiredOption('--before <month>', 'archive the months before this one: 2026-01', month)
     .option('--dry-run', 'only list the months and their sizes')
-    .option('--json', 'print a JSON array')
+    .option('--json', 'print one JSON object per line')
     .addHelpText(
       'after',
       '\nExits with 1 if a month stays; the reason is printed.\nDocumentation: docs/archive.md.',

@@ -7,7 +7,7 @@ export function defineBackup(program: Command, settings: Settings): void {
   defineCommand(
     program,
     'backup',
-    'back up the embedded database, the spool and the generated secrets, even while serve runs',
+    'back up the embedded database, the spool and the generated webhook secret, even while serve runs',
     ['xiq-sink backup /backup/monday', 'xiq-sink backup --json /mnt/nas/xiq-sink'],
   )
     .argument('<directory>', 'directory to create')

@@ -142,5 +142,5 @@ function describeBackups(erasedAt: Date, keptDays: number | undefined): string {
     return `${of} ${erasedAt.toISOString()} still contain it. Use --backups-kept DAYS to print until when.`;
   }
   const until = new Date(erasedAt.getTime() + keptDays * DAY_MS);
-  return `${of} ${erasedAt.toISOString()} contain it. If each is deleted after ${countOf(keptDays, 'day')}, none does from ${until.toISOString().slice(0, 10)} on.`;
+  return `${of} ${erasedAt.toISOString()} contain it. If each is deleted after ${countOf(keptDays, 'day')}, the last copy expires on ${until.toISOString().slice(0, 10)}.`;
 }

@@ -88,7 +88,10 @@ export async function rotate(
   const end = until === null ? `until "sources rotate ${name} --drop-old"` : `until ${until.toISOString()}`;
   print(`${name} accepts a new secret, and the old ones ${end}`);
   printSecret(made);
-  printNextStep(config, name);
+  const sources = await describeSources(db, ALL_SOURCES, config.sources);
+  const hasApi = sources.some((source) => source.name === name && source.api_url !== null);
+  if (hasApi) printNextStep(config, name);
+  else note('enter the new secret in the subscriptions of the cloud');
 }
 
 /** `sources disable`: refuses further deliveries of a source. */

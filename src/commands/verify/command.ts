@@ -20,7 +20,10 @@ export function defineVerify(program: Command, settings: Settings): void {
       '--against <file-or-url...>',
       'files or https addresses with checkpoints that were kept elsewhere',
     )
-    .option('--full', 'compute the hashes in this program, not in the database')
+    .option(
+      '--full',
+      'compute the hashes in this program, and each column again from its payload; takes several times as long',
+    )
     .option(
       '--accept <reason>',
       'continue from a database that lacks events that this machine has seen, such as an older backup; the reason is recorded in the operator log',

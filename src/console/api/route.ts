@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express';
 import { z } from 'zod';
+import { plainProblems } from '../../config/setting-types.ts';
 import { closestName } from '../../lib/text/closest-name.ts';
 import { ConflictError, describeError, HttpError, UsageError } from '../../lib/errors.ts';
 import type { Rule, Visitor } from '../access/access.ts';
@@ -118,7 +119,8 @@ export function streamRoute<A extends Input>(
 export function parseInput<A extends Input>(input: A | undefined, request: Asked): ValuesOf<A>;
 export function parseInput(input: Input = {}, request: Asked): ValuesOf<Input> {
   const body: unknown = request.body ?? {};
-  const { data, error } = z.object(input).safeParse({ path: request.params, query: queryOf(request), body });
+  const asked = { path: request.params, query: queryOf(request), body };
+  const { data, error } = z.object(input).safeParse(asked, plainProblems);
   if (error !== undefined) throw new HttpError(400, 'BAD_REQUEST', describeIssues(error), { cause: error });
   return data;
 }

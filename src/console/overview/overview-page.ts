@@ -94,7 +94,7 @@ function withoutRemedies({ answers, ...others }: Overview): Overview {
 function lastArrivalOf({ conservation }: Overview, source: string | undefined): number | undefined {
   const times = (conservation?.items ?? [])
     .filter((item) => source === undefined || item.source === source)
-    .map(({ last_received_at: at }) => at.getTime());
+    .flatMap(({ last_received_at: at }) => at?.getTime() ?? []);
   return times.length === 0 ? undefined : Math.max(...times);
 }
 

@@ -53,7 +53,7 @@ export const conservationSchema = z
         missing: number.describe('events whose rows are gone without a reason on record'),
         altered: number.describe('events whose rows differ from what was sealed'),
         adds_up: z.boolean(),
-        last_received_at: time,
+        last_received_at: time.nullable().describe('null if no webhook delivered any of it'),
       }),
     ),
   })

@@ -43,13 +43,16 @@ export async function readArrivals(db: Db, scope: Scope, range: ArrivalRange) {
     .execute();
 }
 
+/** The column does not have null: it begins with the epoch, which what no webhook delivered leaves as it is. */
+const LAST_RECEIVED_AT = sql`nullif(last_received_at, 'epoch')`;
+
 /** The last delivery of each source, and its events in each of the last hours, the present one last. */
 export async function recentArrivals(db: Db, scope: Scope, hours: number) {
   const first = Math.floor(Date.now() / HOUR_MS) - hours + 1;
   const [last, counted] = await Promise.all([
     db
       .selectFrom('arrival_totals')
-      .select((row) => ['source', row.fn.max('last_received_at').as('at')])
+      .select(['source', sql<Date | null>`max(${LAST_RECEIVED_AT})`.as('at')])
       .where(inScope(scope))
       .groupBy('source')
       .execute(),
@@ -90,7 +93,8 @@ export interface ArrivalSum {
   readonly altered: number;
   /** Whether everything is accounted for. Of a range, only whether the counts add up. */
   readonly addsUp: boolean;
-  readonly lastReceivedAt: Date;
+  /** Null if no webhook delivered any of it. */
+  readonly lastReceivedAt: Date | null;
 }
 
 const TOTALS = sql`source, message_type as "messageType", deliveries::float8, expected::float8, events::float8,
@@ -114,7 +118,7 @@ export async function sumArrivals(
   return allRows<ArrivalSum>(db)`
     select ${TOTALS}, 0 as missing, 0 as altered,
       unbalanced = 0 and expected = events + duplicates + quarantined as "addsUp",
-      last_received_at as "lastReceivedAt"
+      ${LAST_RECEIVED_AT} as "lastReceivedAt"
     from (
       ${
         from === 'counts'
@@ -129,7 +133,7 @@ async function sumAll(db: Db, scope: Scope): Promise<ArrivalSum[]> {
     db,
     (trx, conservation) => allRows<ArrivalSum>(trx)`
       select ${TOTALS}, missing_events::float8 as missing, altered_events::float8 as altered, adds_up as "addsUp",
-      last_received_at as "lastReceivedAt"
+      ${LAST_RECEIVED_AT} as "lastReceivedAt"
       from arrival_totals join ${conservation} using (source, message_type)
       where ${inScope(scope)} order by source, message_type`,
   );
@@ -189,7 +193,7 @@ export async function readLastArrivals(db: Db, scope: Scope): Promise<LastArriva
   const rows = await allRows<Omit<LastArrival, 'lastReceivedAt'> & { readonly last: Date | null }>(db)`
     select source, message_type as "messageType", max(last_received_at) as last
     from (
-      select source, message_type, nullif(last_received_at, 'epoch') from arrival_totals
+      select source, message_type, ${LAST_RECEIVED_AT} from arrival_totals
       union all
       select source, message_type, received_at from deliveries
       -- The upper bound passes over the ids of other servers; with it, the planner expects few rows.

@@ -52,7 +52,7 @@ describe.skipIf(!hasOpenssl)('the certificate of the settings', () => {
     const { keyFile } = other;
     expect(await examineFiles({ certFile, keyFile })).toMatchObject(found('fail', /the key does not match/));
     expect(await examineFiles({ certFile: '/nowhere', keyFile })).toMatchObject(
-      found('fail', /can't read TLS_CERT_FILE \/nowhere/),
+      found('fail', /Can't read TLS_CERT_FILE \/nowhere \(no such file or directory\)\.$/),
     );
   });
 

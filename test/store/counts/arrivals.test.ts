@@ -184,10 +184,15 @@ test('what was fetched does not end the silence of a sender', async () => {
   const last = new Date(Date.now() - DAY);
   await deliver(database.db, { receivedAt: last });
   await deliver(database.db, { receivedAt: new Date(), origin: 'backfill' });
+  await deliver(database.db, { receivedAt: new Date(), origin: 'backfill', source: 'b' });
   await rollUpAll();
   expect(await sumArrivals(database.db, ALL_SOURCES)).toMatchObject([
-    { deliveries: 2, lastReceivedAt: last },
+    { source: 'a', deliveries: 2, lastReceivedAt: last },
+    { source: 'b', deliveries: 1, lastReceivedAt: null },
   ]);
+  const range = { since: last, until: new Date(Date.now() + MINUTE) };
+  expect((await sumArrivals(database.db, ALL_SOURCES, range))[1]?.lastReceivedAt).toBeNull();
+  expect((await recentArrivals(database.db, ALL_SOURCES, 1)).get('b')?.lastReceivedAt).toBeNull();
 });
 
 test('what was counted is not counted again when the horizon is lower than before', async () => {

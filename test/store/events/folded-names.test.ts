@@ -84,6 +84,15 @@ describe('fold() of the database', () => {
     );
   });
 
+  it('works where no schema is searched, as in ANALYZE, CREATE INDEX and a restored dump', async () => {
+    const names = ['MÜLLER', 'MÜLLER\u{1ccd6}'];
+    const { rows } = await test.db.transaction().execute(async (trx) => {
+      await sql`set local search_path = ''`.execute(trx);
+      return sql`select public.fold_name(name) as folded from unnest(${names}::text[]) as name`.execute(trx);
+    });
+    expect(rows).toEqual(names.map((name) => ({ folded: fold(name) })));
+  });
+
   it('is written out by the planner, so that plain ASCII costs what lower() does', async () => {
     const plan = await planOf(test.db, sql`select fold_name(user_name) from audit_events_default`);
     expect(plan).toMatch(/"left"|fold_unicode/);
