@@ -10,7 +10,7 @@ import { listRefusedLogins, refusedLoginsOf } from '../../src/store/sources/refu
 import { testSubscriber } from '../subscribe/test-subscriber.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { createFakeClock } from './fake-clock.ts';
-import { startScriptedCloud, type Reply, type Script } from './scripted-cloud.ts';
+import { standIn, type Reply, type Script } from '../support/stand-in.ts';
 
 const logger = pino({ level: 'silent' });
 const credentials = { username: 'admin@example.test', password: 'hunter2-hunter2' };
@@ -80,13 +80,13 @@ async function firstHour(reply: (minute: number) => Reply): Promise<Record<strin
   const script: Script = ({ url }) => {
     if (url !== '/login') return minute() < 20 ? { status: 404 } : REVOKED;
     const answer = reply(minute());
-    const status = 'status' in answer ? (answer.status ?? 200) : 200;
+    const { status = 200 } = typeof answer === 'object' ? answer : {};
     logins[status] = (logins[status] ?? 0) + 1;
     return answer;
   };
-  await using cloud = await startScriptedCloud(script);
+  await using cloud = await standIn(script);
   for (const begin of [0, 30]) {
-    const process = startProcess(cloud.baseUrl, clock);
+    const process = startProcess(cloud.url, clock);
     for (let at = begin; at < begin + 30; at += 10) {
       clock.advance(Math.max(0, at - minute()) * MINUTE);
       await process.round();
@@ -117,10 +117,10 @@ test.each<[string, (minute: number) => Reply, Record<string, number>]>([
 
 test('a refused login tells nothing of the password, and ends with the first that is accepted', async () => {
   let answer: Reply = WRONG;
-  await using cloud = await startScriptedCloud(({ url }) => (url === '/login' ? answer : { status: 404 }));
+  await using cloud = await standIn(({ url }) => (url === '/login' ? answer : { status: 404 }));
   const client = (password: string, source = 'default') =>
     createCloudClient({
-      baseUrl: cloud.baseUrl,
+      baseUrl: cloud.url,
       credentials: { ...credentials, password },
       refusedLogins: refusedLoginsOf(database.service, source),
     });
