@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
 import { CLOUD_TYPES } from '../../src/events/domain.ts';
-import { SECRET } from '../support/program.ts';
+import { postDelivery } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startAttacked, type Attacked } from './attacked.ts';
 import { honestBody, observedBody, type HonestBody } from './honest-bodies.ts';
@@ -24,11 +24,7 @@ afterAll(() => attacked.stop());
 const Receipt = z.object({ delivery_id: z.uuid(), records: z.number(), quarantined: z.number() });
 
 async function post({ messageType, text }: HonestBody): Promise<z.infer<typeof Receipt>> {
-  const response = await fetch(`${attacked.program.url}/ingest/default/${messageType}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${SECRET}` },
-    body: text,
-  });
+  const response = await postDelivery(attacked.program, messageType, text);
   const answer: unknown = await response.json();
   return Receipt.parse(answer);
 }

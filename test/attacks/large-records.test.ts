@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { brotliCompress, constants } from 'node:zlib';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { SECRET, temporaryDirectory } from '../support/program.ts';
+import { postDelivery, temporaryDirectory } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { attack, startAttacked, type Attacked } from './attacked.ts';
 import { IS_SHORT, MOST_MB, MOST_MS, measureDeliveries, printMeasured } from './measure.ts';
@@ -39,11 +39,9 @@ const bodyOf = (number: number) =>
 
 async function flood(): Promise<void> {
   for (let number = 0; number < DELIVERIES; number += 1) {
-    const response = await fetch(`${attacked.program.url}/ingest/default/AUDIT_LOG_ALL`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${SECRET}`, 'content-encoding': 'br' },
-      body: await bodyOf(number),
-    });
+    const headers = { 'content-encoding': 'br' };
+    const body = await bodyOf(number);
+    const response = await postDelivery(attacked.program, 'AUDIT_LOG_ALL', body, { headers });
     if (response.status === 503) number -= 1;
     else if (response.status !== 200) throw new Error(`a large record was answered ${response.status}`);
   }

@@ -45,12 +45,17 @@ export async function measureDeliveries(program: Program, attack: Promise<unknow
   };
   const timer = setInterval(() => void latencies.push(deliver()), PERIOD_MS);
   await attack.finally(() => clearInterval(timer));
-  const sorted = (await Promise.all(latencies)).toSorted((a, b) => a - b);
-  const at = (share: number) => sorted[Math.ceil(sorted.length * share) - 1] ?? Number.NaN;
-  return { deliveries: sorted.length, p50: at(0.5), p99: at(0.99), worst: at(1), memory };
+  const times = await Promise.all(latencies);
+  const at = (share: number) => percentile(times, share);
+  return { deliveries: times.length, p50: at(0.5), p99: at(0.99), worst: at(1), memory };
 }
 
-async function memoryMb({ pid }: Program): Promise<number> {
+/** The time that this share of all times does not exceed; NaN if there is none. */
+export const percentile = (times: readonly number[], share: number) =>
+  times.toSorted((a, b) => a - b)[Math.ceil(times.length * share) - 1] ?? Number.NaN;
+
+/** MB of resident memory of a process. */
+export async function memoryMb({ pid }: Program): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
 }

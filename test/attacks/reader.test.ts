@@ -7,7 +7,14 @@ import { openDatabase, type Db } from '../../src/store/server/database.ts';
 import { limitReaders, repairReaders } from '../../src/store/server/roles/limit-readers.ts';
 import { findReaderChanges } from '../../src/store/server/roles/readers.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { endOfProgram, SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
+import {
+  endOfProgram,
+  postDelivery,
+  SECRET,
+  startProgram,
+  temporaryDirectory,
+  type Program,
+} from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 let directory: string;
@@ -25,11 +32,7 @@ beforeAll(async () => {
   serviceAddress = serviceUrl(credentials);
   url = readerUrl(credentials);
   admin = openDatabase(bootstrapUrl(credentials), () => undefined);
-  await fetch(`${program.url}/ingest/default/AUDIT_LOG_ALL`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${SECRET}` },
-    body: JSON.stringify([auditRecord()]),
-  });
+  await postDelivery(program, 'AUDIT_LOG_ALL', [auditRecord()]);
   await waitFor(async () => (await sql`select from audit_log`.execute(admin)).rows.length === 1);
 });
 afterAll(async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isSameRole } from '../../src/cloud/contract/auth.ts';
-import { inTurn } from './scripted-cloud.ts';
+import { inTurn } from '../support/stand-in.ts';
 import { startTestClient } from './test-client.ts';
 
 /** A subscription with the members of the published description, 25.9.0-36. */

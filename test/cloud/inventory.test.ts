@@ -9,7 +9,7 @@ import { CloudApiError } from '../../src/cloud/cloud-api-error.ts';
 import { toDevice, toLocations, toPerson } from '../../src/inventory/to-rows.ts';
 import { createApiToken } from '../support/api-token.ts';
 import { startTestClient } from './test-client.ts';
-import type { Reply } from './scripted-cloud.ts';
+import type { Reply } from '../support/stand-in.ts';
 
 describe.each(DIALECTS)('the inventory of a cloud in the dialect %s', (dialect) => {
   it('is read whole, with places from the building on', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { LOG_KINDS } from '../../src/cloud/contract/logs.ts';
-import { inTurn, type Received } from './scripted-cloud.ts';
+import { inTurn, type Received } from '../support/stand-in.ts';
 import { startTestClient } from './test-client.ts';
 
 const DAY = 86_400_000;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Received, Reply } from './scripted-cloud.ts';
+import type { Received, Reply } from '../support/stand-in.ts';
 import { startTestClient } from './test-client.ts';
 
 const RECORDS = Array.from({ length: 230 }, (_, index) => ({ id: index + 1 }));

@@ -3,7 +3,7 @@ import { createCloudClient } from '../../src/cloud/client.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { CloudApiError } from '../../src/cloud/cloud-api-error.ts';
 import { createFakeClock } from './fake-clock.ts';
-import { inTurn, startScriptedCloud } from './scripted-cloud.ts';
+import { inTurn, standIn } from '../support/stand-in.ts';
 import { startTestClient } from './test-client.ts';
 import { freePort } from '../support/free-port.ts';
 
@@ -36,9 +36,9 @@ describe('what a call looks like', () => {
   });
 
   test('a path prefix of the address and a verb segment survive', async () => {
-    await using cloud = await startScriptedCloud(inTurn({ json: { permissions: [] } }));
+    await using cloud = await standIn(inTurn({ json: { permissions: [] } }));
     const credentials = { apiToken: 'api-token-1' };
-    const client = createCloudClient({ baseUrl: `${cloud.baseUrl}/xapi/v1`, credentials });
+    const client = createCloudClient({ baseUrl: `${cloud.url}/xapi/v1`, credentials });
     await client.authorization.checkPermission({ uri: '/subscriptions/webhook', method: 'get' });
     expect(cloud.received[0]?.url).toBe('/xapi/v1/auth/permissions/:check');
   });
@@ -77,10 +77,10 @@ describe('errors', () => {
   });
 
   test('an address that may only be public reaches nothing here, by its name either', async () => {
-    await using cloud = await startScriptedCloud(inTurn(OK));
+    await using cloud = await standIn(inTurn(OK));
     const credentials = { apiToken: 'api-token-1' };
     for (const host of ['127.0.0.1', 'localhost']) {
-      const baseUrl = cloud.baseUrl.replace('127.0.0.1', host);
+      const baseUrl = cloud.url.replace('127.0.0.1', host);
       const client = createCloudClient({ baseUrl, credentials, publicOnly: true, clock: createFakeClock() });
       expect((await errorOf(client.account.viq())).message).toMatch(/not a public address \(loopback\)/);
     }
@@ -169,20 +169,19 @@ describe('what is repeated', () => {
   });
 
   test('a lost answer to a reading call', async () => {
-    await using cloud = await startTestClient(inTurn({ cut: true }, OK));
+    await using cloud = await startTestClient(inTurn('cut', OK));
     await cloud.client.account.viq();
     expect(cloud.received).toHaveLength(2);
   });
 
-  test.each([
-    [{ cut: true } as const],
-    [{ status: 500 }],
-    [{ status: 503, headers: { 'retry-after': '1' } }],
-  ])('never a creating call of which nobody knows whether it was carried out: %j', async (reply) => {
-    await using cloud = await startTestClient(inTurn(reply, { status: 202 }));
-    await errorOf(cloud.client.subscriptions.create([SUBSCRIPTION]));
-    expect(cloud.received).toHaveLength(1);
-  });
+  test.each([['cut' as const], [{ status: 500 }], [{ status: 503, headers: { 'retry-after': '1' } }]])(
+    'never a creating call of which nobody knows whether it was carried out: %j',
+    async (reply) => {
+      await using cloud = await startTestClient(inTurn(reply, { status: 202 }));
+      await errorOf(cloud.client.subscriptions.create([SUBSCRIPTION]));
+      expect(cloud.received).toHaveLength(1);
+    },
+  );
 
   test('a creating call that was refused for the rate limit', async () => {
     await using cloud = await startTestClient(
@@ -215,7 +214,7 @@ test('calls are held back as the quota runs out', async () => {
 
 describe('time-out and abort', () => {
   test('a call that is not answered in time fails without status', async () => {
-    await using cloud = await startTestClient(inTurn({ silent: true }), { timeoutMs: 20 });
+    await using cloud = await startTestClient(inTurn('silent'), { timeoutMs: 20 });
     const error = await errorOf(cloud.client.subscriptions.create([SUBSCRIPTION]));
     expect(error.status).toBeUndefined();
     expect(error.message).toContain('no answer within 20 ms');
@@ -226,7 +225,7 @@ describe('time-out and abort', () => {
     const reason = new Error('enough');
     await using cloud = await startTestClient(() => {
       controller.abort(reason);
-      return { silent: true };
+      return 'silent';
     });
     await expect(cloud.client.account.viq(controller.signal)).rejects.toBe(reason);
     expect(cloud.received).toHaveLength(1);

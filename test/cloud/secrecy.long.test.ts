@@ -4,7 +4,7 @@ import { pino, type Logger } from 'pino';
 import { expect, test } from 'vitest';
 import { createCloudClient, type CloudClient } from '../../src/cloud/client.ts';
 import { createFakeClock } from './fake-clock.ts';
-import { startScriptedCloud, type Received, type Reply } from './scripted-cloud.ts';
+import { standIn, type Received, type Reply } from '../support/stand-in.ts';
 
 const PASSWORD = 'correct"horse\\battery';
 const LOGIN_TOKEN = 'eyJhbGciOiJIUzI1NiJ9.login';
@@ -32,8 +32,8 @@ function unkindAnswers({ headers, body }: Received): Reply[] {
     { json: [{ secret: WEBHOOK_SECRET }] },
     { json: [{ data: [{ secret: WEBHOOK_SECRET }] }] },
     { json: { id: 'op-1', done: true, metadata: PASSWORD } },
-    { cut: true },
-    { silent: true },
+    'cut',
+    'silent',
   ];
 }
 
@@ -94,7 +94,7 @@ test.each(Object.keys(OPERATIONS))(
     // The first call of a login is answered well in every second round, so that the call behind it fails.
     for (let round = 0; round < answers * 2; round++) {
       const isLoginGood = round % 2 === 0;
-      await using cloud = await startScriptedCloud((call) => {
+      await using cloud = await standIn((call) => {
         if (call.url === '/login' && isLoginGood)
           return { json: { access_token: LOGIN_TOKEN, expires_in: 60 } };
         const replies = unkindAnswers(call);
@@ -103,7 +103,7 @@ test.each(Object.keys(OPERATIONS))(
       });
       answerAt = Math.floor(round / 2);
       const client = createCloudClient({
-        baseUrl: cloud.baseUrl,
+        baseUrl: cloud.url,
         credentials:
           isLoginGood && round % 4 === 0 ? { apiToken: API_TOKEN } : { username: 'u', password: PASSWORD },
         timeoutMs: 20,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { SubscriptionRequest } from '../../emulator/contract/subscription.ts';
-import { inTurn, type Received } from './scripted-cloud.ts';
+import { inTurn, type Received } from '../support/stand-in.ts';
 import { startTestClient } from './test-client.ts';
 
 const REQUEST: SubscriptionRequest = {

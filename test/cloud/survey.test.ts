@@ -7,7 +7,7 @@ import { createCloudClient } from '../../src/cloud/client.ts';
 import { LIST_FORMS } from '../../src/cloud/contract/shared.ts';
 import { probesAt, type Observation } from '../../src/cloud/survey.ts';
 import { LOGGED_TYPES } from '../../src/reconcile/log-kinds.ts';
-import type { Reply } from './scripted-cloud.ts';
+import type { Reply } from '../support/stand-in.ts';
 import { startTestClient } from './test-client.ts';
 
 const NOW = Date.parse('2026-11-22T12:00:00Z');
@@ -82,7 +82,7 @@ describe('a survey of the cloud', () => {
       'failed',
       /^refused with 400$/,
     ],
-    ['GET /account/home', { cut: true }, 'failed', /^no answer$/],
+    ['GET /account/home', 'cut', 'failed', /^no answer$/],
     ['GET /logs/audit, limit 500', { status: 422 }, 'as documented', /^refused with 422$/],
     ['GET /logs/audit, limit 500', { json: [] }, 'as documented', /^accepted with 200$/],
   ] as const)('%s, answered by %j: %s', async (name, reply, result, report) => {

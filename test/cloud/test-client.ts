@@ -1,9 +1,9 @@
 import { createCloudClient, type CloudClient, type CloudClientOptions } from '../../src/cloud/client.ts';
 import { createFakeClock, type FakeClock } from './fake-clock.ts';
-import { startScriptedCloud, type Script, type ScriptedCloud } from './scripted-cloud.ts';
+import { standIn, type Script, type StandIn } from '../support/stand-in.ts';
 
 /** A scripted cloud and a client of it on a fake clock. */
-export interface TestClient extends ScriptedCloud {
+export interface TestClient extends StandIn {
   client: CloudClient;
   clock: FakeClock;
 }
@@ -13,10 +13,10 @@ export async function startTestClient(
   script: Script,
   options: Partial<CloudClientOptions> = {},
 ): Promise<TestClient> {
-  const cloud = await startScriptedCloud(script);
+  const cloud = await standIn(script);
   const clock = createFakeClock();
   const client = createCloudClient({
-    baseUrl: cloud.baseUrl,
+    baseUrl: cloud.url,
     credentials: { apiToken: 'api-token-1' },
     clock,
     ...options,

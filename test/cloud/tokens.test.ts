@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Received, type Reply, type Script, inTurn } from './scripted-cloud.ts';
+import { type Received, type Reply, type Script, inTurn } from '../support/stand-in.ts';
 import { startTestClient } from './test-client.ts';
 import { createCloudClient } from '../../src/cloud/client.ts';
 
@@ -80,7 +80,7 @@ describe('user name and password', () => {
       call.url === '/login' && !isRight ? { status: 401 } : logIn(call, index);
     await using cloud = await startTestClient(answer, { credentials });
     const other = (password: string) =>
-      createCloudClient({ baseUrl: cloud.baseUrl, credentials: { ...credentials, password } });
+      createCloudClient({ baseUrl: cloud.url, credentials: { ...credentials, password } });
     const parts = Array.from({ length: 5 }, () => other(credentials.password));
     await Promise.all(
       [...parts, ...parts].map(({ account }) =>

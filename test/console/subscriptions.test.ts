@@ -6,7 +6,7 @@ import { subscriptionsArea } from '../../src/console/subscriptions/subscriptions
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
 import { listRefusedLogins } from '../../src/store/sources/refused-logins.ts';
-import { startScriptedCloud } from '../cloud/scripted-cloud.ts';
+import { standIn } from '../support/stand-in.ts';
 import { lastAction } from '../support/actions.ts';
 import { startAdmin, type RunningAdmin } from '../support/admin.ts';
 import { useDatabase } from '../support/use-database.ts';
@@ -100,12 +100,12 @@ describe('the subscriptions of a source', () => {
 it('lets a login that the cloud has refused be sent once more, when a person wants it', async () => {
   let isRight = false;
   const token = { json: { access_token: 'token', expires_in: 3_600 } };
-  await using cloud = await startScriptedCloud(({ url }) =>
+  await using cloud = await standIn(({ url }) =>
     url === '/login' && isRight ? token : { status: url === '/login' ? 401 : 404 },
   );
   const logins = () => cloud.received.filter(({ url }) => url === '/login').length;
   const { administrator: credentials } = EMULATOR_LOGINS;
-  await start([{ ...source, cloud: { apiUrl: cloud.baseUrl, credentials } }], 'https://sink.test');
+  await start([{ ...source, cloud: { apiUrl: cloud.url, credentials } }], 'https://sink.test');
   await expect(admin.get('/subscriptions/default')).rejects.toThrow('POST /login answered 401');
   isRight = true;
   await expect(admin.get('/subscriptions/default')).rejects.toThrow('not sent again until');

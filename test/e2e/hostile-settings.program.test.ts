@@ -3,7 +3,7 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { auditRecord } from '../support/deliveries.ts';
 import { setHostile } from '../support/hostile-settings.ts';
-import { endOfProgram, SECRET, temporaryDirectory } from '../support/program.ts';
+import { endOfProgram, postDelivery, SECRET, temporaryDirectory } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { databaseForTest, serveForTest } from '../support/for-one-test.ts';
 
@@ -24,11 +24,7 @@ it('a server whose settings are meant for other programs takes, seals, finds, fo
   };
   const program = await serveForTest(settings);
   const records = Array.from({ length: 8 }, (_, code) => auditRecord({ code, userName: 'Łódź – 5 €' }));
-  const response = await fetch(`${program.url}/ingest/default/AUDIT_LOG_ALL`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${SECRET}` },
-    body: JSON.stringify(records),
-  });
+  const response = await postDelivery(program, 'AUDIT_LOG_ALL', records);
   expect(response.status).toBe(200);
   const sent = await waitFor(async () => {
     const lines = (await readFile(file, 'utf8').catch(() => ''))

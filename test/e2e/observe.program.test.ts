@@ -65,16 +65,6 @@ describe.each(BACKENDS)('the request id, $backend', ({ available, usesRedis }) =
   });
 });
 
-it('finds an error in the log by the id of its answer', async () => {
-  const { databaseUrl } = await databaseForTest();
-  const program = await serveForTest({ DATABASE_URL: databaseUrl });
-  const response = await post(program, 'no JSON');
-  const requestId = response.headers.get('x-request-id') ?? '';
-  expect(await response.json()).toMatchObject({ error_id: requestId });
-  await waitFor(() => linesWith(program, requestId).length === 1);
-  expect(linesWith(program, requestId)[0]).toMatchObject({ errorId: requestId, status: 400 });
-});
-
 describe('the report of a process', () => {
   it('is there while it runs, with what it does, and gone when it has ended', async () => {
     const { db, databaseUrl } = await databaseForTest();

@@ -1,26 +1,17 @@
 import { spawn } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { sql } from 'kysely';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { compileCluster, startCluster } from '../forward/real-receivers/kafka-cluster.ts';
-import { mailServer } from '../forward/senders/mail-server.ts';
-import { relpReceiver } from '../forward/senders/relp-stand-in.ts';
-import { startS3 } from '../forward/senders/s3-server.ts';
-import { tcpServer } from '../forward/senders/tcp-server.ts';
-import { inTurn, standIn, type Reply, type Script } from '../forward/senders/stand-in.ts';
+import { RECEIVERS } from '../forward/senders/receivers.ts';
 import { BACKENDS, emptyRedis } from '../support/backends.ts';
-import { hasOpenssl, makeCertificate, type TestCertificate } from '../support/certificates.ts';
+import { hasOpenssl, type TestCertificate } from '../support/certificates.ts';
 import { auditRecord } from '../support/deliveries.ts';
 import { databaseForTest, directoryForTest, serveForTest } from '../support/for-one-test.ts';
 import { postDelivery, PROGRAM, SECRET } from '../support/program.ts';
+import { useCertificate } from '../support/use-certificate.ts';
 import { waitFor } from '../support/wait-for.ts';
-
-/** A destination of the settings, and all that it has received so far. */
-interface Receiver {
-  readonly destination: object;
-  readonly received: () => string | Promise<string>;
-}
 
 /** The numbers of the events in a text, in order. A format may repeat the description. */
 function numbersOf(text: string): number[] {
@@ -47,145 +38,32 @@ async function listedBy(adminUrl: string): Promise<string> {
   return listed.join('\n');
 }
 
-/** A server by HTTP that accepts every request with this answer. */
-async function httpReceiver(
-  script: Script,
-  toDestination: (url: string) => object,
-  certificate?: TestCertificate,
-): Promise<Receiver> {
-  const server = await standIn(script, certificate);
-  onTestFinished(() => server[Symbol.asyncDispose]());
-  return {
-    destination: toDestination(server.url),
-    received: () => server.received.map(({ body }) => body).join('\n'),
-  };
-}
-
-async function syslogReceiver(): Promise<Receiver> {
-  let text = '';
-  const { port } = await tcpServer((socket) => {
-    socket.on('data', (chunk) => (text += chunk.toString('latin1'))).on('end', () => socket.end());
+/** The first way of each type of destination, as the settings have it, but for stdout, which the program itself is. */
+async function startReceivers(certificate: TestCertificate) {
+  const { stdout: _, ...others } = RECEIVERS;
+  const trust = { server_name: 'siem.test', ca: certificate.cert };
+  const started = Object.entries(others).map(async ([type, ways]) => {
+    const [way] = Object.values(ways);
+    const receiver = await way?.start({ conduct: 'accepts', certificate, trust, timeoutSeconds: 10 });
+    if (receiver === undefined) throw new Error(`${type} has no receiver`);
+    const { options, accepted } = receiver;
+    // A bucket gets its objects by the minute.
+    const batch = type === 's3' ? { batch: { events: 100, seconds: 1 } } : {};
+    return { destination: { name: type.replace('+', '-'), type, ...options, ...batch }, accepted };
   });
-  return { destination: { transport: 'tcp', host: '127.0.0.1', port }, received: () => text };
+  return Promise.all(started);
 }
-
-async function relp(certificate?: TestCertificate): Promise<Receiver> {
-  const { port, commands } = await relpReceiver(undefined, certificate);
-  const tls = certificate && { tls: { ca: certificate.cert } };
-  return {
-    destination: { host: '127.0.0.1', port, ...tls },
-    received: () =>
-      commands
-        .flat()
-        .map(({ data }) => data)
-        .join('\n'),
-  };
-}
-
-async function kafka(program: string): Promise<Receiver> {
-  const cluster = await startCluster(program);
-  await cluster.command('topic events 4');
-  const consumed = cluster.consume('events');
-  return {
-    destination: { brokers: [cluster.broker], topic: 'events' },
-    received: () => consumed.map(({ text }) => text).join('\n'),
-  };
-}
-
-/** The events of the objects, in the order of the manifests. */
-async function s3(): Promise<Receiver> {
-  const server = await startS3();
-  onTestFinished(() => server[Symbol.asyncDispose]());
-  return {
-    destination: { ...server.options, batch: { events: 100, seconds: 1 } },
-    async received() {
-      const manifests = await server.manifests();
-      const keys = manifests.flatMap(({ objects }) => objects.map(({ key }) => key));
-      return (await Promise.all(keys.map(server.lines))).flat().join('\n');
-    },
-  };
-}
-
-async function smtp(): Promise<Receiver> {
-  const { port, mails } = await mailServer();
-  const addresses = { from: 'sink@example.com', to: 'noc@example.com' };
-  return {
-    destination: { host: '127.0.0.1', port, ...addresses },
-    received: () => mails.map(({ body }) => body).join('\n'),
-  };
-}
-
-const bulkAnswer: Script = ({ body }): Reply => {
-  const items = [...body.matchAll(/^\{"create"/gm)].map(() => ({ create: { status: 201 } }));
-  return { json: { items } };
-};
-
-/** Every type of destination but stdout, which the program itself is, and kafka only where its programs are installed. */
-const receivers = (directory: string, certificate: TestCertificate): Record<string, Promise<Receiver>> => {
-  const file = path.join(directory, 'events.jsonl');
-  const cluster = compileCluster(directory);
-  return {
-    ...('program' in cluster ? { kafka: kafka(cluster.program) } : {}),
-    syslog: syslogReceiver(),
-    relp: relp(),
-    'relp+tls': relp(certificate),
-    s3: s3(),
-    splunk_hec: httpReceiver(inTurn({ json: { code: 0 } }), (url) => ({ url, token: { env: 'TOKEN' } })),
-    elasticsearch: httpReceiver(bulkAnswer, (url) => ({ url, index: 'logs' })),
-    https: httpReceiver(
-      inTurn({ status: 200 }),
-      (url) => ({ url, allow_private: true, tls: { ca: certificate.cert } }),
-      certificate,
-    ),
-    sentinel: httpReceiver(
-      ({ url }) =>
-        url.includes('/token') ? { json: { access_token: 't', expires_in: 3600 } } : { status: 204 },
-      (url) => ({
-        endpoint: url,
-        login_url: url,
-        rule_id: 'dcr-1',
-        stream: 'Custom-Events',
-        tenant_id: 'tenant',
-        client_id: 'app',
-        client_secret: { env: 'TOKEN' },
-        tls: { ca: certificate.cert },
-      }),
-      certificate,
-    ),
-    smtp: smtp(),
-    chat: httpReceiver(
-      inTurn({ raw: 'ok' }),
-      (url) => ({ url, service: 'slack', allow_private: true, tls: { ca: certificate.cert } }),
-      certificate,
-    ),
-    file: Promise.resolve({
-      destination: { path: file },
-      received: () => readFile(file, 'utf8').catch(() => ''),
-    }),
-  };
-};
 
 describe.skipIf(!hasOpenssl)('events leave in the order of their arrival (needs openssl on PATH)', () => {
-  let certificate: TestCertificate;
-  beforeAll(() => {
-    certificate = makeCertificate('IP:127.0.0.1');
-  });
-  afterAll(() => certificate[Symbol.dispose]());
+  const certificate = useCertificate('DNS:siem.test');
 
   it.each(BACKENDS.filter(({ available }) => available))(
     'record by record, to every type of destination, to events tail and in the console, $backend',
     async ({ usesRedis }) => {
       const database = await databaseForTest();
       const directory = await directoryForTest();
-      const byType = Object.entries(receivers(directory, certificate));
-      const started = await Promise.all(
-        byType.map(async ([type, receiver]) => ({ type, ...(await receiver) })),
-      );
-      const destinations = started.map(({ type, destination }) => ({
-        name: type.replace('+', '-'),
-        type,
-        ...destination,
-      }));
+      const receivers = await startReceivers(certificate);
+      const destinations = receivers.map(({ destination }) => destination);
       const file = path.join(directory, 'settings.yaml');
       await writeFile(
         file,
@@ -196,7 +74,6 @@ describe.skipIf(!hasOpenssl)('events leave in the order of their arrival (needs 
         DATA_DIR: directory,
         WEBHOOK_SECRET: SECRET,
         XIQ_SINK_CONFIG: file,
-        TOKEN: 'token-of-the-tests',
         ...(usesRedis ? { REDIS_URL: await emptyRedis() } : {}),
       };
       const program = await serveForTest(settings);
@@ -219,7 +96,8 @@ describe.skipIf(!hasOpenssl)('events leave in the order of their arrival (needs 
         await reading.catch(() => undefined);
       });
 
-      const began = Date.now();
+      // All within an hour, which a bucket has an object for.
+      const began = Date.now() - (Date.now() % 3_600_000);
       let sent = 0;
       async function deliver(records: number): Promise<void> {
         // The console lists events by their own time, so each has another one.
@@ -242,10 +120,14 @@ describe.skipIf(!hasOpenssl)('events leave in the order of their arrival (needs 
       const all = Array.from({ length: sent }, (_, index) => index + 1);
       // On a machine that is too slow for the queue, a delivery takes the way over the spool, and later ones overtake it.
       expect(program.output()).not.toContain('spooling deliveries');
-      const outputs = [...started, { type: 'stdout', received: program.output }];
-      for (const { type, received } of outputs) {
-        await waitFor(async () => numbersOf(await received()).length >= sent);
-        expect({ type, numbers: numbersOf(await received()) }).toEqual({ type, numbers: all });
+      await waitFor(() => numbersOf(program.output()).length >= sent);
+      expect(numbersOf(program.output())).toEqual(all);
+      const { rows } = await sql<{ id: string }>`
+        select event_id as id from audit_events order by occurred_at`.execute(database.db);
+      const ids = rows.map(({ id }) => id);
+      for (const { destination, accepted } of receivers) {
+        await waitFor(async () => (await accepted()).length >= sent);
+        expect({ type: destination.type, ids: await accepted() }).toEqual({ type: destination.type, ids });
       }
       for (const text of [() => tailed, () => streamed]) {
         await waitFor(() => numbersOf(text()).includes(sent));

@@ -29,22 +29,13 @@ async function untilReady(port: number): Promise<void> {
 }
 
 describe('a rolling restart behind HAProxy', () => {
-  it.each([
-    { role: 'all', restarts: 4 },
-    { role: 'ingest', restarts: 2 },
-  ])('refuses nothing and loses nothing: $role', async ({ role, restarts }) => {
+  it('refuses nothing and loses nothing', async () => {
     const database = await databaseForTest();
     const settings = { DATABASE_URL: database.databaseUrl, WEBHOOK_SECRET: SECRET, DRAIN_SECONDS: '2' };
     const ports = [await freePort(), await freePort()] as const;
     const directories = [await directoryForTest(), await directoryForTest()];
     const startOn = (index: number) =>
-      serveForTest(
-        { ...settings, PORT: String(ports[index]), DATA_DIR: directories[index] ?? '' },
-        '--role',
-        role,
-      );
-    if (role === 'ingest')
-      await serveForTest({ ...settings, DATA_DIR: await directoryForTest() }, '--role', 'worker');
+      serveForTest({ ...settings, PORT: String(ports[index]), DATA_DIR: directories[index] ?? '' });
     const programs = [await startOn(0), await startOn(1)];
     await using proxies = new AsyncDisposableStack();
     const origin = await startBalancer('haproxy', await directoryForTest(), ports, proxies);
@@ -53,7 +44,7 @@ describe('a rolling restart behind HAProxy', () => {
 
     const load = startLoad(() => origin, 4);
     onTestFinished(async () => void (await load.stop()));
-    for (let n = 0; n < restarts; n += 1) {
+    for (let n = 0; n < 4; n += 1) {
       const index = n % 2;
       const before = load.acknowledged();
       expect(await programs[index]?.end('SIGTERM')).toBe(0);
@@ -280,9 +271,6 @@ describe('a program that is older than the tables', () => {
   it.each(['auto', 'off'])('serves if the newer migration allows it, with MIGRATE=%s', async (MIGRATE) => {
     const settings = { ...(await olderThan(true)), MIGRATE };
     expect(await (await serveForTest(settings)).end('SIGTERM')).toBe(0);
-    expect(await endOfProgram(settings, 'quarantine', 'list')).toMatchObject({ code: 0 });
-    const doctor = await endOfProgram(settings, 'doctor');
-    expect(doctor.stdout.toString()).toMatch(/a newer xiq-sink added 9999_newer/);
   });
 
   it.each(['auto', 'off'])('refuses with exit code 2 if it does not, with MIGRATE=%s', async (MIGRATE) => {
@@ -291,7 +279,5 @@ describe('a program that is older than the tables', () => {
       const { code, stderr } = await endOfProgram(settings, ...command);
       expect([code, stderr]).toEqual([2, expect.stringContaining('applied 9999_newer')]);
     }
-    const doctor = await endOfProgram(settings, 'doctor');
-    expect(doctor.stdout.toString()).toMatch(/a newer xiq-sink has applied 9999_newer/);
   });
 });

@@ -1,9 +1,8 @@
-import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { Redis } from 'ioredis';
 import { freePort } from '../support/free-port.ts';
 import { startRedisServer } from '../support/redis.ts';
+import type { ServerProcess } from '../support/server-process.ts';
 import type { Part } from './part.ts';
 
 export interface RedisPart extends Part {
@@ -14,23 +13,16 @@ export interface RedisPart extends Part {
 export async function createRedisPart(directory: string): Promise<RedisPart> {
   await mkdir(directory);
   const port = await freePort();
-  let server: ChildProcess | undefined;
-  const kill = async () => {
-    const killed = server;
-    server = undefined;
-    if (killed === undefined || killed.exitCode !== null) return;
-    const ended = once(killed, 'exit');
-    killed.kill('SIGKILL');
-    await ended;
-  };
+  let server: ServerProcess | undefined;
+  const kill = async () => server?.end('SIGKILL');
   return {
     port,
     async start() {
       server = await startRedisServer(directory, port);
     },
     kill,
-    freeze: async () => void server?.kill('SIGSTOP'),
-    thaw: async () => void server?.kill('SIGCONT'),
+    freeze: async () => server?.signal('SIGSTOP'),
+    thaw: async () => server?.signal('SIGCONT'),
     stop: kill,
   };
 }

@@ -9,7 +9,7 @@ import { UNOBSERVED } from '../../src/queue/delivery-observer.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
 import { MonthsOnDemand } from '../../src/store/partitions/months-on-demand.ts';
 import { openLimited, type Db } from '../../src/store/server/database.ts';
-import { createTestDatabase } from '../support/database.ts';
+import { databaseForTest } from '../support/for-one-test.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { hasPgbouncer, startPgbouncer } from '../support/pgbouncer.ts';
@@ -103,8 +103,7 @@ async function contents(db: Db) {
 
 describe('storing by COPY', () => {
   it('stores the same as by inserts, of each message type and whatever the text', async () => {
-    const other = await createTestDatabase();
-    onTestFinished(() => other.drop());
+    const other = await databaseForTest();
     const read = await countCopies(test.db);
     const deliveries = everything();
     const copied = await new BatchStore(test.db, logger, forever).add({ deliveries });

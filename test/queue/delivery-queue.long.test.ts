@@ -1,51 +1,26 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { sql } from 'kysely';
-import { pino } from 'pino';
 import { afterAll, describe, expect, it } from 'vitest';
 import { DeliveryBatch } from '../../src/queue/delivery-batch.ts';
-import { openDeliveryQueue, type DeliveryQueueOptions } from '../../src/queue/delivery-queue.ts';
 import { freePort } from '../support/free-port.ts';
 import { BACKENDS } from '../support/backends.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { openQueue } from '../support/open-queue.ts';
 import { startRedis } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
-
-const GIB = 1024 ** 3;
 
 const cleanUps: (() => Promise<unknown>)[] = [];
 afterAll(async () => {
   for (const cleanUp of cleanUps.toReversed()) await cleanUp();
 });
 
-/** A queue with a spool of its own, closed behind the test. */
-async function open(
-  location: DeliveryQueueOptions['location'],
-  overrides: Partial<Omit<DeliveryQueueOptions, 'spool'>> & { maxBytes?: number } = {},
-) {
-  const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-queue-'));
-  const { maxBytes = GIB, ...rest } = overrides;
-  const lines: string[] = [];
-  const queue = openDeliveryQueue({
-    location,
-    lane: 'ordinary',
-    rankOf: () => 0,
-    spool: { directory, maxBytes, minFreeBytes: 0 },
-    findStored: undefined,
-    logger: pino({ level: 'debug' }, { write: (line) => void lines.push(line) }),
-    ...rest,
-  });
-  cleanUps.push(async () => {
-    await queue.close();
-    await rm(directory, { recursive: true });
-  });
-  const segments = async () =>
-    (await readdir(directory, { recursive: true })).filter((name) => name.endsWith('.segment')).length;
-  return { queue, segments, log: () => lines.join('') };
+/** A queue that is closed behind the tests. */
+async function open(...given: Parameters<typeof openQueue>) {
+  const opened = await openQueue(...given);
+  cleanUps.push(() => opened.close());
+  return opened;
 }
 
 async function ownRedis(port?: number) {

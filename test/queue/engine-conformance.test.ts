@@ -1,7 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { Queue, UnrecoverableError, Worker, createPostgresBackend, isPgPool, withBackend } from 'bullmq';
 import { Redis } from 'ioredis';
 import pTimeout from 'p-timeout';
@@ -13,12 +10,14 @@ import { startDeliveryWorker } from '../../src/handlers/delivery-worker.ts';
 import { OutageError } from '../../src/lib/errors.ts';
 import { inspectQueue, openBatchQueue, type BatchQueue } from '../../src/queue/batch-queue.ts';
 import type { ReadDelivery } from '../../src/queue/delivery-batch.ts';
-import { openDeliveryQueue, type DeliveryQueue } from '../../src/queue/delivery-queue.ts';
+import type { DeliveryQueue } from '../../src/queue/delivery-queue.ts';
 import type { QueueLocation } from '../../src/queue/engine.ts';
 import { InstallationMemory } from '../../src/queue/installation.ts';
+import { IN_HAND_MS } from '../../src/queue/near-worker.ts';
 import { QUEUE_NAME } from '../../src/queue/lanes.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
+import { openQueue as openSpoolingQueue } from '../support/open-queue.ts';
 import { startProxy, through } from '../support/proxy.ts';
 import { startRedis } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -163,19 +162,8 @@ async function openQueue({ onTestFinished, location }: Bench): Promise<BatchQueu
 
 /** The ordinary lane, once it is connected. */
 async function openLane({ onTestFinished, location }: Bench): Promise<DeliveryQueue> {
-  const directory = await mkdtemp(path.join(tmpdir(), 'xiq-sink-lane-'));
-  const queue = openDeliveryQueue({
-    location,
-    lane: 'ordinary',
-    rankOf: () => 0,
-    spool: { directory, maxBytes: 64 * 1024 * 1024, minFreeBytes: 0 },
-    findStored: undefined,
-    logger: silent,
-  });
-  onTestFinished(async () => {
-    await queue.close();
-    await rm(directory, { recursive: true });
-  });
+  const { queue, close } = await openSpoolingQueue(location);
+  onTestFinished(close);
   await waitFor(() =>
     queue.measure().then(
       () => queue.state().works,
@@ -341,6 +329,15 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     expect(await queue.measure()).toEqual({ ...none, active: 2 });
     resolve();
     await waitFor(async () => (await queue.countJobs()) === 0);
+  },
+
+  'a job that a process has left in hand waits since it was added': async (bench) => {
+    const data = { version: 1, deliveries: [newDelivery()] };
+    const timestamp = Date.now() - 2 * IN_HAND_MS;
+    await bench.queue.add('batch', data, { timestamp, delay: 10 * IN_HAND_MS });
+    const { oldestWaitingSeconds, ...measure } = await inspectQueue(bench.location);
+    expect(measure).toMatchObject({ waiting: 1, active: 0, delayed: 0 });
+    expect(oldestWaitingSeconds).toBeCloseTo((2 * IN_HAND_MS) / 1_000, -1);
   },
 
   'what is malformed in a job is handed over to be quarantined, and the rest stored': async (bench) => {

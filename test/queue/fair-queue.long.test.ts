@@ -7,7 +7,7 @@ import type { QueueLocation } from '../../src/queue/engine.ts';
 import { openFairQueue } from '../../src/queue/fair-queue.ts';
 import type { Lane } from '../../src/queue/lanes.ts';
 import { BACKENDS, emptyRedis } from '../support/backends.ts';
-import { createTestDatabase } from '../support/database.ts';
+import { databaseForTest } from '../support/for-one-test.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { newDirectory } from '../support/use-directory.ts';
@@ -17,9 +17,7 @@ const logger = pino({ level: 'silent' });
 
 async function locate(usesRedis: boolean): Promise<QueueLocation> {
   if (usesRedis) return { kind: 'redis', url: await emptyRedis() };
-  const database = await createTestDatabase();
-  onTestFinished(() => database.drop());
-  return { kind: 'postgres', databaseUrl: database.databaseUrl };
+  return { kind: 'postgres', databaseUrl: (await databaseForTest()).databaseUrl };
 }
 
 async function open(location: QueueLocation, { sources = 2 } = {}) {

@@ -7,7 +7,7 @@ import { waitFor } from '../support/wait-for.ts';
 
 let cluster: TestRedisCluster;
 beforeAll(async () => {
-  cluster = await startRedisCluster({ withReplicas: true });
+  cluster = await startRedisCluster(true);
 });
 afterAll(() => cluster.stop());
 

@@ -107,6 +107,15 @@ describe.skipIf(!hasRedisServer())('the queue in Redis (needs redis-server)', ()
     replica.signal('SIGSTOP');
     await expect(guardAnew().write(() => client.set('a', '2'))).rejects.toThrow(OutageError);
     replica.signal('SIGCONT');
-    expect(await guardAnew().write(() => client.set('a', '3'))).toBe('OK');
+    const guard = guardAnew();
+    expect(await guard.write(() => client.set('a', '3'))).toBe('OK');
+    const atReplica = createReplicaGuard(serverOf(connect(replica.url), 'key'));
+    await expect(atReplica.check()).rejects.toThrow(`is a replica of 127.0.0.1:${port} (READONLY)`);
+    await guard.check();
+    await replica.command('REPLICAOF', 'NO', 'ONE');
+    await atReplica.check();
+    await waitFor(async () => (await client.info('replication')).includes('connected_slaves:0'));
+    await expect(guard.check()).rejects.toThrow('just lost its last replica');
+    await guardAnew().check();
   });
 });

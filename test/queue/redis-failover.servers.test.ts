@@ -1,33 +1,25 @@
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { startRedis } from '../support/redis.ts';
 import { openLoad } from '../support/redis-load.ts';
 import { startSentinels } from '../support/redis-sentinel.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterAll(async () => {
-  for (const cleanUp of cleanUps.toReversed()) await cleanUp();
-});
-
 async function open(url: string) {
   const load = await openLoad({ kind: 'redis', url });
-  cleanUps.push(() => load.close());
+  onTestFinished(() => load.close());
   return load;
 }
 
 async function sentinels(options?: Parameters<typeof startSentinels>[0]) {
   const started = await startSentinels(options);
-  cleanUps.push(() => started.stop());
+  onTestFinished(() => started.stop());
   return started;
 }
 
 describe('a master that was made a replica', () => {
   it('is named as the reason for spooling, and used again once it is a master', async () => {
     const [one, other] = [await startRedis(), await startRedis()];
-    cleanUps.push(
-      () => one.stop(),
-      () => other.stop(),
-    );
+    for (const redis of [one, other]) onTestFinished(() => redis.stop());
     const load = await open(one.url);
     load.startWorker();
     await load.send();

@@ -7,7 +7,8 @@ import { UsageError } from '../../src/lib/errors.ts';
 import { InstallationMemory } from '../../src/queue/installation.ts';
 import { checkOwner } from '../../src/queue/redis-engine.ts';
 import { claimQueue } from '../../src/queue/claim-queue.ts';
-import { createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { databaseForTest } from '../support/for-one-test.ts';
 import { openLoad } from '../support/redis-load.ts';
 import { startRedis } from '../support/redis.ts';
 import { newDirectory } from '../support/use-directory.ts';
@@ -20,11 +21,7 @@ async function start() {
 }
 
 /** A process of an installation, which has its database or only remembers. */
-async function processOf(
-  url: string,
-  database?: Awaited<ReturnType<typeof createTestDatabase>>,
-  prefix = 'bull',
-) {
+async function processOf(url: string, database?: TestDatabase, prefix = 'bull') {
   const dataDir = await newDirectory();
   const installation = new InstallationMemory(dataDir, database !== undefined);
   const location = { kind: 'redis', url, prefix, installation } as const;
@@ -41,18 +38,12 @@ async function processOf(
   return { installation, claim, open, dataDir };
 }
 
-async function newDatabase() {
-  const database = await createTestDatabase();
-  onTestFinished(() => database.drop());
-  return database;
-}
-
 it('a second installation on the same Redis and prefix does not start, and both are named', async () => {
   const { url } = await start();
-  const one = await processOf(url, await newDatabase());
+  const one = await processOf(url, await databaseForTest());
   await one.claim();
   await one.claim();
-  const other = await processOf(url, await newDatabase());
+  const other = await processOf(url, await databaseForTest());
   const failure: unknown = await other.claim().catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(UsageError);
   for (const part of [
@@ -63,13 +54,13 @@ it('a second installation on the same Redis and prefix does not start, and both 
   ]) {
     expect(String(failure)).toContain(part);
   }
-  const elsewhere = await processOf(url, await newDatabase(), 'second');
+  const elsewhere = await processOf(url, await databaseForTest(), 'second');
   await elsewhere.claim();
 });
 
 it('an ingest process without a database belongs to the installation that it saw first', async () => {
   const redis = await start();
-  const one = await processOf(redis.url, await newDatabase());
+  const one = await processOf(redis.url, await databaseForTest());
   await one.claim();
   const ingest = await processOf(redis.url);
   const load = await ingest.open();
@@ -80,7 +71,7 @@ it('an ingest process without a database belongs to the installation that it saw
   );
   // Emptied, and marked by another installation first.
   await redis.command('FLUSHALL');
-  const other = await processOf(redis.url, await newDatabase());
+  const other = await processOf(redis.url, await databaseForTest());
   await other.claim();
   await waitFor(() => !load.queue.state().works);
   await load.send();
@@ -90,10 +81,10 @@ it('an ingest process without a database belongs to the installation that it saw
 
 it('a restored copy of the database has the same id, and is refused beside the original', async () => {
   const redis = await start();
-  const database = await newDatabase();
+  const database = await databaseForTest();
   const one = await processOf(redis.url, database);
   await one.claim();
-  const copy = await newDatabase();
+  const copy = await databaseForTest();
   await sql`delete from installation`.execute(copy.db);
   await sql`insert into installation (id) values (${one.installation.get()?.id})`.execute(copy.db);
   const restored = await processOf(redis.url, copy);
@@ -108,7 +99,7 @@ it('a restored copy of the database has the same id, and is refused beside the o
 
 it('a process that has a database does not believe the queue before the database has answered', async () => {
   const { url } = await start();
-  const waiting = await processOf(url, await newDatabase());
+  const waiting = await processOf(url, await databaseForTest());
   const load = await waiting.open();
   await load.send();
   expect(load.figures()).toMatchObject({ spooled: 1 });

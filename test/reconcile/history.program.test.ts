@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { useDatabase } from '../support/use-database.ts';
 import { SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { startScriptedCloud } from '../cloud/scripted-cloud.ts';
+import { standIn } from '../support/stand-in.ts';
 
 const test = useDatabase();
 
@@ -11,14 +11,14 @@ const RECORD = { id: 1, timestamp: Date.now() - 600_000, user_id: 7, code: 10_00
 
 it('serve fetches events that no webhook delivered, and reports what it may not read', async () => {
   // It has one audit record of ten minutes ago, and refuses all other logs.
-  await using cloud = await startScriptedCloud(({ url }) =>
+  await using cloud = await standIn(({ url }) =>
     url.startsWith('/logs/audit?') ? { json: { page: 1, total_pages: 1, data: [RECORD] } } : { status: 403 },
   );
   const program = await startProgram({
     DATABASE_URL: test.databaseUrl,
     DATA_DIR: await temporaryDirectory(),
     WEBHOOK_SECRET: SECRET,
-    CLOUD_API_URL: cloud.baseUrl,
+    CLOUD_API_URL: cloud.url,
     CLOUD_API_TOKEN: 'a-token-of-the-tests',
   });
   try {

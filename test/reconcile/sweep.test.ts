@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { CloudApiError } from '../../src/cloud/cloud-api-error.ts';
 import { BatchStore } from '../../src/handlers/store-batch.ts';
-import { createCallBudget, type CallBudget } from '../../src/reconcile/call-budget.ts';
+import { BudgetSpentError, createCallBudget, type CallBudget } from '../../src/reconcile/call-budget.ts';
 import type { HistoryContext } from '../../src/reconcile/compare-history.ts';
 import { recordCoverage } from '../../src/reconcile/coverage.ts';
 import { createSweep, type SweptSource } from '../../src/reconcile/sweep.ts';
@@ -165,6 +165,14 @@ describe('a sweep', () => {
     const lengths = log.queries.map(({ from, to }) => to - from);
     expect(lengths[1]).toBeLessThan(lengths[0] ?? 0);
     expect((await fetched()).length).toBeGreaterThan(0);
+  });
+
+  it('asks for nothing while no call is left', async () => {
+    const check = () => {
+      throw new BudgetSpentError('none is left');
+    };
+    await startProcess({ budget: { ...plenty, check } }).round();
+    expect([log.queries, warnings]).toEqual([[], []]);
   });
 
   it('asks for a shorter range while a list is incomplete, also if records of it cannot be stored', async () => {

@@ -20,7 +20,7 @@ import { forwardingSettings } from '../support/forwarding-settings.ts';
 import { temporaryDirectory } from '../support/program.ts';
 import { mailServer } from '../forward/senders/mail-server.ts';
 import { startS3 } from '../forward/senders/s3-server.ts';
-import { inTurn, standIn } from '../forward/senders/stand-in.ts';
+import { inTurn, standIn } from '../support/stand-in.ts';
 
 const logger = pino({ level: 'silent' });
 

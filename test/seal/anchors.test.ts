@@ -22,13 +22,13 @@ import { timeOfAnswer } from '../../src/seal/time-stamp.ts';
 import { readAnchors, timestampsBetween } from '../../src/store/seal/anchors.ts';
 import { recordEnded } from '../../src/store/access/operator-log.ts';
 import { latestCheckpoint } from '../../src/store/seal/seal-log.ts';
-import { startAnsweringServer } from '../support/answering-server.ts';
 import { hasOpenssl } from '../support/certificates.ts';
 import { storedEvent } from '../forward/formats/stored-events.ts';
 import { unguarded } from '../support/database.ts';
 import { buildForeignCheck, hasGo } from '../support/foreign-log.ts';
 import { startTimestampAuthority } from '../support/time-stamp-authority.ts';
 import { parseWitness } from '../../src/seal/cosignature.ts';
+import { standIn, type Reply } from '../support/stand-in.ts';
 import { startWitness } from '../support/witness.ts';
 import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
 import { useDatabase } from '../support/use-database.ts';
@@ -135,12 +135,8 @@ describe('a file', () => {
 
 describe('an address', () => {
   it('gets each checkpoint, again after a failure, and does not hold up the others', async () => {
-    const posted: string[] = [];
-    let answer: object = { status: 503 };
-    await using server = await startAnsweringServer((body) => {
-      posted.push(body.toString());
-      return answer;
-    });
+    let answer: Reply = { status: 503 };
+    await using server = await standIn(() => answer);
     const file = fileAnchor(path.join(log.directory, 'beside.txt'));
     const anchor = urlAnchor(`${server.url}/checkpoints?token=secret`);
     expect(await put([anchor, file])).toEqual(['url: Error: the server answered 503']);
@@ -150,24 +146,17 @@ describe('an address', () => {
     answer = { status: 201 };
     expect(await put([anchor], 0)).toEqual([]);
     expect(await put([anchor], 0)).toEqual([]);
-    expect(posted).toHaveLength(3);
-    expect(posted[2]).toBe((await latestCheckpoint(test.service))?.note);
+    expect(server.received).toHaveLength(3);
+    expect(server.received[2]?.body).toBe((await latestCheckpoint(test.service))?.note);
   });
 
   it.each([301, 302, 307, 308])(
     'that redirects with %d is a failure, and nothing follows it',
     async (status) => {
-      let followed = 0;
-      await using elsewhere = await startAnsweringServer(() => {
-        followed += 1;
-        return {};
-      });
-      await using server = await startAnsweringServer(() => ({
-        status,
-        headers: { location: elsewhere.url },
-      }));
+      await using elsewhere = await standIn(() => ({}));
+      await using server = await standIn(() => ({ status, headers: { location: elsewhere.url } }));
       expect(await put([urlAnchor(server.url)])).toEqual([expect.stringContaining('url: ')]);
-      expect(followed).toBe(0);
+      expect(elsewhere.received).toEqual([]);
     },
   );
 });
@@ -239,7 +228,7 @@ describe('a witness', () => {
     expect(await put([wrong])).toEqual([
       expect.stringContaining('no valid signature of the witness witness.test'),
     ]);
-    await using larger = await startAnsweringServer(() => ({ status: 409, body: '1000000\n' }));
+    await using larger = await standIn(() => ({ status: 409, raw: '1000000\n' }));
     const anchor = witnessAnchor(test.service, parseWitness(witness.publicKey, larger.url));
     expect(await put([anchor], 0)).toEqual([expect.stringContaining('run verify')]);
     expect(() => parseWitness(log.key.publicText.slice(0, -4), larger.url)).toThrow('not a public key');

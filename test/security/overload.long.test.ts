@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
 import { expect, it, onTestFinished } from 'vitest';
+import { memoryMb } from '../attacks/measure.ts';
 import { auditRecord } from '../support/deliveries.ts';
 import { serveForTest } from '../support/for-one-test.ts';
-import { SECRET, type Program } from '../support/program.ts';
+import { postDelivery } from '../support/program.ts';
 import { hasRedisServer, startRedis } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -14,25 +14,7 @@ const SENDERS = 60;
 const MEMORY_BOUND_MB = 800;
 
 const LARGE = Buffer.from(JSON.stringify([auditRecord({ description: 'x'.repeat(10 * MIB - 1_000) })]));
-const BOMB = Buffer.from(
-  gzipSync(JSON.stringify([auditRecord({ description: ' '.repeat(10 * MIB - 1_000) })])),
-);
-async function memoryMb({ pid }: Program): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8');
-  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
-}
-
-function post(
-  program: Program,
-  body: string | Buffer<ArrayBuffer>,
-  headers: Record<string, string> = {},
-): Promise<Response> {
-  return fetch(`${program.url}/ingest/default/AUDIT_LOG_ALL`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${SECRET}`, ...headers },
-    body,
-  });
-}
+const BOMB = gzipSync(JSON.stringify([auditRecord({ description: ' '.repeat(10 * MIB - 1_000) })]));
 
 it.skipIf(!hasRedisServer() || process.platform !== 'linux')(
   'bounds the memory while many send 10 MiB bodies and gzip bombs and the queue hangs, then takes deliveries again',
@@ -50,8 +32,8 @@ it.skipIf(!hasRedisServer() || process.platform !== 'linux')(
     const sendAll = async (number: number) => {
       while (!stopping.signal.aborted) {
         // A sender that is refused in the middle of its body may see its connection end before the answer.
-        const sent =
-          number % 2 === 0 ? post(program, LARGE) : post(program, BOMB, { 'content-encoding': 'gzip' });
+        const headers = { 'content-encoding': number % 2 === 0 ? 'identity' : 'gzip' };
+        const sent = postDelivery(program, 'AUDIT_LOG_ALL', number % 2 === 0 ? LARGE : BOMB, { headers });
         const response = await sent.catch(() => undefined);
         if (response?.status !== 503) continue;
         overloads += 1;
@@ -67,7 +49,7 @@ it.skipIf(!hasRedisServer() || process.platform !== 'linux')(
     await senders;
 
     expect(peak).toBeLessThan(MEMORY_BOUND_MB);
-    await waitFor(async () => (await post(program, '{}')).status === 200);
+    await waitFor(async () => (await postDelivery(program, 'AUDIT_LOG_ALL', '{}')).status === 200);
     const told = program.output().split('overloaded: ');
     expect(told.length).toBeGreaterThan(1);
     expect(told.length).toBeLessThan(overloads / 4);

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { z } from 'zod';
-import { startScriptedCloud, type ScriptedCloud } from '../cloud/scripted-cloud.ts';
+import { standIn, type StandIn } from '../support/stand-in.ts';
 import { emptyRedis } from '../support/backends.ts';
 import { auditRecord } from '../support/deliveries.ts';
 import { startProgram, temporaryDirectory, type Program } from '../support/program.ts';
@@ -17,7 +17,7 @@ const hasRedis = inject('redisUrl') !== undefined;
 
 /** The embedded database makes its own passwords; the cloud refuses the login and quotes what it was sent. */
 describe('the whole program', () => {
-  let cloud: ScriptedCloud;
+  let cloud: StandIn;
   let directory: string;
   let redisUrl: string | undefined;
   let program: Program;
@@ -25,7 +25,7 @@ describe('the whole program', () => {
   const answers: string[] = [];
 
   beforeAll(async () => {
-    cloud = await startScriptedCloud(({ body }) => ({
+    cloud = await standIn(({ body }) => ({
       status: 401,
       json: { error_code: 'UNAUTHENTICATED', error_id: '1', error_message: body },
     }));
@@ -34,7 +34,7 @@ describe('the whole program', () => {
     program = await startProgram({
       DATA_DIR: directory,
       WEBHOOK_SECRET,
-      CLOUD_API_URL: cloud.baseUrl,
+      CLOUD_API_URL: cloud.url,
       CLOUD_USERNAME: 'admin@example.com',
       CLOUD_PASSWORD,
       PUBLIC_URL: 'https://sink.test',

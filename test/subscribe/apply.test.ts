@@ -29,7 +29,7 @@ const foreign: Held = {
 
 function subscriber(options: { secret?: string; types?: readonly CloudType[] } = {}) {
   const { types = TYPES, ...rest } = options;
-  return testSubscriber(cloud.baseUrl, { db: test.db, messageTypes: types, ...rest });
+  return testSubscriber(cloud.url, { db: test.db, messageTypes: types, ...rest });
 }
 
 const apply = (options?: Parameters<typeof subscriber>[0], goal: Goal = 'subscribed') =>
@@ -147,7 +147,7 @@ describe('while the cloud only queues what is created', () => {
   it('apply waits until the list shows it, and learns the ids from there', async () => {
     const clock = createFakeClock();
     let waits = 0;
-    const { unfinished } = await testSubscriber(cloud.baseUrl, {
+    const { unfinished } = await testSubscriber(cloud.url, {
       db: test.db,
       messageTypes: TYPES,
       clock,
@@ -162,7 +162,7 @@ describe('while the cloud only queues what is created', () => {
     cloud.behaviour.failCreate = everySecond(503, false);
     const clock = createFakeClock();
     const begun = clock.now();
-    const { unfinished } = await testSubscriber(cloud.baseUrl, {
+    const { unfinished } = await testSubscriber(cloud.url, {
       db: test.db,
       messageTypes: TYPES,
       clock,

@@ -19,13 +19,13 @@ describe.each(Object.entries(DIALECTS))('in the dialect: %s', (_name, dialect) =
   beforeEach(async () => {
     await test.db.deleteFrom('subscriptions').execute();
     cloud = await startStandIn(dialect);
-    client = createCloudClient({ baseUrl: cloud.baseUrl, credentials: { apiToken: 'api-token-1' }, clock });
+    client = createCloudClient({ baseUrl: cloud.url, credentials: { apiToken: 'api-token-1' }, clock });
     offered = ALL_TYPES.filter((type) => type !== 'ALERT' || cloud.behaviour.refusesAlerts === undefined);
   });
   afterEach(() => cloud[Symbol.asyncDispose]());
 
   const subscriber = (secret = 'secret-1') =>
-    testSubscriber(cloud.baseUrl, { db: test.db, messageTypes: ALL_TYPES, client, clock, secret });
+    testSubscriber(cloud.url, { db: test.db, messageTypes: ALL_TYPES, client, clock, secret });
 
   /** Type and secret of each subscription in the cloud. */
   const held = () =>

@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => cloud[Symbol.asyncDispose]());
 
-const subscriber = () => testSubscriber(cloud.baseUrl, { db: test.db, messageTypes: ['AUDIT_LOG_ALL'] });
+const subscriber = () => testSubscriber(cloud.url, { db: test.db, messageTypes: ['AUDIT_LOG_ALL'] });
 
 /** What was asked of the subscriptions themselves. */
 const touched = () => cloud.received.filter(({ url }) => url.startsWith('/subscriptions'));
@@ -70,7 +70,7 @@ describe('permissions', () => {
   });
 
   it('cannot be asked for when no answer comes at all', async () => {
-    cloud.behaviour.intercept = () => ({ cut: true });
+    cloud.behaviour.intercept = () => 'cut';
     await expect(subscriber().plan('subscribed')).rejects.toThrow('got no answer');
     expect(touched()).toEqual([]);
   });

@@ -3,12 +3,7 @@ import {
   createSubscriptionsRequestSchema,
   updateSubscriptionRequestSchema,
 } from '../../emulator/contract/subscription.ts';
-import {
-  startScriptedCloud,
-  type Received,
-  type Reply,
-  type ScriptedCloud,
-} from '../cloud/scripted-cloud.ts';
+import { standIn, type Received, type Reply, type StandIn as Answering } from '../support/stand-in.ts';
 
 /** A subscription as the stand-in holds it. */
 export interface Held {
@@ -127,7 +122,7 @@ export const DIALECTS: Readonly<Record<string, Partial<Behaviour>>> = {
 };
 
 /** A cloud of nothing but subscriptions, whose state a test reads and writes. */
-export interface StandIn extends ScriptedCloud {
+export interface StandIn extends Answering {
   held: Held[];
   heldAlerts: HeldAlert[];
   behaviour: Behaviour;
@@ -228,7 +223,7 @@ export async function startStandIn(dialect: Partial<Behaviour> = {}): Promise<St
     return { json: { ...TIMES, ...created } };
   }
 
-  const cloud = await startScriptedCloud((call) => {
+  const cloud = await standIn((call) => {
     const intercepted = behaviour.intercept(call);
     if (intercepted !== undefined) return intercepted;
     const { pathname: path, searchParams } = new URL(call.url, 'http://cloud.test');

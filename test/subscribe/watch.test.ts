@@ -52,7 +52,7 @@ function start(repairs: boolean) {
     },
   });
   const clock = createTicker();
-  const subscriber = testSubscriber(cloud.baseUrl, {
+  const subscriber = testSubscriber(cloud.url, {
     db: test.db,
     messageTypes: ['AUDIT_LOG_ALL', 'SMS_LOG_ALL'],
   });
@@ -126,7 +126,7 @@ describe('the watch', () => {
   });
 
   it('breaks off a check under way when it is stopped, without a word', async () => {
-    cloud.behaviour.intercept = () => ({ silent: true });
+    cloud.behaviour.intercept = () => 'silent';
     const { lines } = start(true);
     await waitFor(() => cloud.received.length > 0);
     await watch.stop();

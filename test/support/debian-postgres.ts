@@ -1,5 +1,4 @@
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { chmod, chown, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
@@ -7,7 +6,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { query } from './query.ts';
 import { freePort } from './free-port.ts';
-import { waitFor } from './wait-for.ts';
+import { startServerProcess, unprivileged as runAs, untilPrinted } from './server-process.ts';
 
 /** A server of Debian's Postgres, with an authority over its settings that the embedded one does not give. */
 export interface DebianPostgres {
@@ -46,10 +45,6 @@ export const debianProgram = (name: string) => `/usr/lib/postgresql/${version}/b
 
 export const hasDebianPostgres = version !== undefined && existsSync(debianProgram('initdb'));
 
-/** Postgres refuses to run as root. */
-const NOBODY = 65_534;
-const runAs = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
-
 const connectionTo = (port: number) => `host=127.0.0.1 port=${port} user=postgres password=${PASSWORD}`;
 
 /** Takes a base backup of the server on a port. */
@@ -74,7 +69,8 @@ export async function startDebianPostgres({
   const data = path.join(home, 'data');
   const give = async (file: string, mode: number) => {
     await chmod(file, mode);
-    if (runAs.uid !== undefined) await chown(file, runAs.uid, runAs.gid);
+    const { uid, gid } = runAs;
+    if (uid !== undefined && gid !== undefined) await chown(file, uid, gid);
   };
   await give(home, 0o700);
   const port = await freePort();
@@ -83,20 +79,9 @@ export async function startDebianPostgres({
     const passwordFile = path.join(home, 'password');
     await writeFile(passwordFile, PASSWORD);
     await give(passwordFile, 0o600);
-    await run(
-      debianProgram('initdb'),
-      [
-        '-D',
-        data,
-        '-U',
-        'postgres',
-        `--pwfile=${passwordFile}`,
-        '--auth=scram-sha-256',
-        '--encoding=UTF8',
-        '--no-sync',
-      ],
-      runAs,
-    );
+    const access = [`--pwfile=${passwordFile}`, '--auth=scram-sha-256'];
+    const made = ['-D', data, '-U', 'postgres', ...access, '--encoding=UTF8', '--no-sync'];
+    await run(debianProgram('initdb'), made, runAs);
   } else {
     await backUpServer(replicaOf, data, ['-R']);
   }
@@ -113,25 +98,16 @@ export async function startDebianPostgres({
     ...settings,
   };
   const args = Object.entries(given).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  const child = spawn(debianProgram('postgres'), ['-D', data, ...args], {
-    ...runAs,
-    env: { ...process.env, ...environment },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  const exited = once(child, 'exit');
-  let log = '';
-  child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
-  await waitFor(() => {
-    if (child.exitCode !== null) throw new Error(`Postgres ended: ${log}`);
-    return log.includes('ready to accept');
-  });
+  const env = { ...process.env, ...environment };
+  const server = startServerProcess(debianProgram('postgres'), ['-D', data, ...args], { ...runAs, env });
+  await untilPrinted(server, 'ready to accept');
   const url = `postgresql://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`;
   return {
     url,
     port,
     async kill() {
-      const { stdout } = await run('ps', ['-o', 'pid=', '--ppid', String(child.pid)]);
-      child.kill('SIGKILL');
+      const { stdout } = await run('ps', ['-o', 'pid=', '--ppid', String(server.pid)]);
+      const ended = server.end('SIGKILL');
       for (const pid of stdout.split('\n').map(Number).filter(Boolean)) {
         try {
           process.kill(pid, 'SIGKILL');
@@ -139,14 +115,13 @@ export async function startDebianPostgres({
           // Gone with the server.
         }
       }
-      await exited;
+      await ended;
     },
     async promote() {
       await query(url, 'select pg_promote()');
     },
     async stop() {
-      child.kill('SIGQUIT');
-      await exited;
+      await server.end('SIGQUIT');
       await rm(home, { recursive: true, force: true });
     },
   };

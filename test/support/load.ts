@@ -1,5 +1,5 @@
 import { auditRecord } from './deliveries.ts';
-import { SECRET } from './program.ts';
+import { postDelivery } from './program.ts';
 
 /** A load under way. */
 export interface Load {
@@ -25,10 +25,8 @@ export function startLoad(url: () => string, senders = 16): Load {
       next += 1;
       const number = next;
       try {
-        const response = await fetch(`${url()}/ingest/default/AUDIT_LOG_ALL`, {
-          method: 'POST',
-          headers: { authorization: `Bearer ${SECRET}` },
-          body: JSON.stringify([auditRecord({ userId: number })]),
+        const record = auditRecord({ userId: number });
+        const response = await postDelivery({ url: url() }, 'AUDIT_LOG_ALL', [record], {
           signal: AbortSignal.timeout(10_000),
         });
         const answer = await response.text();

@@ -1,5 +1,4 @@
-import { createServer } from 'node:http';
-import { listen } from './listen.ts';
+import { standIn } from './stand-in.ts';
 
 /** A span as it was exported. */
 interface ExportedSpan {
@@ -14,37 +13,16 @@ interface ExportedSpan {
   readonly links: readonly string[];
 }
 
-/** A receiver of OpenTelemetry traces by OTLP over HTTP, in protobuf. */
-interface OtlpReceiver {
-  readonly endpoint: string;
-  readonly spans: readonly ExportedSpan[];
-  close(): Promise<void>;
-}
-
-/** Starts a receiver on a free port of this machine. */
-export async function startOtlpReceiver(): Promise<OtlpReceiver> {
+/** Starts a receiver of OpenTelemetry traces by OTLP over HTTP, in protobuf, on a free port of this machine. */
+export async function startOtlpReceiver() {
   const spans: ExportedSpan[] = [];
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const isExport = request.method === 'POST' && request.url === '/v1/traces';
-      if (isExport && request.headers['content-type'] === 'application/x-protobuf') {
-        spans.push(...readExport(Buffer.concat(chunks)));
-      }
-      response.writeHead(isExport ? 200 : 404, { 'content-type': 'application/x-protobuf' }).end();
-    });
+  const { url, [Symbol.asyncDispose]: close } = await standIn((request) => {
+    const headers = { 'content-type': 'application/x-protobuf' };
+    if (request.url !== '/v1/traces') return { status: 404, headers };
+    if (request.headers['content-type'] === headers['content-type']) spans.push(...readExport(request.bytes));
+    return { headers };
   });
-  const port = await listen(server);
-  return {
-    endpoint: `http://127.0.0.1:${port}`,
-    spans,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  return { endpoint: url, spans, close };
 }
 
 /** A log record as it was exported; its times are nanoseconds. */

@@ -10,7 +10,7 @@ import { temporaryDirectory } from './program.ts';
 import { startServerProcess, unprivileged, type ServerProcess } from './server-process.ts';
 import { waitFor } from './wait-for.ts';
 
-export interface PatroniOptions {
+interface PatroniOptions {
   /** Whether a commit waits for the replica. */
   readonly synchronous: boolean;
   /** A replica that is further behind is not promoted. */
@@ -21,8 +21,6 @@ export interface PatroniOptions {
 export interface PatroniCluster extends AsyncDisposable {
   /** Connection string of the superuser to whichever node is the primary, by HAProxy. */
   readonly databaseUrl: string;
-  /** The name of the primary, as Patroni has it. Undefined while there is none. */
-  primary(): Promise<string | undefined>;
   /** Replication stops as behind a pulled cable; clients are not affected. `heal` lets it go on. */
   stallReplication(): void;
   healReplication(): void;
@@ -32,8 +30,6 @@ export interface PatroniCluster extends AsyncDisposable {
   killPrimaryNode(): Promise<void>;
   /** `patronictl switchover`. Resolves as `crashPrimary`. */
   switchOver(): Promise<void>;
-  /** Starts a killed node again, and waits until both nodes run, one of them as the primary. */
-  repair(): Promise<void>;
 }
 
 interface Node {
@@ -44,7 +40,7 @@ interface Node {
   readonly configFile: string;
   /** The network between the nodes. */
   readonly replication: Proxy;
-  process: ServerProcess;
+  readonly process: ServerProcess;
 }
 
 const run = promisify(execFile);
@@ -91,7 +87,7 @@ export async function startPatroni({
     });
     const configFile = path.join(home, 'patroni.yml');
     await writeFile(configFile, config);
-    const process = startPatroniProcess(configFile, home);
+    const process = startServerProcess('patroni', [configFile], { ...unprivileged, cwd: home });
     const node = {
       name,
       port: ports[name],
@@ -141,7 +137,6 @@ export async function startPatroni({
   const owned = stack.move();
   return {
     databaseUrl,
-    primary: async () => (await primaryNode())?.name,
     stallReplication: () => nodes.forEach(({ replication }) => replication.stall()),
     healReplication: () => nodes.forEach(({ replication }) => replication.heal()),
     crashPrimary: () => failOver((node) => killPostgres(node)),
@@ -154,18 +149,9 @@ export async function startPatroni({
       failOver(async ({ name, configFile }) => {
         await run('patronictl', ['-c', configFile, 'switchover', '--master', name, '--force']);
       }),
-    async repair() {
-      for (const node of nodes) {
-        if (node.process.hasEnded()) node.process = startPatroniProcess(node.configFile, node.directory);
-      }
-      await waitUntil(isHealthy, 'a replica that streams', outputs);
-    },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
-
-const startPatroniProcess = (configFile: string, home: string) =>
-  startServerProcess('patroni', [configFile], { ...unprivileged, cwd: home });
 
 async function startEtcd(directory: string, stack: AsyncDisposableStack): Promise<number> {
   const [port, peerPort] = [await freePort(), await freePort()];

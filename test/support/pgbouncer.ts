@@ -1,11 +1,10 @@
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { Client } from 'pg';
 import { freePort } from './free-port.ts';
-import { waitFor } from './wait-for.ts';
+import { startServerProcess, unprivileged, untilPrinted } from './server-process.ts';
 
 /** A real pgbouncer in front of a Postgres server, for any of its databases. */
 export interface TestPgbouncer {
@@ -34,11 +33,7 @@ export const hasPgbouncer = () => spawnSync('pgbouncer', ['--version']).status =
 /** The role of the administration console. */
 const ADMIN = { user: 'pooler', password: 'password-of-pooler' };
 
-/** It refuses to run as root. */
-const NOBODY = 65_534;
-const runAs = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
-
-/** Starts pgbouncer on a free port. Only the settings named here differ from its defaults. */
+/** Starts pgbouncer on a free port, never as root, which it refuses. Only the settings named here differ from its defaults. */
 export async function startPgbouncer({
   mode,
   urls,
@@ -48,8 +43,8 @@ export async function startPgbouncer({
   await chmod(directory, 0o755);
   const port = await freePort();
   const servers = urls.map((url) => new Client({ connectionString: url }));
-  const [server] = servers;
-  if (server === undefined) throw new Error('pgbouncer needs a server');
+  const [first] = servers;
+  if (first === undefined) throw new Error('pgbouncer needs a server');
   const lines = {
     listen_addr: '127.0.0.1',
     listen_port: String(port),
@@ -66,17 +61,11 @@ export async function startPgbouncer({
   const section = Object.entries(lines).map(([name, value]) => `${name} = ${value}\n`);
   await writeFile(
     file,
-    `[databases]\n* = host=${server.host} port=${server.port}\n[pgbouncer]\n${section.join('')}`,
+    `[databases]\n* = host=${first.host} port=${first.port}\n[pgbouncer]\n${section.join('')}`,
   );
 
-  const child = spawn('pgbouncer', [file], { stdio: ['ignore', 'ignore', 'pipe'], ...runAs });
-  const exited = once(child, 'exit');
-  let output = '';
-  child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  await waitFor(() => {
-    if (child.exitCode !== null) throw new Error(`pgbouncer ended: ${output}`);
-    return output.includes('process up');
-  });
+  const server = startServerProcess('pgbouncer', [file], unprivileged);
+  await untilPrinted(server, 'process up');
   return {
     port,
     through(databaseUrl) {
@@ -93,12 +82,11 @@ export async function startPgbouncer({
         await console.end();
       }
     },
-    signal: (signal) => child.kill(signal),
-    output: () => output,
+    signal: server.signal,
+    output: server.output,
     async stop() {
       // Not its orderly end, which waits for its clients.
-      child.kill('SIGKILL');
-      await exited;
+      await server.end('SIGKILL');
       await rm(directory, { recursive: true, force: true });
     },
   };

@@ -92,12 +92,26 @@ function findReadyLine(stderr: string): z.infer<typeof ReadyLine> | undefined {
   return undefined;
 }
 
-/** Posts a delivery of the source `default`, with its secret: records as JSON, a text as it is. */
-export const postDelivery = ({ url }: Pick<Program, 'url'>, messageType: string, body: unknown) =>
-  fetch(`${url}/ingest/default/${messageType}`, {
+const isBytes = (body: unknown): body is Buffer<ArrayBuffer> => Buffer.isBuffer(body);
+
+interface PostOptions {
+  readonly source?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+/** Posts a delivery with the tests' secret: records as JSON, a text or bytes as they are. */
+export const postDelivery = (
+  { url }: Pick<Program, 'url'>,
+  messageType: string,
+  body: unknown,
+  { source = 'default', headers = {}, signal }: PostOptions = {},
+) =>
+  fetch(`${url}/ingest/${source}/${messageType}`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${SECRET}` },
-    body: typeof body === 'string' ? body : JSON.stringify(body),
+    signal: signal ?? null,
+    headers: { authorization: `Bearer ${SECRET}`, ...headers },
+    body: typeof body === 'string' || isBytes(body) ? body : JSON.stringify(body),
   });
 
 const run = promisify(execFile);

@@ -6,6 +6,7 @@ import { startNode, type RedisNode } from './redis-nodes.ts';
 import { waitFor } from './wait-for.ts';
 
 const SLOTS = 16_384;
+const MASTERS = 3;
 
 /** A Redis Cluster. */
 export interface TestRedisCluster extends AsyncDisposable {
@@ -14,26 +15,15 @@ export interface TestRedisCluster extends AsyncDisposable {
   readonly nodes: readonly RedisNode[];
   /** The slot of a key. */
   slotOf(key: string): Promise<number>;
-  /** The master that has the slot now. */
-  masterOf(slot: number): Promise<RedisNode>;
-  /** Moves a slot with its keys to another master while clients use it. Resolves with that master. */
-  moveSlot(slot: number): Promise<RedisNode>;
-  /** `kill -9` of the master of a slot. Resolves with it once its replica has taken over. Needs replicas. */
-  killMaster(slot: number): Promise<RedisNode>;
+  /** Moves a slot with its keys to another master while clients use it. */
+  moveSlot(slot: number): Promise<void>;
+  /** `kill -9` of the master of a slot. Resolves once its replica has taken over. Needs replicas. */
+  killMaster(slot: number): Promise<void>;
   stop(): Promise<void>;
 }
 
-interface ClusterOptions {
-  readonly masters?: number;
-  /** Whether each master has a replica. */
-  readonly withReplicas?: boolean;
-  /** Further arguments of each redis-server. */
-  readonly arguments?: readonly string[];
-}
-
-/** Starts a Redis Cluster, of three masters unless told, that have the slots in equal parts. */
-export async function startRedisCluster(options: ClusterOptions = {}): Promise<TestRedisCluster> {
-  const { masters: count = 3, withReplicas = false } = options;
+/** Starts a Redis Cluster of three masters that have the slots in equal parts, each with a replica or without. */
+export async function startRedisCluster(withReplicas = false): Promise<TestRedisCluster> {
   const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-cluster-'));
   const busPorts = new Map<RedisNode, number>();
   const startOne = async () => {
@@ -41,22 +31,17 @@ export async function startRedisCluster(options: ClusterOptions = {}): Promise<T
     const cluster = ['--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf'];
     const limits = ['--cluster-node-timeout', '1500', '--databases', '1', '--repl-diskless-sync-delay', '0'];
     const bus = ['--cluster-port', String(busPort), '--cluster-allow-replica-migration', 'no'];
-    const node = await startNode(directory, () => [
-      ...cluster,
-      ...limits,
-      ...bus,
-      ...(options.arguments ?? []),
-    ]);
+    const node = await startNode(directory, [...cluster, ...limits, ...bus]);
     busPorts.set(node, busPort);
     return node;
   };
-  const nodes = await Promise.all(Array.from({ length: withReplicas ? 2 * count : count }, startOne));
-  const masters = nodes.slice(0, count);
+  const nodes = await Promise.all(Array.from({ length: withReplicas ? 2 * MASTERS : MASTERS }, startOne));
+  const masters = nodes.slice(0, MASTERS);
   const idOf = async ({ client }: RedisNode) => client.cluster('MYID');
   await Promise.all(
     masters.map(({ client }, index) => {
-      const from = Math.floor((SLOTS * index) / count);
-      const to = Math.floor((SLOTS * (index + 1)) / count) - 1;
+      const from = Math.floor((SLOTS * index) / MASTERS);
+      const to = Math.floor((SLOTS * (index + 1)) / MASTERS) - 1;
       return client.call('CLUSTER', 'ADDSLOTSRANGE', from, to);
     }),
   );
@@ -73,7 +58,7 @@ export async function startRedisCluster(options: ClusterOptions = {}): Promise<T
   };
   await Promise.all(nodes.map((node) => waitFor(() => isOk(node))));
   await Promise.all(
-    nodes.slice(count).map(async (replica, index) => {
+    nodes.slice(MASTERS).map(async (replica, index) => {
       const master = masters[index];
       if (master === undefined) return;
       const id = await idOf(master);
@@ -114,7 +99,6 @@ export async function startRedisCluster(options: ClusterOptions = {}): Promise<T
     url: `redis+cluster://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
     nodes,
     slotOf: (key) => anyClient().cluster('KEYSLOT', key),
-    masterOf,
     async moveSlot(slot) {
       const from = await masterOf(slot);
       const others = await Promise.all([0, SLOTS >> 1, SLOTS - 1].map(masterOf));
@@ -131,13 +115,11 @@ export async function startRedisCluster(options: ClusterOptions = {}): Promise<T
       for (const node of new Set([to, from, ...others])) {
         await node.client.call('CLUSTER', 'SETSLOT', slot, 'NODE', toId);
       }
-      return to;
     },
     async killMaster(slot) {
       const before = await masterOf(slot);
       await before.kill();
       await settle(slot, before);
-      return before;
     },
     stop,
     [Symbol.asyncDispose]: stop,

@@ -1,33 +1,17 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pino } from 'pino';
-import { openDeliveryQueue, type DeliveryQueueOptions } from '../../src/queue/delivery-queue.ts';
 import { startDeliveryWorker } from '../../src/handlers/delivery-worker.ts';
+import type { DeliveryQueueOptions } from '../../src/queue/delivery-queue.ts';
 import { auditRecord, queuedDelivery } from './deliveries.ts';
+import { openQueue } from './open-queue.ts';
 import { waitFor } from './wait-for.ts';
 
 /** A producer with a spool of its own, and workers that keep the ids of what they get. */
 export async function openLoad(location: DeliveryQueueOptions['location']) {
-  const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-load-'));
-  const lines: string[] = [];
-  const logger = pino({}, { write: (line) => void lines.push(line) });
-  const queue = openDeliveryQueue({
-    location,
-    lane: 'ordinary',
-    rankOf: () => 0,
-    spool: { directory, maxBytes: 1024 ** 3, minFreeBytes: 0 },
-    findStored: undefined,
-    logger,
-  });
+  const { queue, logger, log, segments, close } = await openQueue(location);
   const acknowledged = { queued: new Set<string>(), spooled: new Set<string>() };
   const stored = new Set<string>();
   const workers: { close(): Promise<void> }[] = [];
   const all = () => [...acknowledged.queued, ...acknowledged.spooled];
-  let longestSilenceMs = 0;
-  const segments = async () =>
-    (await readdir(directory, { recursive: true })).filter((name) => name.endsWith('.segment')).length;
 
   async function send(): Promise<void> {
     const delivery = queuedDelivery('AUDIT_LOG_ALL', [auditRecord()]);
@@ -37,19 +21,14 @@ export async function openLoad(location: DeliveryQueueOptions['location']) {
   return {
     queue,
     acknowledged,
-    stored,
     send,
-    log: () => lines.join(''),
-    segments,
+    log,
     startWorker() {
-      let lastAt = performance.now();
       workers.push(
         startDeliveryWorker(
           location,
           {
             async add({ deliveries }) {
-              longestSilenceMs = Math.max(longestSilenceMs, performance.now() - lastAt);
-              lastAt = performance.now();
               for (const { deliveryId } of deliveries) stored.add(deliveryId);
               return { deliveries: deliveries.length, events: 0, duplicates: 0, quarantined: 0 };
             },
@@ -79,16 +58,10 @@ export async function openLoad(location: DeliveryQueueOptions['location']) {
       await waitFor(async () => (await segments()) === 0 && queue.state().works, 90_000);
     },
     missing: () => all().filter((id) => !stored.has(id)).length,
-    figures: () => ({
-      sent: all().length,
-      queued: acknowledged.queued.size,
-      spooled: acknowledged.spooled.size,
-      longestSilenceMs: Math.round(longestSilenceMs),
-    }),
+    figures: () => ({ queued: acknowledged.queued.size, spooled: acknowledged.spooled.size }),
     async close(): Promise<void> {
       await Promise.all(workers.map((worker) => worker.close()));
-      await queue.close();
-      await rm(directory, { recursive: true, force: true });
+      await close();
     },
   };
 }

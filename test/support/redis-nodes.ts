@@ -1,5 +1,3 @@
-import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { Redis } from 'ioredis';
@@ -16,44 +14,30 @@ export interface RedisNode {
   signal(signal: NodeJS.Signals): void;
   /** `kill -9`. */
   kill(): Promise<void>;
-  /** Starts it again after `kill`, with its data. */
-  start(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Starts a Redis server in a directory below this one; `more` are its last arguments, which may depend on its port. */
+/** Starts a Redis server in a directory below this one; `more` are its last arguments. */
 export async function startNode(
   parent: string,
-  more: (port: number) => readonly string[] | Promise<readonly string[]>,
+  more: readonly string[],
   options: { readonly username?: string; readonly password?: string } = {},
 ): Promise<RedisNode> {
   const port = await freePort();
   const directory = path.join(parent, String(port));
   await mkdir(directory);
-  const all = await more(port);
-  let child: ChildProcess = await startRedisServer(directory, port, all);
+  const server = await startRedisServer(directory, port, more);
   const client = new Redis({ port, ...options, retryStrategy: () => 100, maxRetriesPerRequest: null });
   client.on('error', () => undefined);
-  const isRunning = () => child.exitCode === null && child.signalCode === null;
-  const end = async (signal: NodeJS.Signals) => {
-    if (!isRunning()) return;
-    const exited = once(child, 'exit');
-    child.kill('SIGCONT');
-    child.kill(signal);
-    await exited;
-  };
   return {
     port,
     client,
-    isRunning,
-    signal: (signal) => child.kill(signal),
-    kill: () => end('SIGKILL'),
-    async start() {
-      child = await startRedisServer(directory, port, all);
-    },
+    isRunning: () => !server.hasEnded(),
+    signal: server.signal,
+    kill: () => server.end('SIGKILL'),
     async stop() {
       client.disconnect();
-      await end('SIGKILL');
+      await server.end('SIGKILL');
     },
   };
 }

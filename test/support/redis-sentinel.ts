@@ -1,12 +1,10 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { Redis } from 'ioredis';
 import { freePort } from './free-port.ts';
 import { startNode, type RedisNode } from './redis-nodes.ts';
-import { outputContains } from './redis.ts';
+import { startServerProcess, untilPrinted } from './server-process.ts';
 import { waitFor } from './wait-for.ts';
 
 /** The name of the master that the sentinels watch. */
@@ -22,8 +20,8 @@ export interface TestSentinels extends AsyncDisposable {
   master(): Promise<RedisNode>;
   /** A planned failover (`SENTINEL FAILOVER`). Resolves once another server is the master, and the old one is its replica. */
   failover(): Promise<void>;
-  /** `kill -9` of the master. Resolves with it once another server is the master. */
-  killMaster(): Promise<RedisNode>;
+  /** `kill -9` of the master. Resolves once another server is the master. */
+  killMaster(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -45,10 +43,10 @@ export async function startSentinels(options: SentinelOptions = {}): Promise<Tes
   const common = [...(options.arguments ?? []), '--repl-diskless-sync-delay', '0'].concat(
     password === undefined ? [] : ['--requirepass', password, '--masterauth', password],
   );
-  const first = await startNode(directory, () => common, login);
+  const first = await startNode(directory, common, login);
   const others = await Promise.all(
     Array.from({ length: replicas }, () =>
-      startNode(directory, () => [...common, '--replicaof', `127.0.0.1 ${first.port}`], login),
+      startNode(directory, [...common, '--replicaof', `127.0.0.1 ${first.port}`], login),
     ),
   );
   const nodes = [first, ...others];
@@ -112,7 +110,6 @@ export async function startSentinels(options: SentinelOptions = {}): Promise<Tes
       const before = await master();
       await before.kill();
       await anotherMaster(before);
-      return before;
     },
     stop,
     [Symbol.asyncDispose]: stop,
@@ -159,8 +156,8 @@ async function startSentinel(
     ...(sentinelPassword === undefined ? [] : [`requirepass ${sentinelPassword}`]),
   ];
   await writeFile(file, `${lines.join('\n')}\n`);
-  const child = spawn('redis-server', [file, '--sentinel'], { stdio: ['ignore', 'pipe', 'ignore'] });
-  await outputContains(child, 'monitor master');
+  const server = startServerProcess('redis-server', [file, '--sentinel']);
+  await untilPrinted(server, 'monitor master');
   const client = new Redis({
     port,
     ...(sentinelPassword === undefined ? {} : { password: sentinelPassword }),
@@ -172,9 +169,7 @@ async function startSentinel(
     client,
     async stop() {
       client.disconnect();
-      const exited = once(child, 'exit');
-      child.kill('SIGKILL');
-      await exited;
+      await server.end('SIGKILL');
     },
   };
 }

@@ -1,11 +1,10 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { Redis } from 'ioredis';
 import { freePort } from './free-port.ts';
-import { waitFor } from './wait-for.ts';
+import { startServerProcess, untilPrinted, type ServerProcess } from './server-process.ts';
 
 /** A Redis of the tests' own, which keeps what it has acknowledged (append-only file, synced always). */
 export interface TestRedis {
@@ -25,15 +24,14 @@ export const hasRedisServer = () => spawnSync('redis-server', ['--version']).sta
 export async function startRedis(at?: number, more: readonly string[] = []): Promise<TestRedis> {
   const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-redis-'));
   const port = at ?? (await freePort());
-  let child = await startRedisServer(directory, port, more);
+  let server = await startRedisServer(directory, port, more);
   return {
     url: `redis://127.0.0.1:${port}`,
-    signal: (signal) => child.kill(signal),
+    signal: (signal) => server.signal(signal),
     async restart(keepData) {
-      child.kill('SIGKILL');
-      await once(child, 'exit');
+      await server.end('SIGKILL');
       if (!keepData) await rm(path.join(directory, 'appendonlydir'), { recursive: true, force: true });
-      child = await startRedisServer(directory, port, more);
+      server = await startRedisServer(directory, port, more);
     },
     async command(name, ...args) {
       const client = new Redis({ port });
@@ -44,42 +42,23 @@ export async function startRedis(at?: number, more: readonly string[] = []): Pro
       }
     },
     async stop() {
-      child.kill();
-      await once(child, 'exit');
+      await server.end();
       await rm(directory, { recursive: true, force: true });
     },
   };
 }
+
+const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction'];
 
 /** Starts redis-server on a directory, with what it kept there, and resolves once it answers. `more` are its last arguments. */
 export async function startRedisServer(
   directory: string,
   port: number,
   more: readonly string[] = [],
-): Promise<ChildProcess> {
-  const child = spawn(
-    'redis-server',
-    [
-      '--port',
-      String(port),
-      '--bind',
-      '127.0.0.1',
-      '--dir',
-      directory,
-      '--save',
-      '',
-      '--databases',
-      '64',
-    ].concat(['--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction'], more),
-    { stdio: ['ignore', 'pipe', 'ignore'] },
-  );
-  await outputContains(child, 'Ready to accept connections');
-  return child;
-}
-
-/** Resolves once the output of a child contains the text. */
-export async function outputContains(child: ChildProcess, text: string): Promise<void> {
-  let output = '';
-  child.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  await waitFor(() => output.includes(text));
+): Promise<ServerProcess> {
+  const place = ['--port', String(port), '--bind', '127.0.0.1', '--dir', directory];
+  const own = [...place, '--save', '', '--databases', '64', ...DURABLE];
+  const server = startServerProcess('redis-server', [...own, ...more]);
+  await untilPrinted(server, 'Ready to accept connections');
+  return server;
 }

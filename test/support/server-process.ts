@@ -1,12 +1,15 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
+import { waitFor } from './wait-for.ts';
 
 /** A server of Debian that runs as a child process. */
 export interface ServerProcess {
   readonly pid: number;
   readonly output: () => string;
   readonly hasEnded: () => boolean;
-  /** Sends the signal and waits for the end. Does nothing if it has ended. */
+  /** SIGSTOP makes it hang, SIGCONT lets it go on. */
+  readonly signal: (signal: NodeJS.Signals) => void;
+  /** Sends the signal and waits for the end, also of one that hangs. Does nothing if it has ended. */
   end(signal?: NodeJS.Signals): Promise<void>;
 }
 
@@ -22,7 +25,7 @@ function idOf(flag: string): number {
 export function startServerProcess(
   program: string,
   args: readonly string[],
-  options: { readonly uid?: number; readonly gid?: number; readonly cwd?: string } = {},
+  options: Pick<SpawnOptions, 'uid' | 'gid' | 'cwd' | 'env'> = {},
 ): ServerProcess {
   const child = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
@@ -35,11 +38,21 @@ export function startServerProcess(
     pid: child.pid ?? 0,
     output: () => output,
     hasEnded,
+    signal: (signal) => void child.kill(signal),
     async end(signal = 'SIGTERM') {
       if (hasEnded()) return;
       const ended = once(child, 'exit');
       child.kill(signal);
+      child.kill('SIGCONT');
       await ended;
     },
   };
+}
+
+/** Resolves once a server has printed a text. Fails with what it printed when it ends instead. */
+export async function untilPrinted(server: ServerProcess, text: string): Promise<void> {
+  await waitFor(() => {
+    if (server.hasEnded()) throw new Error(`the server ended: ${server.output()}`);
+    return server.output().includes(text);
+  });
 }

@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { startAnsweringServer, type AnsweringServer } from './answering-server.ts';
+import { standIn, type StandIn } from './stand-in.ts';
 
 /** A time-stamp authority (RFC 3161) that answers with `openssl ts`. */
-export interface TimestampAuthority extends AnsweringServer {
+export interface TimestampAuthority extends StandIn {
   /** Answers with this status instead of a time-stamp. */
   fail(status: number | undefined): void;
   /** Throws if `openssl ts -verify` does not accept an answer for a text. */
@@ -35,11 +35,11 @@ export async function startTimestampAuthority(): Promise<TimestampAuthority> {
     'req -x509 -days 2 -newkey rsa:2048 -nodes -keyout key.pem -subj /CN=tsa.test -addext extendedKeyUsage=critical,timeStamping -out ca.pem',
   );
   let failure: number | undefined;
-  const server = await startAnsweringServer((query) => {
+  const server = await standIn(({ bytes }) => {
     if (failure !== undefined) return { status: failure };
-    write('query', query);
+    write('query', bytes);
     openssl('ts -reply -config ts.conf -queryfile query -signer ca.pem -inkey key.pem -out answer');
-    return { body: readFileSync(path.join(directory, 'answer')) };
+    return { raw: readFileSync(path.join(directory, 'answer')) };
   });
   return {
     ...server,

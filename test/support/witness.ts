@@ -1,11 +1,11 @@
 import { createPublicKey, generateKeyPairSync, hash, sign } from 'node:crypto';
 import { parseCheckpoints } from '../../src/seal/checkpoint.ts';
-import { startAnsweringServer, type AnsweringServer } from './answering-server.ts';
+import { standIn, type StandIn } from './stand-in.ts';
 
 const TIME = 1_700_000_000n;
 
 /** A witness (C2SP tlog-witness) that keeps the consistency proofs it was given, for a foreign check. */
-export interface TestWitness extends AnsweringServer {
+export interface TestWitness extends StandIn {
   readonly publicKey: string;
   readonly proofs: readonly object[];
   /** Forgets what it has signed: it then answers with its size. */
@@ -20,13 +20,13 @@ export async function startWitness(): Promise<TestWitness> {
   const id = hash('sha256', Buffer.concat([Buffer.from('witness.test\n'), key]), 'buffer').subarray(0, 4);
   const proofs: object[] = [];
   const known = { size: 0, root: '' };
-  const server = await startAnsweringServer((body) => {
-    const [head = '', text = ''] = body.toString().split('\n\n');
-    const note = body.toString().slice(head.length + 2);
+  const server = await standIn(({ body }) => {
+    const [head = '', text = ''] = body.split('\n\n');
+    const note = body.slice(head.length + 2);
     const [checkpoint] = parseCheckpoints(note);
     const [old, ...path] = head.split('\n');
     if (checkpoint === undefined || old !== `old ${known.size}`)
-      return { status: 409, body: `${known.size}\n` };
+      return { status: 409, raw: `${known.size}\n` };
     const later = { size: checkpoint.size, root: checkpoint.root.toString('base64') };
     if (known.size > 0) {
       proofs.push({
@@ -41,7 +41,7 @@ export async function startWitness(): Promise<TestWitness> {
     const time = Buffer.alloc(8);
     time.writeBigUInt64BE(TIME);
     const signature = sign(null, Buffer.from(`cosignature/v1\ntime ${TIME}\n${text}\n`), privateKey);
-    return { body: `— witness.test ${Buffer.concat([id, time, signature]).toString('base64')}\n` };
+    return { raw: `— witness.test ${Buffer.concat([id, time, signature]).toString('base64')}\n` };
   });
   return {
     ...server,

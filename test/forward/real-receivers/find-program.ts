@@ -1,5 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
+import { hasOpenssl } from '../../support/certificates.ts';
 
 /** System programs are often not on the PATH of a user; unpacked packages (.ci/run) never are. */
 const SYSTEM_DIRECTORIES = ['/usr/sbin', '/opt/syslog-ng/usr/sbin'];
@@ -10,6 +11,13 @@ export function findProgram(name: string): string | undefined {
   return [...directories, ...SYSTEM_DIRECTORIES]
     .map((directory) => path.join(directory, name))
     .find(isExecutable);
+}
+
+/** The program of a receiver that needs certificates, and why its tests are skipped: undefined if it has all they need. */
+export function findReceiver(name: string, missingOf: (program: string) => string | undefined) {
+  const program = findProgram(name);
+  if (program === undefined) return { program: '', missing: `${name} is not installed` };
+  return { program, missing: hasOpenssl ? missingOf(program) : 'openssl is not installed' };
 }
 
 function isExecutable(file: string): boolean {

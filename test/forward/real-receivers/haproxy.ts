@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { TestCertificate } from '../../support/certificates.ts';
-import { runReceiver, type Ports, type Receiver } from './receiver.ts';
+import { runReceiver } from './receiver.ts';
 
 /** The server behind a proxy, as the arguments of the directive `server`. */
 type Backend = `127.0.0.1:${number}${string}`;
@@ -12,7 +12,7 @@ export async function startHaproxy(
   directory: string,
   { port, tlsPort, backend, retries }: { port: number; tlsPort: number; backend: Backend; retries: number },
   { cert, key }: TestCertificate,
-): Promise<Receiver> {
+) {
   const configFile = path.join(directory, 'haproxy.cfg');
   const pemFile = path.join(directory, 'haproxy.pem');
   await writeFile(pemFile, cert + key, { mode: 0o600 });
@@ -33,7 +33,7 @@ listen secure
   server behind ${backend}
 `,
   );
-  const ports: Ports = { udp: port, tcp: port, lf: port, tls: tlsPort };
+  const ports = { tcp: port, tls: tlsPort };
   const outputFile = path.join(directory, 'nothing.jsonl');
   return runReceiver({ command, args: ['-db', '-f', configFile], env: {}, ports, outputFile });
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import net from 'node:net';
 import { z } from 'zod';
+import type { TestCertificate } from '../../support/certificates.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /** A real receiver with a port for each of its transports. */
@@ -20,6 +21,12 @@ export interface Receiver<Transport extends string = keyof Ports> {
 
 /** The transports of syslog; `lf` is for lines without octet counting. */
 export type Ports = Readonly<Record<'udp' | 'tcp' | 'lf' | 'tls', number>>;
+
+/** The receiver's, and those of senders that it accepts. */
+export interface Certificates {
+  readonly server: TestCertificate;
+  readonly client: TestCertificate;
+}
 
 const ReceivedMessage = z.object({
   text: z.string(),

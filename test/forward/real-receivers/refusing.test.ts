@@ -4,8 +4,9 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { OutageError } from '../../../src/lib/errors.ts';
 import type { Sender } from '../../../src/forward/sender.ts';
 import { createSyslogSender, syslogOptions } from '../../../src/forward/senders/syslog.ts';
-import { hasOpenssl, makeCertificate, type TestCertificate } from '../../support/certificates.ts';
+import { hasOpenssl } from '../../support/certificates.ts';
 import { freePort } from '../../support/free-port.ts';
+import { useCertificate } from '../../support/use-certificate.ts';
 import { useDirectory } from '../../support/use-directory.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { messages } from '../senders/messages.ts';
@@ -21,13 +22,7 @@ const TRIES = Number(process.env['HAPROXY_TRIES'] ?? 5);
 const SIZES = [1, 10, 100, 500];
 
 const directory = useDirectory();
-let certificate: TestCertificate;
-beforeAll(() => {
-  if (hasOpenssl) certificate = makeCertificate('IP:127.0.0.1');
-});
-afterAll(() => {
-  if (hasOpenssl) certificate[Symbol.dispose]();
-});
+const certificate = useCertificate('IP:127.0.0.1');
 
 /** What was tried, and how many batches counted as accepted. */
 const results: string[] = [];
@@ -89,7 +84,7 @@ describe.skipIf(haproxy === undefined || !hasOpenssl)('HAProxy (needs haproxy an
     // Each try takes three seconds.
     ['a server that refuses repeated connections', '', 3, 1],
   ])('before %s', (which, state, retries, tries) => {
-    let proxy: Receiver;
+    let proxy: Receiver<'tcp' | 'tls'>;
     beforeAll(async () => {
       const [port, tlsPort] = [await freePort(), await freePort()];
       const backend = `127.0.0.1:${await freePort()}${state}` as const;
@@ -148,7 +143,7 @@ describe.skipIf(haproxy === undefined || !hasOpenssl)('HAProxy (needs haproxy an
 const rsyslog = findProgram('rsyslogd');
 
 describe.skipIf(rsyslog === undefined)('rsyslog that does not allow our address (needs rsyslogd)', () => {
-  let receiver: Receiver;
+  let receiver: Receiver<'tcp'>;
   beforeAll(async () => {
     receiver = await startStrictRsyslog(rsyslog ?? '', directory, await freePort());
   });

@@ -4,13 +4,12 @@ import type { Message, Sender } from '../../../src/forward/sender.ts';
 import { RELP_WINDOW } from '../../../src/forward/senders/relp.ts';
 import { SENDER_TYPES } from '../../../src/forward/senders/sender-types.ts';
 import { freePort } from '../../support/free-port.ts';
-import { hasOpenssl, makeCertificate, type TestCertificate } from '../../support/certificates.ts';
+import { useCertificate } from '../../support/use-certificate.ts';
 import { useDirectory } from '../../support/use-directory.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { storedEvent } from '../senders/messages.ts';
-import { findProgram } from './find-program.ts';
-import { FORMATS_UNDER_TEST, type FormatUnderTest } from './formats-under-test.ts';
-import { hardText } from './hard-texts.ts';
+import { findReceiver } from './find-program.ts';
+import { FORMATS_UNDER_TEST } from './formats-under-test.ts';
+import { hardMessages } from './hard-texts.ts';
 import type { Receiver } from './receiver.ts';
 import { missingOfRsyslog, startRelpReceiver, type RelpPorts } from './rsyslog.ts';
 
@@ -20,15 +19,6 @@ const BATCH = 500;
 /** `RELP_KILLS=50 npm run test:suite siem` kills more often. */
 const KILLS = Number(process.env['RELP_KILLS'] ?? 5);
 const EVENTS_PER_KILL = 2_000;
-
-/** Events with numbers that no other test uses. */
-let used = 0;
-function hardMessages(count: number, { write }: FormatUnderTest, large: boolean): Message[] {
-  return Array.from({ length: count }, (_, index) => {
-    const event = storedEvent(used++, hardText(index, large));
-    return { event, text: write(event) };
-  });
-}
 
 const idsOf = (messages: readonly Message[]) => messages.map(({ event }) => event.eventId);
 
@@ -50,30 +40,19 @@ async function sendAll(sender: Sender, messages: readonly Message[]): Promise<nu
   return outages;
 }
 
-const program = findProgram('rsyslogd');
-const missing =
-  program === undefined
-    ? 'rsyslogd is not installed'
-    : hasOpenssl
-      ? missingOfRsyslog(program)
-      : 'openssl is not installed';
+const { program, missing } = findReceiver('rsyslogd', missingOfRsyslog);
 const reason = missing === undefined ? '' : ` (skipped: ${missing})`;
 
 describe.skipIf(missing !== undefined)(`rsyslog as RELP receiver${reason}`, () => {
   const directory = useDirectory();
-  let certificates: { server: TestCertificate; client: TestCertificate };
+  const certificates = { server: useCertificate('IP:127.0.0.1'), client: useCertificate('DNS:sink.test') };
   let receiver: Receiver<keyof RelpPorts>;
 
   beforeAll(async () => {
-    certificates = { server: makeCertificate('IP:127.0.0.1'), client: makeCertificate('DNS:sink.test') };
     const ports = { tcp: await freePort(), tls: await freePort() };
-    receiver = await startRelpReceiver(program ?? '', directory, ports, certificates);
+    receiver = await startRelpReceiver(program, directory, ports, certificates);
   });
-  afterAll(async () => {
-    await receiver.stop();
-    certificates.server[Symbol.dispose]();
-    certificates.client[Symbol.dispose]();
-  });
+  afterAll(() => receiver.stop());
 
   function senderOf(type: 'relp' | 'relp+tls'): Sender {
     const given = { host: '127.0.0.1', hostname: 'sink.test' };

@@ -1,8 +1,7 @@
 import { globSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { TestCertificate } from '../../support/certificates.ts';
-import { runReceiver, type Ports, type Receiver } from './receiver.ts';
+import { runReceiver, type Certificates, type Ports, type Receiver } from './receiver.ts';
 
 /** Modules that distributions put into packages of their own. */
 const MODULES = {
@@ -32,18 +31,34 @@ export function missingOfRsyslog(command: string): string | undefined {
     : missing.map(([module, owner]) => `rsyslog lacks ${module}: install ${owner}`).join(', ');
 }
 
+/** Starts rsyslog with files of a name in the directory. `configure` gets the file for the messages. */
+async function startWith<Transport extends string>(
+  command: string,
+  directory: string,
+  name: string,
+  ports: Readonly<Record<Transport, number>>,
+  configure: (outputFile: string) => string,
+): Promise<Receiver<Transport>> {
+  const file = (ending: string) => path.join(directory, `${name}.${ending}`);
+  const outputFile = file('jsonl');
+  await writeFile(file('conf'), configure(outputFile));
+  const args = ['-n', '-f', file('conf'), '-i', file('pid')];
+  return runReceiver({ command, args, env: {}, ports, outputFile });
+}
+
 /** Starts rsyslog with files in the directory. It accepts messages of up to 256 kB, and client certificates of `client`. */
-export async function startRsyslog(
+export const startRsyslog = (
   command: string,
   directory: string,
   ports: Ports,
-  { server, client }: { server: TestCertificate; client: TestCertificate },
-): Promise<Receiver> {
-  const configFile = path.join(directory, 'rsyslog.conf');
-  const outputFile = path.join(directory, 'rsyslog.jsonl');
-  await writeFile(
-    configFile,
-    `
+  { server, client }: Certificates,
+): Promise<Receiver> =>
+  startWith(
+    command,
+    directory,
+    'rsyslog',
+    ports,
+    (outputFile) => `
 global(workDirectory="${directory}" maxMessageSize="256k" parser.escapeControlCharactersOnReceive="off"
   defaultNetstreamDriverCAFile="${client.certFile}"
   defaultNetstreamDriverCertFile="${server.certFile}" defaultNetstreamDriverKeyFile="${server.keyFile}")
@@ -60,25 +75,23 @@ ${FIELDS}
 action(type="omfile" file="${outputFile}" template="fields")
 `,
   );
-  const args = ['-n', '-f', configFile, '-i', path.join(directory, 'rsyslog.pid')];
-  return runReceiver({ command, args, env: {}, ports, outputFile });
-}
 
 /**
  * Starts rsyslog as a RELP receiver, with and without TLS. Its queue is `Direct`: it answers after it has written an
  * event, so that nothing it has accepted is in its memory only.
  */
-export async function startRelpReceiver(
+export const startRelpReceiver = (
   command: string,
   directory: string,
   ports: RelpPorts,
-  { server, client }: { server: TestCertificate; client: TestCertificate },
-): Promise<Receiver<keyof RelpPorts>> {
-  const configFile = path.join(directory, 'rsyslog-relp.conf');
-  const outputFile = path.join(directory, 'rsyslog-relp.jsonl');
-  await writeFile(
-    configFile,
-    `
+  { server, client }: Certificates,
+): Promise<Receiver<keyof RelpPorts>> =>
+  startWith(
+    command,
+    directory,
+    'rsyslog-relp',
+    ports,
+    (outputFile) => `
 global(workDirectory="${directory}" maxMessageSize="256k" parser.escapeControlCharactersOnReceive="off")
 main_queue(queue.type="Direct")
 module(load="imrelp" tls.tlslib="openssl")
@@ -89,30 +102,20 @@ ${FIELDS}
 action(type="omfile" file="${outputFile}" template="fields")
 `,
   );
-  const args = ['-n', '-f', configFile, '-i', path.join(directory, 'rsyslog-relp.pid')];
-  return runReceiver({ command, args, env: {}, ports, outputFile });
-}
 
 export type RelpPorts = Readonly<Record<'tcp' | 'tls', number>>;
 
 /** Starts rsyslog with a TCP port that closes connections of this machine, which is no allowed sender. */
-export async function startStrictRsyslog(
-  command: string,
-  directory: string,
-  port: number,
-): Promise<Receiver> {
-  const configFile = path.join(directory, 'strict.conf');
-  const outputFile = path.join(directory, 'strict.jsonl');
-  await writeFile(
-    configFile,
-    `
+export const startStrictRsyslog = (command: string, directory: string, tcp: number) =>
+  startWith(
+    command,
+    directory,
+    'strict',
+    { tcp },
+    (outputFile) => `
 $AllowedSender TCP, 192.0.2.0/24
 module(load="imtcp")
-input(type="imtcp" address="127.0.0.1" port="${port}")
+input(type="imtcp" address="127.0.0.1" port="${tcp}")
 if $programname == "xiq-sink" then action(type="omfile" file="${outputFile}")
 `,
   );
-  const args = ['-n', '-f', configFile, '-i', path.join(directory, 'strict.pid')];
-  const ports: Ports = { udp: port, tcp: port, lf: port, tls: port };
-  return runReceiver({ command, args, env: {}, ports, outputFile });
-}

@@ -1,15 +1,14 @@
 import { readdirSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { TestCertificate } from '../../support/certificates.ts';
-import { runReceiver, type Ports, type Receiver } from './receiver.ts';
+import { runReceiver, type Certificates, type Ports, type Receiver } from './receiver.ts';
 
 /** Starts syslog-ng with files in the directory. It accepts messages of up to 256 kB, and client certificates of `client`. */
 export async function startSyslogNg(
   command: string,
   directory: string,
   ports: Ports,
-  { server, client }: { server: TestCertificate; client: TestCertificate },
+  { server, client }: Certificates,
 ): Promise<Receiver> {
   const configFile = path.join(directory, 'syslog-ng.conf');
   const outputFile = path.join(directory, 'syslog-ng.jsonl');

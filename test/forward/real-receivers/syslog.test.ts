@@ -1,26 +1,14 @@
-import { exactTerms } from '../../../src/events/search-query.ts';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
-import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { OutageError } from '../../../src/lib/errors.ts';
 import type { Message, Sender } from '../../../src/forward/sender.ts';
 import { createSyslogSender, syslogOptions } from '../../../src/forward/senders/syslog.ts';
-import type { StoredEvent } from '../../../src/events/stored-event.ts';
-import { BatchStore } from '../../../src/handlers/store-batch.ts';
-import { assignPositions } from '../../../src/store/log/extend-log.ts';
-import { readSlice } from '../../../src/store/events/read-events.ts';
-import { openLog } from '../../../src/store/log/read-log.ts';
-import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { freePort } from '../../support/free-port.ts';
-import { hasOpenssl, makeCertificate, type TestCertificate } from '../../support/certificates.ts';
-import { useDatabase } from '../../support/use-database.ts';
-import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
+import { useCertificate } from '../../support/use-certificate.ts';
+import { useDirectory } from '../../support/use-directory.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { findProgram } from './find-program.ts';
+import { findReceiver } from './find-program.ts';
 import { FORMATS_UNDER_TEST, type FormatUnderTest } from './formats-under-test.ts';
-import { hardText } from './hard-texts.ts';
+import { hardMessages } from './hard-texts.ts';
 import type { Receiver } from './receiver.ts';
 import { missingOfRsyslog, startRsyslog } from './rsyslog.ts';
 import { startSyslogNg } from './syslog-ng.ts';
@@ -42,70 +30,20 @@ function senderTo({ ports }: Receiver, port: keyof Receiver['ports'], more: obje
   return createSyslogSender(syslogOptions.parse(given), 20);
 }
 
-const database = useDatabase();
-
-/** How many events have been stored, and the place of the last that was read back. */
-let used = 0;
-let position = 0;
-
-/**
- * Stores events whose descriptions are hard to carry, every hundredth of 60 kB where `large`, and reads the rows back
- * as the forwarder does.
- */
-async function hardMessages({ write }: FormatUnderTest, large: boolean): Promise<Message[]> {
-  const records = Array.from({ length: EVENTS }, (_, index) => {
-    return auditRecord({ userId: used + index, description: hardText(index, large) });
-  });
-  used += EVENTS;
-  const store = new BatchStore(database.db, pino({ level: 'silent' }), new AbortController().signal);
-  await store.add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
-  const rows: StoredEvent[] = [];
-  // A transaction that is open in another database of the server holds them back.
-  await waitFor(async () => {
-    await assignPositions(database.db);
-    const { events, end = position } = await readSlice(openLog(database.db), ALL_SOURCES, position, EVENTS, {
-      terms: exactTerms({ type: 'AUDIT_LOG_ALL' }),
-    });
-    rows.push(...events);
-    position = end;
-    return rows.length === EVENTS;
-  });
-  return rows.map((event) => ({ event, text: write(event) }));
-}
-
 describe.each(Object.entries(RECEIVERS))('%s', (name, { start, missingOf }) => {
-  const program = findProgram(name);
-  const missing =
-    program === undefined
-      ? `${name} is not installed`
-      : hasOpenssl
-        ? missingOf(program)
-        : 'openssl is not installed';
+  const { program, missing } = findReceiver(name, missingOf);
   const reason = missing === undefined ? '' : ` (skipped: ${missing})`;
 
   describe.skipIf(missing !== undefined)(`as receiver${reason}`, () => {
-    let directory: string;
-    let certificates: { server: TestCertificate; client: TestCertificate };
+    const directory = useDirectory();
+    const certificates = { server: useCertificate('IP:127.0.0.1'), client: useCertificate('DNS:sink.test') };
     let receiver: Receiver;
 
     beforeAll(async () => {
-      directory = mkdtempSync(path.join(os.tmpdir(), 'xiq-sink-receiver-'));
-      mkdirSync(path.join(directory, 'work'));
-      certificates = { server: makeCertificate('IP:127.0.0.1'), client: makeCertificate('DNS:sink.test') };
       const [udp, tcp, lf, tls] = [await freePort(), await freePort(), await freePort(), await freePort()];
-      receiver = await start(
-        program ?? '',
-        path.join(directory, 'work'),
-        { udp, tcp, lf, tls },
-        certificates,
-      );
+      receiver = await start(program, directory, { udp, tcp, lf, tls }, certificates);
     });
-    afterAll(async () => {
-      await receiver.stop();
-      certificates.server[Symbol.dispose]();
-      certificates.client[Symbol.dispose]();
-      rmSync(directory, { recursive: true });
-    });
+    afterAll(() => receiver.stop());
 
     const tls = () => ({
       ca: certificates.server.cert,
@@ -139,7 +77,7 @@ describe.each(Object.entries(RECEIVERS))('%s', (name, { start, missingOf }) => {
       test.each(ways.filter(([, port]) => format.isOneLine || port !== 'lf'))(
         'every event arrives as it is: %s',
         async (_way, port, given) => {
-          const messages = await hardMessages(format, port !== 'udp');
+          const messages = hardMessages(EVENTS, format, port !== 'udp');
           const sender = senderTo(receiver, port, port === 'tls' ? { ...given, tls: tls() } : given);
           const size = port === 'udp' ? UDP_BATCH : BATCH;
           const since = receiver.received().length;
@@ -167,7 +105,7 @@ describe.each(Object.entries(RECEIVERS))('%s', (name, { start, missingOf }) => {
     test('nothing is missing after the receiver was away for a while', async () => {
       const [format] = FORMATS_UNDER_TEST;
       if (format === undefined) throw new Error('there is no format');
-      const messages = await hardMessages(format, false);
+      const messages = hardMessages(EVENTS, format, false);
       const sender = senderTo(receiver, 'tcp', { transport: 'tcp' });
       onTestFinished(() => sender.close());
       let outages = 0;

@@ -5,7 +5,7 @@ import { SENDER_TYPES } from '../../../src/forward/senders/sender-types.ts';
 import { hasOpenssl } from '../../support/certificates.ts';
 import { useCertificate } from '../../support/use-certificate.ts';
 import { message } from './messages.ts';
-import { inTurn, standIn, type Reply } from './stand-in.ts';
+import { inTurn, standIn, type Reply } from '../../support/stand-in.ts';
 
 /** A destination that HTTP reaches: its options, for the address of the receiver. */
 const DESTINATIONS = {

@@ -6,7 +6,7 @@ import { CHAT_LIMITS, chatOptions, createChatSender } from '../../../src/forward
 import { hasOpenssl } from '../../support/certificates.ts';
 import { useCertificate } from '../../support/use-certificate.ts';
 import { messages, storedEvent } from './messages.ts';
-import { inTurn, standIn, type StandIn } from './stand-in.ts';
+import { inTurn, standIn, type StandIn } from '../../support/stand-in.ts';
 
 const TOKEN = 'token-of-the-webhook-24';
 const PATH = `/services/T00000000/B00000000/${TOKEN}?sig=a%2Fsignature-that-is-long`;

@@ -7,7 +7,7 @@ import {
 import { sendBisecting } from '../../../src/forward/send-batch.ts';
 import { BatchRefusedError } from '../../../src/forward/sender.ts';
 import { messages, storedEvent, untilTestEnds } from './messages.ts';
-import { standIn, type Received, type Script, type StandIn } from './stand-in.ts';
+import { standIn, type Received, type Script, type StandIn } from '../../support/stand-in.ts';
 
 const senderTo = ({ url }: StandIn, more: object = {}) =>
   untilTestEnds(createElasticsearchSender(elasticsearchOptions.parse({ url, index: 'logs', ...more })));

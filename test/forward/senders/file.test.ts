@@ -1,33 +1,23 @@
 import { execFile } from 'node:child_process';
-import { appendFile, mkdtemp, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
-import os from 'node:os';
+import { appendFile, readdir, readFile, rename, stat, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { createFileSender, fileOptions } from '../../../src/forward/senders/file.ts';
-import type { Sender } from '../../../src/forward/sender.ts';
-import { message, messages } from './messages.ts';
+import { newDirectory } from '../../support/use-directory.ts';
+import { message, messages, untilTestEnds } from './messages.ts';
 
 const run = promisify(execFile);
 
 let directory: string;
 let file: string;
-const senders: Sender[] = [];
-
 beforeEach(async () => {
-  directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-file-'));
+  directory = await newDirectory();
   file = path.join(directory, 'events.jsonl');
 });
-afterEach(async () => {
-  for (const sender of senders.splice(0)) await sender.close();
-  await rm(directory, { recursive: true });
-});
 
-function senderWith(more: object = {}): Sender {
-  const sender = createFileSender(fileOptions.parse({ path: file, ...more }));
-  senders.push(sender);
-  return sender;
-}
+const senderWith = (more: object = {}) =>
+  untilTestEnds(createFileSender(fileOptions.parse({ path: file, ...more })));
 
 const textOf = (name = 'events.jsonl') => readFile(path.join(directory, name), 'utf8');
 const lines = (count: number, from?: number) =>

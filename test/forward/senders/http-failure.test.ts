@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { createSplunkHecSender, splunkHecOptions } from '../../../src/forward/senders/splunk-hec.ts';
 import { BatchRefusedError } from '../../../src/forward/sender.ts';
 import { message, messages } from './messages.ts';
-import { inTurn, standIn, type Reply } from './stand-in.ts';
+import { inTurn, standIn, type Reply } from '../../support/stand-in.ts';
 import { tcpServer } from './tcp-server.ts';
 
 // Every destination reached by HTTP reads answers the same way; one of them stands for all.

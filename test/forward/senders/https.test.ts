@@ -6,7 +6,7 @@ import { EndpointRefusedError, type Message } from '../../../src/forward/sender.
 import { hasOpenssl } from '../../support/certificates.ts';
 import { useCertificate } from '../../support/use-certificate.ts';
 import { messages, untilTestEnds } from './messages.ts';
-import { inTurn, standIn } from './stand-in.ts';
+import { inTurn, standIn } from '../../support/stand-in.ts';
 
 const SIGNING_SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 

@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { onTestFinished } from 'vitest';
 import type { TestCertificate } from '../../support/certificates.ts';
-import { endless } from './stand-in.ts';
+import { endless } from '../../support/stand-in.ts';
 import { listen } from '../../support/listen.ts';
 
 /** A mail as the server received it, whether or not it accepted it. */

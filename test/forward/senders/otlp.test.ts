@@ -7,7 +7,7 @@ import { SENDER_TYPES } from '../../../src/forward/senders/sender-types.ts';
 import { readLogs } from '../../support/otlp-receiver.ts';
 import { EVENT_OF_KIND } from '../formats/stored-events.ts';
 import { messages, untilTestEnds } from './messages.ts';
-import { inTurn, standIn, type StandIn } from './stand-in.ts';
+import { inTurn, standIn, type StandIn } from '../../support/stand-in.ts';
 
 const PROTOBUF = { 'content-type': 'application/x-protobuf' };
 

@@ -14,7 +14,7 @@ import { INVALID_RECORD, kafkaBroker, TOPIC_AUTHORIZATION_FAILED } from './kafka
 import { mailServer } from './mail-server.ts';
 import { message, storedEvent } from './messages.ts';
 import { acceptAll, relpReceiver, rsp } from './relp-stand-in.ts';
-import { endless, standIn, type Received, type Reply } from './stand-in.ts';
+import { endless, standIn, type Received, type Reply } from '../../support/stand-in.ts';
 import { tcpServer } from './tcp-server.ts';
 
 /** How a receiver treats what it gets. */
@@ -47,6 +47,8 @@ export interface Receiver {
   /** Changes how it treats what comes from now on. */
   conduct: Conduct;
   readonly sender: Sender;
+  /** The options of the sender, as the settings may have them. */
+  readonly options: object;
   /** The ids of the events that it has accepted, in order. */
   readonly accepted: () => Promise<readonly string[]> | readonly string[];
   /** How many times it was sent something. */
@@ -71,7 +73,9 @@ export interface Way {
 const POISON = message(2);
 
 /** The ids of the events in a text, each once. */
-const idsIn = (text: string) => [...new Set(text.match(/0{8}-0{4}-8000-8000-\d{12}/g) ?? [])];
+const idsIn = (text: string) => [
+  ...new Set(text.match(/[\da-f]{8}-[\da-f]{4}-8[\da-f]{3}-[\da-f]{4}-[\da-f]{12}/g) ?? []),
+];
 
 const isPoison = (id: string) => id === POISON.event.eventId;
 
@@ -144,10 +148,11 @@ function http(
         for (const one of [server, elsewhere, steady]) await one[Symbol.asyncDispose]();
       });
       const url = conduct === 'is away' ? `https://127.0.0.1:${CLOSED_PORT}` : server.url;
-      const common = { tls: trust, timeout_seconds: timeoutSeconds };
+      const given = { tls: trust, timeout_seconds: timeoutSeconds, ...options(url, steady.url) };
       const receiver: Receiver = {
         conduct,
-        sender: SENDER_TYPES[type].create({ ...common, ...options(url, steady.url) }),
+        options: given,
+        sender: SENDER_TYPES[type].create(given),
         accepted: () => accepted,
         asked: () => server.received.length,
         place: url,
@@ -225,9 +230,11 @@ const relp = (type: 'relp' | 'relp+tls', lacks: Way['lacks']): Way => ({
     }, secure);
     const to = conduct === 'is away' ? CLOSED_PORT : port;
     const common = { host: '127.0.0.1', port: to, timeout_seconds: timeoutSeconds };
+    const options = { ...common, ...(secure && { tls: trust }) };
     const receiver: Receiver = {
       conduct,
-      sender: SENDER_TYPES[type].create({ ...common, ...(secure && { tls: trust }) }),
+      options,
+      sender: SENDER_TYPES[type].create(options),
       accepted: () => accepted,
       asked: () => asked,
       place: `127.0.0.1:${to}`,
@@ -267,11 +274,12 @@ const syslogStream = (transport: 'tcp' | 'tls', confirm: boolean, lacks: Way['la
     const to = conduct === 'is away' ? CLOSED_PORT : port;
     const tls = transport === 'tls' && { tls: trust };
     const common = { transport, host: '127.0.0.1', port: to, confirm, framing: 'lf', ...tls };
-    const options = syslogOptions.parse({ ...common, timeout_seconds: timeoutSeconds });
+    const options = { ...common, timeout_seconds: timeoutSeconds };
     const receiver: Receiver = {
       conduct,
+      options,
       // Patient with an unknown receiver for 20 ms only.
-      sender: createSyslogSender(options, 20),
+      sender: createSyslogSender(syslogOptions.parse(options), 20),
       accepted: () => idsIn(Buffer.concat(received).toString()),
       asked: () => Math.min(sockets.length, received.length),
       place: `${transport}://127.0.0.1:${to}`,
@@ -302,10 +310,11 @@ const syslogDatagrams: Way = {
     await once(socket, 'listening');
     onTestFinished(() => void socket.close());
     const port = conduct === 'is away' ? CLOSED_PORT : socket.address().port;
-    const options = syslogOptions.parse({ transport: 'udp', host: '127.0.0.1', port });
+    const options = { transport: 'udp', host: '127.0.0.1', port };
     return {
       conduct,
-      sender: createSyslogSender(options),
+      options,
+      sender: createSyslogSender(syslogOptions.parse(options)),
       accepted: () => idsIn(received.join()),
       asked: () => received.length,
       place: `udp://127.0.0.1:${port}`,
@@ -333,10 +342,12 @@ const kafka: Way = {
     const { port } = await kafkaBroker(certificate, { produce });
     const broker = `127.0.0.1:${conduct === 'is away' ? CLOSED_PORT : port}`;
     const sasl = { username: 'sink', password: PASSWORD };
-    const options = { brokers: [broker], topic: 'events', compression: 'none', tls: trust, sasl };
+    const given = { brokers: [broker], topic: 'events', compression: 'none', tls: trust, sasl };
+    const options = { ...given, timeout_seconds: timeoutSeconds };
     const receiver: Receiver = {
       conduct,
-      sender: SENDER_TYPES.kafka.create({ ...options, timeout_seconds: timeoutSeconds }),
+      options,
+      sender: SENDER_TYPES.kafka.create(options),
       accepted: () => accepted,
       asked: () => asked,
       place: broker,
@@ -367,15 +378,14 @@ const smtp: Way = {
     } as const;
     const { port, mails } = await mailServer(script, certificate, { secure: true });
     const to = conduct === 'is away' ? CLOSED_PORT : port;
-    const common = { host: '127.0.0.1', port: to, security: 'tls', tls: trust };
-    const addresses = {
-      from: 'sink@siem.test',
-      to: 'noc@siem.test',
-      auth: { user: 'sink', password: PASSWORD },
-    };
+    const auth = { user: 'sink', password: PASSWORD };
+    const common = { host: '127.0.0.1', port: to, security: 'tls', tls: trust, auth };
+    const addresses = { from: 'sink@siem.test', to: 'noc@siem.test' };
+    const options = { ...common, ...addresses, timeout_seconds: timeoutSeconds };
     const receiver: Receiver = {
       conduct,
-      sender: SENDER_TYPES.smtp.create({ ...common, ...addresses, timeout_seconds: timeoutSeconds }),
+      options,
+      sender: SENDER_TYPES.smtp.create(options),
       accepted: () => accepted,
       asked: () => mails.length,
       place: `127.0.0.1:${to}`,
@@ -404,6 +414,7 @@ const file: Way = {
     const place = path.join(directory, conduct === 'is away' ? 'missing' : '', 'events.jsonl');
     return {
       conduct,
+      options: { path: place },
       sender: SENDER_TYPES.file.create({ path: place }),
       accepted: async () => idsIn(await readFile(place, 'utf8').catch(() => '')),
       asked: () => 0,
@@ -427,6 +438,7 @@ const stdout: Way = {
     });
     const receiver: Receiver = {
       conduct,
+      options: {},
       sender: createStdoutSender(stream),
       accepted: () => idsIn(written.join('')),
       asked: () => written.length,

@@ -4,7 +4,7 @@ import { EndpointRefusedError } from '../../../src/forward/sender.ts';
 import { hasOpenssl } from '../../support/certificates.ts';
 import { useCertificate } from '../../support/use-certificate.ts';
 import { message, messages, untilTestEnds } from './messages.ts';
-import { inTurn, standIn, type Script } from './stand-in.ts';
+import { inTurn, standIn, type Script } from '../../support/stand-in.ts';
 
 describe.skipIf(!hasOpenssl)('sentinel (needs openssl on PATH to make certificates)', () => {
   const certificate = useCertificate('IP:127.0.0.1');

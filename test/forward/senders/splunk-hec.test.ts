@@ -7,7 +7,7 @@ import {
   splunkHecOptions,
 } from '../../../src/forward/senders/splunk-hec.ts';
 import { message, messages, untilTestEnds } from './messages.ts';
-import { inTurn, standIn, type Script, type StandIn } from './stand-in.ts';
+import { inTurn, standIn, type Script, type StandIn } from '../../support/stand-in.ts';
 
 const TOKEN = '00000000-0000-0000-0000-000000000001';
 const senderTo = ({ url }: StandIn, more: object = {}) =>

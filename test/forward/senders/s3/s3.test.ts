@@ -6,7 +6,7 @@ import { s3Options } from '../../../../src/forward/senders/s3/s3-options.ts';
 import { createS3Sender } from '../../../../src/forward/senders/s3/s3.ts';
 import { storedEvent, untilTestEnds } from '../messages.ts';
 import { startS3 } from '../s3-server.ts';
-import { standIn } from '../stand-in.ts';
+import { standIn } from '../../../support/stand-in.ts';
 
 let server: Awaited<ReturnType<typeof startS3>>;
 beforeAll(async () => {

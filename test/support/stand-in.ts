@@ -4,11 +4,12 @@ import https from 'node:https';
 import type { Writable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
-import type { TestCertificate } from '../../support/certificates.ts';
-import { listen } from '../../support/listen.ts';
+import type { TestCertificate } from './certificates.ts';
+import { listen } from './listen.ts';
 
 /** A request as the stand-in received it, its body inflated. */
 export interface Received {
+  method: string;
   url: string;
   headers: IncomingHttpHeaders;
   body: string;
@@ -27,9 +28,9 @@ export type Reply =
   | 'endless';
 
 /** Gets each request and its number, counted from 0. */
-export type Script = (request: Received, index: number) => Reply;
+export type Script = (request: Received, index: number) => Reply | Promise<Reply>;
 
-/** A server on loopback in the place of a destination, which answers by its script and remembers every request. */
+/** A server on loopback in the place of a destination or a cloud, which answers by its script and remembers every request. */
 export interface StandIn extends AsyncDisposable {
   url: string;
   port: number;
@@ -41,13 +42,13 @@ export async function standIn(script: Script, certificate?: TestCertificate): Pr
   const received: Received[] = [];
   const listener: RequestListener = (request, response) => {
     void (async () => {
-      const { url = '', headers } = request;
+      const { method = '', url = '', headers } = request;
       const sent = await buffer(request);
       const isGzip = sent[0] === 0x1f && sent[1] === 0x8b;
       const bytes = isGzip ? gunzipSync(sent) : sent;
-      const whole = { url, headers, body: bytes.toString(), bytes };
+      const whole = { method, url, headers, body: bytes.toString(), bytes };
       received.push(whole);
-      answer(response, script(whole, received.length - 1));
+      answer(response, await script(whole, received.length - 1));
     })();
   };
   const server =
