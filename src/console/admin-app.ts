@@ -5,19 +5,20 @@ import type { Logger } from 'pino';
 import type { OpenIdConfig } from '../config/config.ts';
 import { HttpError } from '../lib/errors.ts';
 import type { Db } from '../store/server/database.ts';
-import { createAccess, METRICS_PATH, type Access } from './access/access.ts';
+import { askingAbout, createAccess, METRICS_PATH, type Access } from './access/access.ts';
 import { createWrongTokens, requireAccess, requireVisitor, visitorOf, watchAccess } from './access/gate.ts';
 import type { CountFailure, LogRefusal } from './access/gate.ts';
 import { serveLogIn } from './access/log-in.ts';
-import { LOG_IN_STYLE_HASH } from './access/log-in-page.ts';
 import { answerErrors } from './answer-errors.ts';
 import { describeApi } from './api/openapi.ts';
 import { recordQuestion } from './api/record-question.ts';
-import { placeOf, type ApiRoute } from './api/route.ts';
+import { queryOf } from './api/parameters.ts';
+import { placeOf, sourceIn, type ApiRoute } from './api/route.ts';
 import { navigationOf, type Area } from './area.ts';
 import { IMPORT_MAP_HASH, serveAssets } from './assets.ts';
 import { renderDocument } from './html/html.ts';
 import { layOut } from './html/layout.ts';
+import { sourceSwitch } from './html/source-switch.ts';
 import { absoluteAddress, zoneOf } from './html/time-zone.ts';
 import { createSchemaGate } from './schema-gate.ts';
 
@@ -50,7 +51,7 @@ const CONTENT_SECURITY_POLICY = {
   directives: {
     defaultSrc: ["'none'"],
     scriptSrc: ["'self'", IMPORT_MAP_HASH],
-    styleSrc: ["'self'", LOG_IN_STYLE_HASH],
+    styleSrc: ["'self'"],
     imgSrc: ["'self'", 'data:'],
     connectSrc: ["'self'"],
     formAction: ["'self'"],
@@ -117,7 +118,7 @@ export function createAdminApp(options: AdminOptions): Express {
     next();
   });
   if (console !== undefined) serveApi(app, console, access, options);
-  servePages(app, areas);
+  if (console !== undefined) servePages(app, console);
   app.use((request: Request) => {
     throw new HttpError(404, 'NOT_FOUND', `${request.path} does not exist`);
   });
@@ -175,25 +176,29 @@ function goneOf(response: Response): AbortSignal {
   return gone.signal;
 }
 
-function servePages(app: Express, areas: readonly Area[]): void {
+function servePages(app: Express, { areas, db }: ConsoleOptions): void {
   for (const page of areas.flatMap((area) => area.pages)) {
     app.get(page.path, requireAccess(page), async (request, response) => {
-      const visitor = visitorOf(request);
+      const source = sourceIn(request);
+      const whole = visitorOf(request);
+      const visitor = page.data === 'whole' ? whole : askingAbout(whole, source);
       const zone = zoneOf(request);
       const absolute = absoluteAddress(request.originalUrl, zone);
       if (absolute !== undefined) {
         response.redirect(absolute);
         return;
       }
-      const [rendered, navigation] = await Promise.all([
+      const [rendered, navigation, choice] = await Promise.all([
         page.render(request, visitor),
         navigationOf(areas, visitor),
+        sourceSwitch(db, visitor, page, queryOf(request)),
       ]);
       if (typeof rendered === 'string') {
         response.redirect(rendered);
         return;
       }
-      response.send(renderDocument(layOut(rendered, navigation, request.path, visitor, zone)));
+      const document = layOut(rendered, navigation, request.path, visitor, zone, choice);
+      response.send(renderDocument(document, source));
     });
   }
 }

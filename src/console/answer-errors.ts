@@ -17,6 +17,7 @@ import { ALL_SOURCES } from '../store/server/scope.ts';
 import { describeTableLock } from '../store/server/waits.ts';
 import type { Visitor } from './access/access.ts';
 import { refusalOf, visitorIfAny, wantsPage, type LogRefusal } from './access/gate.ts';
+import { queryOf, textOf } from './api/parameters.ts';
 import { navigationOf, type Area } from './area.ts';
 import { html, renderDocument, type Content } from './html/html.ts';
 import { bareDocument, layOut } from './html/layout.ts';
@@ -68,7 +69,7 @@ export function answerErrors(
             visitor,
             zoneOf(request),
           );
-    response.send(renderDocument(document));
+    response.send(renderDocument(document, textOf(queryOf(request), 'source')));
   };
 }
 

@@ -293,7 +293,7 @@ describe('every answer', () => {
     [
       "^default-src 'none'",
       "script-src 'self' 'sha256-[\\w+/=]+'",
-      "style-src 'self' 'sha256-[\\w+/=]+'",
+      "style-src 'self'",
       "img-src 'self' data:",
       "connect-src 'self'",
       "form-action 'self'",
@@ -329,6 +329,6 @@ describe('every answer', () => {
       body: 'x'.repeat(99_999),
     });
     expect(answer.status).toBe(403);
-    expect(answer.text).not.toMatch(/\.ts|node_modules|stylesheet/);
+    expect(answer.text).not.toMatch(/\.ts|node_modules|<script/);
   });
 });

@@ -27,7 +27,6 @@ const anyConditions: fc.Arbitrary<Conditions> = fc
       mac,
       ap: mac,
       device: text,
-      source: text,
       text,
     },
     { requiredKeys: [] },

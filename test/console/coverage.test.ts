@@ -115,7 +115,6 @@ test('the page leads to the time before and after, as far as there is one, to mo
     'Later day': `/coverage?day=${today}&source=branch`,
     Month: `/coverage?month=${day.slice(0, 7)}&source=branch`,
     'Last 30 days': '/coverage?source=branch',
-    'All sources': `/coverage?day=${day}`,
   });
   expect(linksIn(await admin.page(`/coverage?day=${today}`))).not.toHaveProperty('Later day');
   expect(linksIn(await admin.page('/coverage?month=2026-01'))).toEqual({

@@ -8,7 +8,7 @@ import { findTokenHolder } from '../../store/access/access-tokens.ts';
 import { hasAccounts } from '../../store/access/accounts.ts';
 import type { Db } from '../../store/server/database.ts';
 import type { Operator } from '../../store/access/operator-log.ts';
-import { ALL_SOURCES, type Scope } from '../../store/server/scope.ts';
+import { ALL_SOURCES, isInScope, type Scope } from '../../store/server/scope.ts';
 import { findSession, isAdminSession, type Holder } from '../../store/access/sessions.ts';
 import type { SchemaGate } from '../schema-gate.ts';
 import { adminDigestOf, digestOf, isApiToken, isSessionValue } from '../../access/credentials.ts';
@@ -18,6 +18,11 @@ export interface Visitor {
   readonly operator: Operator;
   readonly role: AccountRole;
   readonly permissions: ReadonlySet<Permission>;
+  /** The sources that the visitor may see. */
+  readonly sources: Scope;
+  /** The source that the request names, if it is about one alone. */
+  readonly source?: string;
+  /** The sources whose data the request is about: all that may be seen, or this one. */
   readonly scope: Scope;
   /** The digest of the session in the database. Undefined for tokens, and if no login is required. */
   readonly session: Buffer | undefined;
@@ -125,8 +130,18 @@ async function orUnavailable<T>(answer: Promise<T>): Promise<T> {
 function accountVisitor(holder: Holder, via: Operator['via'], session: Buffer | undefined): Visitor {
   const { name, role, sources } = holder;
   const permissions = ROLE_PERMISSIONS[role];
-  return { operator: { name, via }, role, permissions, scope: sources ?? ALL_SOURCES, session };
+  const scope = sources ?? ALL_SOURCES;
+  return { operator: { name, via }, role, permissions, sources: scope, scope, session };
 }
+
+/** A visitor who asks about one source; one that may not be seen is like one that does not exist. */
+export const askingAbout = <V extends Pick<Visitor, 'sources' | 'source' | 'scope'>>(
+  visitor: V,
+  source: string | undefined,
+): V => {
+  if (source === undefined) return visitor;
+  return { ...visitor, source, scope: isInScope(visitor.sources, source) ? [source] : [] };
+};
 
 function adminVisitor(via: Operator['via'], session: Buffer | undefined, name = ADMIN_TOKEN_NAME): Visitor {
   return accountVisitor({ name, role: 'admin', sources: null }, via, session);
@@ -167,6 +182,6 @@ export const CHANGE_ACCESS = { needs: 'access.change', data: 'whole' } as const 
 export const CHANGE_SOURCES = { needs: 'sources.change', data: 'whole' } as const satisfies Rule;
 
 export const hasAccess = (
-  { permissions, scope }: Pick<Visitor, 'permissions' | 'scope'>,
+  { permissions, sources }: Pick<Visitor, 'permissions' | 'sources'>,
   { needs, data }: Rule,
-): boolean => permissions.has(needs) && (data === 'by source' || scope === ALL_SOURCES);
+): boolean => permissions.has(needs) && (data === 'by source' || sources === ALL_SOURCES);

@@ -53,9 +53,9 @@ const RECHECK_MS = 2_000;
  */
 export function watchAccess(access: Access, request: Request, rule: Rule): AbortSignal {
   const lost = new AbortController();
-  const { operator, scope } = visitorOf(request);
+  const { operator, sources } = visitorOf(request);
   const isSame = (now: Visitor) =>
-    now.operator.name === operator.name && JSON.stringify(now.scope) === JSON.stringify(scope);
+    now.operator.name === operator.name && JSON.stringify(now.sources) === JSON.stringify(sources);
   const recheck = async () => {
     const now = await access.visitorOf(request).catch(() => 'unknown' as const);
     if (now === 'unknown' || (now !== undefined && isSame(now) && hasAccess(now, rule))) return;

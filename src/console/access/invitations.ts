@@ -9,11 +9,12 @@ import { acceptInvitation, findInvited, type Account, type Invitation } from '..
 import { recordAction } from '../../store/access/operator-log.ts';
 import type { Db } from '../../store/server/database.ts';
 import { addressOf } from '../addresses.ts';
-import { queryOf, textOf } from '../api/parameters.ts';
+import { NOTHING_ENTERED, queryOf, textOf } from '../api/parameters.ts';
+import { fieldOf } from '../html/form.ts';
 import { html, renderDocument } from '../html/html.ts';
 import type { SchemaGate } from '../schema-gate.ts';
 import { refusalOf, refuseFirst, type LogRefusal } from './gate.ts';
-import { CODE, documentOf, entryOf } from './log-in-page.ts';
+import { CODE, documentOf } from './log-in-page.ts';
 
 const PATH = '/login/invitation';
 
@@ -102,7 +103,7 @@ function problemOf({ password, again }: z.output<typeof form>, isWrongCode: bool
 
 const ENDED = documentOf(
   null,
-  html`<p role="alert">
+  html`<p class="note bad" role="alert">
       This invitation was used, or has ended. Ask an administrator of the console for a new one.
     </p>
     <p><a href="/login">Log in</a></p>`,
@@ -112,12 +113,13 @@ const invitationPage = ({ name, totp_secret: secret }: Account, key: string, pro
   documentOf(
     null,
     html`
-      ${problem !== undefined && html`<p role="alert">${problem}</p>`}
-      <form method="post" action=${PATH}>
+      ${problem !== undefined && html`<p class="note bad" role="alert">${problem}</p>`}
+      <form class="fields" method="post" action=${PATH}>
         <input type="hidden" name="key" value=${key} />
         <p>Welcome, <b>${name}</b>. Choose the password with which you will log in.</p>
         <input type="hidden" name="username" value=${name} autocomplete="username" />
-        ${entryOf('password', 'Password', NEW_PASSWORD)} ${entryOf('again', 'Password again', NEW_PASSWORD)}
+        ${fieldOf(NOTHING_ENTERED, 'password', 'Password', undefined, NEW_PASSWORD)}
+        ${fieldOf(NOTHING_ENTERED, 'again', 'Password again', undefined, NEW_PASSWORD)}
         ${
           secret !== null &&
           html`
@@ -125,7 +127,7 @@ const invitationPage = ({ name, totp_secret: secret }: Account, key: string, pro
               Your account needs one-time codes. Add this key to an authenticator app: <code>${secret}</code>,
               or <a href=${totpUri(name, secret)}>open the app</a> if it is on this device.
             </p>
-            ${entryOf('code', 'One-time code', { ...CODE, required: true })}
+            ${fieldOf(NOTHING_ENTERED, 'code', 'One-time code', undefined, { ...CODE, required: '' })}
           `
         }
         <button>Set password</button>
@@ -136,6 +138,6 @@ const invitationPage = ({ name, totp_secret: secret }: Account, key: string, pro
 const NEW_PASSWORD = {
   type: 'password',
   autocomplete: 'new-password',
-  minlength: PASSWORD_LENGTH.least,
-  required: true,
+  minlength: String(PASSWORD_LENGTH.least),
+  required: '',
 };

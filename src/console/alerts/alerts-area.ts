@@ -5,7 +5,6 @@ import { listAlerts, type StoredAlert, tallyAlerts } from '../../store/alerts/al
 import { listAddedOutputs } from '../../store/destinations/added-outputs.ts';
 import { canMatch } from '../../store/destinations/destinations.ts';
 import type { Db } from '../../store/server/database.ts';
-import type { Scope } from '../../store/server/scope.ts';
 import { CHANGE_OUTPUTS, VIEW, hasAccess, type Visitor } from '../access/access.ts';
 import { whole, wholeSchema } from '../api/paging.ts';
 import { toAnswer, jsonRoute } from '../api/route.ts';
@@ -17,7 +16,7 @@ import { countOf } from '../../lib/text/units.ts';
 import { eventAddress, searchAddress } from '../addresses.ts';
 import { ALERTING } from '../events/saved-searches.ts';
 import { alertForm } from '../events/search-menus.ts';
-import { actionButton, fieldOf, selectOf } from '../html/form.ts';
+import { actionButton, selectOf } from '../html/form.ts';
 import { filterForm } from '../html/range-picker.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { badge, timeOf } from '../html/elements.ts';
@@ -27,7 +26,6 @@ import { listSavedSearches } from '../../store/alerts/saved-searches.ts';
 
 const query = withValidRange({
   rule: text.optional().describe('exactly this rule'),
-  source: text.optional(),
   since: moment.optional().describe('when the alert was raised'),
   until: moment.optional(),
   limit: limit(100, 500),
@@ -92,8 +90,8 @@ export function alertsArea({ db, rules, outputs }: AlertsOptions): Area {
         summary: 'list the alert rules: built-in, of settings and database, and of saved searches',
         ...VIEW,
         answer: wholeSchema(ruleSchema),
-        async work(_asked, { scope }) {
-          const described = await describeRules(db, scope, rules());
+        async work(_asked, context) {
+          const described = await describeRules(db, context, rules());
           return whole(
             described.map(({ tally, search, isOn, isAdded: _isAdded, ...rule }) => ({
               ...rule,
@@ -133,7 +131,7 @@ async function renderAlerts(
   const { values, right } = asked;
   const { limit: most } = values;
   const [rules, alerts] = await Promise.all([
-    describeRules(db, visitor.scope, configured),
+    describeRules(db, visitor, configured),
     listAlerts(db, visitor.scope, values),
   ]);
   const mayAlert = hasAccess(visitor, ALERTING);
@@ -150,10 +148,7 @@ async function renderAlerts(
           >destinations</a
         >.
       </p>
-      ${filterForm('/alerts', 'Alerts', asked, [
-        selectOf(asked, 'rule', 'Rule', [['', 'all rules'], ...titles]),
-        fieldOf(asked, 'source', 'Source', 'default'),
-      ])}
+      ${filterForm('/alerts', 'Alerts', asked, selectOf(asked, 'rule', 'Rule', [['', 'all rules'], ...titles]))}
       ${
         alerts.length === 0
           ? html`<p class="empty">${emptyText(rules, right)}</p>`
@@ -255,10 +250,14 @@ const CHANGES: Column<DescribedRule> = {
 type DescribedRule = Awaited<ReturnType<typeof describeRules>>[number];
 
 /** The rules that are on come first. A reader sees the rules of the saved searches, and of the sources, that they may see. */
-async function describeRules(db: Db, scope: Scope, configured: readonly ConfiguredRule[]) {
+async function describeRules(
+  db: Db,
+  { sources, scope }: Pick<Visitor, 'sources' | 'scope'>,
+  configured: readonly ConfiguredRule[],
+) {
   const [tallies, searches, outputs] = await Promise.all([
     tallyAlerts(db, scope),
-    listSavedSearches(db, scope),
+    listSavedSearches(db, sources),
     listAddedOutputs(db),
   ]);
   const own = searches

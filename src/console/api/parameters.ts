@@ -68,7 +68,7 @@ export const parsedText = <Value>(read: (value: string) => Value | undefined, me
 export type Written = Readonly<Record<string, string | string[]>>;
 
 /** What is wrong with a query, by parameter name; only the first problem of each. */
-export type Problems = ReadonlyMap<string, string>;
+type Problems = ReadonlyMap<string, string>;
 
 /** The query parameters of a request: a list of texts if a name occurs more than once. Empty values are left out. */
 export function queryOf({ url }: Pick<Request, 'url'>): Record<string, string | string[]> {

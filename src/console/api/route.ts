@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { plainProblems } from '../../config/setting-types.ts';
 import { closestName } from '../../lib/text/closest-name.ts';
 import { ConflictError, describeError, HttpError, UsageError } from '../../lib/errors.ts';
-import type { Rule, Visitor } from '../access/access.ts';
+import { askingAbout, type Rule, type Visitor } from '../access/access.ts';
 import { queryOf, text } from './parameters.ts';
 
 /** The input of a route: schemas of its path parameters, its query parameters and its JSON body. */
@@ -16,7 +16,7 @@ type Input = {
 type ValuesOf<A extends Input> = z.output<z.ZodObject<A>>;
 
 /** The context of a request: who sent it, and whether the answer is still wanted. */
-export interface RouteContext extends Pick<Visitor, 'operator' | 'permissions' | 'scope'> {
+export interface RouteContext extends Omit<Visitor, 'role' | 'session'> {
   readonly signal: AbortSignal;
 }
 
@@ -26,7 +26,7 @@ interface Described<A extends Input> extends Rule {
   readonly summary: string;
   readonly description?: string;
   /** Undefined: it has none. */
-  readonly input?: A;
+  readonly input?: A | undefined;
 }
 
 /** The parts of a request that a route reads. */
@@ -65,9 +65,10 @@ export function jsonRoute<A extends Input, Answer extends z.ZodType>(
 ): ApiRoute {
   const { answer, work, ...described } = route;
   const ask = async (asked: Asked, context: RouteContext) =>
-    answer.parse(await work(readStrictly(route.input, asked), context));
+    answer.parse(await work(readStrictly(route, asked), contextOf(route, asked, context)));
   return {
     ...described,
+    input: inputOf(described),
     answers: { kind: 'json', schema: answer, ask },
     serve: async (request, response, context) => void response.json(await ask(request, context)),
   };
@@ -107,10 +108,30 @@ export function streamRoute<A extends Input>(
   const { mediaTypes, work, ...described } = route;
   return {
     ...described,
+    input: inputOf(described),
     answers: { kind: 'stream', mediaTypes },
-    serve: (request, response, context) => work(readStrictly(route.input, request), context, response),
+    serve: (request, response, context) =>
+      work(readStrictly(route, request), contextOf(route, request, context), response),
   };
 }
+
+export const sourceShape = { source: text.optional().describe('only this source (exact match)') };
+
+/** Each question about the data of sources can be asked about one of them. */
+const isAboutSource = ({ route, data, input }: Described<Input>) =>
+  route.startsWith('GET') && data === 'by source' && input?.path?.shape['source'] === undefined;
+
+const inputOf = (route: Described<Input>): Input | undefined =>
+  isAboutSource(route)
+    ? { ...route.input, query: (route.input?.query ?? z.object({})).safeExtend(sourceShape) }
+    : route.input;
+
+/** The source that the address of a page, or of a question to the API, names. Throws HttpError 400 if it is no text. */
+export const sourceIn = (asked: Asked): string | undefined =>
+  parseInput({ query: z.object(sourceShape) }, asked).query.source;
+
+const contextOf = (route: Described<Input>, asked: Asked, context: RouteContext) =>
+  isAboutSource(route) ? askingAbout(context, sourceIn(asked)) : context;
 
 /**
  * Reads path, query and body. Query parameters that the schema does not name are ignored, as pages do. Throws
@@ -126,15 +147,17 @@ export function parseInput(input: Input = {}, request: Asked): ValuesOf<Input> {
 }
 
 /** The same for a program: a query parameter that the schema does not name is an error, for it is a mistake. */
-function readStrictly<A extends Input>(input: A | undefined, request: Asked): ValuesOf<A> {
-  const known = Object.keys(input?.query?.shape ?? {});
+function readStrictly<A extends Input>(route: Described<A>, request: Asked): ValuesOf<A> {
+  const known = Object.keys(inputOf(route)?.query?.shape ?? {});
   const { searchParams } = new URL(request.url, 'http://localhost');
   const unknown = [...new Set(searchParams.keys())].filter((name) => !known.includes(name));
   if (unknown.length > 0) {
     const problems = unknown.map((name) => `query.${name}: ${describeUnknown(name, known)}`);
     throw new HttpError(400, 'BAD_REQUEST', problems.join('; '));
   }
-  return parseInput(input, request);
+  // Names every wrong part, the source among them.
+  parseInput(inputOf(route), request);
+  return parseInput(route.input, request);
 }
 
 function describeUnknown(name: string, known: readonly string[]): string {

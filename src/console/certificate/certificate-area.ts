@@ -6,10 +6,11 @@ import { readCertificate, type CertificateRange } from '../../store/seal/certifi
 import type { Db } from '../../store/server/database.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
 import { hasAccess, VERIFY, VIEW, VIEW_WHOLE } from '../access/access.ts';
-import { enteredOf, month, text } from '../api/parameters.ts';
+import { month, text } from '../api/parameters.ts';
 import { jsonRoute, parseInput, streamRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { fieldOf, monthField } from '../html/form.ts';
+import { monthField } from '../html/form.ts';
+import { livePart } from '../html/elements.ts';
 import { html } from '../html/html.ts';
 import { describeRun, verificationSchema } from '../integrity/integrity-schemas.ts';
 import { certificateContent, signedCertificate, STYLE_HASH } from './certificate-page.ts';
@@ -77,24 +78,25 @@ export function certificateArea({ db, verifying, signingKey }: CertificateOption
           const range = { ...month, source };
           const result = hasAccess(visitor, VIEW_WHOLE) ? resultOf(range) : undefined;
           const certificate = await readCertificate(db, visitor.scope, range, result);
+          const run = verifying.latest && describeRun(verifying.latest);
           return {
             title: `Certificate ${month.month}`,
-            modules: ['pages/verification.js'],
+            modules: run?.state === 'running' ? ['pages/overview.js'] : [],
             content: html`
               <form class="filters" action="/certificate" aria-label="Month">
-                ${monthField(month.month)} ${fieldOf(enteredOf({ source }), 'source', 'Source')}
+                ${monthField(month.month)}
                 <button>Show</button>
               </form>
               ${
                 hasAccess(visitor, VERIFY) &&
                 provePanel({
                   range,
-                  run: verifying.latest && describeRun(verifying.latest),
+                  run,
                   isCompared: result !== undefined,
                   isSigned: (await signingKey()) !== undefined,
                 })
               }
-              ${certificateContent(certificate)}
+              ${livePart('certificate', certificateContent(certificate))}
             `,
           };
         },

@@ -1,7 +1,7 @@
 import type { CertificateRange } from '../../store/seal/certificate.ts';
 import { addressOf } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
-import { badge } from '../html/elements.ts';
+import { badge, livePart } from '../html/elements.ts';
 import { progressOf } from '../integrity/integrity-page.ts';
 import type { DescribedRun } from '../integrity/integrity-schemas.ts';
 
@@ -16,8 +16,9 @@ interface Proof {
 
 /** Starts the comparison of a month, shows its progress, and gives the signed certificate. */
 export function provePanel({ range: { month, source }, run, isCompared, isSigned }: Proof): Content {
-  return html`
-    <section class="panel" id="prove">
+  return livePart(
+    'prove',
+    html`
       <h2>Proof</h2>
       ${
         run?.state === 'running'
@@ -34,8 +35,9 @@ export function provePanel({ range: { month, source }, run, isCompared, isSigned
               ${run?.state === 'failed' && html`<p class="note bad">The last comparison failed: ${run.error}</p>`}
             `
       }
-    </section>
-  `;
+    `,
+    'panel',
+  );
 }
 
 const whatItDoes = html`<p>

@@ -3,7 +3,7 @@ import { readCoverageByDay, readQuarters } from '../../store/reconcile/coverage.
 import type { Db } from '../../store/server/database.ts';
 import { listGaps } from '../../store/reconcile/gaps.ts';
 import { VIEW } from '../access/access.ts';
-import { isoTime, moment, numbers, text } from '../api/parameters.ts';
+import { isoTime, moment, numbers } from '../api/parameters.ts';
 import { jsonRoute, parseInput } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { typeShape } from '../events/conditions.ts';
@@ -16,7 +16,6 @@ const range = (mostDays: number) =>
     .object({
       since: moment,
       until: moment.default(() => new Date()),
-      source: text.optional().describe('source (exact match)'),
       ...typeShape,
     })
     .refine(({ since, until }) => since < until && until.getTime() - since.getTime() <= mostDays * DAY_MS, {

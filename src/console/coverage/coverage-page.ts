@@ -10,7 +10,7 @@ import {
 } from '../../store/reconcile/coverage.ts';
 import { listGaps, type MissingPeriod } from '../../store/reconcile/gaps.ts';
 import type { Db } from '../../store/server/database.ts';
-import { COVERAGE_STATES, type CoverageState } from '../../store/server/schema/cloud-tables.ts';
+import type { CoverageState } from '../../store/server/schema/cloud-tables.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { addressOf, type Query } from '../addresses.ts';
 import { pageOf } from '../api/paging.ts';
@@ -18,6 +18,7 @@ import { text } from '../api/parameters.ts';
 import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
 import { pagerOf, timeOf } from '../html/elements.ts';
 import { html, type Content, type Page } from '../html/html.ts';
+import { legendOf, markOf, marksTable, type Look, type Mark } from '../html/marks.ts';
 
 /** The query of the page: a day, a month, or neither for the last 30 days; of one source, or of all. */
 export const shownSchema = z.object({
@@ -44,17 +45,16 @@ const SOURCES_PER_PAGE = 25;
 export async function renderCoverage(db: Db, scope: Scope, shown: Shown): Promise<Page> {
   const { day, month, source, cursor = '' } = shown;
   const range = rangeOf(shown);
-  const filter = { ...range, source };
   const found = await listSourcesAfter(db, scope, cursor, SOURCES_PER_PAGE + 1);
   const { items: names, next_cursor: next } = pageOf(found, SOURCES_PER_PAGE, (name) => name);
   const within = source === undefined ? names : scope;
   const [gaps, marks] = await Promise.all([
-    listGaps(db, scope, filter),
+    listGaps(db, scope, range),
     day === undefined
-      ? readCoverageByDay(db, within, filter).then((days) =>
+      ? readCoverageByDay(db, within, range).then((days) =>
           days.length === 0 ? undefined : daysOf(days, shown),
         )
-      : readQuarters(db, within, filter).then((all) => (all.length === 0 ? undefined : hoursOf(all, shown))),
+      : readQuarters(db, within, range).then((all) => (all.length === 0 ? undefined : hoursOf(all, shown))),
   ]);
   const title = [source, day ?? month ?? `Last ${USUAL_DAYS} days`].filter(Boolean).join(', ');
   return {
@@ -70,7 +70,7 @@ export async function renderCoverage(db: Db, scope: Scope, shown: Shown): Promis
       </div>
       ${marks ?? html`<p class="empty">No source was known at that time.</p>`}
       ${source === undefined && pagerOf('/coverage', shown, next, ['First sources', 'Next sources'])}
-      ${legend}
+      ${legendOf(LOOKS)}
       <h2>Times in which events may have been missed</h2>
       ${tableOf('Gaps, newest first', GAPS, gaps, undefined, 'None.')}
     `,
@@ -87,7 +87,7 @@ function rangeOf({ day, month }: Shown) {
   return { since, until };
 }
 
-const MARKS: Readonly<Record<CoverageState, readonly [kind: string, sign: string, meaning: string]>> = {
+const LOOKS: Readonly<Record<CoverageState, Look>> = {
   whole: ['good', '', 'the logs of the cloud have no event that is missing here'],
   healed: ['good', '+', 'missing events were fetched from the logs of the cloud'],
   'push only': ['plain', '·', 'the cloud has no log of this type'],
@@ -96,44 +96,20 @@ const MARKS: Readonly<Record<CoverageState, readonly [kind: string, sign: string
   pending: ['open', '…', 'not proven yet'],
 };
 
-const legend = html`
-  <ul class="row plain legend">
-    ${COVERAGE_STATES.map((state) => html`<li title=${MARKS[state][2]}>${markOf(state, state)} ${state}</li>`)}
-  </ul>
-`;
-
-/** A state as a sign, with the words for screen readers and on hovering; with an address, it leads there. */
-function markOf(state: CoverageState, words: string, href?: string, size = ''): Content {
-  const [kind, sign] = MARKS[state];
-  const content = html`<span aria-hidden="true">${sign}</span><span class="visually-hidden">${words}</span>`;
-  const look = { class: `cell badge ${kind} ${size}`, title: words };
-  return href === undefined
-    ? html`<span ...${look}>${content}</span>`
-    : html`<a ...${look} href=${href}>${content}</a>`;
-}
-
-/** Links to the time before and after, from a day to its month, and to all sources. */
-function stepsOf(since: Date, until: Date, { day, month, source }: Shown): Content {
+/** Links to the time before and after, and from a day to its month. */
+function stepsOf(since: Date, until: Date, { day, month }: Shown): Content {
   const at = (time: number) => new Date(time).toISOString().slice(0, day === undefined ? 7 : 10);
   const name = day === undefined ? 'month' : 'day';
   const link = (label: string, query: Query) =>
     html`<a class="button quiet" href=${addressOf('/coverage', query)}>${label}</a>`;
   return html`
     <nav class="row" aria-label="Time">
-      ${link(`Earlier ${name}`, { [name]: at(since.getTime() - DAY_MS), source })}
-      ${until.getTime() < Date.now() && link(`Later ${name}`, { [name]: at(until.getTime()), source })}
-      ${day !== undefined && link('Month', { month: day.slice(0, 7), source })}
-      ${(month ?? day) !== undefined && link(`Last ${USUAL_DAYS} days`, { source })}
-      ${source !== undefined && link('All sources', { day, month })}
+      ${link(`Earlier ${name}`, { [name]: at(since.getTime() - DAY_MS) })}
+      ${until.getTime() < Date.now() && link(`Later ${name}`, { [name]: at(until.getTime()) })}
+      ${day !== undefined && link('Month', { month: day.slice(0, 7) })}
+      ${(month ?? day) !== undefined && link(`Last ${USUAL_DAYS} days`, {})}
     </nav>
   `;
-}
-
-/** A mark in a line and a column of a table. */
-interface Mark {
-  readonly line: string;
-  readonly column: string;
-  readonly content: Content;
 }
 
 /** Several states are shown by the first of these. */
@@ -161,7 +137,11 @@ function daysOf(lines: readonly DayCoverage[], shown: Shown): Content {
   const byLine = Map.groupBy(lines, lineOf);
   const proven = numberColumn('Proven', (name: string) => provenOf(byLine.get(name) ?? []));
   return source === undefined
-    ? marksTable('Coverage of each source by day', marks, { heading: 'Source', further: [proven], shown })
+    ? marksTable('Coverage of each source by day', marks, {
+        heading: 'Source',
+        cell: (name) => html`<a href=${addressOf('/coverage', { ...shown, source: name })}>${name}</a>`,
+        further: [proven],
+      })
     : marksTable(`Coverage of ${source} by type and day`, marks, { heading: 'Type', further: [proven] });
 }
 
@@ -177,7 +157,7 @@ function markOfDay(day: string, lines: readonly DayCoverage[], href: string): Co
   const why = reasons.length === 0 ? '' : ` (${reasons.join(', ')})`;
   const fetched = lines.reduce((sum, line) => sum + line.healed_events, 0);
   const words = `${day}: ${counts}${where}${why}${fetched === 0 ? '' : `; ${countOf(fetched, 'event')} fetched`}`;
-  return markOf(worst, words, href);
+  return markOf(LOOKS[worst], words, href);
 }
 
 /** Which part of the quarters that can be proven is; those that may still be are left out. */
@@ -200,43 +180,8 @@ function markOfQuarter({ quarter, message_type: line, state, reason, healed }: Q
   const time = quarter.toISOString().slice(11, 16);
   const fetched = healed === 0 ? '' : `, ${countOf(healed, 'event')} fetched`;
   const why = state === 'not comparable' ? ` (${reason})` : '';
-  const content = markOf(state, `${time}: ${state}${why}${fetched}`, undefined, 'quarter');
+  const content = markOf(LOOKS[state], `${time}: ${state}${why}${fetched}`, undefined, 'quarter');
   return { line, column: time.slice(0, 2), content };
-}
-
-interface MarksTable {
-  readonly heading: string;
-  readonly further?: readonly Column<string>[];
-  /** If the lines are sources: what is shown, so that their names lead to each. */
-  readonly shown?: Shown;
-}
-
-function marksTable(
-  caption: string,
-  marks: readonly Mark[],
-  { heading, further = [], shown }: MarksTable,
-): Content {
-  const placeOf = (line: string, column: string) => `${column} ${line}`;
-  const byPlace = Map.groupBy(marks, ({ line, column }) => placeOf(line, column));
-  const headings = [...new Set(marks.map(({ column }) => column))].toSorted();
-  const columns: readonly Column<string>[] = [
-    {
-      heading,
-      isPlain: true,
-      cell: (name) =>
-        shown === undefined
-          ? name
-          : html`<a href=${addressOf('/coverage', { ...shown, source: name })}>${name}</a>`,
-    },
-    ...headings.map((column): Column<string> => ({
-      heading: column.slice(-2),
-      kind: 'mark',
-      isPlain: true,
-      cell: (name) => byPlace.get(placeOf(name, column))?.map(({ content }) => content),
-    })),
-    ...further,
-  ];
-  return tableOf(caption, columns, [...new Set(marks.map(({ line }) => line))], 'marks');
 }
 
 const GAPS: readonly Column<MissingPeriod>[] = [

@@ -7,7 +7,7 @@ import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
 import { queryOf, readQuery, type Entered } from '../api/parameters.ts';
 import { DELIVERED_TYPES } from '../events/conditions.ts';
 import { eventTimeline } from '../events/event-timeline.ts';
-import { fieldOf, selectOf, typeSelect } from '../html/form.ts';
+import { selectOf, typeSelect } from '../html/form.ts';
 import { filterForm } from '../html/range-picker.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { pagerOf, timeHeading, timeOf } from '../html/elements.ts';
@@ -30,7 +30,7 @@ export async function renderDeliveries(db: Db, scope: Scope, request: Request): 
 }
 
 const conditionFields = (entered: Entered): Content => html`
-  ${fieldOf(entered, 'source', 'Source')} ${typeSelect(entered, DELIVERED_TYPES)}
+  ${typeSelect(entered, DELIVERED_TYPES)}
   ${selectOf(entered, 'with', 'Has', [
     ['', 'any result'],
     ['quarantined', 'quarantined records'],

@@ -10,7 +10,7 @@ import {
 } from '../../store/deliveries/search-deliveries.ts';
 import { isoTime, limit } from '../api/parameters.ts';
 import { cursorOf, pageOf, writeCursor } from '../api/paging.ts';
-import { conditionShape, deliveredType, withValidRange, rangeShape } from '../events/conditions.ts';
+import { deliveredType, withValidRange, rangeShape } from '../events/conditions.ts';
 import { HttpError } from '../../lib/errors.ts';
 import type { Db } from '../../store/server/database.ts';
 import { findReplayed, quarantinedOf } from '../../store/quarantine/search-quarantine.ts';
@@ -40,7 +40,6 @@ export const deliverySchema = z
 
 export const deliveryQuery = withValidRange({
   ...rangeShape,
-  source: conditionShape.source,
   type: deliveredType.optional(),
   with: z
     .enum(['quarantined', 'duplicates'], 'must be quarantined or duplicates')

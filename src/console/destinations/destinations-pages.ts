@@ -97,7 +97,8 @@ const forgetForm = ({ name }: DescribedDestination): Content =>
 
 export async function destinationsPage(options: ConfiguredDestinations, visitor: Visitor): Promise<Page> {
   const { db, configured } = options;
-  const { scope } = visitor;
+  const { scope, sources } = visitor;
+  const seesAll = sources === ALL_SOURCES;
   const destinations = await describeDestinations(db, scope, configured());
   return {
     title: 'Destinations',
@@ -105,7 +106,7 @@ export async function destinationsPage(options: ConfiguredDestinations, visitor:
     content: html`
       ${
         destinations.length === 0
-          ? scope === ALL_SOURCES
+          ? seesAll
             ? EMPTY
             : html`<p class="empty">No destination gets the events of your sources.</p>`
           : html`
@@ -113,7 +114,7 @@ export async function destinationsPage(options: ConfiguredDestinations, visitor:
                 Events are forwarded to these destinations. Each has its own position: a destination that is
                 down does not delay the others.
               </p>
-              ${tableOf('Destinations', scope === ALL_SOURCES ? listColumns(visitor) : COLUMNS_BY_SOURCE, destinations)}
+              ${tableOf('Destinations', seesAll ? listColumns(visitor) : COLUMNS_BY_SOURCE, destinations)}
             `
       }
       ${hasAccess(visitor, CHANGE_OUTPUTS) && addLinks()}
@@ -174,13 +175,13 @@ export async function destinationPage(
   name: string,
   after: string | undefined,
 ): Promise<Page> {
-  const { scope } = visitor;
+  const { scope, sources } = visitor;
   const described = (await describeDestinations(db, scope, configured())).find((one) => one.name === name);
   if (described === undefined) {
     throw new HttpError(404, 'UNKNOWN_DESTINATION', `there is no destination "${name}"`);
   }
   const rejected = await readRejected(db, scope, name, REJECTED_ON_A_PAGE, after);
-  const seesAll = scope === ALL_SOURCES;
+  const seesAll = sources === ALL_SOURCES;
   const isConfigured = described.state !== 'not configured';
   return {
     title: name,

@@ -72,7 +72,6 @@ export const conditionShape = {
   device: text(
     'serial number, host name or id of a device, or of the source of an alert (exact match)',
   ).optional(),
-  source: text('source (whole name)').optional(),
   text: text('any part of the record, ignoring case').optional(),
 };
 
@@ -91,8 +90,13 @@ export const conditions = withValidRange(conditionShape);
 
 export type Conditions = z.output<typeof conditions>;
 
+/** Conditions on the events of the source that the address names, if it names one. */
+export interface ChosenConditions extends Conditions {
+  readonly source?: string | undefined;
+}
+
 /** All conditions but the range as terms. */
-export const termsOfConditions = ({ q = [], since: _since, until: _until, ...fields }: Conditions) => [
+export const termsOfConditions = ({ q = [], since: _since, until: _until, ...fields }: ChosenConditions) => [
   ...q,
   ...exactTerms(fields),
 ];
@@ -105,7 +109,7 @@ export const filterOf = (given: Conditions): EventFilter => ({
 });
 
 /** Conditions as query parameters that stay valid: absolute times, normalized addresses. */
-export const queryOfConditions = ({ since, until, q, ...others }: Conditions): Query => ({
+export const queryOfConditions = ({ since, until, q, ...others }: ChosenConditions): Query => ({
   q: q && printSearch(q),
   since: since?.toISOString(),
   until: until?.toISOString(),

@@ -98,7 +98,12 @@ export const facetSchema = z
         name: z.string().optional().describe('host name of an access point, if records have it'),
       }),
     ),
-    is_complete: z.boolean().describe('false if counting timed out: there are then no values'),
+    is_complete: z
+      .boolean()
+      .describe('whether all events of the range are counted: false if that takes longer than 2 s'),
+    since: isoTime
+      .nullable()
+      .describe('since when events are counted; null: not even the newest could be counted in this time'),
   })
   .meta({ id: 'Facet', description: 'The number of matching events by the values of a field' });
 

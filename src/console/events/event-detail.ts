@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { countOf, formatCount } from '../../lib/text/units.ts';
-import { addressOf, clientAddress, deliveryAddress, searchAddress, userAddress } from '../addresses.ts';
+import { clientAddress, deliveryAddress, searchAddress, userAddress } from '../addresses.ts';
 import { searchWith } from '../browser/events/search-address.js';
 import { factsOf, type Fact } from '../browser/shared/facts.js';
 import { exactText } from '../browser/shared/local-time.js';
@@ -197,7 +197,7 @@ function related({ occurred_at, columns }: Detail['event']): Content {
       ${link('Events around this time', searchAddress(around))}
       ${typeof user === 'string' && user !== '' && link(`Timeline of ${user}`, userAddress(user, day))}
       ${typeof client === 'string' && link(`Timeline of ${client}`, clientAddress(client, day))}
-      ${typeof ap === 'string' && link(`Events of access point ${ap}`, addressOf('/events', { ap, ...day }))}
+      ${typeof ap === 'string' && link(`Events of access point ${ap}`, searchAddress({ q: `ap:${ap}`, ...day }))}
     </nav>
   `;
 }

@@ -8,8 +8,8 @@ import { withNames } from '../../store/reconcile/inventory.ts';
 import type { Db } from '../../store/server/database.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { addressOf, eventAddress, searchAddress } from '../addresses.ts';
-import { queryOf, type Written } from '../api/parameters.ts';
-import { html, renderToString, type Content } from '../html/html.ts';
+import { queryOf, textOf, type Written } from '../api/parameters.ts';
+import { html, renderToString, withSource, type Content } from '../html/html.ts';
 import { timeHeading, timeOf } from '../html/elements.ts';
 import { withZone, zoneOf } from '../html/time-zone.ts';
 import { joinSearchLine, searchWith } from './search-line.ts';
@@ -137,7 +137,9 @@ export function rowDrawer(db: Db, scope: Scope, request: Request, address: strin
   const zone = zoneOf(request);
   return async (events: readonly StoredEvent[]): Promise<readonly string[]> => {
     const named = await withNames(db, scope, events);
-    return named.map((event) => renderToString(withZone(zone, rowOf(event, written, columns))));
+    return named.map((event) =>
+      withSource(renderToString(withZone(zone, rowOf(event, written, columns))), textOf(written, 'source')),
+    );
   };
 }
 

@@ -81,7 +81,8 @@ export function eventsArea(needs: EventDetailNeeds): Area {
       jsonRoute({
         route: 'GET /events/facets',
         summary: 'count matching events by the values of a field',
-        description: 'The most frequent values first. The default range is the last 24 hours.',
+        description:
+          'The most frequent values first. The default range is the last 24 hours. Of a range that takes longer than 2 s, the newest events are counted.',
         ...VIEW,
         input: {
           query: withValidRange({
@@ -95,11 +96,12 @@ export function eventsArea(needs: EventDetailNeeds): Area {
         },
         answer: facetSchema,
         async work({ query: { facet, limit: most, ...conditions } }, { scope }) {
-          const { values, isComplete } = await countFacet(db, scope, rangeFilterOf(conditions), facet, most);
+          const counted = await countFacet(db, scope, rangeFilterOf(conditions), facet, most);
+          const { values, since = null, isComplete } = counted;
           const macs = facet === 'ap' ? values.map(({ value }) => value) : [];
           const names = await (macs.length > 0 ? accessPointNames(db, scope, macs) : undefined);
           const named = values.map((one) => ({ ...one, ...(names && { name: names.get(one.value) }) }));
-          return { values: named, is_complete: isComplete };
+          return { values: named, since, is_complete: isComplete };
         },
       }),
       ...exportRoutes(db),

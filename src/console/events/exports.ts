@@ -50,7 +50,7 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
         'text/csv': 'the columns of the view events (for one message type, its own columns) and the payload',
         'application/x-ndjson': 'the columns of the view events and the payload, one JSON object per line',
       },
-      async work({ query }, { operator, scope, signal: gone }, response) {
+      async work({ query }, { operator, source, scope, signal: gone }, response) {
         const { format, tz: zone, bom, export_id: id, ...conditions } = query;
         const form = { format, ...(zone !== undefined && { zone }), ...(bom === 'true' && { bom: true }) };
         const progress: ExportProgress = { state: 'running', rows: 0, bytes: 0, expectedRows: undefined };
@@ -63,7 +63,7 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
           const lines = exportLines(db, scope, filter, form, signal, (rows) => (progress.rows += rows));
           return pipeWhole(response, lines, signal, (bytes) => (progress.bytes += bytes));
         };
-        const details = { ...form, ...queryOfConditions(conditions) };
+        const details = { ...form, ...queryOfConditions({ ...conditions, source }) };
         response.set({
           'Content-Type': MEDIA_TYPE[format],
           'Content-Disposition': `attachment; filename="${fileName('events', format)}"`,

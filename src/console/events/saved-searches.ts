@@ -56,7 +56,7 @@ export function savedSearchRoutes(db: Db): readonly ApiRoute[] {
       summary: 'list the saved searches',
       ...VIEW,
       answer: wholeSchema(savedSchema),
-      work: async (_asked, { scope }) => whole((await listSavedSearches(db, scope)).map(toAnswer)),
+      work: async (_asked, { sources }) => whole((await listSavedSearches(db, sources)).map(toAnswer)),
     }),
     jsonRoute({
       route: 'POST /saved-searches',

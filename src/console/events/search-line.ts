@@ -1,12 +1,13 @@
 import {
   exactTerm,
+  exactTerms,
   parseSearch,
   printSearch,
   type SearchKey,
   type SearchTerm,
 } from '../../events/search-query.ts';
 import { searchAddress, type Query } from '../addresses.ts';
-import { textOf, type Entered, type Problems, type Written } from '../api/parameters.ts';
+import { only, textOf, type Entered, type Written } from '../api/parameters.ts';
 import { rangePicker } from '../html/range-picker.ts';
 import { SearchLine, type Chip } from '../browser/events/search-line.js';
 import { html, type Content } from '../html/html.ts';
@@ -22,7 +23,27 @@ export function searchWith(written: Written, key: SearchKey, value: string): Que
 const termsOf = (written: Written) => parseSearch(textOf(written, 'q') ?? '').terms ?? [];
 
 /** The conditions of a search beside its line, as links of before the search line have them. */
-const FURTHER = ['type', 'user', 'code', 'org', 'mac', 'ap', 'device', 'source', 'text'] as const;
+const FURTHER = ['type', 'user', 'code', 'org', 'mac', 'ap', 'device', 'text'] as const;
+
+/**
+ * Where a search leads that is not all in its line: conditions beside it become terms. A line that names one source chooses
+ * it for all pages, and others than one replace that choice. Undefined: the search stays as it is.
+ */
+export function movedSearch(written: Written): string | undefined {
+  const further = exactTerms(only(written, FURTHER));
+  if (further.length > 0) {
+    const q = [textOf(written, 'q') ?? '', printSearch(further)].join(' ').trim();
+    return searchAddress({ ...written, ...Object.fromEntries(FURTHER.map((name) => [name, undefined])), q });
+  }
+  const terms = termsOf(written);
+  const named = terms.filter(({ key, isExcluded }) => key === 'source' && !isExcluded);
+  const [value, another] = named.flatMap(({ values }) => values);
+  if (value === undefined) return undefined;
+  if (another !== undefined || value.isPrefix)
+    return written['source'] && searchAddress({ ...written, source: undefined });
+  const rest = printSearch(terms.filter((term) => !named.includes(term)));
+  return searchAddress({ ...written, source: value.text, q: rest });
+}
 
 /** The terms of a line that are right as the line of a query, and the text of the others with what is wrong with it. */
 export function splitLine(written: Written) {
@@ -40,13 +61,10 @@ export function searchLine(
   wrong: ReturnType<typeof splitLine>['wrong'],
   facets: string,
 ): Content {
-  const { written, problems } = entered;
+  const { written } = entered;
   const terms = termsOf(written);
-  const further = FURTHER.flatMap((name) =>
-    [written[name] ?? []].flat().map((value) => furtherChip(written, problems, name, value)),
-  );
   const line = {
-    chips: [...terms.map((term) => chipOf(written, terms, term)), ...further],
+    chips: terms.map((term) => chipOf(written, terms, term)),
     text: wrong?.wrong,
     isWrong: wrong !== undefined,
     facets,
@@ -72,17 +90,5 @@ export function searchLine(
 function chipOf(written: Written, terms: readonly SearchTerm[], term: SearchTerm): Chip {
   const text = printSearch([term]);
   const rest = { ...written, cursor: undefined, q: printSearch(terms.filter((one) => one !== term)) };
-  return { name: 'q', value: text, text, isExcluded: term.isExcluded, href: searchAddress(rest) };
-}
-
-function furtherChip(written: Written, problems: Problems, name: string, value: string): Chip {
-  const rest = [written[name] ?? []].flat().filter((one) => one !== value);
-  const problem = problems.get(name);
-  return {
-    name,
-    value,
-    text: `${name}:${value}${problem === undefined ? '' : ` ${problem}`}`,
-    isExcluded: problem !== undefined,
-    href: searchAddress({ ...written, cursor: undefined, [name]: rest }),
-  };
+  return { text, isExcluded: term.isExcluded, href: searchAddress(rest) };
 }

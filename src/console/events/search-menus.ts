@@ -1,36 +1,34 @@
-import { printSearch } from '../../events/search-query.ts';
 import { isDeletable, type StoredSearch } from '../../store/alerts/saved-searches.ts';
 import { type Visitor, hasAccess } from '../access/access.ts';
-import { searchAddress } from '../addresses.ts';
+import { searchAddress, type Query } from '../addresses.ts';
 import { textOf, type Written } from '../api/parameters.ts';
 import { actionButton } from '../html/form.ts';
 import { html, type Content } from '../html/html.ts';
-import { badge } from '../html/elements.ts';
+import { badge, exportLinks } from '../html/elements.ts';
 import { ALERTING, editorOf, LONGEST_NAME } from './saved-searches.ts';
-import { termsOfConditions, type Conditions } from './conditions.ts';
 
 /** The saved searches: one opens by its link; the present one is saved by a name. Works with the keyboard alone. */
 export function savedMenu(
   saved: readonly StoredSearch[],
   written: Written,
-  conditions: Conditions,
+  line: string,
   visitor: Visitor,
 ): Content {
   const editor = editorOf(visitor);
   const { mayAlert } = editor;
   return html`
     <details class="picker saved">
-      <summary class="button quiet">Saved searches</summary>
+      <summary class="button quiet">Saved</summary>
       <div class="panel">
         <ul class="plain">
           ${saved.map((search) => {
-            const { id, name, line, since, until, savedBy, raisesAlerts } = search;
+            const { id, name, since, until, savedBy, raisesAlerts } = search;
             return html`
               <li class="row apart">
                 <a
                   data-saved
-                  href=${searchAddress({ q: line, since: since ?? undefined, until: until ?? undefined })}
-                  title=${`${line} (saved by ${savedBy})`}
+                  href=${searchAddress({ q: search.line, since: since ?? undefined, until: until ?? undefined })}
+                  title=${`${search.line} (saved by ${savedBy})`}
                   >${name}</a
                 >
                 <span class="row">
@@ -42,7 +40,7 @@ export function savedMenu(
           })}
         </ul>
         <form class="row" data-action="/saved-searches" data-done="The search is saved.">
-          <input type="hidden" name="line" value=${printSearch(termsOfConditions(conditions))} />
+          <input type="hidden" name="line" value=${line} />
           <input type="hidden" name="since" value=${textOf(written, 'since')} />
           <input type="hidden" name="until" value=${textOf(written, 'until')} />
           <input
@@ -78,12 +76,7 @@ const deleteForm = (id: string, name: string): Content =>
   });
 
 /** Raises alerts for what the search on screen finds from now on, by one click; a search without a condition finds all. */
-export function alertButton(
-  saved: readonly StoredSearch[],
-  conditions: Conditions,
-  visitor: Visitor,
-): Content {
-  const line = printSearch(termsOfConditions(conditions));
+export function alertButton(saved: readonly StoredSearch[], line: string, visitor: Visitor): Content {
   if (line === '' || !hasAccess(visitor, ALERTING)) return undefined;
   if (saved.some((search) => search.raisesAlerts && search.line === line)) {
     return html`<a class="button quiet" href="/alerts">Alerts on</a>`;
@@ -95,19 +88,20 @@ export function alertButton(
   });
 }
 
-/** The search on screen in other forms: as a command, and as SQL. */
-export function otherForms(conditions: Conditions, statement: string): Content {
-  const { since, until } = conditions;
-  const line = printSearch(termsOfConditions(conditions));
-  const range = [
-    ...(since === undefined ? [] : [`--since ${since.toISOString()}`]),
-    ...(until === undefined ? [] : [`--until ${until.toISOString()}`]),
-  ];
+/** The events of the search on screen as files, and the search as a link that stays, as a command, and as SQL. */
+export function exportMenu(exactly: Query, line: string, statement: string, mayExport: boolean): Content {
+  const range = ['since', 'until'].flatMap((name) =>
+    [exactly[name] ?? []].flat().map((time) => `--${name} ${time}`),
+  );
   const quoted = line === '' ? [] : [`-- '${line.replaceAll("'", String.raw`'\''`)}'`];
   return html`
     <details class="picker forms">
-      <summary class="button quiet">Copy as</summary>
+      <summary class="button quiet">Export</summary>
       <div class="panel">
+        <div class="row apart">
+          ${mayExport && exportLinks('/api/v1/events/export', exactly)}
+          <a href=${searchAddress(exactly)}>Permanent link</a>
+        </div>
         ${copied('On the command line', ['xiq-sink events search', ...range, ...quoted].join(' '))}
         ${copied('As SQL', statement)}
       </div>

@@ -10,11 +10,12 @@ import { rangeBefore } from '../../lib/text/parse-time.ts';
 import { type Visitor, EXPORT, hasAccess } from '../access/access.ts';
 import { TYPE_TITLES } from '../../events/event-words.ts';
 import { ACTION_TITLES } from '../../events/record-kind.ts';
+import { printSearch } from '../../events/search-query.ts';
 import { addressOf, type Query } from '../addresses.ts';
 import { queryOf, readQuery, withBeginning, type Written } from '../api/parameters.ts';
 import { html, type Page, type Content } from '../html/html.ts';
 import { zoneOf } from '../html/time-zone.ts';
-import { exportLinks, pagerOf, timeOf } from '../html/elements.ts';
+import { pagerOf, timeOf } from '../html/elements.ts';
 import type { EventOrder } from '../../store/partitions/time-slices.ts';
 import {
   conditionShape,
@@ -26,11 +27,12 @@ import {
   readEvents,
   SEARCH_MS,
   termsOfConditions,
+  type ChosenConditions,
   type Conditions,
 } from './conditions.ts';
 import { columnChoice, columnsOf, eventList } from './event-list.ts';
-import { alertButton, otherForms, savedMenu } from './search-menus.ts';
-import { joinSearchLine, searchLine, splitLine } from './search-line.ts';
+import { alertButton, exportMenu, savedMenu } from './search-menus.ts';
+import { joinSearchLine, movedSearch, searchLine, splitLine } from './search-line.ts';
 
 const EVENTS_PER_PAGE = 50;
 
@@ -39,11 +41,15 @@ const USUAL_DAYS = 1;
 const search = withValidRange({ ...conditionShape, cursor, order: eventOrder });
 
 /** The search for events: its form, the histogram, and one page of events. */
-export async function renderSearch(db: Db, visitor: Visitor, request: Request): Promise<Page> {
-  const { right: rightLine, wrong } = splitLine(joinSearchLine(queryOf(request)));
+export async function renderSearch(db: Db, visitor: Visitor, request: Request): Promise<Page | string> {
+  const entered = joinSearchLine(queryOf(request));
+  const moved = movedSearch(entered);
+  if (moved !== undefined) return moved;
+  const { right: rightLine, wrong } = splitLine(entered);
   const asked = readQuery(search, rightLine, (query) => withBeginning(query, USUAL_DAYS));
   const { values, problems, right: written } = asked;
   const { cursor: after, order, ...conditions } = values;
+  const chosen = { ...conditions, source: visitor.source };
   const isNewest = followsNow(values);
   const isLive = isNewest && written['live'] === 'on';
   // Before the list is read: events that are stored meanwhile are in the stream.
@@ -54,12 +60,13 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
     order,
     milliseconds: SEARCH_MS,
   });
-  const exactly = queryOfConditions({ ...conditions, until: conditions.until ?? new Date() });
+  const exactly = queryOfConditions({ ...chosen, until: conditions.until ?? new Date() });
   const facets = addressOf('/events/facets', exactly);
-  const before = written['compare'] === 'on' ? queryBefore(conditions, zoneOf(request)) : undefined;
+  const before = written['compare'] === 'on' ? queryBefore(chosen, zoneOf(request)) : undefined;
   const columns = columnsOf(request);
-  const saved = await listSavedSearches(db, visitor.scope);
-  const mayExport = hasAccess(visitor, EXPORT);
+  const saved = await listSavedSearches(db, visitor.sources);
+  const line = printSearch(termsOfConditions(chosen));
+  const statement = searchStatement(db, visitor.scope, filterOf(conditions));
   return {
     title: 'Events',
     kind: 'dense',
@@ -72,8 +79,8 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
       'charts/range-chart.js',
       'events/export.js',
     ],
+    bar: searchLine(asked, wrong, facets),
     content: [
-      searchLine(asked, wrong, facets),
       problems.has('cursor') &&
         html`<p class="note bad">That page of the list does not exist. This is the first one.</p>`,
       html`
@@ -90,27 +97,21 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
             ${histogramFigure(exactly, before)}
             <details class="controls" data-wide="561">
               <summary>Controls</summary>
-              <div class="row apart tools">
-                <div class="row">
-                  ${liveSwitch(written, isLive)}
-                  ${switchTo('Compare', before !== undefined, 'Compare with the period before', {
-                    ...written,
-                    compare: before === undefined ? 'on' : undefined,
-                  })}
-                  <a href=${addressOf('/events', exactly)}>Permanent link</a>
-                  ${savedMenu(saved, written, conditions, visitor)} ${alertButton(saved, conditions, visitor)}
-                  ${otherForms(conditions, searchStatement(db, visitor.scope, filterOf(conditions)))}
-                </div>
-                <div class="row">
-                  ${columnChoice(columns)} ${mayExport && exportLinks('/api/v1/events/export', exactly)}
-                </div>
+              <div class="row tools">
+                ${liveSwitch(written, isLive)}
+                ${switchTo('Compare', before !== undefined, 'Compare with the period before', {
+                  ...written,
+                  compare: before === undefined ? 'on' : undefined,
+                })}
+                ${savedMenu(saved, written, line, visitor)} ${alertButton(saved, line, visitor)}
+                ${columnChoice(columns)} ${exportMenu(exactly, line, statement, hasAccess(visitor, EXPORT))}
               </div>
             </details>
             <div id="export-progress"></div>
-            ${next !== undefined && livePlace(conditions, written, next)}
-            ${isNewest && !isLive && newerPlace(conditions, page.items[0])}
+            ${next !== undefined && livePlace(chosen, written, next)}
+            ${isNewest && !isLive && newerPlace(chosen, page.items[0])}
             ${(isLive || page.items.length > 0) && eventList(page.items, written, columns)}
-            ${!isLive && page.items.length === 0 && page.searched_to === null && nothingFound(written, conditions)}
+            ${!isLive && page.items.length === 0 && page.searched_to === null && nothingFound(written, line !== '')}
             ${page.searched_to !== null && searchedTo(page.searched_to, order)}
             ${!isLive && pagerOf('/events', written, page.next_cursor)}
           </div>
@@ -122,7 +123,7 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
 }
 
 /** The same search in the period before. */
-function queryBefore(conditions: Conditions, zone: string): Query {
+function queryBefore(conditions: ChosenConditions, zone: string): Query {
   const { since = new Date(0), until = new Date() } = conditions;
   return queryOfConditions({ ...conditions, ...rangeBefore({ since, until }, new Date(), zone) });
 }
@@ -159,7 +160,7 @@ const switchTo = (label: string, isOn: boolean, title: string, query: Query): Co
 `;
 
 /** browser/events/live.js adds the events from a position on to the list, and says here how it is. */
-function livePlace(values: Conditions, written: Written, position: number): Content {
+function livePlace(values: ChosenConditions, written: Written, position: number): Content {
   const { since: _since, ...watched } = queryOfConditions(values);
   const list = addressOf('/events', written);
   const stream = addressOf('/api/v1/events/stream', { ...watched, after: String(position), list });
@@ -175,7 +176,7 @@ function livePlace(values: Conditions, written: Written, position: number): Cont
  * browser/events/newer.js tells here how many events there are since the newest one of the list. One from the future, of a
  * device whose clock is wrong, must not hide those of today.
  */
-function newerPlace(values: Conditions, newest: StoredEvent | undefined): Content {
+function newerPlace(values: ChosenConditions, newest: StoredEvent | undefined): Content {
   const now = Date.now();
   const since = new Date(Math.min(now, newest === undefined ? now : Date.parse(newest.occurredAt) + 1));
   const until = new Date(now + DAY_MS);
@@ -202,8 +203,7 @@ const searchedTo = (time: string, order: EventOrder) =>
     Searched ${order === 'newest' ? 'back' : 'on'} to ${timeOf(time)}. The next page goes on there.
   </p>`;
 
-const nothingFound = (written: Written, conditions: Conditions) => {
-  const hasTerms = termsOfConditions(conditions).length > 0;
+const nothingFound = (written: Written, hasTerms: boolean) => {
   const longer = addressOf('/events', { ...written, since: '30d', until: undefined, cursor: undefined });
   return html`
     <div class="empty">

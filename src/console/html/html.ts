@@ -11,10 +11,28 @@ export type Content = VNode | string | number | null | undefined | false | reado
 export interface Page {
   readonly title: string;
   readonly content: Content;
-  /** `dense`: controls and lists use the whole page, and the title is not shown. */
+  /** `dense`: controls and lists use the whole page. */
   readonly kind?: 'dense';
+  /** Stands in the top bar instead of the title. */
+  readonly bar?: Content;
   /** File names of the modules in `browser/` that the page runs. */
   readonly modules?: readonly string[];
 }
 
-export const renderDocument = (document: VNode): string => `<!doctype html>${renderToString(document)}`;
+export const renderDocument = (document: VNode, source?: string): string =>
+  withSource(`<!doctype html>${renderToString(document)}`, source);
+
+/**
+ * Rendered HTML whose links and forms keep a source in the address of the page that they lead to, unless they name one
+ * themselves. Quotation marks of texts are escaped, so that what looks like an attribute is one.
+ */
+export function withSource(rendered: string, source: string | undefined): string {
+  if (source === undefined) return rendered;
+  const kept = new URLSearchParams({ source });
+  const field = renderToString(html`<input type="hidden" name="source" value=${source} />`);
+  return rendered
+    .replaceAll(/ href="(\/(?!api\/|assets\/)[^"#]*)/g, (attribute, address: string) =>
+      /[?;]source=/.test(address) ? attribute : `${attribute}${address.includes('?') ? '&amp;' : '?'}${kept}`,
+    )
+    .replaceAll(/<form [^>]*action="\/(?!logout)[^>]*>/g, (form) => form + field);
+}

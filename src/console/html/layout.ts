@@ -17,12 +17,12 @@ function headOf(title: string, more: Content): VNode {
   `;
 }
 
-/** A document without anything of the console, for those without access. */
+/** A document without the frame of the console, for those without access. */
 export const bareDocument = (title: string, heading: string, content: Content, head?: Content): VNode => html`
   <html lang="en">
-    ${headOf(title, html`<link rel="icon" href="data:," />${head}`)}
-    <body>
-      <main>
+    ${headOf(title, html`<link rel="icon" href="data:," /><link rel="stylesheet" href=${ASSETS.style} />${head}`)}
+    <body class="bare">
+      <main class="panel">
         <h1>${heading}</h1>
         ${content}
       </main>
@@ -34,18 +34,19 @@ const OF_EVERY_PAGE = ['shared/page.js', 'shared/time-zone.js', 'shared/keys.js'
 
 /** The document around a page: navigation, user name, content. Its times are in the zone. */
 export function layOut(
-  { title, content, kind, modules = [] }: Page,
+  { title, content, kind, bar, modules = [] }: Page,
   entries: readonly ShownEntry[],
   path: string,
   visitor: Visitor,
   zone: string,
+  sourceSwitch?: Content,
 ): VNode {
   return withZone(
     zone,
     html`
       <html lang="en" data-time-zone=${zone}>
         ${headOf(
-          title,
+          visitor.source === undefined ? title : `${title} · ${visitor.source}`,
           html`
             <link rel="icon" href=${ASSETS.icon} />
             <link rel="stylesheet" href=${ASSETS.uplotStyle} />
@@ -63,7 +64,10 @@ export function layOut(
           <a class="skip visually-hidden" href="#content">Skip to content</a>
           ${navigation(entries, path, visitor)}
           <main id="content" class=${kind} tabindex="-1">
-            <h1 class=${kind && 'visually-hidden'}>${title}</h1>
+            <div class="top">
+              <h1 class=${bar && 'visually-hidden'}>${title}</h1>
+              ${bar} ${sourceSwitch}
+            </div>
             ${content}
           </main>
           <div id="dialog"></div>

@@ -62,14 +62,15 @@ export function integrityArea(db: Db, verifying: VerifyJob): Area {
           const { month } = parseInput({ query }, request).query;
           const integrity = await readIntegrity(db, month);
           const status = statusOfSeal(await readSealFacts(db), new Date());
+          const run = latest();
           return {
             title: 'Integrity',
-            modules: ['pages/verification.js'],
+            modules: run?.state === 'running' ? ['pages/overview.js'] : [],
             content: integrityContent({
               integrity,
               status,
               month: month.month,
-              run: latest(),
+              run,
               mayVerify: hasAccess(visitor, VERIFY),
             }),
           };

@@ -1,19 +1,15 @@
 import type { Status } from '../../observe/status.ts';
+import { DAY_MS } from '../../lib/clock.ts';
 import { countOf, formatCount } from '../../lib/text/units.ts';
 import { addressOf, destinationAddress, eventAddress } from '../addresses.ts';
 import { NOTHING_ENTERED } from '../api/parameters.ts';
 import { html, type Content } from '../html/html.ts';
 import { fieldOf, monthField, timeField } from '../html/form.ts';
-import { badge, factsPanel, timeHeading, timeOf, withTimes, zoneName } from '../html/elements.ts';
+import { badge, factsPanel, livePart, timeHeading, timeOf, withTimes, zoneName } from '../html/elements.ts';
+import { legendOf, markOf, marksTable, type Look, type Mark } from '../html/marks.ts';
 import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
 import { factsOf } from '../browser/shared/facts.js';
-import {
-  DAY_LEVELS,
-  type Day,
-  type Finding,
-  type Integrity,
-  type DescribedRun,
-} from './integrity-schemas.ts';
+import { type Day, type Finding, type Integrity, type DescribedRun } from './integrity-schemas.ts';
 
 interface Shown {
   readonly integrity: Integrity;
@@ -23,7 +19,7 @@ interface Shown {
   readonly mayVerify: boolean;
 }
 
-/** The page Integrity: its status, the calendar, what differs, the verification, the checkpoint and who keeps it. */
+/** The page Integrity: its status, the days of a month, what differs, the verification, the checkpoint and who keeps it. */
 export function integrityContent({ integrity, status, month, run, mayVerify }: Shown): Content {
   return html`
     <p>
@@ -31,16 +27,13 @@ export function integrityContent({ integrity, status, month, run, mayVerify }: S
       ${withTimes(status.what)}${status.since !== null && html` (since ${timeOf(status.since)} ${zoneName()})`}.
       ${status.remedy !== null && ` ${status.remedy}`}
     </p>
-    <section class="panel" aria-label="Calendar">
-      <div class="row apart">
-        <h2>${month}</h2>
-        <form class="filters" action="/integrity" aria-label="Month">
-          ${monthField(month)}
-          <button class="quiet">Show</button>
-          <a class="button quiet" href=${addressOf('/certificate', { month })}>Certificate</a>
-        </form>
-      </div>
-      ${calendarOf(integrity.days, month)}
+    <section class="panel" aria-label="Days">
+      <form class="filters" action="/integrity" aria-label="Month">
+        ${monthField(month)}
+        <button class="quiet">Show</button>
+        <a class="button quiet" href=${addressOf('/certificate', { month })}>Certificate</a>
+      </form>
+      ${livePart('days', daysOf(integrity.days, month))}
     </section>
     ${
       integrity.differences.length > 0 &&
@@ -49,44 +42,43 @@ export function integrityContent({ integrity, status, month, run, mayVerify }: S
         ${findingsOf(integrity.differences)}
       </section>`
     }
-    <section class="panel" id="verification">
-      <h2>Verify now</h2>
-      ${mayVerify && run?.state !== 'running' && verifyForm} ${run && runOf(run)}
-    </section>
+    ${livePart(
+      'verification',
+      html`<h2>Verify now</h2>
+        ${mayVerify && run?.state !== 'running' && verifyForm} ${run && runOf(run)}`,
+      'panel',
+    )}
     <div class="panels broad">
       ${verifiedPanel(integrity)} ${checkpointPanel(integrity)} ${anchorsPanel(integrity)}
     </div>
   `;
 }
 
-const WEEKDAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
+const LOOKS: Readonly<Record<NonNullable<Day['word']>, Look>> = {
+  intact: ['good', '', 'as it was sealed'],
+  missing: ['bad', '×', 'a sealed row is gone'],
+  altered: ['bad', '!', 'a row differs from what was sealed'],
+  'not sealed yet': ['warn', '…', 'waits for the seal'],
+  'not compared yet': ['plain', '·', 'sealed, and not compared since'],
+  expired: ['warn', '~', 'retention dropped the month'],
+  erased: ['warn', '−', 'deleted on request'],
+};
 
-/** A month as weeks from Monday on. Each day has its state as a word and leads to its deliveries. */
-function calendarOf(days: readonly Day[], month: string): Content {
+const NO_EVENTS: Look = ['open', '', 'no events'];
+
+/** A mark for each day of a month, which leads to its deliveries. */
+function daysOf(days: readonly Day[], month: string): Content {
   if (days.length === 0) return html`<p class="empty">This month has not begun.</p>`;
-  const before = (new Date(`${month}-01T00:00:00Z`).getUTCDay() + 6) % 7;
+  const marks = days.map(({ day: column, events, word, count }): Mark => {
+    const until = new Date(Date.parse(column) + DAY_MS).toISOString().slice(0, 10);
+    const words = `${column}: ${word ?? 'no events'} ${word === 'intact' ? '' : (count ?? '')}, ${countOf(events, 'event')}`;
+    const href = addressOf('/deliveries', { since: column, until });
+    const content = word === null ? markOf(NO_EVENTS, words) : markOf(LOOKS[word], words, href);
+    return { line: month, column, content };
+  });
   return html`
-    <p class="dim">
-      Days in UTC, by time of arrival. A day has the worst state of its events. Expired: retention dropped the
-      month. Erased: deleted on request.
-    </p>
-    <div class="calendar">
-      ${WEEKDAYS.map((name) => html`<span class="dim" aria-hidden="true">${name}</span>`)}
-      ${Array.from({ length: before }, () => html`<span></span>`)} ${days.map(dayOf)}
-    </div>
-  `;
-}
-
-function dayOf({ day, events, word, count }: Day): Content {
-  if (word === null)
-    return html`<span class="day"><b>${Number(day.slice(8))}</b> <span class="dim">no events</span></span>`;
-  const until = new Date(Date.parse(day) + 86_400_000).toISOString().slice(0, 10);
-  const text = word === 'intact' ? word : `${word} ${formatCount(count ?? 0)}`;
-  return html`
-    <a class="day" href=${addressOf('/deliveries', { since: day, until })}>
-      <b>${Number(day.slice(8))}</b> ${badge(DAY_LEVELS[word], text)}
-      <span class="dim">${countOf(events, 'event')}</span>
-    </a>
+    <p class="dim">Days in UTC, by time of arrival. A day has the worst state of its events.</p>
+    ${marksTable('Days of the month', marks, { heading: 'Month' })} ${legendOf(LOOKS)}
   `;
 }
 
@@ -145,9 +137,9 @@ function runOf(run: DescribedRun): Content {
   `;
 }
 
-/** How far a verification is, which browser/pages/verification.js follows. */
+/** How far a verification is. */
 export const progressOf = ({ leaves, leaves_done: done }: DescribedRun): Content => html`
-  <p data-running>
+  <p>
     <progress max=${Math.max(1, leaves)} value=${done} aria-label="Verified leaves"></progress>${' '}
     <span role="status">${formatCount(done)} of ${countOf(leaves, 'leaf', 'leaves')} verified</span>
   </p>

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { isoTime, numbers } from '../api/parameters.ts';
-import { keysOf } from '../../lib/keys-of.ts';
 import { toAnswer } from '../api/route.ts';
 import type { VerifyFinding } from '../../seal/verify/finding.ts';
 import { countsOf, type VerificationRun } from '../../seal/verify/verify-job.ts';
@@ -55,21 +54,21 @@ export const verificationSchema = z
   })
   .meta({ id: 'VerificationRun' });
 
-/** The states of a day, the worst first, with the level of each. */
-export const DAY_LEVELS = {
-  missing: 'bad',
-  altered: 'bad',
-  'not sealed yet': 'warn',
-  'not compared yet': 'plain',
-  expired: 'warn',
-  erased: 'warn',
-  intact: 'good',
-} as const;
+/** The states of a day, the worst first. */
+const DAY_WORDS = [
+  'missing',
+  'altered',
+  'not sealed yet',
+  'not compared yet',
+  'expired',
+  'erased',
+  'intact',
+] as const;
 
 const day = z.object({
   day: z.iso.date(),
   events: number.describe('events that were received on this day and are in the log'),
-  word: z.enum(keysOf(DAY_LEVELS)).nullable().describe('null: no events'),
+  word: z.enum(DAY_WORDS).nullable().describe('null: no events'),
   count: number.nullable().describe('how many events the word is about'),
   compared_since: isoTime.nullable(),
 });

@@ -20,7 +20,7 @@ const MOST_BUCKETS = 5_000;
 /** Older arrivals are stored by hour (store/arrivals.ts). */
 const BY_MINUTE_MS = 14 * DAY * 1000;
 
-/** What is asked for: a width of buckets, or about how many, and one source or all. */
+/** What is asked for: a width of buckets, or about how many. */
 type AskedRange = Omit<ArrivalRange, 'bucketSeconds'> & {
   readonly bucketSeconds?: number | undefined;
   readonly points?: number | undefined;
@@ -33,7 +33,7 @@ const USUAL_POINTS = 120;
  * range is empty or has too many buckets.
  */
 export function chooseBuckets(wanted: AskedRange, now: number): ArrivalRange {
-  const { since, until, source, points = USUAL_POINTS } = wanted;
+  const { since, until, points = USUAL_POINTS } = wanted;
   const seconds = (until.getTime() - since.getTime()) / 1000;
   if (seconds <= 0) throw refused('until must be later than since');
   const finest = since.getTime() < now - BY_MINUTE_MS ? HOUR : 60;
@@ -48,7 +48,6 @@ export function chooseBuckets(wanted: AskedRange, now: number): ArrivalRange {
     since: new Date(Math.floor(since.getTime() / width) * width),
     until: new Date(Math.ceil(until.getTime() / width) * width),
     bucketSeconds,
-    source,
   };
 }
 

@@ -22,42 +22,38 @@ const RULE_ALERTS = 'type:OTHER origin:xiq-sink';
 const LISTED = 10;
 const LISTED_VALUES = 3;
 
-export interface CountedRange extends WholeRange {
-  readonly source: string | undefined;
-}
-
 const KEPT_MS = 60_000;
 
 /** Counts are kept for a minute for those with the same scope and range: pages refresh every few seconds. */
 export const createActivityReader = (db: Db) =>
   shareAnswers(
-    (scope: Scope, range: CountedRange) => countActivity(db, scope, range),
+    (scope: Scope, range: WholeRange) => countActivity(db, scope, range),
     () => KEPT_MS,
   );
 
-async function countActivity(db: Db, scope: Scope, { source, ...range }: CountedRange): Promise<Activity> {
-  const within = source === undefined ? '' : ` ${term('source', source)}`;
-  const filter = (search: string): RangeFilter => ({ ...range, terms: parseSearch(search + within).terms });
-  const figure = (search: string, count: number | null): Figure => ({ q: (search + within).trim(), count });
+async function countActivity(db: Db, scope: Scope, range: WholeRange): Promise<Activity> {
+  const filter = (search: string): RangeFilter => ({ ...range, terms: parseSearch(search).terms });
+  const figure = (search: string, count: number | null): Figure => ({ q: search, count });
   const named = (name: string, search: string, count: number): NamedFigure => ({
     name,
     ...figure(search, count),
   });
-  const [types, administrators, failed, rules] = await Promise.all([
+  const [counted, administrators, failed, rules] = await Promise.all([
     countFacet(db, scope, filter(''), 'type', 100),
     countAdministrators(db, scope, filter(AUDIT), MOST_ADMINISTRATORS),
     countLogins(db, scope, filter(FAILED_LOGINS)),
     countRuleAlerts(db, scope, filter(RULE_ALERTS)),
   ]);
-  const ofType = (type: string) => types.values.find(({ value }) => value === type)?.count ?? 0;
+  const types = counted.isComplete ? counted.values : [];
+  const ofType = (type: string) => types.find(({ value }) => value === type)?.count ?? 0;
   const top = (key: 'ssid' | 'user') =>
     topOf(failed ?? [], key).map(([name, count]) =>
       named(name, `${FAILED_LOGINS} ${term(key, name)}`, count),
     );
   return {
     ...range,
-    events: figure('', types.isComplete ? sum(types.values.map(({ count }) => count)) : null),
-    types: types.values.map(({ value, count }) => named(value, `type:${value}`, count)),
+    events: figure('', counted.isComplete ? sum(types.map(({ count }) => count)) : null),
+    types: types.map(({ value, count }) => named(value, `type:${value}`, count)),
     administrators:
       administrators?.slice(0, LISTED).flatMap(({ user, ...one }) => {
         if (user === null) return [];

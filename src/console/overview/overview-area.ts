@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { sumArrivals } from '../../store/counts/read-arrivals.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { VIEW } from '../access/access.ts';
-import { isoTime, moment, wholeNumber, text } from '../api/parameters.ts';
+import { isoTime, moment, wholeNumber } from '../api/parameters.ts';
 import { whole, wholeSchema } from '../api/paging.ts';
 import { jsonRoute, toAnswer, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
@@ -44,7 +44,6 @@ export function overviewArea(options: OverviewOptions): Area {
 const activityQuery = {
   since: moment.describe('start of the range: ISO 8601 or relative (24h)'),
   until: rangeShape.until,
-  source: text.optional().describe('source (exact match)'),
 };
 
 const arrivalsQuery = withValidRange({
@@ -90,12 +89,11 @@ function overviewRoutes(
       route: 'GET /activity',
       summary: 'count events, and what administrators did, in a time range',
       description:
-        'Each number comes with `q`: the search that lists exactly its events. Numbers may be a minute old.',
+        'Each number comes with `q`: the search that lists exactly its events, of the same source. Numbers may be a minute old.',
       ...VIEW,
       input: { query: withValidRange(activityQuery) },
       answer: activitySchema,
-      work: ({ query: { since, until = new Date(), source } }, { scope }) =>
-        activity(scope, { since, until, source }),
+      work: ({ query: { since, until = new Date() } }, { scope }) => activity(scope, { since, until }),
     }),
     jsonRoute({
       route: 'GET /silences',

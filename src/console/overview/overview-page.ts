@@ -1,22 +1,21 @@
 import type { Request } from 'express';
 import { CHANGE_DESTINATIONS, hasAccess, type Visitor } from '../access/access.ts';
 import { addressOf } from '../addresses.ts';
-import { only, queryOf, readQuery, text, textOf, withBeginning, type Written } from '../api/parameters.ts';
+import { only, queryOf, readQuery, withBeginning, type Written } from '../api/parameters.ts';
 import { withValidRange, rangeShape } from '../events/conditions.ts';
 import { partOf, loadParts } from '../page-parts.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { filterForm } from '../html/range-picker.ts';
-import { selectOf } from '../html/form.ts';
 import { freshnessOf, livePart, timeOf, zoneName, badge, sinceOf, withTimes } from '../html/elements.ts';
 import { administratorsPanel, alertsPanel, eventsPanel, failedLoginsPanel } from './activity-panels.ts';
 import { wholeRange } from '../people/people-schemas.ts';
-import type { CountedRange } from './count-activity.ts';
 import type { Activity, Overview } from './overview-schemas.ts';
 import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
+import type { WholeRange } from '../../lib/text/parse-time.ts';
 import { QUESTIONS, type Question } from '../../observe/service-status.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../lib/clock.ts';
 
-const query = withValidRange({ ...rangeShape, source: text.optional() });
+const query = withValidRange(rangeShape);
 
 /** The first page. browser/pages/overview.js refreshes its parts with `data-live`. */
 export async function renderOverview(
@@ -31,22 +30,11 @@ export async function renderOverview(
   const overview = hasAccess(visitor, CHANGE_DESTINATIONS) ? told : withoutRemedies(told);
   const asked = readQuery(query, queryOf(request), (written) => withUsualRange(written, overview));
   const { right: written } = asked;
-  const { source } = asked.values;
-  const shown = { ...wholeRange(asked.values), source };
+  const shown = wholeRange(asked.values);
   const counted = asked.values.until === undefined ? countedRange(shown) : shown;
   const activity = await read('activity', () => questions.activity(scope, counted));
   const all = [...overview.problems, ...problems];
   const range = only(written, ['since', 'until', 'source']);
-  const form = filterForm(
-    '/',
-    'Overview',
-    asked,
-    overview.sources.length > 1 &&
-      selectOf(asked, 'source', 'Source', [
-        ['', 'all'],
-        ...overview.sources.map((one) => [one, one] as const),
-      ]),
-  );
   const figures = (id: string, draw: (activity: Activity) => Content) =>
     livePart(id, partOf(all, 'activity', activity, draw), 'panel');
   // People who may not see all sources cannot send one.
@@ -61,7 +49,7 @@ export async function renderOverview(
       <section class="panel" id="arrivals">
         <div class="row apart">
           <h2>Events received</h2>
-          ${form}
+          ${filterForm('/', 'Overview', asked, undefined)}
         </div>
         <div
           id="arrivals-chart"
@@ -90,11 +78,9 @@ function withoutRemedies({ answers, ...others }: Overview): Overview {
   return { ...others, answers: { arriving, stored, forwarded: of('forwarded'), proven: of('proven') } };
 }
 
-/** When the last delivery of the source arrived, or of any; undefined if none did. */
-function lastArrivalOf({ conservation }: Overview, source: string | undefined): number | undefined {
-  const times = (conservation?.items ?? [])
-    .filter((item) => source === undefined || item.source === source)
-    .flatMap(({ last_received_at: at }) => at?.getTime() ?? []);
+/** When the last delivery arrived; undefined if none did. */
+function lastArrivalOf({ conservation }: Overview): number | undefined {
+  const times = (conservation?.items ?? []).flatMap(({ last_received_at: at }) => at?.getTime() ?? []);
   return times.length === 0 ? undefined : Math.max(...times);
 }
 
@@ -112,7 +98,7 @@ const USUAL_RANGES = [
 function withUsualRange(written: Written, overview: Overview): Written {
   if (written['since'] !== undefined || written['until'] !== undefined) return withBeginning(written, 1);
   const now = overview.at.getTime();
-  const last = lastArrivalOf(overview, textOf(written, 'source')) ?? now;
+  const last = lastArrivalOf(overview) ?? now;
   const usual = USUAL_RANGES.find(([, length]) => now - last < length);
   if (usual !== undefined) return { ...written, since: usual[0] };
   const end = Math.ceil(last / MINUTE_MS + 1) * MINUTE_MS;
@@ -120,17 +106,15 @@ function withUsualRange(written: Written, overview: Overview): Written {
 }
 
 /** What the figures count of a range that ends now: at least a day. */
-function countedRange({ since, until, source }: CountedRange): CountedRange {
+function countedRange({ since, until }: WholeRange): WholeRange {
   // Whole minutes, so that those who look within a minute share the answer.
   const end = Math.floor(until.getTime() / MINUTE_MS) * MINUTE_MS;
   const length = Math.max(DAY_MS, until.getTime() - since.getTime());
-  return { since: new Date(end - length), until: new Date(end), source };
+  return { since: new Date(end - length), until: new Date(end) };
 }
 
-const countedNote = ({ since, until, source }: CountedRange): Content => html`
-  <p>
-    From ${timeOf(since)} to ${timeOf(until)} ${zoneName()}${source !== undefined && `, source ${source}`}.
-  </p>
+const countedNote = ({ since, until }: WholeRange): Content => html`
+  <p>From ${timeOf(since)} to ${timeOf(until)} ${zoneName()}.</p>
 `;
 
 function firstDeliveryNote(line: string): Content {

@@ -40,11 +40,14 @@ export async function renderQuarantine(db: Db, visitor: Visitor, request: Reques
   };
 }
 
-const STATE_OPTIONS = QUARANTINE_STATES.map((state) => [state, state] as const);
-
 const conditionFields = (entered: Entered): Content => html`
-  ${selectOf(entered, 'state', 'State', STATE_OPTIONS)} ${typeSelect(entered, DELIVERED_TYPES)}
-  ${fieldOf(entered, 'source', 'Source')} ${fieldOf(entered, 'reason', 'Reason', 'any part')}
+  ${selectOf(
+    entered,
+    'state',
+    'State',
+    QUARANTINE_STATES.map((state) => [state, state] as const),
+  )}
+  ${typeSelect(entered, DELIVERED_TYPES)} ${fieldOf(entered, 'reason', 'Reason', 'any part')}
 `;
 
 function emptyState(state: string): Content {
@@ -69,9 +72,6 @@ const CHECKBOX: Column<Quarantined> = {
     />`,
 };
 
-/** The conditions of the page as the body member `matching`. */
-const matchingOf = (written: Written) => JSON.stringify(only(written, Object.keys(conditionsShape)));
-
 function chooser(
   page: Awaited<ReturnType<typeof readQuarantine>>,
   state: string,
@@ -80,8 +80,9 @@ function chooser(
 ): Content {
   const { items, total } = page;
   const isOpen = state === 'open';
+  const matching = JSON.stringify(only(written, ['source', ...Object.keys(conditionsShape)]));
   return html`
-    <form id="chosen" data-matching=${matchingOf(written)} data-total=${isOpen ? total : 0}>
+    <form id="chosen" data-matching=${matching} data-total=${isOpen ? total : 0}>
       <div class="row apart">
         <p>
           ${countOf(total, state === 'all' ? 'item' : `${state} item`)}, ${formatCount(items.length)} on this

@@ -10,7 +10,7 @@ import {
   pageOfOpen,
   searchQuarantine,
 } from '../../store/quarantine/search-quarantine.ts';
-import { toAnswer } from '../api/route.ts';
+import { sourceShape, toAnswer } from '../api/route.ts';
 import { isoTime, limit } from '../api/parameters.ts';
 import { cursorOf, pageOf, writeCursor } from '../api/paging.ts';
 import { conditionShape, deliveredType, withValidRange, rangeShape } from '../events/conditions.ts';
@@ -43,7 +43,6 @@ export const toQuarantinedAnswer = (item: Quarantined): z.input<typeof quarantin
 /** Conditions on quarantined items, as query parameters or members of a body. */
 export const conditionsShape = {
   ...rangeShape,
-  source: conditionShape.source,
   type: deliveredType.optional(),
   reason: conditionShape.text.describe('any part of the reason, ignoring case'),
 };
@@ -60,7 +59,7 @@ const filterOf = ({ type, ...conditions }: z.output<typeof matching>): Quarantin
   messageType: type,
 });
 
-const matching = withValidRange(conditionsShape).strict();
+const matching = withValidRange({ ...conditionsShape, ...sourceShape }).strict();
 
 /** The maximum per request, so that each request ends within seconds. */
 const MOST_AT_ONCE = 1_000;

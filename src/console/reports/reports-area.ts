@@ -125,8 +125,8 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
       mediaTypes: { 'text/csv': 'the headings of the report and its rows' },
       async work({ query: values }, visitor, response) {
         const { since, until } = rangeOf(values);
-        const details = { format: 'csv', since, until, user: values.user };
-        const { operator } = visitor;
+        const { operator, source } = visitor;
+        const details = { format: 'csv', since, until, user: values.user, source };
         const action = { operator, action: 'events.export', subject: `report ${name}`, details } as const;
         const work = () => answer(report, values, visitor, MOST_FILE_ROWS);
         const { rows } = await recordAction(db, action, work, (done) => ({ rows: done.rows.length }));
@@ -179,6 +179,7 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
             entered,
             mostRows: MOST_ROWS,
             mayExport: hasAccess(visitor, EXPORT),
+            source: report.isOfOperators === true ? undefined : visitor.source,
             schedules: hasAccess(visitor, VIEW_WHOLE) ? await describeSchedules(db, schedules()) : [],
           });
         },

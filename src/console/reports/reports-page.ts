@@ -24,6 +24,8 @@ export interface ShownReport {
   readonly statement: string;
   readonly mostRows: number;
   readonly mayExport: boolean;
+  /** The one whose events the report is about; undefined: all that may be seen. */
+  readonly source: string | undefined;
   readonly schedules: readonly DescribedSchedule[];
 }
 
@@ -34,7 +36,7 @@ interface ReportBefore {
 
 /** The page of a report: which one and for when, its table, and the statement behind it. */
 export function reportPage(shown: ShownReport): Page {
-  const { report, all, entered, range, rows, before, statement, mayExport, schedules } = shown;
+  const { report, all, entered, range, rows, before, statement, mayExport, source, schedules } = shown;
   const { written, problems } = entered;
   const { month: _month, ...given } = written;
   const hasRange = given['since'] !== undefined && !problems.has('since');
@@ -77,7 +79,10 @@ export function reportPage(shown: ShownReport): Page {
         mayExport &&
         rows.length > 0 &&
         html`<p>
-          <a class="button quiet" href=${addressOf(`/api/v1/reports/${report.name}/csv`, query)} download
+          <a
+            class="button quiet"
+            href=${addressOf(`/api/v1/reports/${report.name}/csv`, { ...query, source })}
+            download
             >CSV</a
           >
         </p>`

@@ -1,12 +1,17 @@
 import { z } from 'zod';
-import { text } from '../api/parameters.ts';
+import { countOf } from '../../lib/text/units.ts';
+import { queryOf, text } from '../api/parameters.ts';
 import { HttpError } from '../../lib/errors.ts';
 import type { Db } from '../../store/server/database.ts';
 import { recordAction } from '../../store/access/operator-log.ts';
 import { isInScope, type Scope } from '../../store/server/scope.ts';
 import { hasAccess, VIEW } from '../access/access.ts';
+import { addressOf } from '../addresses.ts';
 import { jsonRoute, orBadGateway } from '../api/route.ts';
 import type { Area } from '../area.ts';
+import { tableOf, type Column } from '../browser/shared/table.js';
+import { badge } from '../html/elements.ts';
+import { actionButton } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 
 /** The subscriptions of one source. `look` and `apply` query the cloud and throw if it does not answer. */
@@ -102,8 +107,12 @@ export function subscriptionsArea(options: SubscriptionsOptions): Area {
         path: '/subscriptions',
         entry: { label: 'Subscriptions', group: 'Delivery', icon: 'subscriptions' },
         ...VIEW,
-        render: async (_request, visitor) =>
-          subscriptionsPage(limitTo(visitor.scope, options), hasAccess(visitor, APPLY)),
+        render: (request, visitor) =>
+          subscriptionsPage(
+            limitTo(visitor.scope, options),
+            hasAccess(visitor, APPLY),
+            queryOf(request)['plan'] === 'now',
+          ),
       },
     ],
   };
@@ -130,8 +139,28 @@ function find({ sources, missing }: Shown, name: string): SourceSubscriptions {
 const context = <T>(work: () => Promise<T>): Promise<T> =>
   orBadGateway('CLOUD_FAILED', 'error from the cloud', work);
 
-/** The page of subscriptions. Querying the cloud takes time, so the browser does it. */
-function subscriptionsPage({ sources, missing }: Shown, mayApply: boolean): Page {
+/** As long as a browser waits for a plan. */
+const PATIENCE_MS = 120_000;
+
+/** The page of subscriptions, with the plans or, since the cloud takes its time, with panels that load them one by one. */
+async function subscriptionsPage(
+  { sources, missing }: Shown,
+  mayApply: boolean,
+  withPlans: boolean,
+): Promise<Page> {
+  const panelOf = async (one: SourceSubscriptions) => html`
+    <section
+      class="panel source"
+      data-load=${addressOf('/subscriptions', { source: one.source, plan: 'now' })}
+      aria-label=${`Source ${one.source}`}
+    >
+      ${
+        withPlans
+          ? planOf(await context(() => one.look(AbortSignal.timeout(PATIENCE_MS))), mayApply)
+          : waitingFor(one.source, mayApply)
+      }
+    </section>
+  `;
   return {
     title: 'Subscriptions',
     modules: ['pages/subscriptions.js'],
@@ -143,22 +172,93 @@ function subscriptionsPage({ sources, missing }: Shown, mayApply: boolean): Page
               The webhook subscriptions in the cloud, compared with the settings. Subscriptions of other
               applications are never changed.
             </p>
-            ${sources.map(
-              ({ source }) => html`
-                <section
-                  class="panel source"
-                  data-source=${source}
-                  data-may-apply=${mayApply ? 'yes' : 'no'}
-                  aria-label=${`Source ${source}`}
-                >
-                  <h2>${source}</h2>
-                  <p>Querying the cloud…</p>
-                </section>
-              `,
-            )}
+            ${await Promise.all(sources.map(panelOf))}
           `,
   };
 }
+
+/** A login that the cloud has refused is sent once more only when a person asks for it. */
+const waitingFor = (source: string, mayApply: boolean): Content => html`
+  <h2>${source}</h2>
+  <p role="status">Querying the cloud…</p>
+  <div hidden>
+    ${
+      mayApply &&
+      actionButton(`/subscriptions/${encodeURIComponent(source)}/ask-again`, 'Log in again', {
+        kind: 'quiet',
+        done: `The cloud accepted the login of ${source}.`,
+      })
+    }
+  </div>
+`;
+
+function planOf(view: SourceView, mayApply: boolean): Content {
+  const { source, steps, in_order: isInOrder, compared_with: comparedWith, not_offered: missing } = view;
+  const count = (action: Step['action']) => steps.filter((step) => step.action === action).length;
+  const changes = steps.length - count('keep');
+  return html`
+    <div class="row apart">
+      <h2>${source}</h2>
+      ${
+        !isInOrder &&
+        mayApply &&
+        actionButton(`/subscriptions/${encodeURIComponent(source)}/apply`, 'Apply plan', {
+          confirm: `Change ${countOf(changes, 'subscription')} of ${source} in the cloud?`,
+        })
+      }
+    </div>
+    <p role="status">
+      ${
+        isInOrder
+          ? `All ${steps.length} match the settings.`
+          : `${count('create')} to create, ${count('update')} to update, ${count('delete')} to delete, ${count('keep')} unchanged.`
+      }
+    </p>
+    ${
+      comparedWith === 'records' &&
+      html`<p class="note">The cloud does not list subscriptions, so the plan is based on local records.</p>`
+    }
+    ${missing.length > 0 && html`<p class="note">Not offered by this cloud: ${missing.join(', ')}.</p>`}
+    <h3>Plan</h3>
+    ${tableOf('Planned change of each subscription', STEP_COLUMNS, steps)}
+    <h3>Subscriptions in the cloud</h3>
+    ${tableOf('Subscriptions in the cloud', HELD_COLUMNS, view.held, undefined, 'No subscriptions. Apply the plan to create them.')}
+  `;
+}
+
+type Step = SourceView['steps'][number];
+
+const ACTIONS = {
+  create: badge('good', '+ create'),
+  update: badge('warn', '~ update'),
+  delete: badge('bad', '− delete'),
+  keep: badge('plain', 'keep'),
+};
+
+const STEP_COLUMNS: readonly Column<Step>[] = [
+  { heading: 'Action', cell: ({ action }) => ACTIONS[action] },
+  { heading: 'Type', cell: ({ message_type: type }) => type },
+  { heading: 'ID', kind: 'mono nowrap', cell: ({ subscription_id: id }) => id },
+  { heading: 'Details', kind: 'wrap', cell: detailOf },
+];
+
+function detailOf({ differences, reason, url }: Step): Content {
+  if (differences === undefined) return reason === undefined ? url : `${reason}: ${url}`;
+  return differences.map((one) =>
+    one.member === 'secret'
+      ? html`<div>secret: differs</div>`
+      : html`<div>${one.member}: <del>${one.from || '(none)'}</del> → <ins>${one.to}</ins></div>`,
+  );
+}
+
+const HELD_COLUMNS: readonly Column<SourceView['held'][number]>[] = [
+  { heading: 'Type', cell: ({ message_type: type }) => type },
+  { heading: 'Status', cell: ({ status }) => status },
+  { heading: 'Application', cell: ({ application }) => application },
+  { heading: 'Managed here', cell: ({ ours }) => (ours ? 'yes' : 'no') },
+  { heading: 'ID', kind: 'mono nowrap', cell: ({ subscription_id: id }) => id },
+  { heading: 'URL', kind: 'wrap', cell: ({ url }) => url },
+];
 
 function emptyState(missing: Shown['missing']): Content {
   if (missing.length === 0) {

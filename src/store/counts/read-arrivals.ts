@@ -3,7 +3,7 @@ import { sql, type RawBuilder } from 'kysely';
 import { MESSAGE_TYPES, type MessageType } from '../../events/domain.ts';
 import { HOUR_MS } from '../../lib/clock.ts';
 import type { Db, Trx } from '../server/database.ts';
-import { inScope, isSource, type Scope } from '../server/scope.ts';
+import { inScope, type Scope } from '../server/scope.ts';
 import type { ReceivedType } from '../server/schema/delivery-tables.ts';
 import { readScripts } from '../server/schema/migrations.ts';
 import { allRows, firstRow, run } from '../server/statement.ts';
@@ -15,8 +15,6 @@ export interface ArrivalRange {
   readonly until: Date;
   /** Width of a bucket: a multiple of 60. Buckets begin at multiples of it since the epoch, in UTC. */
   readonly bucketSeconds: number;
-  /** Undefined: all sources together. */
-  readonly source?: string | undefined;
 }
 
 /** `events` counts the rows written, `bytes` the bodies as they were received. */
@@ -24,7 +22,7 @@ export type Arrival = Awaited<ReturnType<typeof readArrivals>>[number];
 
 /** The arrivals in a range, by time and message type, without empty buckets. Those older than 14 days are by the hour. */
 export async function readArrivals(db: Db, scope: Scope, range: ArrivalRange) {
-  const { since, until, bucketSeconds, source } = range;
+  const { since, until, bucketSeconds } = range;
   return db
     .selectFrom('arrivals')
     .select(sql<Date>`date_bin(make_interval(secs => ${bucketSeconds}), bucket, 'epoch')`.as('bucket'))
@@ -37,7 +35,6 @@ export async function readArrivals(db: Db, scope: Scope, range: ArrivalRange) {
     .where('bucket', '>=', since)
     .where('bucket', '<', until)
     .where(inScope(scope))
-    .where(isSource(source))
     .groupBy(sql`1, 2`)
     .orderBy(sql`1, 2`)
     .execute();

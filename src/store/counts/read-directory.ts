@@ -49,11 +49,29 @@ export interface DirectoryQuery {
 export const directorySince = (now: Date): Date =>
   new Date(Math.floor(now.getTime() / DAY_MS - (SEEN_DAYS - 1)) * DAY_MS);
 
+/** By how much more of each source is read if its first rows were about entries that are listed elsewhere. */
+const GROWTH = 4;
+
 /**
- * Lists people or devices. One of several sources in the scope is one entry. Each kind and source has an index in both
- * orders, so that a page costs the same however many there are.
+ * Lists people or devices. One of several sources in the scope is one entry, with its latest row. Each kind and source has an
+ * index in both orders, so that a page costs the same however many there are.
  */
-export async function listDirectory(db: Db, scope: Scope, query: DirectoryQuery) {
+export async function listDirectory(db: Db, scope: Scope, query: DirectoryQuery): Promise<DirectoryEntry[]> {
+  for (let ahead = query.limit; ; ahead *= GROWTH) {
+    const rows = await listAhead(db, scope, query, ahead);
+    const entries = rows.flatMap(({ isCut: _isCut, ...entry }) => (entry.key === null ? [] : [entry]));
+    if (entries.length === query.limit || rows[0]?.isCut !== true) return entries;
+  }
+}
+
+/** The row of a page; of an empty one, a row without an entry. */
+type PageRow = (DirectoryEntry | { readonly key: null }) & { readonly isCut: boolean };
+
+/**
+ * A page as far as the next rows of each source tell, `ahead` of them. `isCut`: of a source with more, what comes behind its
+ * last row is not known, and may belong before entries of others.
+ */
+async function listAhead(db: Db, scope: Scope, query: DirectoryQuery, ahead: number) {
   const { kinds, order, limit } = query;
   if (kinds.length === 0) return [];
   const sources =
@@ -62,16 +80,26 @@ export async function listDirectory(db: Db, scope: Scope, query: DirectoryQuery)
       : sql`(select unnest(${scope}::text[]) as source)`;
   const parts = kinds.map(
     (kind) => sql`
-      select page.* from ${sources} as one cross join lateral (
-        select kind, key, name, label, last_seen from seen
-        where ${allOf([sql`kind = ${sql.lit(kind)} and source = one.source`, ...matches(kind, query), isLatest(scope)])}
-        ${orderBy(order)} limit ${limit}
-      ) as page`,
+      select next.* from ${sources} as one cross join lateral (
+        select kind, key, label, last_seen, row_number() over (${orderBy(order)}) as number from seen
+        where ${allOf([sql`kind = ${sql.lit(kind)} and source = one.source`, ...matches(kind, query)])}
+        ${orderBy(order)} limit ${ahead}
+      ) as next`,
   );
-  return allRows<DirectoryEntry>(db)`
-    select kind, key, name, label, last_seen as "lastSeen", days, events, logins, changes, keys
-    from (
-      select * from (${unionAll(parts)}) as all_kinds ${orderBy(order)} limit ${limit}
+  return allRows<PageRow>(db)`
+    with ahead as (${unionAll(parts)}),
+      horizon as (select * from ahead where number = ${ahead} ${orderBy(order)} limit 1)
+    select "isCut", kind, key, name, label, last_seen as "lastSeen", days, events, logins, changes, keys
+    from (select exists (select from horizon) as "isCut") as cut left join ((
+      select * from (
+        select latest.* from (select distinct kind, key from ahead) as found cross join lateral (
+          select kind, key, name, label, last_seen from seen
+          where seen.kind = found.kind and seen.key = found.key and ${inScope(scope)}
+          order by last_seen desc, source desc limit 1
+        ) as latest
+      ) as entry
+      where ${allOf([...matches('access point', query), sql`not exists (select from horizon where ${IS_BEHIND[order]})`])}
+      ${orderBy(order)} limit ${limit}
     ) as page cross join lateral (
       select coalesce(sum(seen_days.events), 0)::float8 as events, coalesce(sum(logins), 0)::float8 as logins,
         coalesce(sum(changes), 0)::float8 as changes, coalesce(sum(keys), 0)::float8 as keys,
@@ -83,7 +111,7 @@ export async function listDirectory(db: Db, scope: Scope, query: DirectoryQuery)
         where seen_days.kind = page.kind and seen_days.key = page.key and day >= first_day and ${inScope(scope)}
         group by 1
       ) as seen_days using (number)
-    ) as counted ${orderBy(order)}`;
+    ) as counted) on true ${orderBy(order)}`;
 }
 
 const ORDERS: Readonly<Record<DirectoryOrder, RawBuilder<unknown>>> = {
@@ -94,26 +122,31 @@ const ORDERS: Readonly<Record<DirectoryOrder, RawBuilder<unknown>>> = {
 
 const orderBy = (order: DirectoryOrder) => sql`order by ${ORDERS[order]}`;
 
+/** Whether an entry comes behind the horizon, where those of other sources may be missing. */
+const IS_BEHIND: Readonly<Record<DirectoryOrder, RawBuilder<unknown>>> = {
+  seen: sql`(entry.last_seen, entry.key, entry.kind) < (horizon.last_seen, horizon.key, horizon.kind)`,
+  silent: sql`(entry.last_seen, entry.key, entry.kind) > (horizon.last_seen, horizon.key, horizon.kind)`,
+  name: sql`(entry.label, entry.key, entry.kind) > (horizon.label, horizon.key, horizon.kind)`,
+};
+
 /** The access points that events of the counted days named, but none since this time. */
 export async function countSilent(db: Db, scope: Scope, since: Date): Promise<number> {
-  const { count } = await db
+  const silent = db
     .selectFrom('seen')
-    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .select('key')
     .where('kind', '=', 'access point')
-    .where('last_seen', '<', since)
     .where('last_seen', '>=', directorySince(new Date()))
     .where(inScope(scope))
-    .where(isLatest(scope))
+    .groupBy('key')
+    .having(({ fn }) => fn.max('last_seen'), '<', since);
+  const { count } = await db
+    .selectFrom(silent.as('silent'))
+    .select(({ fn }) => fn.countAll<string>().as('count'))
     .executeTakeFirstOrThrow();
   return Number(count);
 }
 
-/** Of the rows of several sources, the one that was seen last stands for all. */
-const isLatest = (scope: Scope) => sql<boolean>`not exists (
-  select from seen as other
-  where other.kind = seen.kind and other.key = seen.key and ${inScope(scope, 'other.source')}
-    and (other.last_seen, other.source) > (seen.last_seen, seen.source))`;
-
+/** Of entries of several kinds, those of access points: a host name is a label that is not the key. */
 function matches(
   kind: SeenKind,
   { prefixes = [], silentSince, order, after }: DirectoryQuery,
@@ -122,7 +155,6 @@ function matches(
   if (silentSince !== undefined)
     conditions.push(sql`last_seen < ${silentSince} and last_seen >= ${directorySince(new Date())}`);
   if (prefixes.length > 0) {
-    // A label is the key, except that of an access point with a host name.
     const columns = kind === 'access point' ? ['label', 'key'] : ['label'];
     const begins = prefixes.flatMap((prefix) => {
       const pattern = `${literalPattern(fold(prefix))}%`;

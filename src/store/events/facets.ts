@@ -29,13 +29,28 @@ export type Facet = (typeof FACETS)[number];
 export interface FacetValues {
   /** Most frequent first. */
   readonly values: readonly { readonly value: string; readonly count: number }[];
-  /** False if counting took longer than two seconds: there are then no values. */
+  /** Since when events are counted; undefined: not even the newest could be counted. */
+  readonly since: Date | undefined;
+  /** Whether that is the start of the range. */
   readonly isComplete: boolean;
 }
 
 const TIMEOUT_MS = 2_000;
 
-/** Counts the matching events by the values of a facet, and returns the most frequent values. */
+/** The part of a range that is counted first, and how many times as long the next one is at most. */
+const FIRST_PART = 1 / 64;
+const GROWTH = 8;
+
+/** A part that is hardly longer is not worth the time. */
+const LEAST_GROWTH = 1.5;
+
+/** The part of the time that is left that the next count may be expected to take; counting everything may take all of it. */
+const SAFE = 0.8;
+
+/**
+ * Counts the matching events by the values of a facet, and returns the most frequent values: of the whole range if that takes
+ * two seconds at most, else of its newest part that could be counted in this time.
+ */
 export async function countFacet(
   db: Db,
   scope: Scope,
@@ -43,18 +58,48 @@ export async function countFacet(
   facet: Facet,
   limit: number,
 ): Promise<FacetValues> {
-  const parts = selectsOf(familyQueries(scope, filter), timeConditions(filter), (family) => {
-    const column = columnOf(family, facet);
-    return column && sql`${column} as value`;
-  });
-  if (parts.length === 0) return { values: [], isComplete: true };
+  const queries = familyQueries(scope, filter);
   const [value, group] =
     facet === 'user' ? [sql`min(value)`, sql`fold_name(value)`] : [sql`value::text`, sql`value`];
-  const rows = await allRowsWithin<FacetValues['values'][number]>(db, TIMEOUT_MS)`
+  const count = async (since: Date, milliseconds: number) => {
+    const parts = selectsOf(queries, timeConditions({ ...filter, since }), (family) => {
+      const column = columnOf(family, facet);
+      return column && sql`${column} as value`;
+    });
+    if (parts.length === 0) return [];
+    const rows = await allRowsWithin<FacetValues['values'][number]>(db, milliseconds)`
       select ${value} as value, count(*)::float8 as count from (${unionAll(parts)}) as found where value is not null
       group by ${group} order by 2 desc, 1 limit ${limit}`;
-  const values = (rows ?? []).map(({ value, count }) => ({ value: wordOf(facet, value), count }));
-  return { values, isComplete: rows !== undefined };
+    return rows?.map(({ value, count }) => ({ value: wordOf(facet, value), count }));
+  };
+  return countNewest(filter, count);
+}
+
+/** Counts ever longer parts of a range that end with it, until the next would take too long. */
+async function countNewest(
+  { since, until }: RangeFilter,
+  count: (since: Date, milliseconds: number) => Promise<FacetValues['values'] | undefined>,
+): Promise<FacetValues> {
+  const end = performance.now() + TIMEOUT_MS;
+  let counted: FacetValues = { values: [], since: undefined, isComplete: false };
+  let part = FIRST_PART;
+  let base = 0;
+  for (;;) {
+    const began = performance.now();
+    const from = part === 1 ? since : new Date(until.getTime() - part * (until.getTime() - since.getTime()));
+    const values = await count(from, end - began);
+    if (values === undefined) return counted;
+    counted = { values, since: from, isComplete: part === 1 };
+    const now = performance.now();
+    const took = now - began;
+    // What the first count took is a cost of each, however long its part is.
+    const pace = Math.max(1, took - base) / (base === 0 ? part : part - FIRST_PART);
+    base ||= took;
+    const further = (end - now - took) / pace;
+    const next = Math.min(part * GROWTH, part + further >= 1 ? 1 : part + further * SAFE);
+    if (part === 1 || next < part * LEAST_GROWTH) return counted;
+    part = next;
+  }
 }
 
 /** The value as a search names it. */

@@ -78,7 +78,7 @@ describe.skipIf(!hasChromium())('log-in and hostile text in a browser (needs Chr
     await once(other.listen(0, 'localhost'), 'listening');
     otherUrl = `http://localhost:${z.object({ port: z.number() }).parse(other.address()).port}/`;
     await browser.page.goto(`${admin.url}/page`);
-    await browser.page.fill('#token', TOKEN);
+    await browser.page.fill('#field-token', TOKEN);
     await browser.page.click('button');
     await browser.page.waitForURL(`${admin.url}/page`);
   });
@@ -123,6 +123,6 @@ describe.skipIf(!hasChromium())('log-in and hostile text in a browser (needs Chr
     await browser.page.click('#link');
     await browser.page.waitForURL(`${admin.url}/login?next=%2Fpage%3Fa%3D1`);
     await browser.page.waitForSelector('head:not(:has(meta[http-equiv]))', { state: 'attached' });
-    await browser.page.fill('#token', 'x');
+    await browser.page.fill('#field-token', 'x');
   });
 });

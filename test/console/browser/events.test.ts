@@ -276,14 +276,14 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     const opened = browser.page.locator('details.picker[open]');
     await rows().nth(1).locator('.details').click();
     await drawer.getByRole('heading', { level: 2 }).waitFor();
-    await browser.page.getByText('Saved searches', { exact: true }).click();
+    await browser.page.getByText('Saved', { exact: true }).click();
     await browser.page.getByLabel('Name of this search').press('Escape');
     await expect.poll(() => opened.count()).toBe(0);
-    expect(await browser.page.evaluate(() => document.activeElement?.textContent)).toBe('Saved searches');
+    expect(await browser.page.evaluate(() => document.activeElement?.textContent)).toBe('Saved');
     expect(await drawer.count()).toBe(1);
     await browser.page.keyboard.press('Escape');
     await drawer.waitFor({ state: 'detached' });
-    await browser.page.getByText('Copy as', { exact: true }).click();
+    await browser.page.getByText('Export', { exact: true }).click();
     await rows().nth(18).locator('time').hover();
     await browser.page.mouse.down();
     await expect.poll(() => opened.count()).toBe(0);
@@ -324,7 +324,7 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
 
   it('are saved as a search by the keyboard alone, opened by name, and deleted', async () => {
     await openSearch(`${range}&q=outcome:failure`);
-    const menu = browser.page.getByText('Saved searches', { exact: true });
+    const menu = browser.page.getByText('Saved', { exact: true });
     await menu.focus();
     await browser.page.keyboard.press('Enter');
     await browser.page.keyboard.press('Tab');
@@ -366,11 +366,15 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     await browser.page.waitForURL(/user/);
     await browser.page.waitForSelector('[data-histogram][data-ready]');
     const downloading = browser.page.waitForEvent('download');
+    await tabTo('Export');
+    await browser.page.keyboard.press('Enter');
     await tabTo('NDJSON');
     await browser.page.keyboard.press('Enter');
     const file = await readFile(await (await downloading).path(), 'utf8');
     expect(file.trimEnd().split('\n')).toHaveLength(60);
     await browser.page.getByText('Exported 60 events').waitFor();
+    // The menu closes first.
+    await browser.page.keyboard.press('Escape');
     await browser.page.keyboard.press('j');
     await browser.page.keyboard.press('Enter');
     const drawer = browser.page.getByRole('complementary', { name: 'Event' });
@@ -382,7 +386,7 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
   it('are found elsewhere by a command, by SQL and by a rule, which are copied', async () => {
     await browser.context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await openSearch(`${range}&q=user:ann`);
-    await browser.page.getByText('Copy as', { exact: true }).click();
+    await browser.page.getByText('Export', { exact: true }).click();
     expect(await problemsOf(browser.page, 'events-elsewhere')).toEqual([]);
     const copied = async (title: string) => {
       await browser.page.getByRole('button', { name: `Copy: ${title}` }).click();

@@ -226,6 +226,16 @@ describe('a person who may see one of two sources', () => {
     }
   });
 
+  it('is what a person who may see all sees of the source in the address', async () => {
+    for (const path of [...Object.values(QUESTIONS).flatMap(({ all = [] }) => all), ...NUMBERS]) {
+      const chosen = `${path}${path.includes('?') ? '&' : '?'}source=${amber.source}`;
+      const { status, text } = await ask({ path: chosen }, ALL_SOURCES);
+      // The choice itself lists all sources.
+      const names = namesIn(text.replaceAll(/data-sources="[^"]*"/g, ''), birch);
+      expect({ chosen, status, names }).toEqual({ chosen, status: 200, names: [] });
+    }
+  });
+
   it('has no access to what concerns all sources, not even to know what exists', async () => {
     expect(whole.size).toBeGreaterThan(10);
     const answers = new Set<string>();

@@ -1,6 +1,7 @@
 import { request } from '../shared/api.js';
 
-/** @typedef {{ values: readonly { value: string, count: number, name?: string }[], is_complete: boolean }} Counted */
+/** @typedef {{ value: string, count: number, name?: string }} Value */
+/** @typedef {{ values: readonly Value[], is_complete: boolean, since: string | null }} Counted */
 
 /** Fields without prefixes: their few values are all counted. */
 const EXACT = new Set(['action', 'outcome', 'origin', 'code']);

@@ -4,6 +4,8 @@ import { useEffect, useState } from 'preact/hooks';
 import { facetValues } from './facet-values.js';
 import { searchWith } from './search-address.js';
 import { formatCount } from '../shared/numbers.js';
+import { localText } from '../shared/local-time.js';
+import { zone } from '../shared/time-zone.js';
 
 // The facet rail of a search: the most frequent values of each field. Each facet loads by itself, so that none holds up
 // another one.
@@ -36,7 +38,7 @@ if (place instanceof HTMLElement) {
     if (part instanceof HTMLDetailsElement) part.open = innerWidth >= Number(part.dataset['wide']);
   }
   render(
-    FACETS.map(
+    FACETS.filter(([facet]) => facet !== 'source' || !/[?&]source=/.test(path)).map(
       ([facet, label]) =>
         html`<${Facet}
           key=${facet}
@@ -79,7 +81,7 @@ function Facet({ path, facet, label, titles, before }) {
   if (typeof counted === 'string')
     return html`<h2>${label}</h2>
       <p class="problem">${counted}</p>`;
-  const { values, is_complete: isComplete, earlier } = counted;
+  const { values, is_complete: isComplete, since, earlier } = counted;
   if (isComplete && values.length === 0 && !isOpen) return null;
   const most = values[0]?.count ?? 1;
   return html`
@@ -112,7 +114,12 @@ function Facet({ path, facet, label, titles, before }) {
         }}
       />`
     }
-    ${!isComplete && html`<p class="dim">Counting takes too long for this range.</p>`}
+    ${
+      !isComplete &&
+      html`<p class="dim">
+        ${since === null ? 'Counting takes too long for this range.' : `since ${localText(since, zone).slice(0, 16)}`}
+      </p>`
+    }
     <ul class=${isOpen ? 'plain all' : 'plain'}>
       ${values.map(
         ({ value, count, name }) => html`
@@ -131,7 +138,7 @@ function Facet({ path, facet, label, titles, before }) {
               >${name ?? titles[value] ?? value}</a
             >
             <span
-              >${earlier?.is_complete && html`<small>${changeOf(count, earlier, value)}</small>${' '}`}${formatCount(count)}</span
+              >${isComplete && earlier?.is_complete && html`<small>${changeOf(count, earlier, value)}</small>${' '}`}${formatCount(count)}</span
             >
           </li>
         `,

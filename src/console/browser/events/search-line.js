@@ -8,10 +8,8 @@ import { formatCount } from '../shared/numbers.js';
 
 /**
  * @typedef {object} Chip a condition that is set
- * @property {string} name the parameter of the address
- * @property {string} value
  * @property {string} text
- * @property {boolean} isExcluded or wrong
+ * @property {boolean} isExcluded
  * @property {string | undefined} [href] the search without it; undefined if it was set since the page was loaded
  */
 
@@ -54,8 +52,7 @@ export function SearchLine({ chips: given, text: written = '', isWrong, facets }
   }, [text]);
 
   /** @param {string} term */
-  const addChip = (term) =>
-    setChips([...chips, { name: 'q', value: term, text: term, isExcluded: term.startsWith('-') }]);
+  const addChip = (term) => setChips([...chips, { text: term, isExcluded: term.startsWith('-') }]);
   /** @param {Suggestion} suggestion */
   const choose = ({ line, chip }) => {
     if (chip !== undefined) addChip(chip);
@@ -66,9 +63,9 @@ export function SearchLine({ chips: given, text: written = '', isWrong, facets }
   const onKey = (event) => {
     const last = chips.at(-1);
     const suggestion = suggestions[at];
-    if (event.key === 'Backspace' && text === '' && last?.name === 'q') {
+    if (event.key === 'Backspace' && text === '' && last !== undefined) {
       setChips(chips.slice(0, -1));
-      setText(last.value);
+      setText(last.text);
     } else if (event.key === 'ArrowDown' && suggestions.length > 0) setAt((at + 1) % suggestions.length);
     else if (event.key === 'ArrowUp' && suggestions.length > 0) setAt(Math.max(-1, at - 1));
     else if (event.key === 'Enter' && suggestion !== undefined) choose(suggestion);
@@ -93,7 +90,7 @@ export function SearchLine({ chips: given, text: written = '', isWrong, facets }
     ${chips.map(
       (chip) => html`
         <span key=${chip.text} class=${chip.isExcluded ? 'chip excluded' : 'chip'}>
-          <input type="hidden" name=${chip.name} value=${chip.value} />${chip.text}
+          <input type="hidden" name="q" value=${chip.text} />${chip.text}
           ${
             chip.href === undefined
               ? html`<button

@@ -1,6 +1,5 @@
 // Reports the result of a test event, and resends rejected events in parts.
 
-import { html } from 'htm/preact';
 import { chosenIds, finish } from '../shared/actions.js';
 import { postInParts } from '../shared/in-parts.js';
 import { notify } from '../shared/page.js';
@@ -48,12 +47,7 @@ function enable(form) {
         const failed = resultsOf(all, false).length;
         return `${resultsOf(all, true).length} resent${failed === 0 ? '' : `, ${failed} failed`}.`;
       },
-      detailOf: (all) =>
-        html`<ul>
-          ${resultsOf(all, false).map(
-            ({ event_id: id, reason }) => html`<li><span class="mono">${id}</span>: ${reason}</li>`,
-          )}
-        </ul>`,
+      failuresOf: (all) => resultsOf(all, false).map(({ event_id: id, reason }) => ({ id, reason })),
     });
     const sent = new Set(resultsOf(answers, true).map((one) => one.event_id));
     finish(form, (id) => sent.has(id));

@@ -1,12 +1,10 @@
 // Replays or discards the selected items of the list in parts, and reports the result of each. If none is selected, the
 // buttons are for all items that match.
 
-import { html } from 'htm/preact';
 import { agree, chosenIds, fieldsOf, finish } from '../shared/actions.js';
 import { postInParts } from '../shared/in-parts.js';
 import { countOf } from '../shared/numbers.js';
 import { notify } from '../shared/page.js';
-import { tableOf } from '../shared/table.js';
 
 /**
  * The result of one replay from the API.
@@ -14,7 +12,6 @@ import { tableOf } from '../shared/table.js';
  * @typedef {object} Replay
  * @property {string} quarantine_id
  * @property {'replayed' | 'resolved' | 'refused' | 'unknown'} outcome
- * @property {string | null} delivery_id
  * @property {number} events
  * @property {number} duplicates
  * @property {{ quarantine_id: string, reason: string }[]} again
@@ -23,9 +20,6 @@ import { tableOf } from '../shared/table.js';
 
 /** Items per request, which takes the server about a second. */
 const PART = 200;
-
-/** Results that the page lists; the operator log has the totals. */
-const MAX_LISTED = 500;
 
 const form = document.querySelector('form#chosen');
 if (form instanceof HTMLFormElement) enable(form);
@@ -85,14 +79,20 @@ const DISCARDING = {
   verb: 'discarded',
   doneOf: discardedOf,
   sumUp: (/** @type {readonly any[]} */ answers) => `${discardedOf(answers)} discarded.`,
-  detailOf: () => null,
+  failuresOf: () => [],
 };
 
 const REPLAYING = {
   verb: 'replayed',
   doneOf: (/** @type {readonly any[]} */ answers) => resultsOf(answers).length,
   sumUp: (/** @type {readonly any[]} */ answers) => sumUp(resultsOf(answers)),
-  detailOf: (/** @type {readonly any[]} */ answers) => html`<${Results} results=${resultsOf(answers)} />`,
+  /** What stays open, and what was quarantined anew. */
+  failuresOf: (/** @type {readonly any[]} */ answers) =>
+    resultsOf(answers).flatMap(({ outcome, again, quarantine_id: id, reason }) =>
+      outcome === 'replayed'
+        ? again.map((one) => ({ id: one.quarantine_id, reason: one.reason }))
+        : [{ id, reason }],
+    ),
 };
 
 /** @param {readonly Replay[]} results */
@@ -103,34 +103,4 @@ function sumUp(results) {
   const again = replayed.reduce((sum, one) => sum + one.again.length, 0);
   const left = results.filter(({ outcome }) => outcome === 'refused' || outcome === 'unknown').length;
   return `${replayed.length} replayed: ${countOf(events, 'event')}, ${countOf(duplicates, 'duplicate')}, ${again} quarantined again; ${left} not replayed.`;
-}
-
-/** @param {{ results: Replay[] }} props */
-const Results = ({ results }) => html`
-  ${tableOf(
-    'Results by ID',
-    [
-      {
-        heading: 'ID',
-        cell: ({ quarantine_id: id }) => html`<a class="mono" href=${`/quarantine/${id}`}>${id}</a>`,
-      },
-      { heading: 'Result', kind: 'wrap', cell: describe },
-    ],
-    results.slice(0, MAX_LISTED),
-  )}
-  ${results.length > MAX_LISTED && html`<p>First ${MAX_LISTED} of ${results.length}.</p>`}
-`;
-
-/** @param {Replay} replay */
-function describe({ outcome, delivery_id: delivery, events, duplicates, again, reason }) {
-  if (outcome !== 'replayed') return `not replayed: ${reason}`;
-  return html`
-    <a href=${`/deliveries/${delivery}`}>new delivery</a>: ${countOf(events, 'event')},${' '}
-    ${countOf(duplicates, 'duplicate')}
-    ${again.map(
-      (one) =>
-        html`; quarantined again as${' '}
-          <a class="mono" href=${`/quarantine/${one.quarantine_id}`}>${one.quarantine_id}</a>: ${one.reason}`,
-    )}
-  `;
 }

@@ -2,6 +2,9 @@ import { html } from 'htm/preact';
 import { render } from 'preact';
 import { request } from './api.js';
 
+/** Failures that the page lists; the operator log has the totals. */
+const MOST_LISTED = 500;
+
 /**
  * Posts to the API in parts: repeats the request with each `next_cursor` until there is none, and shows the progress in
  * `#outcome`. The buttons of the form wait. Returns the answers so far if one fails: the earlier parts stay done.
@@ -14,9 +17,9 @@ import { request } from './api.js';
  * @param {string} told.verb what happens to them, in the past
  * @param {(answers: readonly any[]) => number} told.doneOf the number of items in answers
  * @param {(answers: readonly any[]) => string} told.sumUp
- * @param {(answers: readonly any[]) => import('preact').ComponentChildren} told.detailOf what is shown at the end
+ * @param {(answers: readonly any[]) => readonly { id: string, reason: string | null }[]} told.failuresOf listed at the end
  */
-export async function postInParts(form, path, body, { count, verb, doneOf, sumUp, detailOf }) {
+export async function postInParts(form, path, body, { count, verb, doneOf, sumUp, failuresOf }) {
   const buttons = [...form.querySelectorAll('button')];
   for (const button of buttons) button.disabled = true;
   /** @type {any[]} */
@@ -31,7 +34,14 @@ export async function postInParts(form, path, body, { count, verb, doneOf, sumUp
           ${!isDone && html`<progress max=${count} value=${done} aria-label="Progress"></progress>`}
           ${problem !== undefined && html`<p class="note bad">Stopped: ${problem}. All others are unchanged.</p>`}
           ${isDone && html`<p><a class="button quiet" href=${location.href}>Reload</a></p>`}
-          ${isDone && detailOf(answers)}
+          ${
+            isDone &&
+            html`<ul>
+              ${failuresOf(answers)
+                .slice(0, MOST_LISTED)
+                .map(({ id, reason }) => html`<li><span class="mono">${id}</span>: ${reason}</li>`)}
+            </ul>`
+          }
         </section>
       `,
       form.querySelector('#outcome') ?? form,

@@ -4,26 +4,33 @@ import { request } from './api.js';
 import { showDialog } from './dialog.js';
 
 // The command palette: Ctrl K opens it on every page. It leads to pages, people, devices, events, searches and saved searches.
+// The choice of the source in the top bar is one of its kinds.
 
 /** @typedef {{ kind: string, label: string, href: string }} Entry */
 
 const DELAY_MS = 150;
 const MOST_SEEN = 4;
 
-/** Opens the palette, unless a dialog is open. */
-export function openPalette() {
-  if (document.querySelector('dialog') === null) void showDialog('Go to', html`<${Palette} />`, 'palette');
+const EVERYTHING = 'Page, person, source, MAC address, event id or text';
+
+const sourceSwitch = document.querySelector('a[data-sources]');
+const chosen = new URLSearchParams(location.search).get('source') ?? '';
+
+/** Opens the palette, unless a dialog is open. `useEntries` finds what a text leads to, by default everything. */
+export function openPalette(title = 'Go to', label = EVERYTHING, useEntries = useEverything) {
+  if (document.querySelector('dialog') !== null) return;
+  void showDialog(title, html`<${Palette} label=${label} useEntries=${useEntries} />`, 'palette');
 }
 
-function Palette() {
-  const [text, setText] = useState('');
+sourceSwitch?.addEventListener('click', (event) => {
+  event.preventDefault();
+  openPalette('Source', 'Part of the name of a source', (text) => matching(sources(), text));
+});
+
+/** @param {string} text */
+function useEverything(text) {
   const [seen, setSeen] = useState(/** @type {readonly Entry[]} */ ([]));
   const [saved, setSaved] = useState(/** @type {readonly Entry[]} */ ([]));
-  const [chosen, setChosen] = useState(0);
-  const entries = [...matching(pages(), text), ...matching(saved, text), ...placesFor(text, seen), ...seen];
-  const at = Math.min(chosen, entries.length - 1);
-  const list = useRef(/** @type {HTMLElement | null} */ (null));
-
   useEffect(() => {
     // Not every visitor may search.
     void savedSearches().then(setSaved, () => undefined);
@@ -40,6 +47,18 @@ function Palette() {
       stop.abort();
     };
   }, [text]);
+  const named = text.trim() === '' ? [] : matching(sources(), text);
+  return [...matching(pages(), text), ...named, ...matching(saved, text), ...placesFor(text, seen), ...seen];
+}
+
+/** @param {{ label: string, useEntries: (text: string) => readonly Entry[] }} props */
+function Palette({ label, useEntries }) {
+  const [text, setText] = useState('');
+  const [selected, setSelected] = useState(0);
+  const entries = useEntries(text);
+  const at = Math.min(selected, entries.length - 1);
+  const list = useRef(/** @type {HTMLElement | null} */ (null));
+
   useEffect(() => list.current?.children[at]?.scrollIntoView({ block: 'nearest' }), [at]);
 
   /** @param {KeyboardEvent} event */
@@ -47,7 +66,7 @@ function Palette() {
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
     if (step !== 0) {
       event.preventDefault();
-      setChosen((at + step + entries.length) % Math.max(1, entries.length));
+      setSelected((at + step + entries.length) % Math.max(1, entries.length));
     }
     const entry = entries[at];
     // The field would be cleared first, and the palette stay.
@@ -65,14 +84,14 @@ function Palette() {
       aria-expanded="true"
       aria-controls="palette-list"
       aria-activedescendant=${entries.length > 0 ? `palette-${at}` : undefined}
-      aria-label="Page, person, MAC address, event id or text"
-      placeholder="Page, person, MAC address, event id or text"
+      aria-label=${label}
+      placeholder=${label}
       autocomplete="off"
       spellcheck="false"
       value=${text}
       onInput=${(/** @type {InputEvent} */ event) => {
         if (event.target instanceof HTMLInputElement) setText(event.target.value);
-        setChosen(0);
+        setSelected(0);
       }}
       onKeyDown=${onKey}
     />
@@ -80,7 +99,7 @@ function Palette() {
       ${entries.map(
         ({ kind, label, href }, index) => html`
           <li
-            key=${href}
+            key=${`${kind} ${href}`}
             id=${`palette-${index}`}
             role="option"
             aria-selected=${index === at}
@@ -111,19 +130,42 @@ function pages() {
   );
   return links.flatMap((link) => {
     const page = { kind: 'page', label: link.querySelector('span')?.textContent ?? '', href: link.href };
-    return link.pathname === '/events' ? [page, { ...page, label: 'Live', href: '/events?live=on' }] : [page];
+    return link.pathname === '/events'
+      ? [page, { ...page, label: 'Live', href: addressOf('/events', { live: 'on' }) }]
+      : [page];
   });
 }
+
+/** All sources, and each: the address of the page with it. */
+function sources() {
+  if (!(sourceSwitch instanceof HTMLAnchorElement)) return [];
+  /** @type {readonly string[]} */
+  const names = JSON.parse(sourceSwitch.dataset['sources'] ?? '[]');
+  return ['', ...names].map((name) => {
+    const { origin, pathname, searchParams } = new URL(sourceSwitch.href);
+    if (name === '') searchParams.delete('source');
+    else searchParams.set('source', name);
+    const kind = name === chosen ? 'chosen' : 'source';
+    return { kind, label: name || 'All sources', href: `${origin}${pathname}?${searchParams}` };
+  });
+}
+
+/**
+ * The address of a page, or of a question to the API, that keeps the chosen source.
+ *
+ * @param {string} path
+ * @param {Readonly<Record<string, string>>} parameters
+ */
+const addressOf = (path, parameters) =>
+  `${path}?${new URLSearchParams({ ...parameters, ...(chosen !== '' && { source: chosen }) })}`;
 
 /** The searches that people saved, as far as the visitor may see them. */
 async function savedSearches() {
   /** @type {{ items: { name: string, line: string, since: string | null, until: string | null }[] }} */
   const { items } = await request('/saved-searches');
   return items.map(({ name, line, since, until }) => {
-    const query = new URLSearchParams({ q: line });
-    if (since !== null) query.set('since', since);
-    if (until !== null) query.set('until', until);
-    return { kind: 'saved search', label: name, href: `/events?${query}` };
+    const range = { ...(since !== null && { since }), ...(until !== null && { until }) };
+    return { kind: 'saved search', label: name, href: addressOf('/events', { q: line, ...range }) };
   });
 }
 
@@ -142,18 +184,18 @@ function placesFor(text, seen) {
   const digits = asked.replaceAll(/[-.:]/g, '').toLowerCase();
   // A key makes it a search line; anything else is a text.
   const isLine = /^-?[a-z]+:\S/i.test(asked);
-  const query = new URLSearchParams({ q: isLine ? asked : JSON.stringify(asked) });
+  const q = isLine ? asked : JSON.stringify(asked);
   return [
     ...(EVENT_ID.test(asked)
       ? [{ kind: 'event', label: asked, href: `/events/${asked.toLowerCase()}` }]
       : []),
     ...(/^[0-9a-f]{12}$/.test(digits) && seen.length === 0
-      ? [{ kind: 'client', label: asked, href: `/devices/client?${new URLSearchParams({ mac: asked })}` }]
+      ? [{ kind: 'client', label: asked, href: addressOf('/devices/client', { mac: asked }) }]
       : []),
     {
       kind: 'search',
       label: isLine ? `Events: ${asked}` : `Events with “${asked}”`,
-      href: `/events?${query}`,
+      href: addressOf('/events', { q }),
     },
   ];
 }
@@ -168,10 +210,10 @@ function placesFor(text, seen) {
 async function seenFor(text, signal) {
   const q = text.trim();
   if (q.length < 2) return [];
-  const query = new URLSearchParams({ q, limit: String(MOST_SEEN) });
+  const limit = String(MOST_SEEN);
   /** @type {{ items: { kind: string, key: string, name: string }[] }[]} */
   const lists = await Promise.all(
-    ['/people', '/devices'].map((path) => request(`${path}?${query}`, { signal })),
+    ['/people', '/devices'].map((path) => request(addressOf(path, { q, limit }), { signal })),
   );
   const entries = lists.flatMap(({ items }) =>
     items.map((entry) => ({ kind: entry.kind, label: entry.name, href: addressOfEntry(entry) })),
@@ -182,7 +224,7 @@ async function seenFor(text, signal) {
 
 /** @param {{ kind: string, key: string, name: string }} entry of the directory of people or devices */
 function addressOfEntry({ kind, key, name }) {
-  if (kind === 'client') return `/devices/client?${new URLSearchParams({ mac: key })}`;
-  if (kind === 'access point') return `/devices/access-point?${new URLSearchParams({ mac: key })}`;
-  return `/people/user?${new URLSearchParams({ name })}`;
+  if (kind === 'client') return addressOf('/devices/client', { mac: key });
+  if (kind === 'access point') return addressOf('/devices/access-point', { mac: key });
+  return addressOf('/people/user', { name });
 }
