@@ -58,8 +58,10 @@ afterAll(async () => {
 const Items = z.object({ items: z.array(z.object({ event_id: z.string() })) });
 const Made = z.object({ secret: z.string() });
 
-const api = async (address: string, body?: object): Promise<unknown> => {
-  const { status, text } = await ask(service.adminUrl, {
+const SIEM = { type: 'syslog', transport: 'tcp', host: '127.0.0.1', port: 1, format: 'json', confirm: false };
+
+const api = async (address: string, body?: object, { adminUrl } = service): Promise<unknown> => {
+  const { status, text } = await ask(adminUrl, {
     path: `/api/v1${address}`,
     ...(body && { method: 'POST', body: JSON.stringify(body) }),
     headers: { 'Content-Type': 'application/json' },
@@ -150,8 +152,7 @@ describe('a service with the role all', () => {
     };
     await waitFor(async () => (await statusOf(`Bearer ${secret}`)) === 200);
     expect(await statusOf(`Bearer ${SECRET}`)).toBe(401);
-    const options = { type: 'syslog', transport: 'tcp', host: '127.0.0.1', port: 1, format: 'json' };
-    await api('/destinations', { name: 'siem', ...options, confirm: false });
+    await api('/destinations', { name: 'siem', ...SIEM });
     await waitFor(async () => (await test.query`select from destinations where name = 'siem'`).length === 1);
   });
 
@@ -217,10 +218,10 @@ it('accepts deliveries while its database is away, and stores them once that is 
   await waitFor(() => late.lines.some((line) => line.includes('storing and forwarding have started')));
 });
 
-it('of another role has its parts alone', async () => {
-  const { databaseUrl } = await databaseForTest();
+it('of another role has its parts alone, and what is added in one process is in force in the others', async () => {
+  const { db, databaseUrl } = await databaseForTest();
   const start = async (role: Role) =>
-    startForTest({ DATABASE_URL: databaseUrl, DATA_DIR: await newDirectory() }, { role });
+    startForTest({ DATABASE_URL: databaseUrl, DATA_DIR: await newDirectory(), SECRETS_KEY }, { role });
   const worker = await start('worker');
   const others = [await start('ingest'), await start('forward'), await start('console')];
   const partsOf = async (one: LocalService) => {
@@ -246,6 +247,12 @@ it('of another role has its parts alone', async () => {
     [404, 404],
     [200, 404],
   ]);
+  await api('/destinations', { name: 'siem', ...SIEM }, others[2]);
+  await api('/alert-rules', { name: 'of-eve', search: 'user:eve' }, others[2]);
+  await waitFor(async () => (await db.selectFrom('destinations').selectAll().execute()).length === 1);
+  await waitFor(async () =>
+    JSON.stringify(await db.selectFrom('rule_progress').select('rules').execute()).includes('of-eve'),
+  );
 });
 
 describe('a start that cannot be', () => {
