@@ -53,12 +53,8 @@ it('a delivery has a trace of its own, and the commit of several is in that of t
   await expect(failed).rejects.toThrow('away');
   await stop();
   const received = spans.filter(({ name }) => name === 'receive AUDIT_LOG_ALL');
-  expect(received.map(({ attributes }) => attributes['xiq_sink.source']).toSorted()).toEqual([
-    'a',
-    'b',
-    'c',
-    'd',
-  ]);
+  const sources = received.map(({ attributes }) => attributes['xiq_sink.source']);
+  expect(new Set(sources)).toEqual(new Set(['a', 'b', 'c', 'd']));
   expect(new Set(received.map(({ traceId }) => traceId)).size).toBe(4);
   const traceOf = (source: string) =>
     received.find(({ attributes }) => attributes['xiq_sink.source'] === source);

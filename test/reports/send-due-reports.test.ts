@@ -263,8 +263,9 @@ describe('a scheduled report', () => {
         [{ ...monthly, ...more }],
       );
     const key = 'audit/reports/logins-monthly/logins-monthly-2026-03.csv';
-    await sendAt('2026-03-15T00:00:00Z', inBucket());
-    expect(await sendAt('2026-04-02T00:00:00Z', inBucket())).toBe('more');
+    const own = inBucket({ source: 'default' });
+    await sendAt('2026-03-15T00:00:00Z', own);
+    expect(await sendAt('2026-04-02T00:00:00Z', own)).toBe('more');
     expect(await server.keys()).toEqual([key]);
     expect((await server.read(key)).toString()).toBe(CSV_OF_MARCH);
 

@@ -193,7 +193,7 @@ describe('a service with the role all', () => {
       select (select count(*)::int from processes) as processes, (select count(*)::int from history_leases) as leases,
         (select count(*)::int from destinations where lease_holder is not null) as senders`;
     expect(left).toEqual({ processes: 0, leases: 0, senders: 0 });
-    await expect(deliver()).rejects.toThrow();
+    await expect(deliver()).rejects.toThrow('fetch failed');
   });
 });
 
