@@ -241,6 +241,19 @@ describe('with a provider that works', () => {
       expectRefusal(answer, 401, /invalid_grant/);
     });
 
+    it('of another process is accepted with the same client secret, for a page that fits in a cookie', () => {
+      const config = openIdConfig(running.provider, 'https://sink.example');
+      const [one, other] = [1, 2].map(() => createOpenIdCookies(config, () => now));
+      expect([one?.name, one?.options.secure]).toEqual(['__Host-xiq_sink_openid', true]);
+      const started = { state: 'x', nonce: 'y', verifier: 'z' };
+      const nextOf = (next: string, state: string) =>
+        other?.open(one?.seal({ ...started, state, next }), state)?.next;
+      const [longest, longer] = [1_500, 1_501].map((length) => `/${'x'.repeat(length - 1)}`);
+      expect([nextOf(longest ?? '', 'a'), nextOf(longer ?? '', 'b')]).toEqual([longest, '/']);
+      const others = createOpenIdCookies({ ...config, clientSecret: 'another' }, () => now);
+      expect(others.open(one?.seal({ ...started, next: '/' }), 'x')).toBeUndefined();
+    });
+
     it('is accepted for ten minutes', async () => {
       const after = (ms: number) => logIn('sub-ada', () => void (now += ms));
       const limit = 10 * 60 * 1000;
@@ -354,6 +367,16 @@ describe('settings', () => {
     expect(running.people).toMatchObject([{ name: 'ada' }]);
   });
 
+  it('send the secret in the body to a provider that takes it only there', async () => {
+    running = await start({}, { client: { token_endpoint_auth_method: 'client_secret_post' } });
+    running.provider.tamper = (path, body) =>
+      path.startsWith('/.well-known') && typeof body === 'object'
+        ? { ...body, token_endpoint_auth_methods_supported: ['client_secret_post'] }
+        : body;
+    await logIn('sub-ada');
+    expect(running.people).toMatchObject([{ name: 'ada' }]);
+  });
+
   it('with a wrong secret let nobody in, and the log says which', async () => {
     running = await start({ clientSecret: 'wrong' });
     expect((await logIn('sub-ada')).answer.status).toBe(502);
@@ -458,6 +481,21 @@ describe('a provider', () => {
     const { answer } = await logIn('sub-ada');
     expect([answer.status, running.people]).toEqual([502, []]);
     expect(running.lines).toEqual([expect.stringMatching(/timed out/)]);
+  });
+
+  it('that is slow keeps 8 callbacks and 64 that wait, and the next is refused at once', async () => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    running.provider.tamper = () => promise;
+    const pending = { state: 'x', nonce: 'x', verifier: 'x' };
+    const finish = () => running.openId.finish(new URLSearchParams(), pending);
+    const waiting = Promise.allSettled(Array.from({ length: 72 }, finish));
+    await expect(finish()).rejects.toMatchObject({ status: 503, code: 'OPENID_BUSY' });
+    resolve('Bad Gateway');
+    const ends = (await waiting).map((end) =>
+      end.status === 'rejected' ? (end.reason as unknown) : undefined,
+    );
+    expect(ends).toEqual(Array(72).fill(expect.objectContaining({ status: 502 })));
+    running.provider.tamper = (_path, body) => body;
   });
 
   it('gets no secret over a connection that is not encrypted', async () => {

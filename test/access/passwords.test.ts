@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { hashPassword, isPassword, newPassword } from '../../src/access/passwords.ts';
+import { hashPassword, hasPasswordLength, isPassword, newPassword } from '../../src/access/passwords.ts';
 import { hashCheaply } from '../support/accounts.ts';
 
 describe('a password', () => {
@@ -44,5 +44,27 @@ describe('a password', () => {
     const made = Array.from({ length: 1_000 }, newPassword);
     expect(new Set(made).size).toBe(1_000);
     for (const password of made) expect(password).toMatch(/^(?:[a-km-np-z2-9]{5}-){4}[a-km-np-z2-9]{5}$/);
+  });
+
+  it('is refused while 50 others wait, those of known browsers apart', async () => {
+    const hash = hashCheaply('right');
+    const settled = async (count: number, isKnown: boolean) => {
+      const ends = await Promise.allSettled(
+        Array.from({ length: count }, () => isPassword('right', hash, isKnown)),
+      );
+      return ends.map((end) => (end.status === 'fulfilled' ? end.value : (end.reason as unknown)));
+    };
+    const busy = expect.objectContaining({ status: 503, code: 'TOO_MANY_LOG_INS', retryAfter: 5 }) as unknown;
+    // One or two are checked at a time.
+    expect(await Promise.all([settled(53, false), settled(52, true)])).toEqual([
+      [...Array<boolean>(52).fill(true), busy],
+      [...Array<boolean>(51).fill(true), busy],
+    ]);
+  });
+
+  it('has 12 to 1,000 characters', () => {
+    expect([11, 12, 1_000, 1_001].filter((length) => hasPasswordLength('x'.repeat(length)))).toEqual([
+      12, 1_000,
+    ]);
   });
 });

@@ -1,19 +1,18 @@
 import * as fc from 'fast-check';
-import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { alertRuleSchema, type AlertRule } from '../../src/alerts/alert-rule.ts';
 import { backtestRule } from '../../src/alerts/backtest-rule.ts';
 import { createEvaluator, longestQuiet } from '../../src/alerts/evaluate-rule.ts';
 import type { Alert } from '../../src/alerts/rule-state.ts';
-import { BatchStore } from '../../src/handlers/store-batch.ts';
-import { openDatabase, type Db } from '../../src/store/server/database.ts';
+import type { Db } from '../../src/store/server/database.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { findEvents } from '../support/find-events.ts';
 import type { StoredEvent } from '../../src/events/stored-event.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { mulberry32 } from '../../emulator/random.ts';
 import { runs } from '../support/runs.ts';
+import { storeDeliveries } from '../support/actions.ts';
+import { useDatabase } from '../support/use-database.ts';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 2, 2);
@@ -21,14 +20,12 @@ const DAYS = 4;
 const EVENTS = 3_000;
 const NOT_ABORTED = new AbortController().signal;
 
-let test: TestDatabase;
+const test = useDatabase();
 let db: Db;
 let stored: readonly StoredEvent[];
 
 beforeAll(async () => {
-  test = await createTestDatabase();
-  db = openDatabase(test.databaseUrl, () => undefined);
-  const store = new BatchStore(db, pino({ level: 'silent' }), NOT_ABORTED);
+  db = test.service;
   const values = mulberry32(7);
   const pick = <T>(...from: readonly [T, ...T[]]): T => from[Math.floor(values() * from.length)] ?? from[0];
   const time = () => T0 + Math.floor(values() * DAYS * 1_440) * MINUTE;
@@ -56,20 +53,14 @@ beforeAll(async () => {
     lat: 52 + values(),
     lng: 13,
   }));
-  await store.add({
-    deliveries: [
-      queuedDelivery('AUDIT_LOG_ALL', audit),
-      queuedDelivery('AUTHENTICATION_LOG_ALL', authentications),
-      queuedDelivery('AUTHENTICATION_LOG_ALL', authentications.slice(0, 99), { source: 'other' }),
-      queuedDelivery('LOCATION_AP_CENTRIC', places),
-    ],
-  });
+  await storeDeliveries(
+    db,
+    queuedDelivery('AUDIT_LOG_ALL', audit),
+    queuedDelivery('AUTHENTICATION_LOG_ALL', authentications),
+    queuedDelivery('AUTHENTICATION_LOG_ALL', authentications.slice(0, 99), { source: 'other' }),
+    queuedDelivery('LOCATION_AP_CENTRIC', places),
+  );
   stored = await findEvents(db, ALL_SOURCES, {}, { limit: 2 * EVENTS, order: 'oldest' });
-});
-
-afterAll(async () => {
-  await db.destroy();
-  await test.drop();
 });
 
 const rule = (given: object): AlertRule =>

@@ -1,33 +1,30 @@
 import { randomBytes } from 'node:crypto';
-import { sql } from 'kysely';
 import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { startAlerting } from '../../src/alerts/start-alerting.ts';
 import { parseRules } from '../../src/alerts/parse-rules.ts';
 import { createRuleRunner } from '../../src/alerts/run-rules.ts';
-import { BatchStore } from '../../src/handlers/store-batch.ts';
-import { alertsToStore, saveRuleStep } from '../../src/store/alerts/alerts.ts';
 import { openDatabase, type Db } from '../../src/store/server/database.ts';
+import { alertsToStore, readRuleProgress, saveRuleStep } from '../../src/store/alerts/alerts.ts';
+import { putOutput } from '../../src/store/destinations/added-outputs.ts';
 import { openLog } from '../../src/store/log/read-log.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { storeDeliveries } from '../support/actions.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { forwardingSettings } from '../support/forwarding-settings.ts';
 import { untilSeen } from '../support/until-seen.ts';
+import { useDatabase } from '../support/use-database.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const rulesOf = (...alerts: readonly object[]) => parseRules(forwardingSettings({ alerts }));
 
 const BURST = { name: 'burst', filter: { codes: [40_001] }, count: 3, within: '1h', group_by: ['user_name'] };
 
-let test: TestDatabase;
+const test = useDatabase({ forEach: true });
 let db: Db;
 let raised: string[];
-beforeEach(async () => {
-  test = await createTestDatabase();
-  db = openDatabase(test.databaseUrl, () => undefined);
+beforeEach(() => {
+  db = test.service;
   raised = [];
-});
-afterEach(async () => {
-  await db.destroy();
-  await test.drop();
 });
 
 const createRunner = () => createRuleRunner(db, openLog(db), (rule) => raised.push(rule));
@@ -44,8 +41,7 @@ async function store(userName: string, count: number, more = {}): Promise<void> 
       ...more,
     });
   });
-  const storeBatch = new BatchStore(db, pino({ level: 'silent' }), new AbortController().signal);
-  await storeBatch.add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
+  await storeDeliveries(db, queuedDelivery('AUDIT_LOG_ALL', records));
   await untilSeen(test.db);
 }
 
@@ -54,9 +50,7 @@ async function runAll(runner: ReturnType<typeof createRuleRunner>, rules = rules
 }
 
 const states = async () =>
-  (await sql<{ rule: string }>`select rule from rule_states order by 1`.execute(test.db)).rows.map(
-    ({ rule }) => rule,
-  );
+  (await test.query<{ rule: string }>`select rule from rule_states order by 1`).map(({ rule }) => rule);
 
 describe('the rules', () => {
   it('have the alerts of a source stored first that raised few', async () => {
@@ -91,10 +85,9 @@ describe('the rules', () => {
     await store('joe', 1);
     await runAll(one);
     expect(raised).toEqual(['burst', 'burst']);
-    const { rows } =
-      await sql`select rule, severity, source, grouped_by, event_count, jsonb_array_length(causes) as causes from alerts order by id`.execute(
-        test.db,
-      );
+    const rows = await test.query`
+      select rule, severity, source, grouped_by, event_count, jsonb_array_length(causes) as causes
+      from alerts order by id`;
     const alert = { rule: 'burst', severity: 'medium', source: 'default', event_count: 3, causes: 3 };
     expect(rows).toEqual([
       { ...alert, grouped_by: { user_name: 'jane' } },
@@ -113,7 +106,7 @@ describe('the rules', () => {
     await store('one', 1, { description: `${description}one` });
     await runAll(runner, byText);
     expect(raised.toSorted()).toEqual(['burst', 'text']);
-    const { rows } = await sql`select grouped_by from alerts where rule = 'text'`.execute(test.db);
+    const rows = await test.query`select grouped_by from alerts where rule = 'text'`;
     expect(rows).toEqual([{ grouped_by: { description: `${description.slice(0, 512)}…` } }]);
   });
 
@@ -124,6 +117,57 @@ describe('the rules', () => {
     await store('joe', 3);
     await runAll(runner);
     expect(raised).toEqual(['burst']);
+  });
+
+  it('are evaluated a thousand events at a time', async () => {
+    const runner = createRunner();
+    await runAll(runner);
+    await store('jane', 1_000);
+    await store('joe', 3);
+    expect(await runner.step(rulesOf(BURST))).toBe('more');
+    expect(raised).toEqual(['burst']);
+    expect(await runner.step(rulesOf(BURST))).toBe('done');
+    expect(raised).toEqual(['burst', 'burst']);
+    expect(await runner.step(rulesOf(BURST))).toBe('idle');
+  });
+
+  it('of settings and database raise alerts that become events, which raise none themselves', async () => {
+    await using started = new AsyncDisposableStack();
+    const config = {
+      rules: rulesOf({ ...BURST, title: 'Many', destinations: [] }),
+      erasureKeyFile: undefined,
+    };
+    startAlerting(
+      { db, config, onAlert: (rule) => raised.push(rule), logger: pino({ level: 'silent' }) },
+      started,
+    );
+    const added = { name: 'any', filter: {} };
+    await putOutput(db, { kind: 'rule', name: added.name, definition: added });
+    await waitFor(async () => (await readRuleProgress(db)).rules['any']);
+    await store('jane', 3);
+    const alerts = await waitFor(async () => {
+      const rows = await test.query<{
+        payload: object;
+      }>`select payload from other_events order by payload->>'rule'`;
+      return rows.length === 4 ? rows.map(({ payload }) => payload) : undefined;
+    });
+    await untilSeen(test.db);
+    const { next } = await openLog(db).range();
+    await waitFor(async () => (await readRuleProgress(db)).position === next);
+    expect(raised.toSorted()).toEqual(['any', 'any', 'any', 'burst']);
+    expect(alerts.at(-1)).toMatchObject({
+      rule: 'burst',
+      summary: expect.stringMatching(/^Many, user_name jane: 3 events from \S+Z to \S+Z$/) as unknown,
+      group: { user_name: 'jane' },
+      count: 3,
+      destinations: [],
+    });
+    expect(alerts[0]).toMatchObject({ rule: 'any', title: 'any', destinations: null });
+    // Rules that are switched off forget, and what was stored is not stored again.
+    config.rules = [];
+    await test.query`delete from added_outputs`;
+    await waitFor(async () => Object.keys((await readRuleProgress(db)).rules).length === 0);
+    expect(await alertsToStore(db, 9)).toEqual([]);
   });
 
   it('forget what they remember when their settings change', async () => {
@@ -145,9 +189,9 @@ describe('the rules', () => {
     const runner = createRunner();
     await runAll(runner);
     await store('jane', 3);
-    await sql`alter table alerts add constraint broken check (false) not valid`.execute(test.db);
+    await test.query`alter table alerts add constraint broken check (false) not valid`;
     await expect(runAll(runner)).rejects.toThrow('broken');
-    await sql`alter table alerts drop constraint broken`.execute(test.db);
+    await test.query`alter table alerts drop constraint broken`;
     await runAll(runner);
     expect(raised).toEqual(['burst']);
   });

@@ -6,8 +6,8 @@ import { parseRules } from '../../src/alerts/parse-rules.ts';
 import { forwardingSettings } from '../support/forwarding-settings.ts';
 import { SHARED_ACCOUNT, simulate } from './simulated-year.ts';
 
-/** A year with LONG_TESTS, else 60 days. */
-const DAYS = process.env['LONG_TESTS'] === undefined ? 60 : 365;
+/** A year with LONG_TESTS, else 42 days. */
+const DAYS = process.env['LONG_TESTS'] === undefined ? 42 : 365;
 const WEEKS = DAYS / 7;
 
 /** An access point that falls silent is no attack. */

@@ -1,13 +1,14 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { printCompletions } from '../../src/commands/completion.ts';
 import { defineProgram } from '../../src/commands/program.ts';
 import { ROLES } from '../../src/config/roles.ts';
 import { endOfCommand } from '../support/command.ts';
-import { runProgram, temporaryDirectory } from '../support/program.ts';
+import { runProgram } from '../support/program.ts';
+import { useDirectory } from '../support/use-directory.ts';
 
 const run = promisify(execFile);
 
@@ -15,12 +16,8 @@ const hasBash = spawnSync('bash', ['--version']).status === 0;
 
 const bashScript = async () => (await endOfCommand({}, 'completion', 'bash')).stdout;
 
-let directory: string;
-beforeAll(async () => {
-  directory = await temporaryDirectory();
-  await writeFile(path.join(directory, 'completion.bash'), await bashScript());
-});
-afterAll(() => rm(directory, { recursive: true, force: true }));
+const directory = useDirectory();
+beforeAll(async () => writeFile(path.join(directory, 'completion.bash'), await bashScript()));
 
 /** What a bash that has read the script offers when Tab is pressed behind these words. */
 async function completeInBash(...words: string[]): Promise<string[]> {

@@ -1,8 +1,6 @@
 import { sql } from 'kysely';
-import { expect, it, onTestFinished } from 'vitest';
-import { reportsArea } from '../../src/console/reports/reports-area.ts';
+import { expect, it } from 'vitest';
 import { REPORT_NAMES } from '../../src/store/reports/report-names.ts';
-import { startAdmin } from '../support/admin.ts';
 import { useDirectory } from '../support/use-directory.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { endOfCommand } from '../support/command.ts';
@@ -56,16 +54,4 @@ it('asks for the person of a report about one, and records who was looked at', a
     select subject from operator_log where action = 'timeline.read'`.execute(test.db);
   expect(rows).toEqual([{ subject: 'ann' }]);
   expect(await run('report', 'keys', '--month', '2026-13')).toMatchObject({ code: 2 });
-});
-
-it('is a page of the console, whose rows lead to their events', async () => {
-  const admin = await startAdmin([reportsArea({ db: test.db, schedules: () => [] })], test.db);
-  onTestFinished(() => admin.close());
-  const page = await admin.page('/reports?name=administration&month=2026-01');
-  expect(page).toContain('January 2026');
-  expect(page).toContain('code%3A10001');
-  expect(page).toContain('The SQL behind it');
-  expect(await admin.page('/reports?month=1999-01')).toContain('Nothing was found in this range.');
-  expect(await admin.page('/reports?name=access')).toContain('Name a person');
-  expect(await admin.page('/reports?tz=Nowhere')).toContain('must be an IANA time zone');
 });

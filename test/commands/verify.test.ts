@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
 import { beforeAll, expect, it } from 'vitest';
@@ -51,6 +51,26 @@ it('an exported proof is verified without the database, and a folder that is non
   expect(code).toBe(0);
   await mkdir(path.join(directory, 'empty'));
   expect((await endOfCommand({}, 'verify', path.join(directory, 'empty'))).code).not.toBe(0);
+});
+
+it('the proof of one event is printed, or written with a receipt for its owner alone', async () => {
+  const env = { DATABASE_URL: test.databaseUrl, DATA_DIR: directory };
+  const { rows } = await sql<{ id: string }>`select event_id as id from audit_events limit 1`.execute(
+    test.db,
+  );
+  const [{ id } = { id: '' }] = rows;
+  const printed = await endOfCommand(env, 'prove', id, '--output', '-');
+  expect(printed).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^c2sp.org\/tlog-proof@v1\n/) as unknown,
+  });
+  const output = path.join(directory, 'event.tlog-proof');
+  const written = await endOfCommand(env, 'prove', id, '--output', output);
+  expect(written.stderr).toMatch(/event\.tlog-proof: leaf \d+ of \d+ leaves\n.*event\.cose: a COSE receipt/);
+  for (const name of ['event.tlog-proof', 'event.cose'])
+    expect((await stat(path.join(directory, name))).mode & 0o777).toBe(0o600);
+  const unknown = await endOfCommand(env, 'prove', id.replace(/^.{8}/, '00000000'));
+  expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('There is no event')]);
 });
 
 it('what differs is named, and ends with 1', async () => {

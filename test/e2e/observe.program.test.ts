@@ -66,25 +66,6 @@ describe.each(BACKENDS)('the request id, $backend', ({ available, usesRedis }) =
 });
 
 describe('the report of a process', () => {
-  it('is there while it runs, with what it does, and gone when it has ended', async () => {
-    const { db, databaseUrl } = await databaseForTest();
-    const program = await serveForTest({ DATABASE_URL: databaseUrl });
-    const [listed] = await waitFor(async () => {
-      const found = await listProcesses(db);
-      return found.length === 1 ? found : undefined;
-    });
-    expect(listed).toMatchObject({ role: 'all', pid: program.pid, is_alive: true });
-    expect(listed?.figures).toMatchObject({
-      answers: { perSecond: 0 },
-      storing: { eventsPerSecond: 0 },
-      queueWorks: true,
-      spool: { bytes: 0, segments: 0 },
-    });
-    expect(listed?.figures?.memoryBytes).toBeGreaterThan(50e6);
-    expect(await program.end('SIGTERM')).toBe(0);
-    expect(await listProcesses(db)).toEqual([]);
-  });
-
   it('lets the next start find the downtime after a kill', async () => {
     const { db, databaseUrl } = await databaseForTest();
     const killed = await serveForTest({ DATABASE_URL: databaseUrl });

@@ -76,25 +76,6 @@ describe.each(BACKENDS)('traces, $backend', ({ available, usesRedis }) => {
     const roots = spans.filter(({ parentSpanId }) => parentSpanId === '');
     expect(roots.map(({ name }) => name)).toEqual(['receive AUDIT_LOG_ALL']);
   });
-
-  it.skipIf(!available)('link the traces of the deliveries that were written together', async () => {
-    const receiver = await startOtlpReceiver();
-    onTestFinished(() => receiver.close());
-    const program = await start(await settingsFor(usesRedis, receiver.endpoint));
-    await deliver(program);
-    await Promise.all(Array.from({ length: 60 }, () => deliver(program)));
-    await program.end('SIGTERM');
-
-    const receipts = receiver.spans.filter(({ name }) => name === 'receive AUDIT_LOG_ALL');
-    const commits = receiver.spans.filter(({ name }) => name === 'commit batch');
-    expect(receipts).toHaveLength(61);
-    expect(commits.length).toBeLessThan(61);
-    const sizes = commits.map(({ attributes }) => Number(attributes['messaging.batch.message_count']));
-    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(61);
-    expect(commits.map(({ links }) => links.length + 1)).toEqual(sizes);
-    const reached = new Set(commits.flatMap(({ traceId, links }) => [traceId, ...links]));
-    expect(receipts.filter(({ traceId }) => !reached.has(traceId))).toEqual([]);
-  });
 });
 
 it('cost nothing but a log line of each thread when nobody takes them', async () => {

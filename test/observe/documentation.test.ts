@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { useDatabase } from '../support/use-database.ts';
-import { SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
+import { SECRET } from '../support/program.ts';
+import { startLocally, type LocalService } from '../support/service.ts';
+import { useDirectory } from '../support/use-directory.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const docs = (name: string) => readFileSync(path.resolve(import.meta.dirname, '../../docs', name), 'utf8');
@@ -27,39 +28,34 @@ const documented = docs('metrics.md')
   });
 
 const database = useDatabase();
-let directory: string;
-let program: Program;
+const directory = useDirectory();
+let service: LocalService;
 let text: string;
 
-/** The whole program, with a destination, after it has stored, quarantined and refused something. */
+/** The whole service, with a destination, after it has stored, quarantined and refused something. */
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  program = await startProgram({
+  service = await startLocally({
     DATABASE_URL: database.databaseUrl,
     DATA_DIR: directory,
-    WEBHOOK_SECRET: SECRET,
     FORWARD_TO: `file://${directory}/out.jsonl`,
   });
   const post = async (source: string, body: string) => {
     const headers = { authorization: `Bearer ${SECRET}` };
-    const url = `${program.url}/ingest/${source}/AUDIT_LOG_ALL`;
+    const url = `${service.url}/ingest/${source}/AUDIT_LOG_ALL`;
     await fetch(url, { method: 'POST', headers, body });
   };
   await post('default', '[{"id":1},{"id":2},3]');
   await post('default', 'no JSON');
   await post('made-up', '{}');
   text = await waitFor(async () => {
-    const scraped = await (await fetch(`${program.adminUrl}/metrics`)).text();
+    const scraped = await (await fetch(`${service.adminUrl}/metrics`)).text();
     return scraped.includes('xiq_sink_quarantined_total{source="default",message_type="AUDIT_LOG_ALL"} 2') &&
       scraped.includes('xiq_sink_forward_sent_total{destination="default"} 2')
       ? scraped
       : undefined;
   });
 });
-afterAll(async () => {
-  await program.end('SIGTERM');
-  await rm(directory, { recursive: true, force: true });
-});
+afterAll(() => service.stop());
 
 const shown = () =>
   [...text.matchAll(/^# HELP (\w+) (.*)\n# TYPE \w+ (\w+)$/gm)].map(

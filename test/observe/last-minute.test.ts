@@ -1,6 +1,8 @@
 import { array, assert, double, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createLastMinute } from '../../src/observe/process-figures.ts';
+import { createLastMinute, createProcessGauge } from '../../src/observe/process-figures.ts';
+import { createRefusedCounter } from '../../src/observe/refused-deliveries.ts';
+import type { RefusedDeliveries } from '../../src/store/reconcile/gaps.ts';
 
 /** A clock that the test moves, in milliseconds. */
 function createClock(at = 0) {
@@ -64,4 +66,59 @@ describe('the last minute', () => {
     minute.add(0.5, 1);
     expect(minute.summary().p99Ms).toBeLessThan(560);
   });
+});
+
+describe('the figures of a process', () => {
+  it('are of what it answered, refused and stored, and of its queue', () => {
+    const spool = { bytes: 9, segments: 2, oldestAt: Date.now() - 60_000 };
+    const queueState = () => ({ works: false, failure: 'away', spool });
+    const gauge = createProcessGauge({ receives: true, stores: true, queueState });
+    gauge.answered(0.01);
+    gauge.refused();
+    gauge.refused();
+    gauge.stored(300, 0.5);
+    const began = performance.now();
+    while (performance.now() - began < 60);
+    const { answers, storing, spool: found, cpuPercent, queueWorks, ...others } = gauge.figures();
+    const { perSecond = 0, refusedPerSecond = 0, p50Ms } = answers ?? {};
+    const perAnswer = [refusedPerSecond, storing?.eventsPerSecond].map((rate = 0) => rate / perSecond);
+    expect(perAnswer).toEqual([expect.closeTo(2, 0), expect.closeTo(300, -1)]);
+    expect([p50Ms, storing?.p99Ms]).toEqual([expect.closeTo(10, 0), expect.closeTo(500, -1)]);
+    expect(found).toEqual({ bytes: 9, segments: 2, oldestSeconds: expect.closeTo(60, 0) as unknown });
+    expect(queueWorks).toBe(false);
+    // It was busy all the time, unless others took the processor.
+    expect(cpuPercent).toBeGreaterThan(5);
+    expect(cpuPercent).toBeLessThan(1_000);
+    expect(others.eventLoopDelayP99Ms).toBeLessThan(10_000);
+    gauge.close();
+  });
+
+  it('are none of what it does not do', () => {
+    const gauge = createProcessGauge({ receives: false, stores: false, queueState: () => undefined });
+    expect(gauge.figures()).toMatchObject({ answers: null, storing: null, spool: null, queueWorks: null });
+    gauge.close();
+  });
+});
+
+it('refused deliveries are counted by source and type until they are recorded', async () => {
+  const counter = createRefusedCounter();
+  const recorded: (readonly RefusedDeliveries[])[] = [];
+  const flush = () => counter.flush(async (refused) => void recorded.push(refused));
+  await flush();
+  counter.add('a', 'SMS_LOG_ALL');
+  counter.add('b', 'SMS_LOG_ALL');
+  await expect(counter.flush(() => Promise.reject(new Error('away')))).rejects.toThrow('away');
+  const from = Date.now();
+  while (Date.now() === from);
+  counter.add('a', 'SMS_LOG_ALL');
+  await flush();
+  await flush();
+  expect(recorded).toMatchObject([
+    [
+      { source: 'a', deliveries: 2 },
+      { source: 'b', deliveries: 1 },
+    ],
+  ]);
+  const [{ first, last } = { first: new Date(), last: new Date(0) }] = recorded[0] ?? [];
+  expect([first.getTime() <= from, last.getTime() > from]).toEqual([true, true]);
 });

@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process';
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Client } from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -7,7 +6,6 @@ import { z } from 'zod';
 import { isProblem } from '../../src/observe/readiness.ts';
 import { auditRecord } from '../support/deliveries.ts';
 import { databaseForTest, directoryForTest, serveForTest } from '../support/for-one-test.ts';
-import { freePort } from '../support/free-port.ts';
 import { postDelivery, type Program } from '../support/program.ts';
 import { startRedis } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -114,51 +112,5 @@ describe('readiness names, within 10 s,', () => {
     await waitFor(async () => (await reasonsOf(console)) === '', 30_000);
     await worker.end('SIGTERM');
     await waitFor(async () => (await reasonsOf(console)).includes('no process that stores'));
-  });
-
-  it('a start that waits for a lock', async () => {
-    const { databaseUrl, adminUrl } = await databaseForTest();
-    const blocker = await connect(adminUrl);
-    await blocker.query('begin; lock table destinations in access exclusive mode');
-    const directory = await directoryForTest();
-    const [port, adminPort] = [await freePort(), await freePort()];
-    const settings = {
-      DATABASE_URL: databaseUrl,
-      DATA_DIR: directory,
-      FORWARD_TO: `file://${directory}/events`,
-      PORT: String(port),
-      ADMIN_PORT: String(adminPort),
-    };
-    // It does not become ready before the lock is free.
-    const starting = serveForTest(settings);
-    starting.catch(() => undefined);
-    const program = { url: `http://127.0.0.1:${port}`, adminUrl: `http://127.0.0.1:${adminPort}` };
-    await waitFor(
-      async () => (await fetch(`${program.url}/readyz`).catch(() => undefined)) !== undefined,
-      40_000,
-    );
-    await waitFor(
-      async () => /start: starting: .* since .*: .*(lock|destinations)/.test(await reasonsOf(program)),
-      NAMED_WITHIN_MS,
-    );
-    expect((await ready(program)).checks['start']).toBe('starting');
-    await blocker.query('rollback');
-    await starting;
-    await waitFor(async () => (await ready(program)).checks['start'] === 'ok');
-  });
-
-  it('a disk that is nearly full', async () => {
-    const { databaseUrl } = await databaseForTest();
-    const directory = path.join(await directoryForTest(), 'small');
-    await mkdir(directory);
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', directory]);
-    onTestFinished(() => void execFileSync('umount', ['-l', directory]));
-    const program = await serveForTest({
-      DATA_DIR: directory,
-      DATABASE_URL: databaseUrl,
-      SPOOL_MIN_FREE_BYTES: String(16 * 1024 ** 2),
-    });
-    expect(await named(program, 'spool', /spool: nearly full/)).toBe('nearly full');
-    expect((await ready(program)).code).toBe(200);
   });
 });

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { checksOf, locksFinding, type CheckedParts } from '../../src/observe/readiness-checks.ts';
 import { StoringProgress } from '../../src/observe/storing-progress.ts';
 import { createStartSteps } from '../../src/observe/start-steps.ts';
@@ -12,7 +12,7 @@ import type { DestinationStatus } from '../../src/store/destinations/destination
 import { refusedLoginsOf } from '../../src/store/sources/refused-logins.ts';
 import type { Session } from '../../src/store/server/server-sessions.ts';
 import { destinationStatus as destination } from './destination-status.ts';
-import { createTestDatabase } from '../support/database.ts';
+import { databaseForTest } from '../support/for-one-test.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -42,19 +42,20 @@ function queueThat(is: {
 function readinessOf({
   destinations = [],
   arrivals = [],
+  storing = new StoringProgress(),
+  startSteps = createStartSteps(false),
   pools = new Map(),
   ...parts
-}: Partial<CheckedParts> & {
+}: Partial<CheckedParts & Pick<CheckedParts['observation'], 'storing' | 'startSteps' | 'pools'>> & {
   destinations?: DestinationStatus[];
   arrivals?: Arrival[];
-  pools?: CheckedParts['observation']['pools'];
 }) {
   const observation = {
     askDestinations: async () => destinations,
     arrivals: () => arrivals,
     blockedChanges: () => [],
-    storing: new StoringProgress(),
-    startSteps: createStartSteps(false),
+    storing,
+    startSteps,
     pools,
   };
   const none = {
@@ -180,8 +181,7 @@ describe('the health of a process', () => {
   });
 
   it('is unavailable if the connections that store are refused, though others work', async () => {
-    const database = await createTestDatabase();
-    onTestFinished(() => database.drop());
+    const database = await databaseForTest();
     const pools = new Map([
       ['log', async () => undefined],
       ['storing', () => Promise.reject(new Error('the pooler is disabled'))],
@@ -195,9 +195,78 @@ describe('the health of a process', () => {
     });
   });
 
+  describe('as time passes', () => {
+    afterEach(() => vi.useRealTimers());
+
+    it('is not while the worker is stuck, or leaves what waits in the queue', async () => {
+      vi.useFakeTimers({ toFake: ['Date'], now: 0 });
+      const { db } = await databaseForTest();
+      const storing = new StoringProgress();
+      let oldestWaitingSeconds: number | undefined;
+      const jobs = { waiting: 0, active: 0, delayed: 0, failed: 0 };
+      const measure = async () => ({ ...jobs, oldestWaitingSeconds });
+      const readiness = readinessOf({ role: 'worker', db, measure, storing });
+      const after = async (ms: number) => {
+        vi.setSystemTime(Date.now() + ms);
+        const { status, checks } = await readiness.describe();
+        const { state, why } = checks.find(({ name }) => name === 'storing') ?? {};
+        return [status, state, why];
+      };
+      expect(await after(0)).toEqual(['ok', 'ok', 'nothing stored yet']);
+      storing.began();
+      expect(await after(4_999)).toEqual(['ok', 'ok', 'nothing stored yet']);
+      const since = 'batches have been waiting since 1970-01-01T00:00:00.000Z';
+      const why = `${since}: the database names nothing that is in the way; nothing stored yet`;
+      expect(await after(1)).toEqual(['unavailable', 'stuck', why]);
+      storing.waiting('connection refused');
+      expect(await after(0)).toEqual(['unavailable', 'away', 'connection refused; nothing stored yet']);
+      storing.stored();
+      storing.ended();
+      const last = 'last stored 1970-01-01T00:00:05.000Z';
+      expect(await after(0)).toEqual(['ok', 'ok', last]);
+      oldestWaitingSeconds = 3_600;
+      expect(await after(9_999)).toEqual(['ok', 'ok', last]);
+      const left = `jobs have been in the queue for 1 h and the worker receives none; ${last}`;
+      expect(await after(1)).toEqual(['unavailable', 'stuck', left]);
+      oldestWaitingSeconds = undefined;
+      storing.tooNew(7);
+      const newer = `jobs of version 7 are left to newer workers: upgrade this one; ${last}`;
+      expect(await after(119_999)).toEqual(['degraded', 'behind', newer]);
+      expect(await after(1)).toEqual(['ok', 'ok', last]);
+    });
+
+    it('is not before the parts of a role have started, and says which step waits for what', async () => {
+      vi.useFakeTimers({ toFake: ['Date'], now: 0 });
+      const { db } = await databaseForTest();
+      const startSteps = createStartSteps(true);
+      const start = async (role: CheckedParts['role']) => {
+        const { status, checks } = await readinessOf({ role, db, startSteps }).describe();
+        return [status, checks.find(({ name }) => name === 'start')?.why];
+      };
+      const since = 'migrations since 1970-01-01T00:00:00.000Z';
+      const { promise: failing, reject: fail } = Promise.withResolvers<void>();
+      const first = startSteps.run('migrations', () => failing);
+      expect(await start('forward')).toEqual(['unavailable', since]);
+      vi.setSystemTime(5_000);
+      expect(await start('all')).toEqual([
+        'degraded',
+        `${since}: the database names nothing that is in the way`,
+      ]);
+      fail(new Error('away'));
+      await expect(first).rejects.toThrow('away');
+      expect(await start('all')).toEqual(['degraded', `${since}: away`]);
+      // A step that is repeated began when it was tried first.
+      await startSteps.run('migrations', async () => undefined);
+      expect(await start('all')).toEqual(['degraded', `${since}: away`]);
+      await startSteps.run('start of the worker', async () => undefined);
+      expect(await start('all')).toEqual(['degraded', 'start of the worker since 1970-01-01T00:00:05.000Z']);
+      startSteps.done();
+      expect(await start('all')).toEqual(['ok', '']);
+    });
+  });
+
   it('says which source the cloud refuses to log in, unless its API takes a token', async () => {
-    const database = await createTestDatabase();
-    onTestFinished(() => database.drop());
+    const database = await databaseForTest();
     const sources = ['west', 'east', 'north'].map((name) => {
       const credentials = name === 'east' ? { apiToken: 'token' } : { username: name, password: name };
       return { name, secrets: [], messageTypes: [], cloud: { apiUrl: 'https://cloud.test', credentials } };

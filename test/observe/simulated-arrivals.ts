@@ -42,17 +42,6 @@ function officeHour(time: number): number | undefined {
   return date.getUTCDay() % 6 !== 0 && hour >= 8 && hour < 18 ? hour : undefined;
 }
 
-/** Numbers from 0 to 1, the same for the same seed (mulberry32). */
-export function createRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /** A minute in which something arrived. */
 export interface ArrivalMinute {
   readonly time: number;

@@ -2,13 +2,13 @@ import { gzipSync } from 'node:zlib';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { BatchStore } from '../../src/handlers/store-batch.ts';
 import { replayChosen } from '../../src/commands/quarantine/resolve.ts';
 import { replayQuarantined, type ReplayContext } from '../../src/replay/replay.ts';
 import { discardQuarantined } from '../../src/store/quarantine/quarantine.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
 import { openLimited } from '../../src/store/server/database.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
+import { storeDeliveries, unreadableDelivery } from '../support/actions.ts';
 import { emptyTables } from '../support/database.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { deliveryToEvents } from '../support/convert.ts';
@@ -28,8 +28,7 @@ beforeAll(async () => {
 });
 beforeEach(() => emptyTables(test.db));
 
-const store = (...deliveries: QueuedDelivery[]) =>
-  new BatchStore(test.db, context.logger, context.giveUp).add({ deliveries });
+const store = (...deliveries: QueuedDelivery[]) => storeDeliveries(test.db, ...deliveries);
 
 /** Stores while the database refuses records of code 666. */
 async function storePoisoned(delivery: QueuedDelivery): Promise<void> {
@@ -56,8 +55,7 @@ async function whileMarkingDies<T>(ids: readonly string[], replay: () => Promise
 
 /** A delivery whose whole body is unreadable. */
 const unreadable = (body: Buffer, encoding: string | null = null) =>
-  queuedDelivery('AUDIT_LOG_ALL', [], {
-    recordCount: 1,
+  unreadableDelivery(body, {
     unreadable: [{ reason: 'the body is not JSON', content: body.toString('base64'), encoding }],
   });
 

@@ -17,7 +17,7 @@ import { type TestDatabase } from '../support/database.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { forwardingSettings } from '../support/forwarding-settings.ts';
-import { temporaryDirectory } from '../support/program.ts';
+import { newDirectory } from '../support/use-directory.ts';
 import { mailServer } from '../forward/senders/mail-server.ts';
 import { startS3 } from '../forward/senders/s3-server.ts';
 import { inTurn, standIn } from '../support/stand-in.ts';
@@ -40,7 +40,7 @@ beforeAll(async () => {
   );
 });
 beforeEach(async () => {
-  directory = await temporaryDirectory();
+  directory = await newDirectory();
   await sql`truncate report_schedules, reports_sent`.execute(test.db);
 });
 
@@ -80,6 +80,14 @@ const sendAt = (time: string, config = inFile(), db = test.db) =>
 
 const endPause = () => sql`update report_schedules set retry_at = now()`.execute(test.db);
 
+/** Whether the pause after a failure is one of so many seconds. */
+async function pausesFor(seconds: number): Promise<boolean> {
+  const { rows } = await sql<{ left: number }>`
+    select extract(epoch from retry_at - now())::float8 as left from report_schedules`.execute(test.db);
+  const [{ left } = { left: 0 }] = rows;
+  return left > seconds - 10 && left <= seconds;
+}
+
 const files = async () => (await readdir(directory)).toSorted();
 
 const contentOf = (name: string) => readFile(path.join(directory, name), 'utf8');
@@ -98,9 +106,9 @@ describe('a scheduled report', () => {
     const before = (await entries()).length;
     expect(await sendAt('2026-03-15T00:00:00Z')).toBe('done');
     // Berlin has summer time by the end of March.
-    expect(await sendAt('2026-03-31T22:14:00Z')).toBe('done');
+    expect(await sendAt('2026-03-31T22:14:59Z')).toBe('done');
     expect(await files()).toEqual([]);
-    expect(await sendAt('2026-03-31T22:16:00Z')).toBe('more');
+    expect(await sendAt('2026-03-31T22:15:00Z')).toBe('more');
     expect(await files()).toEqual(['logins-monthly-2026-03.csv']);
     expect(await contentOf('logins-monthly-2026-03.csv')).toBe(CSV_OF_MARCH);
     await rm(path.join(directory, 'logins-monthly-2026-03.csv'));
@@ -108,8 +116,14 @@ describe('a scheduled report', () => {
     expect(await files()).toEqual([]);
     expect((await entries()).slice(before)).toEqual(['done']);
     const { report, destination } = monthly;
-    const details = { report, destination, since: '2026-02-28T23:00:00.000Z' };
-    expect(await listActions(test.db, { action: 'report.send', limit: 1 })).toMatchObject([{ details }]);
+    const details = {
+      report,
+      destination,
+      since: '2026-02-28T23:00:00.000Z',
+      until: '2026-03-31T22:00:00.000Z',
+    };
+    const entry = { details, subject: 'logins-monthly', operator: 'xiq-sink', result: { rows: 1 } };
+    expect(await listActions(test.db, { action: 'report.send', limit: 1 })).toMatchObject([entry]);
   });
 
   it('begins anew where its period or its time zone is another', async () => {
@@ -158,8 +172,16 @@ describe('a scheduled report', () => {
     expect(failed?.lastError).toContain("can't write file");
     // The pause is not over.
     expect(await sendAt('2026-04-02T00:00:00Z')).toBe('done');
-    await endPause();
-    await sendAt('2026-04-02T00:00:00Z', inFile(missing));
+    // The pause doubles, up to an hour.
+    for (const [attempts, pause] of [
+      [1, 60],
+      [6, 1_920],
+      [7, 3_600],
+    ] as const) {
+      await sql`update report_schedules set retry_at = now(), attempts = ${attempts}`.execute(test.db);
+      await sendAt('2026-04-02T00:00:00Z', inFile(missing));
+      expect(await pausesFor(pause)).toBe(true);
+    }
     await endPause();
     expect(await sendAt('2026-04-02T00:00:00Z')).toBe('more');
     expect(await files()).toEqual(['logins-monthly-2026-03.csv']);
@@ -190,20 +212,12 @@ describe('a scheduled report', () => {
       const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
       const access = { allow_private: true, tls: { ca: certificate.cert }, signing_secret: secret };
       const config = configOf([{ name: 'archive', type: 'https', url: server.url, ...access }], [monthly]);
-      const retryInS = async () => {
-        const { rows } = await sql<{ seconds: number }>`
-          select extract(epoch from retry_at - now())::float8 as seconds from report_schedules`.execute(
-          test.db,
-        );
-        return rows[0]?.seconds;
-      };
-
       await sendAt('2026-03-15T00:00:00Z', config);
       expect(await sendAt('2026-04-02T00:00:00Z', config)).toBe('done');
-      expect(await retryInS()).toBeLessThanOrEqual(30);
+      expect(await pausesFor(30)).toBe(true);
       await endPause();
       expect(await sendAt('2026-04-02T00:00:00Z', config)).toBe('done');
-      expect(await retryInS()).toBeGreaterThan(500);
+      expect(await pausesFor(600)).toBe(true);
       await endPause();
       expect(await sendAt('2026-04-02T00:00:00Z', config)).toBe('more');
 
@@ -249,8 +263,9 @@ describe('a scheduled report', () => {
         [{ ...monthly, ...more }],
       );
     const key = 'audit/reports/logins-monthly/logins-monthly-2026-03.csv';
-    await sendAt('2026-03-15T00:00:00Z', inBucket());
-    expect(await sendAt('2026-04-02T00:00:00Z', inBucket())).toBe('more');
+    const own = inBucket({ source: 'default' });
+    await sendAt('2026-03-15T00:00:00Z', own);
+    expect(await sendAt('2026-04-02T00:00:00Z', own)).toBe('more');
     expect(await server.keys()).toEqual([key]);
     expect((await server.read(key)).toString()).toBe(CSV_OF_MARCH);
 
@@ -297,8 +312,22 @@ describe('the settings of scheduled reports', () => {
     expect(() => configOf([file, stdout], [wrong])).toThrow(message);
   });
 
-  it('have each name once', () => {
+  it('have each name once, and all that is wrong is told', () => {
     expect(() => configOf([file], [monthly, monthly])).toThrow('another one has this name');
+    const two = [
+      { ...monthly, destination: 'nowhere', user: 'ann' },
+      { ...monthly, name: 'b', report: 'access' },
+    ];
+    const told =
+      /logins-monthly: destination: .*\n.*logins-monthly: user: is not.*\n.*: b: user: is required/;
+    expect(() => configOf([file], two)).toThrow(told);
+    expect(() => parseSchedules(settingsOf([file], 'all'), [])).toThrow('XIQ_SINK_CONFIG: reports: ');
+    expect(parseSchedules(settingsOf([file], undefined), [])).toEqual([]);
+  });
+
+  it('may be about a person, for a destination whose other settings are wrong', () => {
+    const schedule = { ...monthly, report: 'access', user: 'ann', source: 'east' };
+    expect(parseSchedules(settingsOf([file], [schedule]), [])).toEqual([schedule]);
   });
 
   it('know which types of destinations carry reports', () => {

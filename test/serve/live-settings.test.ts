@@ -142,3 +142,27 @@ describe('the sources of the database', () => {
     expect([secrets(), applied]).toEqual([1, 2]);
   });
 });
+
+it('the destinations of the database join those of the settings, and give way to those of the same name', async () => {
+  const started = start({ FORWARD_TO: 'stdout:' });
+  const { live } = started;
+  const definition = { type: 'syslog', transport: 'tcp', host: 'siem.example', port: 514, format: 'json' };
+  const outputs = ['siem', 'default'].map((name) => ({ kind: 'destination', name, definition }) as const);
+  const names = () => live.config.destinations.map(({ name, type }) => `${name} ${type}`);
+  let applied = 0;
+  live.follow('forwarding', () => void (applied += 1));
+  expect(live.useOutputs(outputs)).toBe(true);
+  expect(live.useOutputs([...outputs])).toBe(false);
+  expect([names(), live.configuredDestinations().length, applied]).toEqual([
+    ['default stdout', 'siem syslog'],
+    1,
+    1,
+  ]);
+  await expect(started.reload({})).rejects.toThrow(/"default"/);
+  expect(live.useOutputs(outputs.slice(0, 1))).toBe(true);
+  expect((await started.reload({ FORWARD_TO: '' })).changed).toEqual([
+    'FORWARD_TO',
+    'destination default removed',
+  ]);
+  expect([names(), live.destinationNames(), applied]).toEqual([['siem syslog'], ['siem'], 2]);
+});

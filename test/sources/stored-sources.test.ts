@@ -1,14 +1,16 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/config.ts';
 import { readStoredSource, subjectOf, type SourceDefinition } from '../../src/sources/stored-sources.ts';
 import { sealSecret } from '../../src/config/sealed-secret.ts';
-import { temporaryDirectory } from '../support/program.ts';
 import { SECRETS_KEY } from '../support/sources.ts';
+import { useDirectory } from '../support/use-directory.ts';
 
 const { secretsKeys, messageTypes, sources } = loadConfig({ SECRETS_KEY });
 const variables = { NEW: 'new-secret-0123456789', OLD: 'old-secret-0123456789', SHORT: 'short' };
+
+const directory = useDirectory();
 
 const UNTIL = new Date(1_000_000);
 
@@ -28,7 +30,6 @@ function read(definition: SourceDefinition, { keys = secretsKeys, now = 0, setti
 const cloud = { api_url: 'https://api.example', api_token: { env: 'NEW' } };
 
 it('reads secrets from the environment, from a file, and from what is encrypted', async () => {
-  const directory = await temporaryDirectory();
   const file = path.join(directory, 'secret');
   await writeFile(file, 'secret-of-a-file-0123456789\n');
   const [key] = secretsKeys;
@@ -54,7 +55,6 @@ it('reads secrets from the environment, from a file, and from what is encrypted'
   expect(keyless.problems).toEqual([
     'source "east": webhook_secrets.2: the secret is encrypted, and SECRETS_KEY is not set',
   ]);
-  await rm(directory, { recursive: true });
 });
 
 it('ends all secrets but the first at their time', () => {

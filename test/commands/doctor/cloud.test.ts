@@ -45,7 +45,9 @@ test.each([
   [2, 'warn'],
 ])('an API token that is valid for %i days is: %s', async (days, status) => {
   const end = new Date(Date.now() + days * DAY_MS).toISOString().slice(0, 10);
-  const message = new RegExp(`^the token of ${username} is valid for ${days} days, until ${end}T`);
+  const message = new RegExp(
+    `^the token of ${username} is valid for ${days} days, until ${end}T\\d\\d:\\d\\dZ$`,
+  );
   const finding = { status, message: expect.stringMatching(message) as unknown };
   expect(await api({ apiToken: await tokenFor(days) })).toMatchObject(finding);
 });
