@@ -134,7 +134,7 @@ function accountVisitor(holder: Holder, via: Operator['via'], session: Buffer | 
   return { operator: { name, via }, role, permissions, sources: scope, scope, session };
 }
 
-/** A visitor who asks about one source; one that may not be seen is like one that does not exist. */
+/** A visitor, narrowed to one source; one that they may not see is like one that does not exist. */
 export const askingAbout = <V extends Pick<Visitor, 'sources' | 'source' | 'scope'>>(
   visitor: V,
   source: string | undefined,
