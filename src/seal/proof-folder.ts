@@ -96,5 +96,12 @@ export function* leafTiles(leaves: Manifest['leaves'], sizes: Iterable<number>):
   for (const number of edges) if (!isInRange(number)) yield number;
 }
 
+/** The number of tiles of an export, without those at the ends of its trees. */
+export function countTiles({ size, leaves }: Manifest): number {
+  let tiles = leaves.reduce((sum, [from, to]) => sum + Math.max(0, to - from) / TILE_WIDTH, 0);
+  for (let level = 1; hashesAt(level, size) > 0; level += 1) tiles += hashesAt(level, size) / TILE_WIDTH;
+  return Math.ceil(tiles);
+}
+
 export const tileBytes = (level: number, number: number, size: number) =>
   tileWidth(level, number, size) * HASH_BYTES;

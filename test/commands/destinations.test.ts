@@ -117,6 +117,10 @@ describe('destinations rejected and replay', () => {
     await refuseAll(test.db, 'archive');
     const listed = (await run('rejected', 'archive', '--limit', '2', '--json')).stdout;
     expect(listed.match(/no such field/g)).toHaveLength(2);
+    expect(await run('rejected', 'archive', '--limit', '0')).toMatchObject({
+      code: 2,
+      stderr: matching(/at least 1/),
+    });
     expect(await status('archive')).toMatchObject({
       rejected_in_row: 3,
       last_error: 'rejected an event: no such field',

@@ -252,6 +252,18 @@ describe('an exported proof', () => {
       ]);
     });
 
+    it('ends if it claims a tree that no folder has the tiles of', async () => {
+      const folder = path.join(log.directory, 'huge');
+      await cp(whole, folder, { recursive: true });
+      await mendManifest(folder, (manifest) => {
+        manifest.size = 2 ** 50;
+      });
+      const { findings } = await verified(folder);
+      const [only, ...others] = findings.map(({ key, detail }) => `${key} ${detail}`);
+      expect(only).toContain('manifest.json it is of a tree of 1125899906842624 leaves');
+      expect(others).toEqual([]);
+    });
+
     it('shows a tree that was cut to fewer leaves', async () => {
       const found = await mended('cut', (lines, manifest) => {
         manifest.size -= 7;

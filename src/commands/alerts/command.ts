@@ -1,10 +1,10 @@
 import type { Command } from '@commander-js/extra-typings';
 import {
+  atLeastOne,
   defineCommand,
   sourceOption,
   time,
   TIME_FORMS,
-  wholeNumber,
   withRange,
   zoneOption,
 } from '../shared/options.ts';
@@ -35,7 +35,7 @@ export function defineAlerts(program: Command, settings: Settings): void {
     .option('--since <time>', `start of the range: ${TIME_FORMS}`, time, '30d')
     .option('--until <time>', 'end of the range, exclusive', time)
     .addOption(zoneOption())
-    .option('--limit <number>', 'maximum number of alerts', wholeNumber, '50')
+    .option('--limit <number>', 'maximum number of alerts', atLeastOne, '50')
     .option('--json', 'print one JSON object per line')
     .action(async ({ json, limit, ...options }) => {
       const filter = withRange(options);

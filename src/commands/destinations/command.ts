@@ -1,7 +1,7 @@
 import type { Command } from '@commander-js/extra-typings';
 import type { Destination } from '../../forward/parse-destinations.ts';
 import type { Db } from '../../store/server/database.ts';
-import { defineCommand, readTime, time, TIME_FORMS, wholeNumber, zoneOption } from '../shared/options.ts';
+import { atLeastOne, defineCommand, readTime, time, TIME_FORMS, zoneOption } from '../shared/options.ts';
 import type { DestinationChange } from '../../store/destinations/change-destination.ts';
 import { asUsage, commandOperator, FAILED, stopSignal } from '../shared/process.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
@@ -67,7 +67,7 @@ export function defineDestinations(program: Command, settings: Settings): void {
   destinationCommand('rejected', 'list events that the destination rejected, oldest first', [
     'xiq-sink destinations rejected siem --limit 1000 --json',
   ])
-    .option('--limit <number>', 'maximum number of events', wholeNumber, '50')
+    .option('--limit <number>', 'maximum number of events', atLeastOne, '50')
     .option('--json', 'print one JSON object per line')
     .action(async (name, { limit, json }) => {
       const { printRejected } = await import('./destinations.ts');

@@ -1,5 +1,6 @@
 import { Option, type Command } from '@commander-js/extra-typings';
 import {
+  atLeastOne,
   defineCommand,
   macAddress,
   position,
@@ -26,7 +27,7 @@ export function defineEvents(program: Command, settings: Settings): void {
     'xiq-sink events search --user admin@example.com --code 10001',
     'xiq-sink events search --mac aa:bb:cc:dd:ee:ff --json',
   ])
-    .option('--limit <number>', 'maximum number of events', wholeNumber, '50')
+    .option('--limit <number>', 'maximum number of events', atLeastOne, '50')
     .option('--after <position>', 'continue after the last event of a page', position)
     .option('--json', 'print one JSON object per line')
     .action(async (query, { limit, after, json, ...filter }) => {

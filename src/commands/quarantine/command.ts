@@ -1,11 +1,11 @@
 import { QUARANTINE_STATES } from '../../store/server/schema/delivery-tables.ts';
 import { Option, type Command } from '@commander-js/extra-typings';
 import {
+  atLeastOne,
   defineCommand,
   time,
   TIME_FORMS,
   typeOption,
-  wholeNumber,
   withRange,
   zoneOption,
 } from '../shared/options.ts';
@@ -25,7 +25,7 @@ export function defineQuarantine(program: Command, settings: Settings): void {
     .addOption(
       new Option('--state <state>', 'state of the items').choices(QUARANTINE_STATES).default('open' as const),
     )
-    .option('--limit <number>', 'maximum number of items', wholeNumber, '50')
+    .option('--limit <number>', 'maximum number of items', atLeastOne, '50')
     .option('--json', 'print one JSON object per line')
     .action(async ({ type, state, limit, json, ...filter }) => {
       const matching = { ...withRange(filter), messageType: type };

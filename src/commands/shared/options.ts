@@ -41,6 +41,12 @@ export function wholeNumber(text: string): string {
   return text;
 }
 
+/** Parses how many items are listed at most: of none, nothing could be said. */
+export function atLeastOne(text: string): string {
+  if (Number(wholeNumber(text)) === 0) throw new InvalidArgumentError('It must be at least 1.');
+  return text;
+}
+
 export function macAddress(text: string): string {
   const parsed = parseMacAddress(text);
   if (parsed === undefined) throw new InvalidArgumentError('It must have 12 hexadecimal digits.');

@@ -10,6 +10,7 @@ import { hashAt, leafHash, nodesOfTiles, rootAt, TILE_WIDTH, tileRoot } from '..
 import {
   ABSENT,
   CHECKPOINTS,
+  countTiles,
   hashesAt,
   leafTiles,
   MANIFEST,
@@ -87,6 +88,9 @@ interface Folder {
 
 const TILES_KEPT = 64;
 
+/** So many missing tiles are named one by one. To look for those of any tree that somebody may have written would not end. */
+const MOST_MISSING = 100_000;
+
 async function openFolder(directory: string, report: Report): Promise<Folder | undefined> {
   const text = await readFile(path.join(directory, MANIFEST), 'utf8').catch((error: unknown) => {
     if (!isMissingFile(error)) throw error;
@@ -97,6 +101,12 @@ async function openFolder(directory: string, report: Report): Promise<Folder | u
   const reportFile: FileReport = (state, key, detail) => report({ state, subject: 'file', key, detail });
   try {
     const manifest = parseManifest(text);
+    const { length: files } = await readdir(directory, { recursive: true });
+    if (countTiles(manifest) > files + MOST_MISSING) {
+      throw new TypeError(
+        `it is of a tree of ${manifest.size} leaves, and the folder has only ${files} files`,
+      );
+    }
     const verifiers = manifest.public_keys.map((key) => parseVerifier(key));
     const tiles = new LRUCache<string, Buffer>({ max: TILES_KEPT });
     const tile = async (level: number, number: number) => {
