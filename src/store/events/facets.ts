@@ -41,7 +41,7 @@ const TIMEOUT_MS = 2_000;
 const FIRST_PART = 1 / 64;
 const GROWTH = 8;
 
-/** A part that is hardly longer is not worth the time. */
+/** A part that is hardly longer is not worth the time, unless it is everything. */
 const LEAST_GROWTH = 1.5;
 
 /** The part of the time that is left that the next count may be expected to take; counting everything may take all of it. */
@@ -97,7 +97,7 @@ async function countNewest(
     base ||= took;
     const further = (end - now - took) / pace;
     const next = Math.min(part * GROWTH, part + further >= 1 ? 1 : part + further * SAFE);
-    if (part === 1 || next < part * LEAST_GROWTH) return counted;
+    if (part === 1 || next < Math.min(1, part * LEAST_GROWTH)) return counted;
     part = next;
   }
 }
