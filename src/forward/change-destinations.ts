@@ -100,9 +100,12 @@ export function changingDestinations({ db, config, configured, apply }: OutputSe
     async change(operator: Operator, name: string, options: Options): Promise<void> {
       await read(name, options);
       await record(operator, 'destination.change', name, withoutSecrets(options), () =>
-        changeOutput(db, 'destination', name, (stored) =>
-          sealOptions(name, keepSecrets(options, stored), config.secretsKeys),
-        ),
+        changeOutput(db, 'destination', name, (stored) => {
+          // Somebody else may have changed it since.
+          const kept = keepSecrets(options, stored);
+          check(name, kept);
+          return sealOptions(name, kept, config.secretsKeys);
+        }),
       );
     },
     /**

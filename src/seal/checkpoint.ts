@@ -12,6 +12,9 @@ export interface Checkpoint {
   readonly note: string;
 }
 
+/** The name of an installation's log, with which its checkpoints begin (C2SP tlog-checkpoint). */
+export const originOf = (installation: string) => `xiq-sink/${installation}`;
+
 /** Writes and signs a checkpoint. Its time is an extension line. */
 export function writeCheckpoint(size: number, root: Buffer, time: Date, key: LogKey): string {
   const text = `${key.name}\n${size}\n${root.toString('base64')}\ntime ${time.toISOString()}\n`;

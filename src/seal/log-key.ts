@@ -3,6 +3,7 @@ import path from 'node:path';
 import type { Config } from '../config/config.ts';
 import { unlessMissing } from '../lib/files/durable-file.ts';
 import { UsageError } from '../lib/errors.ts';
+import { originOf } from './checkpoint.ts';
 import { generateLogKey, parseLogKey, parseVerifier } from './signed-note.ts';
 import { makePrivateDirectory } from '../lib/files/private-directory.ts';
 
@@ -44,7 +45,7 @@ export async function keepLogKey(file: string, installation: string, signedWith:
     );
   }
   await makePrivateDirectory(path.dirname(file));
-  const text = generateLogKey(`xiq-sink/${installation}`);
+  const text = generateLogKey(originOf(installation));
   try {
     // Never over a file that another process has made since it was looked for.
     if (verifiers.length === 0) await writeFile(file, `${text}\n`, { mode: 0o600, flag: 'wx' });

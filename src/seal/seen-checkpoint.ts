@@ -5,7 +5,7 @@ import { readInstallation } from '../store/server/installation.ts';
 import { latestCheckpoint, readSealState } from '../store/seal/seal-log.ts';
 import { countOf, formatCount } from '../lib/text/units.ts';
 import { UsageError } from '../lib/errors.ts';
-import { parseCheckpoints, type Checkpoint } from './checkpoint.ts';
+import { originOf, parseCheckpoints, type Checkpoint } from './checkpoint.ts';
 import { rootAt } from './merkle-tree.ts';
 import { nodesIn } from './stored-tree.ts';
 import { isSignedByKnown, readSeen, type Trust } from './trust.ts';
@@ -18,7 +18,7 @@ import { isSignedByKnown, readSeen, type Trust } from './trust.ts';
 export async function compareWithSeen(db: Db, trust: Trust): Promise<string | undefined> {
   const { seen } = trust;
   if (seen === undefined) return undefined;
-  const origin = `xiq-sink/${(await readInstallation(db)).id}`;
+  const origin = originOf((await readInstallation(db)).id);
   if (seen.origin !== origin)
     return `The database is of another installation than this machine has seen: ${seen.origin}.`;
   const { size } = await readSealState(db);

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { describeError, UsageError } from '../../lib/errors.ts';
 import { revealOnLine } from '../../lib/text/hidden-characters.ts';
-import { findCheckpoints, parseCheckpoints, type Checkpoint } from '../../seal/checkpoint.ts';
+import { findCheckpoints, originOf, parseCheckpoints, type Checkpoint } from '../../seal/checkpoint.ts';
 import { isDifference, type VerifyFinding } from '../../seal/verify/finding.ts';
 import { verifyFolder, type FolderSummary } from '../../seal/verify/verify-folder.ts';
 import { isProven, verifyLog, type VerifyOptions, type VerifySummary } from '../../seal/verify/verify-log.ts';
@@ -110,7 +110,7 @@ async function readText(place: string): Promise<string> {
 }
 
 async function checkOrigins(db: Db, anchors: readonly Checkpoint[]): Promise<void> {
-  const origin = `xiq-sink/${(await readInstallation(db)).id}`;
+  const origin = originOf((await readInstallation(db)).id);
   const foreign = anchors.find((anchor) => anchor.origin !== origin);
   if (foreign === undefined) return;
   throw new UsageError(

@@ -15,6 +15,7 @@ import {
   type SealRun,
   type StrayEvent,
 } from '../../store/seal/read-seals.ts';
+import { originOf } from '../checkpoint.ts';
 import { findInstallation } from '../../store/server/installation.ts';
 import { compareSchema } from '../../store/server/schema/compare-schema.ts';
 import { positionSince } from '../../store/log/read-log.ts';
@@ -191,7 +192,7 @@ async function compareInstallation(db: Db, report: (finding: VerifyFinding) => v
   const { note = '' } = (await latestCheckpoint(db)) ?? {};
   const { id } = (await findInstallation(db)) ?? { id: 'nothing' };
   const [origin] = note.split('\n');
-  if (note === '' || origin === `xiq-sink/${id}`) return;
+  if (note === '' || origin === originOf(id)) return;
   const detail = `the latest one is of the log ${origin}, and the table installation has ${id}`;
   report({ state: 'ALTERED', subject: 'checkpoint', detail });
 }

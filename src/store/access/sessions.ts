@@ -13,9 +13,8 @@ const NOW = sql<Date>`now()`;
 const END = sql<Date>`now() + make_interval(hours => ${SESSION_HOURS})`;
 
 /**
- * Starts a session of an account. False if the account has been disabled, or its password or the key of its
- * one-time codes changed, since it was read.
- * Also removes sessions that have expired.
+ * Starts a session of an account. False if the account has been disabled, or its password or the key of its one-time codes
+ * changed, since it was read. Also removes sessions that have expired.
  */
 export async function startSession(
   db: Db,

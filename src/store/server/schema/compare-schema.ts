@@ -64,8 +64,9 @@ async function readCreated(): Promise<Created> {
 
 /**
  * Compares views, triggers, functions, rules, row security, the settings of roles, the list of migrations, and what decides
- * about rows of tables, with what this program makes. Whoever may change them decides what is stored and what others read, and changes no row for it. A
- * standby lets nobody make the views and triggers that it takes to compare them: there, they are left out.
+ * about rows of tables, with what this program makes. Whoever may change them decides what is stored and what others read,
+ * and changes no row for it. A standby lets nobody make the views and triggers that it takes to compare them: there, they are
+ * left out.
  */
 export async function compareSchema(db: Db): Promise<readonly SchemaDifference[]> {
   const created = await readCreated();
