@@ -69,8 +69,8 @@ export class NotArchivedError extends Error {
 /**
  * Archives a month: writes its events to files, reads them back, compares each with its leaf in the signed tree, waits until
  * the list of the files is sealed itself, and only then takes the month out of the database, in one transaction. Until that
- * has committed the files mean nothing, and the next attempt removes them. Throws a NotArchivedError if the month cannot be
- * archived yet, with the reason.
+ * has committed the files mean nothing, and the next attempt removes them. Throws a NotArchivedError with the reason if this
+ * month cannot be archived yet, and another error if none can, for example because nothing seals.
  */
 export async function archiveMonth(
   access: ArchiveAccess,
@@ -253,8 +253,8 @@ async function untilSealed({ db }: ArchiveAccess, partition: string, ids: readon
   const deadline = performance.now() + SEALED_WITHIN_MS;
   while (!(await areSealed(db, ids))) {
     if (performance.now() > deadline)
-      throw new NotArchivedError(
-        `${partition} stays: the list of its files was not sealed. Start serve, which seals, and repeat.`,
+      throw new Error(
+        `${partition} stays, because nothing seals the list of its files. Start serve, which seals, and repeat.`,
       );
     await sleep(RETRY_MS);
   }
