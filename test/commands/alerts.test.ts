@@ -35,14 +35,6 @@ beforeAll(async () => {
 const run = (...words: string[]) =>
   endOfCommand({ DATABASE_URL: test.databaseUrl, XIQ_SINK_CONFIG: config }, 'alerts', ...words);
 
-it('rules are listed with those that are off, and when each raised an alert', async () => {
-  const { stdout } = await run('rules');
-  expect(stdout).toMatch(/^keys +on +high +Keys made +\d{4}-\S+ +1$/m);
-  expect(stdout).toMatch(/^many-keys-made +off +high +Many private keys created +0$/m);
-  const none = await endOfCommand({ DATABASE_URL: test.databaseUrl }, 'alerts', 'rules');
-  expect(none.stderr).toContain('no rule is on');
-});
-
 it('alerts are listed by rule and range, as a table and as JSON', async () => {
   expect((await run('list')).stdout).toMatch(/ high +keys +default +user_name jane@example\.com +3 /);
   const json = await run('list', '--rule', 'keys', '--json');

@@ -102,20 +102,6 @@ describe('a table on a terminal', () => {
     ]);
   });
 
-  it('puts values that all rows share above a table that cannot fit', () => {
-    process.stdout.columns = 40;
-    const rows = ['1', '2'].map((third) => ['a'.repeat(15), 'b'.repeat(20), third, '']);
-    const text = format(['first', 'second thing', 'third', 'empty'], rows, true);
-    expect(stripVTControlCharacters(text).split('\n')).toEqual([
-      `first         ${'a'.repeat(15)}`,
-      `second thing  ${'b'.repeat(20)}`,
-      '',
-      'third',
-      '1',
-      '2',
-    ]);
-  });
-
   it('cuts no time, which has a space as prose has', () => {
     process.stdout.columns = 50;
     const time = '2026-11-27 15:00:55.962+00';

@@ -175,11 +175,3 @@ describe('the stream of events', () => {
     },
   );
 });
-
-it('moved to the switch on Events, with the conditions of the old address', async () => {
-  const { status, headers } = await fetch(`${admin.url}/live?type=SMS_LOG_ALL&user=guest%40example.com`, {
-    redirect: 'manual',
-  });
-  expect(status).toBe(302);
-  expect(headers.get('location')).toBe('/events?type=SMS_LOG_ALL&user=guest%40example.com&live=on');
-});

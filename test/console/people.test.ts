@@ -214,11 +214,6 @@ describe('the pages of people and devices', () => {
     expect(table).toContain(ACCESS_POINTS[0]);
   });
 
-  it('are found at the address that a client had before', async () => {
-    const page = await admin.page(`/people/client?mac=${UNPLACED_CLIENT}&${range}`);
-    expect(page).toContain('Strongest access points');
-  });
-
   it('say what is wrong with a MAC address or a range', async () => {
     for (const path of ['/devices/client', '/devices/access-point'])
       await expect(admin.page(`${path}?mac=xyz`)).rejects.toThrow('12 hexadecimal digits');

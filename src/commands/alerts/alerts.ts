@@ -1,5 +1,5 @@
-import { allRules, findRule, withStoredRules, type ConfiguredRule } from '../../alerts/parse-rules.ts';
-import { listAlerts, tallyAlerts, type AlertFilter, type StoredAlert } from '../../store/alerts/alerts.ts';
+import { findRule, withStoredRules, type ConfiguredRule } from '../../alerts/parse-rules.ts';
+import { listAlerts, type AlertFilter, type StoredAlert } from '../../store/alerts/alerts.ts';
 import type { Db } from '../../store/server/database.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
 import { note, printRows, type Columns } from '../shared/output.ts';
@@ -7,34 +7,6 @@ import { backtestRule, type BacktestRange } from '../../alerts/backtest-rule.ts'
 import type { Alert } from '../../alerts/rule-state.ts';
 import { countOf } from '../../lib/text/units.ts';
 import { createProgress } from '../shared/progress.ts';
-
-const RULE_COLUMNS: Columns<Awaited<ReturnType<typeof describeRules>>[number]> = {
-  rule: ({ name }) => name,
-  on: ({ on }) => (on ? 'on' : 'off'),
-  severity: ({ severity }) => severity,
-  title: ({ title }) => title,
-  'last alert': ({ last_alert: last }) => last?.toISOString() ?? null,
-  'in 30 days': ({ alerts_30d: recent }) => String(recent),
-};
-
-/** `alerts rules`: prints built-in and configured rules, as a table or as JSON lines. */
-export async function printRules(db: Db, ofSettings: readonly ConfiguredRule[], asJson: boolean) {
-  const configured = await withStoredRules(db, ofSettings);
-  await printRows(await describeRules(db, configured), RULE_COLUMNS, asJson);
-  if (configured.length === 0) note('no rule is on; docs/alerts.md shows how to switch rules on');
-}
-
-async function describeRules(db: Db, configured: readonly ConfiguredRule[]) {
-  const tallies = new Map((await tallyAlerts(db, ALL_SOURCES)).map((tally) => [tally.rule, tally]));
-  return allRules(configured).map(({ name, title, severity }) => ({
-    name,
-    title,
-    severity,
-    on: configured.some((rule) => rule.name === name),
-    last_alert: tallies.get(name)?.last ?? null,
-    alerts_30d: tallies.get(name)?.recent ?? 0,
-  }));
-}
 
 const ALERT_COLUMNS: Columns<StoredAlert> = {
   raised: ({ raisedAt }) => raisedAt,

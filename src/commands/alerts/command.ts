@@ -12,19 +12,7 @@ import { stopSignal } from '../shared/process.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 export function defineAlerts(program: Command, settings: Settings): void {
-  const alerts = program.command('alerts').description('list alert rules and alerts, and test rules');
-
-  defineCommand(
-    alerts,
-    'rules',
-    'list all rules: built-in, and from the settings, the console and saved searches',
-    ['xiq-sink alerts rules', 'xiq-sink alerts rules --json | jq .'],
-  )
-    .option('--json', 'print one JSON object per line')
-    .action(async ({ json }) => {
-      const { printRules } = await import('./alerts.ts');
-      await runOnStore(settings, ({ db }, { rules }) => printRules(db, rules, json === true));
-    });
+  const alerts = program.command('alerts').description('list alerts, and test alert rules');
 
   defineCommand(alerts, 'list', 'list raised alerts, newest first', [
     'xiq-sink alerts list',

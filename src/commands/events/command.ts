@@ -23,7 +23,6 @@ export function defineEvents(program: Command, settings: Settings): void {
   rangeCommand('search', 'print matching events, newest first', [
     'xiq-sink events search --since 24h --type AUDIT_LOG_ALL',
     `xiq-sink events search --since 7d 'user:dina*'`,
-    `xiq-sink events search --saved 'Failed logins'`,
     'xiq-sink events search --user admin@example.com --code 10001',
     'xiq-sink events search --mac aa:bb:cc:dd:ee:ff --json',
   ])
@@ -32,17 +31,10 @@ export function defineEvents(program: Command, settings: Settings): void {
     .option('--json', 'print one JSON object per line')
     .action(async (query, { limit, after, json, ...filter }) => {
       const { printSearch } = await import('./search.ts');
-      const { withSaved } = await import('./saved.ts');
       const page = { limit: Number(limit), after };
-      await runOnStore(settings, async ({ db, events }) => {
-        const { saved, ...asked } = await withSaved(db, filter);
-        await printSearch(
-          events,
-          toFilter([...saved, ...(query ?? [])], withRange(asked)),
-          page,
-          json === true,
-        );
-      });
+      await runOnStore(settings, ({ events }) =>
+        printSearch(events, toFilter(query, withRange(filter)), page, json === true),
+      );
     });
 
   eventsCommand('tail', 'print matching events as they are stored, until Ctrl-C', [
@@ -72,30 +64,14 @@ export function defineEvents(program: Command, settings: Settings): void {
     .action(async (query, { format, output, bom, ...filter }) => {
       const signal = stopSignal();
       const { exportEvents } = await import('./export.ts');
-      const { withSaved } = await import('./saved.ts');
-      await runOnStore(settings, async ({ db, events }) => {
-        const { saved, ...asked } = await withSaved(db, filter);
-        const range = toFilter([...saved, ...(query ?? [])], withRange(asked));
-        await exportEvents(events, range, { format, output, bom }, signal);
-      });
-    });
-
-  defineCommand(events, 'saved', 'list the searches that people saved in the console', [
-    'xiq-sink events saved --json',
-    'xiq-sink events saved --delete "Failed logins"',
-  ])
-    .option('--delete <name>', 'delete the searches of this name')
-    .option('--json', 'print one JSON object per line')
-    .action(async ({ delete: name, json }) => {
-      const { deleteSaved, printSaved } = await import('./saved.ts');
-      await runOnStore(settings, ({ db }) =>
-        name === undefined ? printSaved(db, json === true) : deleteSaved(db, name),
+      const range = toFilter(query, withRange(filter));
+      await runOnStore(settings, ({ events }) =>
+        exportEvents(events, range, { format, output, bom }, signal),
       );
     });
 
   function rangeCommand(name: string, description: string, lines: readonly string[]) {
     return eventsCommand(name, description, lines)
-      .option('--saved <name>', 'a search that was saved in the console; further conditions narrow it')
       .option('--since <time>', `start of the range: ${TIME_FORMS}`, time)
       .option('--until <time>', 'end of the range, exclusive', time)
       .addOption(zoneOption());

@@ -66,8 +66,7 @@ type WidthOf = (text: string) => number;
 
 /**
  * Formats rows as aligned columns. On a terminal headings are bold, long cells are cut, and prose is cut further until the
- * table fits; where it can't, values that all rows share stand above it, and if that is not enough, each row is a block with
- * a line for each cell. A pipe gets plain text, whole. `widthOf` measures a text in columns of a terminal.
+ * table fits; where it can't, each row is a block with a line for each cell. A pipe gets plain text, whole. `widthOf` measures a text in columns of a terminal.
  */
 export function formatTable(
   columns: readonly string[],
@@ -89,7 +88,7 @@ export function formatTable(
   for (let excess = sum(limits) - room; excess > 0; excess -= 1) {
     const prose = limits.map((limit, at) => (isProse[at] === true ? limit : 0));
     const widest = prose.indexOf(Math.max(...prose));
-    if ((prose[widest] ?? 0) <= MIN_PROSE_WIDTH) return formatNarrow(headings, cells, widthOf);
+    if ((prose[widest] ?? 0) <= MIN_PROSE_WIDTH) return formatBlocks(headings, cells, widthOf);
     limits[widest] = (limits[widest] ?? 0) - 1;
   }
   const shown = cells.map((row) => row.map((cell, at) => cut(cell, limits[at] ?? Infinity, widthOf)));
@@ -106,27 +105,6 @@ const align = (rows: readonly (readonly string[])[], widths: readonly number[], 
       .join('  ')
       .trimEnd(),
   );
-
-/** First the values that all rows share, each once; then the other columns as a table, or as blocks. */
-function formatNarrow(
-  headings: readonly string[],
-  rows: readonly (readonly string[])[],
-  widthOf: WidthOf,
-): string {
-  const [first = [], ...others] = rows;
-  const isShared = headings.map(
-    (_name, at) => others.length > 0 && others.every((row) => row[at] === first[at]),
-  );
-  if (isShared.every((shared) => shared) || !isShared.includes(true))
-    return formatBlocks(headings, rows, widthOf);
-  // A column in which no row has anything is left out.
-  const shared = <Cell>(cells: readonly Cell[]) =>
-    cells.filter((_cell, at) => isShared[at] && first[at] !== '');
-  const rest = <Cell>(cells: readonly Cell[]) => cells.filter((_cell, at) => isShared[at] !== true);
-  const above =
-    shared(first).length === 0 ? '' : `${formatBlocks(shared(headings), [shared(first)], widthOf)}\n`;
-  return `${above}${formatTable(rest(headings), rows.map(rest), widthOf)}`;
-}
 
 /** Each block ends with an empty line, which also keeps a remark apart that follows. */
 function formatBlocks(headings: readonly string[], rows: readonly (readonly string[])[], widthOf: WidthOf) {

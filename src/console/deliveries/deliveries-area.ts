@@ -11,7 +11,6 @@ import { deliveryPage, renderDeliveries } from './deliveries-pages.ts';
 import {
   deliveryQuery,
   deliverySchema,
-  sumsSchema,
   describeDelivery,
   MOST_OF_EACH,
   readDeliveries,
@@ -32,11 +31,10 @@ export function deliveriesArea({ db }: { readonly db: Db }): Area {
           looked_back_to: isoTime
             .nullable()
             .describe('set if the search stopped at this time because it took too long'),
-          sums: sumsSchema,
         }),
         async work({ query }, { scope }) {
-          const { lookedBackTo, sums, ...page } = await readDeliveries(db, scope, query);
-          return { ...page, looked_back_to: lookedBackTo ?? null, sums: sums ?? null };
+          const { lookedBackTo, ...page } = await readDeliveries(db, scope, query);
+          return { ...page, looked_back_to: lookedBackTo ?? null };
         },
       }),
       jsonRoute({

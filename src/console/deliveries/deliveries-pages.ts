@@ -1,13 +1,13 @@
 import type { Request } from 'express';
 import type { Db } from '../../store/server/database.ts';
-import type { Delivery, DeliverySums, RecordedLoss } from '../../store/deliveries/search-deliveries.ts';
+import type { Delivery } from '../../store/deliveries/search-deliveries.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { countOf, formatBytes, formatCount, formatElapsed } from '../../lib/text/units.ts';
 import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
-import { queryOf, readQuery, type Entered } from '../api/parameters.ts';
+import { queryOf, readQuery } from '../api/parameters.ts';
 import { DELIVERED_TYPES } from '../events/conditions.ts';
 import { eventTimeline } from '../events/event-timeline.ts';
-import { selectOf, typeSelect } from '../html/form.ts';
+import { typeSelect } from '../html/form.ts';
 import { filterForm } from '../html/range-picker.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { pagerOf, timeHeading, timeOf } from '../html/elements.ts';
@@ -23,31 +23,10 @@ export async function renderDeliveries(db: Db, scope: Scope, request: Request): 
   return {
     title: 'Deliveries',
     content: html`
-      ${filterForm('/deliveries', 'Deliveries', asked, conditionFields(asked))} ${sumsOf(page.sums)}
+      ${filterForm('/deliveries', 'Deliveries', asked, typeSelect(asked, DELIVERED_TYPES))}
       ${listOf(page, Object.keys(right).length > 0)} ${pagerOf('/deliveries', right, page.next_cursor)}
     `,
   };
-}
-
-const conditionFields = (entered: Entered): Content => html`
-  ${typeSelect(entered, DELIVERED_TYPES)}
-  ${selectOf(entered, 'with', 'Has', [
-    ['', 'any result'],
-    ['quarantined', 'quarantined records'],
-    ['duplicates', 'duplicates'],
-  ])}
-`;
-
-function sumsOf(sums: DeliverySums | undefined): Content {
-  if (sums === undefined) {
-    return html`<p class="dim">Too many deliveries match to show totals. Choose a shorter range.</p>`;
-  }
-  return html`
-    <p>
-      ${countOf(sums.deliveries, 'delivery', 'deliveries')}: ${countOf(sums.events, 'event')} stored,${' '}
-      ${countOf(sums.duplicates, 'duplicate')}, ${formatCount(sums.quarantined)} quarantined.
-    </p>
-  `;
 }
 
 const COLUMNS: readonly Column<Delivery>[] = [
@@ -147,12 +126,11 @@ function resultOf(delivery: Delivery): string {
   );
 }
 
-function eventsOf({ delivery, events, loss }: DescribedDelivery): Content {
+function eventsOf({ delivery, events }: DescribedDelivery): Content {
   if (events === undefined) {
     return html`
       <p class="note warn">
         Not all of the ${countOf(delivery.event_count, 'event')} that this delivery added were found.
-        ${lossOf(delivery, loss)}
       </p>
       <p>
         Events that occurred long before the delivery are not searched here:${' '}
@@ -172,19 +150,6 @@ function eventsOf({ delivery, events, loss }: DescribedDelivery): Content {
     </p>`;
   }
   return [firstOf(events.length, delivery.event_count), eventTimeline('Events, newest first', events)];
-}
-
-/** Only what is on record: why a row is gone, nobody else knows. */
-function lossOf({ event_count: stored }: Delivery, loss: RecordedLoss | undefined): Content {
-  if (loss === undefined || loss.erased + loss.droppedMonths.length === 0) {
-    return 'No erasure and no retention is on record that would explain it.';
-  }
-  const { erased, droppedMonths } = loss;
-  return [
-    erased > 0 && `${formatCount(erased)} of ${formatCount(stored)} were erased on request. `,
-    droppedMonths.length > 0 &&
-      `Retention has dropped these months of the type: ${droppedMonths.join(', ')}.`,
-  ];
 }
 
 const firstOf = (shown: number, all: number) =>

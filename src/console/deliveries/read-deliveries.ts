@@ -1,12 +1,9 @@
 import { z } from 'zod';
 import { ORIGINS } from '../../events/domain.ts';
 import {
-  type DeliveryFilter,
   eventsOfDelivery,
   findDelivery,
-  readRecordedLoss,
   searchDeliveries,
-  sumDeliveries,
 } from '../../store/deliveries/search-deliveries.ts';
 import { isoTime, limit } from '../api/parameters.ts';
 import { cursorOf, pageOf, writeCursor } from '../api/paging.ts';
@@ -41,42 +38,24 @@ export const deliverySchema = z
 export const deliveryQuery = withValidRange({
   ...rangeShape,
   type: deliveredType.optional(),
-  with: z
-    .enum(['quarantined', 'duplicates'], 'must be quarantined or duplicates')
-    .optional()
-    .describe('only deliveries with quarantined records, or with duplicates'),
   limit: limit(50, 500),
   cursor: cursorOf(z.object({ at: z.iso.datetime().transform((text) => new Date(text)), id: z.uuid() })),
 });
 
-const filterOf = ({ type, with: only, ...query }: z.output<typeof deliveryQuery>): DeliveryFilter => ({
-  ...query,
-  messageType: type,
-  withQuarantined: only === 'quarantined',
-  withDuplicates: only === 'duplicates',
-});
-
-export const sumsSchema = z
-  .object({ deliveries: count, events: count, duplicates: count, quarantined: count })
-  .nullable()
-  .describe('totals of all matching deliveries; null if the query took longer than 1.5 s');
-
-/**
- * One page of deliveries, newest first: `lookedBackTo` is set if the search stopped at this time because it took too long,
- * and `sums`, the totals of all that match, is undefined if that took too long.
- */
+/** One page of deliveries, newest first: `lookedBackTo` is set if the search stopped at this time because it took too long. */
 export async function readDeliveries(db: Db, scope: Scope, query: z.output<typeof deliveryQuery>) {
-  const { limit, cursor } = query;
+  const { type, limit, cursor, ...conditions } = query;
   const after = cursor && { receivedAt: cursor.at, deliveryId: cursor.id };
-  const filter = filterOf(query);
-  const [{ deliveries, lookedBackTo }, sums] = await Promise.all([
-    searchDeliveries(db, scope, filter, { limit: limit + 1, after }),
-    sumDeliveries(db, scope, filter),
-  ]);
+  const { deliveries, lookedBackTo } = await searchDeliveries(
+    db,
+    scope,
+    { ...conditions, messageType: type },
+    { limit: limit + 1, after },
+  );
   const page = pageOf(deliveries, limit, ({ received_at: at, delivery_id: id }) =>
     writeCursor({ at: at.toISOString(), id }),
   );
-  return { ...page, lookedBackTo, sums };
+  return { ...page, lookedBackTo };
 }
 
 /** The maximum number of events and of quarantined records that are shown of one delivery. */
@@ -84,10 +63,7 @@ export const MOST_OF_EACH = 200;
 
 export type DescribedDelivery = Awaited<ReturnType<typeof describeDelivery>>;
 
-/**
- * Reads one delivery. Its `events` are undefined if not all of them were found in time; `loss` is what is on record about
- * those. Throws HttpError 404 if it is not stored.
- */
+/** Reads one delivery; `events` are undefined if not all of them were found in time. Throws HttpError 404 if it is not stored. */
 export async function describeDelivery(db: Db, scope: Scope, id: string) {
   const delivery = await findDelivery(db, scope, id);
   if (delivery === undefined) {
@@ -99,6 +75,5 @@ export async function describeDelivery(db: Db, scope: Scope, id: string) {
     quarantinedOf(db, scope, id, MOST_OF_EACH),
     findReplayed(db, scope, id),
   ]);
-  const loss = events === undefined ? await readRecordedLoss(db, delivery) : undefined;
-  return { delivery, events, loss, quarantined, replayOf };
+  return { delivery, events, quarantined, replayOf };
 }

@@ -1,14 +1,13 @@
 import type { Status } from '../../observe/status.ts';
 import { DAY_MS } from '../../lib/clock.ts';
 import { countOf, formatCount } from '../../lib/text/units.ts';
-import { addressOf, destinationAddress, eventAddress } from '../addresses.ts';
+import { addressOf, eventAddress } from '../addresses.ts';
 import { NOTHING_ENTERED } from '../api/parameters.ts';
 import { html, type Content } from '../html/html.ts';
 import { fieldOf, monthField, timeField } from '../html/form.ts';
 import { badge, factsPanel, livePart, timeHeading, timeOf, withTimes, zoneName } from '../html/elements.ts';
 import { legendOf, markOf, marksTable, type Look, type Mark } from '../html/marks.ts';
 import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
-import { factsOf } from '../browser/shared/facts.js';
 import { type Day, type Finding, type Integrity, type DescribedRun } from './integrity-schemas.ts';
 
 interface Shown {
@@ -221,32 +220,9 @@ const ANCHOR_COLUMNS: readonly Column<Integrity['anchors'][number]>[] = [
 const NO_ANCHORS = html`Nothing outside of the database keeps checkpoints. Set <code>ANCHOR_FILE</code>,${' '}
   <code>ANCHOR_URL</code>, <code>TIMESTAMP_URL</code> or <code>WITNESSES</code>, or forward events.`;
 
-/** The places that keep checkpoints, and the destinations that have that of the last hour. */
-function anchorsPanel({ anchors, held_by: held }: Integrity): Content {
-  return html`
-    <section class="panel wide">
-      <h2>External copies</h2>
-      ${tableOf('Places that keep checkpoints', ANCHOR_COLUMNS, anchors, undefined, NO_ANCHORS)}
-      ${
-        held &&
-        factsOf([
-          [
-            'Checkpoint event',
-            html`<a href=${eventAddress({ eventId: held.event_id, occurredAt: held.occurred_at })}
-              >${timeOf(held.occurred_at)}</a
-            >`,
-          ],
-          [
-            'Destinations',
-            held.destinations.map(
-              ({ name, holds }) => html`
-                <a href=${destinationAddress(name)}>${name}</a>${' '}
-                ${holds ? badge('good', 'has it') : badge('warn', 'waiting')}${' '}
-              `,
-            ),
-          ],
-        ])
-      }
-    </section>
-  `;
-}
+const anchorsPanel = ({ anchors }: Integrity): Content => html`
+  <section class="panel wide">
+    <h2>External copies</h2>
+    ${tableOf('Places that keep checkpoints', ANCHOR_COLUMNS, anchors, undefined, NO_ANCHORS)}
+  </section>
+`;

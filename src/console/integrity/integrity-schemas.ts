@@ -85,14 +85,6 @@ export const integritySchema = z
     anchors: z.array(
       z.object({ name: text, size: number, anchored_at: isoTime.nullable(), error: text.nullable() }),
     ),
-    held_by: z
-      .object({
-        event_id: text,
-        occurred_at: text,
-        destinations: z.array(z.object({ name: text, holds: z.boolean() })),
-      })
-      .nullable()
-      .describe('the checkpoint of the last hour, as it is forwarded; null: there is none'),
     days: z.array(day),
     differences: z.array(finding).describe('what is altered or missing now; at most 100'),
   })

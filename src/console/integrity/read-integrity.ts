@@ -1,14 +1,9 @@
-import { parseSearch } from '../../events/search-query.ts';
 import type { MonthRange } from '../../lib/text/parse-time.ts';
 import type { Db } from '../../store/server/database.ts';
-import { OWN_TYPES } from '../../events/domain.ts';
 import { readArrivals, type Arrival } from '../../store/counts/read-arrivals.ts';
 import { positionsSince } from '../../store/log/read-log.ts';
 import { readDroppedMonths, type DroppedEvents } from '../../store/seal/excuses.ts';
-import { forwardingOf } from '../../store/destinations/rejected-events.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
-import { searchEvents } from '../../store/events/search-events.ts';
-import { ownTypeOf } from '../../events/stored-event.ts';
 import {
   chunksWithDifferences,
   readSealedRanges,
@@ -42,22 +37,9 @@ export async function readIntegrity(db: Db, month: MonthRange): Promise<Integrit
     not_sealed_yet: waiting,
     verified: toAnswer({ leaves, altered, missing, since }),
     anchors: anchors.map((one) => ({ ...toAnswer(one), name: one.anchor })),
-    held_by: await readHolders(db),
     days: await readDays(db, month, differences, named),
     differences: differences.slice(0, FINDINGS).map(describeFinding),
   };
-}
-
-async function readHolders(db: Db): Promise<Integrity['held_by']> {
-  const { terms } = parseSearch('type:OTHER origin:xiq-sink');
-  const { events: own } = await searchEvents(db, ALL_SOURCES, { terms }, { limit: 100 });
-  const event = own.find((one) => ownTypeOf(one) === OWN_TYPES.checkpoint);
-  if (event === undefined) return null;
-  const destinations = (await forwardingOf(db, event)).map(({ destination, hasPassed, rejectedAt }) => ({
-    name: destination,
-    holds: hasPassed && rejectedAt === null,
-  }));
-  return { event_id: event.eventId, occurred_at: event.occurredAt, destinations };
 }
 
 async function readDays(

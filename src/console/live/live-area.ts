@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { Db } from '../../store/server/database.ts';
 import { VIEW } from '../access/access.ts';
-import { addressOf } from '../addresses.ts';
-import { parsedText, queryOf, text } from '../api/parameters.ts';
+import { parsedText, text } from '../api/parameters.ts';
 import { streamRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { conditionShape, termsOfConditions } from '../events/conditions.ts';
@@ -47,13 +46,6 @@ export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: Event
         },
       }),
     ],
-    pages: [
-      {
-        path: '/live',
-        ...VIEW,
-        // Where new events were shown before Events had the switch.
-        render: async (request) => addressOf('/events', { ...queryOf(request), live: 'on' }),
-      },
-    ],
+    pages: [],
   };
 }

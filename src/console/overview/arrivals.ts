@@ -14,35 +14,22 @@ const WIDTHS = [60, 120, 300, 600, 900, 1_800, HOUR, 2 * HOUR, 6 * HOUR, 12 * HO
 
 const WIDEST = 7 * DAY;
 
-/** More buckets than a screen has columns; limits the cost of one query. */
-const MOST_BUCKETS = 5_000;
-
 /** Older arrivals are stored by hour (store/arrivals.ts). */
 const BY_MINUTE_MS = 14 * DAY * 1000;
 
-/** What is asked for: a width of buckets, or about how many. */
-type AskedRange = Omit<ArrivalRange, 'bucketSeconds'> & {
-  readonly bucketSeconds?: number | undefined;
-  readonly points?: number | undefined;
-};
+type AskedRange = Omit<ArrivalRange, 'bucketSeconds'>;
 
-const USUAL_POINTS = 120;
+/** What a chart has room for. */
+const MOST_BUCKETS = 120;
 
 /**
- * The range extended to whole buckets, so that it contains everything that arrived in it. Throws HttpError 400 if the
- * range is empty or has too many buckets.
+ * The range extended to whole buckets, so that it contains everything that arrived in it. Throws HttpError 400 if it is empty.
  */
-export function chooseBuckets(wanted: AskedRange, now: number): ArrivalRange {
-  const { since, until, points = USUAL_POINTS } = wanted;
+export function chooseBuckets({ since, until }: AskedRange, now: number): ArrivalRange {
   const seconds = (until.getTime() - since.getTime()) / 1000;
-  if (seconds <= 0) throw refused('until must be later than since');
+  if (seconds <= 0) throw new HttpError(400, 'BAD_REQUEST', 'until must be later than since');
   const finest = since.getTime() < now - BY_MINUTE_MS ? HOUR : 60;
-  const fitting = WIDTHS.find((width) => width >= finest && seconds / width <= points) ?? WIDEST;
-  const bucketSeconds = wanted.bucketSeconds ?? fitting;
-  if (seconds / bucketSeconds > MOST_BUCKETS)
-    throw refused(
-      `the range has more than ${MOST_BUCKETS} buckets; choose a shorter range or a larger bucket_seconds`,
-    );
+  const bucketSeconds = WIDTHS.find((width) => width >= finest && seconds / width <= MOST_BUCKETS) ?? WIDEST;
   const width = bucketSeconds * 1000;
   return {
     since: new Date(Math.floor(since.getTime() / width) * width),
@@ -50,8 +37,6 @@ export function chooseBuckets(wanted: AskedRange, now: number): ArrivalRange {
     bucketSeconds,
   };
 }
-
-const refused = (message: string) => new HttpError(400, 'BAD_REQUEST', message);
 
 /** An answer is cached for this share of the bucket width: too short for a visible difference. */
 const KEPT_SHARE = 1 / 200;
@@ -61,7 +46,7 @@ const LONGEST_KEPT_MS = 60_000;
 /**
  * Counts the arrivals of a range for the API, and caches an answer for a two-hundredth of its bucket width, at most for a
  * minute: a week in buckets of two hours is a hundred thousand rows, too many to read every few seconds for each viewer.
- * Throws HttpError 400 for an invalid range.
+ * Throws HttpError 400 for an empty range.
  */
 export function createArrivalsReader(db: Db) {
   const read = shareAnswers(

@@ -1,8 +1,7 @@
-import { z } from 'zod';
 import { sumArrivals } from '../../store/counts/read-arrivals.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { VIEW } from '../access/access.ts';
-import { isoTime, moment, wholeNumber } from '../api/parameters.ts';
+import { isoTime, moment } from '../api/parameters.ts';
 import { whole, wholeSchema } from '../api/paging.ts';
 import { jsonRoute, toAnswer, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
@@ -46,19 +45,7 @@ const activityQuery = {
   until: rangeShape.until,
 };
 
-const arrivalsQuery = withValidRange({
-  ...activityQuery,
-  bucket_seconds: z.coerce
-    .number()
-    .int()
-    .min(60)
-    .multipleOf(60)
-    .describe('width of a bucket in seconds, a multiple of 60')
-    .optional(),
-  points: wholeNumber(1, 2_000)
-    .optional()
-    .describe('approximate number of buckets, unless bucket_seconds is set'),
-});
+const activityRange = withValidRange(activityQuery);
 
 function overviewRoutes(
   { db, silences }: OverviewOptions,
@@ -80,10 +67,9 @@ function overviewRoutes(
       summary: 'count arrivals by time and message type',
       description: 'The range is extended to whole buckets. Arrivals older than 14 days are counted by hour.',
       ...VIEW,
-      input: { query: arrivalsQuery },
+      input: { query: activityRange },
       answer: arrivalsSchema,
-      work: ({ query: { bucket_seconds: bucketSeconds, until = new Date(), ...range } }, { scope }) =>
-        arrivals(scope, { ...range, until, bucketSeconds }),
+      work: ({ query: { since, until = new Date() } }, { scope }) => arrivals(scope, { since, until }),
     }),
     jsonRoute({
       route: 'GET /activity',
@@ -91,7 +77,7 @@ function overviewRoutes(
       description:
         'Each number comes with `q`: the search that lists exactly its events, of the same source. Numbers may be a minute old.',
       ...VIEW,
-      input: { query: withValidRange(activityQuery) },
+      input: { query: activityRange },
       answer: activitySchema,
       work: ({ query: { since, until = new Date() } }, { scope }) => activity(scope, { since, until }),
     }),

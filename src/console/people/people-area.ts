@@ -4,8 +4,7 @@ import type { Db } from '../../store/server/database.ts';
 import { summarizeClient, summarizeUser } from '../../store/events/timeline.ts';
 import { VIEW } from '../access/access.ts';
 import { toAnswer, jsonRoute, type ApiRoute } from '../api/route.ts';
-import { limit, queryOf } from '../api/parameters.ts';
-import { addressOf } from '../addresses.ts';
+import { limit } from '../api/parameters.ts';
 import type { Area } from '../area.ts';
 import { withValidRange, mac, rangeShape, userName } from '../events/conditions.ts';
 import { renderAccessPoint } from './access-point-page.ts';
@@ -33,12 +32,6 @@ export function peopleArea({ db }: { readonly db: Db }): Area {
       },
       { path: '/people/user', ...VIEW, render: (request, visitor) => renderUser(db, visitor, request) },
       { path: '/devices/client', ...VIEW, render: (request, visitor) => renderClient(db, visitor, request) },
-      {
-        path: '/people/client',
-        ...VIEW,
-        // Where a client's page was before devices had pages of their own: links to it were kept.
-        render: async (request) => addressOf('/devices/client', queryOf(request)),
-      },
     ],
   };
 }

@@ -7,7 +7,6 @@ import { inScope, isSource, type Scope } from '../server/scope.ts';
 import type { StoredEvent } from '../../events/stored-event.ts';
 import type { ReceivedType } from '../server/schema/delivery-tables.ts';
 import type { Tables } from '../server/schema/tables.ts';
-import { firstRow } from '../server/statement.ts';
 import { HOUR_MS, MINUTE_MS } from '../../lib/clock.ts';
 
 /** Conditions on what was received. All conditions that are given must hold. */
@@ -18,12 +17,6 @@ export interface ReceivedFilter {
   readonly since?: Date | undefined;
   /** Exclusive. */
   readonly until?: Date | undefined;
-}
-
-export interface DeliveryFilter extends ReceivedFilter {
-  /** Only deliveries with items in quarantine, resolved or not. */
-  readonly withQuarantined?: boolean | undefined;
-  readonly withDuplicates?: boolean | undefined;
 }
 
 interface DeliveryPage {
@@ -45,7 +38,7 @@ const STRETCH_TIMEOUT_MS = 3_000;
 export async function searchDeliveries(
   db: Db,
   scope: Scope,
-  filter: DeliveryFilter,
+  filter: ReceivedFilter,
   page: DeliveryPage,
 ): Promise<{ readonly deliveries: readonly Delivery[]; readonly lookedBackTo: Date | undefined }> {
   const end = Math.min(
@@ -68,8 +61,10 @@ export async function searchDeliveries(
   return { deliveries, lookedBackTo: undefined };
 }
 
-function selectPage(db: Db, scope: Scope, filter: DeliveryFilter, { limit, after }: DeliveryPage) {
-  const newest = selectMatching(db, scope, filter)
+function selectPage(db: Db, scope: Scope, filter: ReceivedFilter, { limit, after }: DeliveryPage) {
+  const newest = db
+    .selectFrom('deliveries')
+    .where((is) => is.and(receivedConditions(scope, filter)))
     .selectAll()
     .orderBy('received_at', 'desc')
     .orderBy('delivery_id', 'desc')
@@ -81,24 +76,6 @@ function selectPage(db: Db, scope: Scope, filter: DeliveryFilter, { limit, after
       is(is.refTuple('received_at', 'delivery_id'), '<', is.tuple(after.receivedAt, after.deliveryId)),
     )
     .execute();
-}
-
-export type DeliverySums = NonNullable<Awaited<ReturnType<typeof sumDeliveries>>>;
-
-const SUM_TIMEOUT_MS = 1_500;
-
-/** The sums over the matching deliveries. Undefined when the query takes longer than 1.5 seconds. */
-export async function sumDeliveries(db: Db, scope: Scope, filter: DeliveryFilter) {
-  return withinTime(db, SUM_TIMEOUT_MS, (trx) =>
-    selectMatching(trx, scope, filter)
-      .select([
-        sql<number>`count(*)::float8`.as('deliveries'),
-        sql<number>`coalesce(sum(event_count), 0)::float8`.as('events'),
-        sql<number>`coalesce(sum(duplicate_count), 0)::float8`.as('duplicates'),
-        sql<number>`coalesce(sum(quarantined_count), 0)::float8`.as('quarantined'),
-      ])
-      .executeTakeFirstOrThrow(),
-  );
 }
 
 /** One delivery by its id; undefined when it is not stored. */
@@ -150,25 +127,6 @@ export async function eventsOfDelivery(
   return undefined;
 }
 
-/** What is on record about events of a delivery that are not stored any more. */
-export interface RecordedLoss {
-  readonly erased: number;
-  /** Months of the message type that retention has dropped, as YYYY-MM. */
-  readonly droppedMonths: readonly string[];
-}
-
-export async function readRecordedLoss(
-  db: Db,
-  { delivery_id: id, message_type: messageType }: Delivery,
-): Promise<RecordedLoss> {
-  const row = await firstRow<RecordedLoss>(db)`
-    select (select coalesce(sum((deliveries ->> ${id})::int), 0)::float8 from erasures) as erased,
-      array(
-        select to_char(began_at at time zone 'UTC', 'YYYY-MM') from gaps
-        where reason = 'retention' and message_type = ${messageType} order by began_at) as "droppedMonths"`;
-  return row ?? { erased: 0, droppedMonths: [] };
-}
-
 async function selectEvents(
   db: Db,
   scope: Scope,
@@ -190,13 +148,6 @@ async function selectEvents(
   if (found === undefined) return undefined;
   const { rows, next } = found;
   return { events: rows.map(toEvent), isAll: next !== undefined || rows.length === expected };
-}
-
-function selectMatching(db: Db, scope: Scope, filter: DeliveryFilter) {
-  let query = db.selectFrom('deliveries').where((is) => is.and(receivedConditions(scope, filter)));
-  if (filter.withQuarantined === true) query = query.where('quarantined_count', '>', 0);
-  if (filter.withDuplicates === true) query = query.where('duplicate_count', '>', 0);
-  return query;
 }
 
 export function receivedConditions(

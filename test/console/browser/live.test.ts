@@ -35,7 +35,7 @@ describe.skipIf(!hasChromium())('live events in a browser (needs Chromium)', () 
 
   /** Follows the events of a user, each test those of another one. */
   async function follow(user: string): Promise<void> {
-    await browser.page.goto(`${admin.url}/live?q=user:${user}`);
+    await browser.page.goto(`${admin.url}/events?live=on&q=user:${user}`);
     await state().filter({ hasText: 'Live since' }).waitFor();
   }
 

@@ -8,22 +8,17 @@ const MINUTE = 60_000;
 test('whole buckets cover all of the stretch that was asked for, and little more', () => {
   const instant = fc.integer({ min: NOW - 400 * 24 * 60 * MINUTE, max: NOW });
   fc.assert(
-    fc.property(
-      instant,
-      fc.integer({ min: 1, max: 90 * 24 * 60 * MINUTE }),
-      fc.integer({ min: 1, max: 2000 }),
-      (from, length, points) => {
-        const range = chooseBuckets({ since: new Date(from), until: new Date(from + length), points }, NOW);
-        const width = range.bucketSeconds * 1000;
-        expect(width % MINUTE).toBe(0);
-        expect(range.since.getTime() % width).toBe(0);
-        expect(range.until.getTime() % width).toBe(0);
-        expect(from - range.since.getTime()).toBeGreaterThanOrEqual(0);
-        expect(from - range.since.getTime()).toBeLessThan(width);
-        expect(range.until.getTime() - from - length).toBeGreaterThanOrEqual(0);
-        expect(range.until.getTime() - from - length).toBeLessThan(width);
-      },
-    ),
+    fc.property(instant, fc.integer({ min: 1, max: 90 * 24 * 60 * MINUTE }), (from, length) => {
+      const range = chooseBuckets({ since: new Date(from), until: new Date(from + length) }, NOW);
+      const width = range.bucketSeconds * 1000;
+      expect(width % MINUTE).toBe(0);
+      expect(range.since.getTime() % width).toBe(0);
+      expect(range.until.getTime() % width).toBe(0);
+      expect(from - range.since.getTime()).toBeGreaterThanOrEqual(0);
+      expect(from - range.since.getTime()).toBeLessThan(width);
+      expect(range.until.getTime() - from - length).toBeGreaterThanOrEqual(0);
+      expect(range.until.getTime() - from - length).toBeLessThan(width);
+    }),
   );
 });
 
@@ -43,11 +38,7 @@ test('what is older than 14 days is asked for by the hour, for no more is known'
   );
 });
 
-test('an empty stretch, and one of more buckets than anybody reads, are refused', () => {
+test('an empty stretch is refused', () => {
   const now = new Date(NOW);
   expect(() => chooseBuckets({ since: now, until: now }, NOW)).toThrow('until must be later than since');
-  const longAgo = new Date(NOW - 300 * 24 * 60 * MINUTE);
-  expect(() => chooseBuckets({ since: longAgo, until: now, bucketSeconds: 60 }, NOW)).toThrow(
-    'more than 5000 buckets',
-  );
 });

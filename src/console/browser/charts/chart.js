@@ -7,8 +7,8 @@ import { zone } from '../shared/time-zone.js';
 import { countOf, formatCount } from '../shared/numbers.js';
 
 // The chart of the console: events over time, stacked by family. The pointer shows a bar in numbers, a drag chooses a
-// range, a double click leads back, and the buttons of the legend hide families. With the focus, arrows go from bar to
-// bar, with Shift they choose a range, Enter opens it, and Backspace leads back.
+// range, and a double click leads back. With the focus, arrows go from bar to bar, with Shift they choose a range, Enter
+// opens it, and Backspace leads back.
 
 /**
  * @typedef {{ start: string, counts: Readonly<Record<string, number>> }} Bar counts by message type
@@ -38,7 +38,6 @@ const clock = (seconds) => localText(seconds * 1000, zone);
  * @param {() => void} props.onBack
  */
 export function Chart({ label, bars, before, seconds, height, isEstimate = false, onChoose, onBack }) {
-  const [hidden, setHidden] = useState(/** @type {ReadonlySet<string>} */ (new Set()));
   const [tip, setTip] = useState(
     /** @type {{ x: number, share: number, text: string } | undefined} */ (undefined),
   );
@@ -53,10 +52,10 @@ export function Chart({ label, bars, before, seconds, height, isEstimate = false
 
   useEffect(() => {
     if (whole.current === null || place.current === null || bars.length === 0) return undefined;
-    const drawn = draw(whole.current, place.current, { starts, seconds, height, counted, hidden, before });
+    const drawn = draw(whole.current, place.current, { starts, seconds, height, counted, before });
     plot.current = drawn.plot;
     return () => drawn.stop();
-  }, [bars, hidden]);
+  }, [bars]);
 
   /** @param {PointerEvent} event */
   const at = ({ clientX }) => {
@@ -124,7 +123,7 @@ export function Chart({ label, bars, before, seconds, height, isEstimate = false
   };
   return html`
     <div class="chart" ref=${whole}>
-      <${Legend} counted=${counted} before=${before} about=${about} hidden=${hidden} onHide=${setHidden} />
+      <${Legend} counted=${counted} before=${before} about=${about} />
       <div
         class="plot"
         role="group"
@@ -160,38 +159,28 @@ export function Chart({ label, bars, before, seconds, height, isEstimate = false
 }
 
 /**
- * The number of events, and a button for each family that hides and shows it.
+ * The number of events, and those of each family.
  *
  * @param {object} props
  * @param {readonly Counts[]} props.counted
  * @param {readonly number[]} [props.before]
  * @param {string} props.about
- * @param {ReadonlySet<string>} props.hidden
- * @param {(hidden: ReadonlySet<string>) => void} props.onHide
  */
-function Legend({ counted, before, about, hidden, onHide }) {
+function Legend({ counted, before, about }) {
   /** @param {import('./families.js').Family} family */
   const sumOf = (family) => counted.reduce((sum, counts) => sum + counts[family], 0);
-  const shown = FAMILIES.filter(([family]) => !hidden.has(family));
-  const sum = shown.reduce((all, [family]) => all + sumOf(family), 0);
+  const sum = FAMILIES.reduce((all, [family]) => all + sumOf(family), 0);
   return html`
-    <div class="legend" role="group" aria-label="Families of message types in the chart">
+    <div class="legend" role="group" tabindex="0" aria-label="Events by family">
       <span class="dim">${about}${countOf(sum, 'event')}</span>
       ${before && html`<span class="dim">before: ${formatCount(before.reduce((all, count) => all + count, 0))} (outline)</span>`}
       ${about !== '' && html`<span class="badge warn">estimate from a sample</span>`}
       ${FAMILIES.map(
         ([family, title]) => html`
-          <button
-            key=${family}
-            type="button"
-            class="quiet"
-            hidden=${sumOf(family) === 0}
-            aria-pressed=${!hidden.has(family)}
-            onClick=${() => onHide(hidden.has(family) ? hidden.difference(new Set([family])) : hidden.union(new Set([family])))}
-          >
-            <span class=${`swatch ${family}`}></span>${title}${' '}
+          <span key=${family} hidden=${sumOf(family) === 0}>
+            <span class=${`swatch ${family}`}></span> ${title}${' '}
             <span class="value">${formatCount(sumOf(family))}</span>
-          </button>
+          </span>
         `,
       )}
     </div>
@@ -219,7 +208,6 @@ function mark(plot, [first = 0], seconds, range) {
  * @property {number} seconds
  * @property {number} height
  * @property {readonly Counts[]} counted
- * @property {ReadonlySet<string>} hidden
  * @property {readonly number[] | undefined} before
  */
 
@@ -230,10 +218,10 @@ function mark(plot, [first = 0], seconds, range) {
  * @param {HTMLElement} place
  * @param {Drawing} drawing
  */
-function draw(whole, place, { starts, seconds, height, counted, hidden, before }) {
+function draw(whole, place, { starts, seconds, height, counted, before }) {
   let below = counted.map(() => 0);
   const stacked = FAMILIES.map(([family]) => {
-    below = counted.map((counts, index) => (hidden.has(family) ? 0 : counts[family]) + (below[index] ?? 0));
+    below = counted.map((counts, index) => counts[family] + (below[index] ?? 0));
     return below;
   });
   const path = uPlot.paths.bars?.({ size: [0.9, 60], align: 1 });
