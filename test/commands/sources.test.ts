@@ -37,7 +37,7 @@ it('is added with a generated secret, gets others, and is disabled', async () =>
   expect(added.stdout).toContain('added east: send deliveries to /ingest/east/MESSAGE_TYPE');
   const first = secretIn(added.stdout);
   expect(first).toBeDefined();
-  expect(added.stderr).toContain('(shown only now)');
+  expect(added.stderr).toContain('(shown only once)');
   expect(await lineOf('east')).toMatchObject({ secrets: 1, message_types: ['SMS_LOG_ALL'] });
   expect((await run('list')).stdout).toMatch(/^east +in use +database +1 .*SMS_LOG_ALL +20 deliveries\/s$/m);
 

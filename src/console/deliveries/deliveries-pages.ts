@@ -133,7 +133,7 @@ const originOf = ({ origin, secret_form: form }: Delivery) =>
 
 const ORIGIN_TEXTS = {
   backfill: "read from the cloud's API",
-  'xiq-sink': 'made by xiq-sink itself',
+  'xiq-sink': 'created by xiq-sink itself',
 } as const;
 
 function resultOf(delivery: Delivery): string {
@@ -151,13 +151,13 @@ function eventsOf({ delivery, events, loss }: DescribedDelivery): Content {
   if (events === undefined) {
     return html`
       <p class="note warn">
-        Not all of the ${countOf(delivery.event_count, 'event')} that this delivery added were found.
+        Some of the ${countOf(delivery.event_count, 'event')} that this delivery added are missing.
         ${lossOf(delivery, loss)}
       </p>
       <p>
         Events that occurred long before the delivery are not searched here:${' '}
-        <a href="/events">search events</a> by their own time. <code>xiq-sink verify</code> tells whether rows
-        are gone, and which.
+        <a href="/events">search events</a> by their own time. <code>xiq-sink verify</code> shows whether rows
+        are missing, and which.
       </p>
     `;
   }
@@ -166,7 +166,7 @@ function eventsOf({ delivery, events, loss }: DescribedDelivery): Content {
       This delivery added no events.${' '}
       ${
         delivery.duplicate_count > 0
-          ? 'All of its events had been stored before.'
+          ? 'All of its events were already stored.'
           : 'Its records are in quarantine, see below.'
       }
     </p>`;
@@ -177,7 +177,7 @@ function eventsOf({ delivery, events, loss }: DescribedDelivery): Content {
 /** Only what is on record: why a row is gone, nobody else knows. */
 function lossOf({ event_count: stored }: Delivery, loss: RecordedLoss | undefined): Content {
   if (loss === undefined || loss.erased + loss.droppedMonths.length === 0) {
-    return 'No erasure and no retention is on record that would explain it.';
+    return 'No recorded erasure or retention explains this.';
   }
   const { erased, droppedMonths } = loss;
   return [
