@@ -57,7 +57,7 @@ export async function personOf(
     throw noAccess(
       'NO_ROLE',
       reason,
-      'An administrator can add one of your groups to OIDC_ROLES, or add you to a group that is there.',
+      'An administrator can add one of your groups to OIDC_ROLES, or add you to a group listed there.',
     );
   }
   const seen = sources?.filter(({ group }) => groups.has(group)).map(({ value }) => value);
@@ -74,7 +74,7 @@ export async function personOf(
 }
 
 function noAccess(code: string, reason: string, fix: string): HttpError {
-  const message = `You are logged in at your provider, but have no access here: ${reason}. ${fix}`;
+  const message = `You are logged in with your provider, but have no access here: ${reason}. ${fix}`;
   return new HttpError(403, code, message);
 }
 

@@ -34,7 +34,7 @@ export function parseRules(settings: ForwardingSettings): readonly ConfiguredRul
   problems.push(...own.map((problem) => `XIQ_SINK_CONFIG: alerts: ${problem}`));
   const names = rules.map(({ name }) => name);
   for (const name of new Set(names.filter((one, index) => names.indexOf(one) !== index))) {
-    problems.push(`XIQ_SINK_CONFIG: alerts: two rules have the name "${name}"`);
+    problems.push(`XIQ_SINK_CONFIG: alerts: two rules are named "${name}"`);
   }
   if (problems.length > 0) throw new SettingsError(problems);
   return rules;

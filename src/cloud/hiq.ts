@@ -70,7 +70,7 @@ export function createHiq(
         if (!isMissing(error, NOT_FOR_US)) throw error;
         if (error.status === 403 && (await isEnabled(signal)) === true) {
           const { message, method, path, status } = error;
-          const unknown = `the account has organizations (HIQ), and which of them the cloud shows is unknown: ${message}`;
+          const unknown = `the account has organizations (HIQ), but it is unknown which of them the cloud shows: ${message}`;
           throw new CloudApiError(unknown, { method, path, status, cause: error });
         }
         askAgainAt = clock.now() + ASK_AGAIN_MS;

@@ -105,7 +105,7 @@ function createLogins(options: LoginOptions) {
 
   const record = (fingerprint: Buffer, refusal: RefusedLogin) =>
     refusedLogins.save(fingerprint, refusal).catch(async (failure: unknown) => {
-      const what = 'a refused login could not be recorded: other processes may send it, too';
+      const what = 'a refused login could not be recorded: other processes may repeat it';
       logger?.warn({ err: failure }, what);
       await inMemory.save(fingerprint, refusal);
     });

@@ -54,7 +54,7 @@ export function mergeSources(
   if (secrets === undefined && sources.length > 0) {
     if (cloud !== undefined) {
       problems.push(
-        `CLOUD_API_URL belongs to the source "${DEFAULT_SOURCE}", which the file does not define: set a cloud for each source of the file`,
+        `CLOUD_API_URL belongs to the source "${DEFAULT_SOURCE}", which the file does not define: set a cloud for each source in the file`,
       );
     }
     return sources;
@@ -79,7 +79,7 @@ export function sourceOf(
 }
 
 const twice = (setting: string, what: string) =>
-  `${setting}: the file's source "${DEFAULT_SOURCE}" has ${what} of its own; set one of the two`;
+  `${setting}: the file's source "${DEFAULT_SOURCE}" has its own ${what}; set only one of the two`;
 
 type GivenCloud = Readonly<
   Partial<Record<'api_url' | 'api_token' | 'username' | 'password', string | undefined>>
@@ -106,7 +106,7 @@ function cloudAccess(
     return undefined;
   };
   const both = `${nameOf('username')} and ${nameOf('password')}`;
-  if (apiUrl === undefined) return problem(`${nameOf('api_url')} is required with the credentials`);
+  if (apiUrl === undefined) return problem(`${nameOf('api_url')} is required with credentials`);
   if (apiToken !== undefined) {
     if (username !== undefined || password !== undefined) {
       return problem(`${nameOf('api_token')}: set it, or ${both}, not both`);

@@ -69,7 +69,7 @@ export async function refuseUnusable({ home }: Cluster, forRestore: boolean): Pr
   if (!forRestore && existsSync(restoringFile(home))) {
     throw new UsageError(
       `The restore into ${path.dirname(home)} did not finish. Run ${commandName()} restore again, ` +
-        `or delete ${home} to begin with an empty database.`,
+        `or delete ${home} to start with an empty database.`,
     );
   }
   const server = await readFile(movedFile(home), 'utf8').catch(() => undefined);

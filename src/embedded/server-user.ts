@@ -25,7 +25,7 @@ export interface ServerUser {
 }
 
 const SAME_USER: ServerUser = {
-  description: 'the user of this program',
+  description: "this program's user",
   owner: undefined,
   wrapper: [],
   spawnAs: undefined,
@@ -86,7 +86,7 @@ export async function findServerUser(program: string, directory: string): Promis
   }
   throw new UsageError(
     `Postgres does not run as root, and no other user can reach both ${program} and ${home}. ` +
-      'Allow all users to pass through their directories (chmod a+x), start as another user, or set DATABASE_URL.',
+      'Allow all users to traverse their directories (chmod a+x), start as another user, or set DATABASE_URL.',
     { cause },
   );
 }

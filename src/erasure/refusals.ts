@@ -125,7 +125,7 @@ function createRefusals(records: readonly StoredFingerprint[], key: KeyObject): 
   const keyId = keyIdOf(key);
   if (records.some((record) => record.keyId !== keyId)) {
     throw new OutageError(
-      'the key that recognizes records of erased people is another one than that of an erasure: see docs/erasure.md',
+      'the key that recognizes records of erased people differs from the one used for an erasure: see docs/erasure.md',
     );
   }
   const untils = new Map(

@@ -84,7 +84,7 @@ function* convertRecords(
         const digits = hasExponents ? writtenOut(part.payload) : 0;
         const size = part.payload.length + EVENT_OVERHEAD + digits;
         if (digits > 0 && size > room)
-          throw new Error(`its numbers are too long with all their ${digits} digits`);
+          throw new Error(`its numbers are too long when written out (${digits} digits)`);
         room -= size;
         const event = { ...toEvent(delivery, receivedAt, part, numberTwin), place };
         place += 1;

@@ -74,7 +74,7 @@ export async function runTransaction<T>(
       if (remedy === 'isolate records' && next.length > 0) {
         modes = next;
       } else if (remedy === 'again') {
-        logger.debug(`transaction repeated (${kind}): ${describeError(error)}`);
+        logger.debug(`transaction retried (${kind}): ${describeError(error)}`);
         const spread = MAX_CONFLICT_PAUSE_MS - MIN_CONFLICT_PAUSE_MS;
         await pause(context, MIN_CONFLICT_PAUSE_MS + Math.random() * spread, error);
       } else if (remedy === 'wait') {

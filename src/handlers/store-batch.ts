@@ -146,7 +146,7 @@ export class BatchStore {
     const ms = performance.now() - began;
     observer.stored(lane, rows, ms / 1000);
     const refused = rows.reduce((sum, { refusedCount }) => sum + refusedCount, 0);
-    if (refused > 0) logger.info({ refused }, 'records of erased persons were not stored again');
+    if (refused > 0) logger.info({ refused }, 'records of erased people were not stored again');
     logger.debug({ ...summarize(rows), ms: Math.round(ms) }, 'transaction committed');
     return rows;
   }
@@ -182,7 +182,7 @@ export class BatchStore {
           const { deliveryId, source, messageType } = delivery;
           this.#context.logger.error(
             { err: error, deliveryId, source, messageType },
-            'a delivery could not be stored and is quarantined whole',
+            'a delivery could not be stored and was quarantined as a whole',
           );
           return await this.#storeTogether([setAsideWhole(delivery, describeError(error))]);
         }

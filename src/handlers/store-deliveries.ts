@@ -175,7 +175,8 @@ async function insertAllEvents(
     if (!isForThread(delivery, refusals)) await take(tally, convertDelivery(delivery, refusals));
     else {
       for await (const parts of convertPacked(delivery, refusals)) {
-        if (giveUp?.aborted === true) throw new OutageError('the service stops before a delivery is stored');
+        if (giveUp?.aborted === true)
+          throw new OutageError('the service stopped before a delivery was stored');
         await take(tally, parts);
       }
     }
@@ -194,7 +195,7 @@ function tallyOf(tallies: ReadonlyMap<string, DeliveryTally>, deliveryId: string
   const tally = tallies.get(deliveryId);
   if (tally === undefined) {
     throw new Error(
-      `Postgres returned an event of delivery ${deliveryId}, which this transaction does not store`,
+      `Postgres returned an event of delivery ${deliveryId}, which this transaction did not store`,
     );
   }
   return tally;
@@ -215,7 +216,7 @@ const insertTogether: Insert = async (trx, messageType, rows) => {
 };
 
 const DROPPED =
-  'Postgres accepted the row and does not have it: a trigger or a rule of the table drops it. xiq-sink doctor names it';
+  'Postgres accepted the row but did not store it: a trigger or a rule of the table drops it. xiq-sink doctor names it';
 
 /** Inserts what Postgres can store: halves the rows at each refusal, until the row that causes it stands alone. */
 const insertIsolating: Insert = async (trx, messageType, rows) => {

@@ -303,4 +303,4 @@ export const overloaded = () =>
   });
 
 const stalled = (ms: number) =>
-  new HttpError(408, 'BODY_STALLED', `nothing of the body arrived for ${ms / 1000} s`);
+  new HttpError(408, 'BODY_STALLED', `no part of the body arrived for ${ms / 1000} s`);

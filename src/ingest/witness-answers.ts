@@ -39,7 +39,7 @@ export function createWitnessAnswers(witness: Witness) {
     const length = request.headers['content-length'] ?? null;
     const reading = rawBody(request, { length, limit: LIMIT, encoding: 'utf8' });
     const body = await reading.catch((cause: unknown) => {
-      throw new HttpError(400, 'BAD_REQUEST', `the body is cut off, or above ${LIMIT} bytes`, { cause });
+      throw new HttpError(400, 'BAD_REQUEST', `the body is cut off or larger than ${LIMIT} bytes`, { cause });
     });
     const answer = await witness.addCheckpoint(body);
     return 'known' in answer

@@ -181,5 +181,5 @@ export function decodeBatch(bytes: Buffer): DeliveryBatch {
   const data: unknown = JSON.parse(bytes.toString());
   const newer = NewerBatch.safeParse(data).data;
   if (newer === undefined) return DeliveryBatch.parse(data);
-  throw new OutageError(`version ${newer.version} is of a newer xiq-sink: upgrade this process`);
+  throw new OutageError(`version ${newer.version} belongs to a newer xiq-sink: upgrade this process`);
 }

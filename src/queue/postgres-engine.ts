@@ -121,11 +121,11 @@ export async function migrateQueue(databaseUrl: string): Promise<void> {
     } catch (error) {
       if (isForbidden(error)) {
         const grant = `grant create on database ${client.escapeIdentifier(client.database ?? '')} to ${client.escapeIdentifier(client.user ?? '')}`;
-        const message = `The tables of the queue cannot be created. Let an administrator of the database run: ${grant}`;
+        const message = `The queue's tables cannot be created. Ask a database administrator to run: ${grant}`;
         throw new UsageError(message, { cause: error });
       }
       if (!isLockTimeout(error)) throw error;
-      const message = `the migration of the queue waits for a lock of ${await findLockHolders(client)}`;
+      const message = `the migration of the queue is waiting for a lock held by ${await findLockHolders(client)}`;
       throw new OutageError(message, { cause: error });
     }
   };
@@ -205,7 +205,7 @@ function connect(
   if (!isPgPool(pool)) throw new TypeError('BullMQ does not accept this version of the pg package');
   const dropConnections = () => {
     for (const socket of sockets)
-      socket.destroy(new OutageError('connection closed: the server does not answer'));
+      socket.destroy(new OutageError('connection closed: the server is not responding'));
   };
   return {
     pool,

@@ -220,7 +220,7 @@ function ownJobsOnly(
     }
     onError(
       new Error(
-        `The queue contains batches of installation ${owner}, which this one does not store. Set QUEUE_PREFIX of each installation to a name of its own, and run a worker of the other one on this queue once.`,
+        `The queue contains batches of installation ${owner}, which this one does not store. Give each installation its own QUEUE_PREFIX, and run a worker of the other installation on this queue once.`,
       ),
     );
     await job.moveToDelayed(Date.now() + FOREIGN_DELAY_MS, token);

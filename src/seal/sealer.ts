@@ -136,7 +136,7 @@ async function signHead(trx: Trx, size: number, key: LogKey, trust: Trust): Prom
   if (size === (latest?.size ?? 0)) return;
   if (latest !== undefined && !isSignedByKnown(latest.note, trust)) {
     throw new Error(
-      `the log is not signed: its latest checkpoint is signed with ${latest.publicKey}, a key that LOG_KEY_FILE does not have. If it is one of yours, add it there as a line; if not, the database was changed`,
+      `the log is not signed: its latest checkpoint is signed with ${latest.publicKey}, a key that is not in LOG_KEY_FILE. If it is one of your keys, add it there as a line; if not, the database was changed`,
     );
   }
   const nodes = nodesIn(trx);

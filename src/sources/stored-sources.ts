@@ -93,7 +93,9 @@ export function readStoredSource(
   const publicOnly = !settings.some(({ cloud: known }) => known?.apiUrl === definition.cloud?.api_url);
   // What a name resolves to is checked at each call.
   if (publicOnly && api !== null && (isLoopback(api) || privateRangeOf(api.hostname) !== undefined)) {
-    own.push('cloud.api_url must be an address of the public internet: only the settings may name another');
+    own.push(
+      'cloud.api_url must be a public internet address: only the settings may contain other addresses',
+    );
   }
   const isComplete = own.length === 0;
   let source: SourceConfig | undefined;

@@ -114,7 +114,7 @@ const DAMAGED: readonly (readonly [
 ])[] = [
   ['is gone', async (key) => server.remove(key)],
   [
-    'has another SHA-256',
+    'has a different SHA-256',
     async (key, content) => server.put(key, content.fill(content.readUInt8(200) ^ 1, 200, 201)),
   ],
   ['has 500 bytes', async (key, content) => server.put(key, content.subarray(0, 500))],

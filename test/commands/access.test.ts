@@ -146,7 +146,7 @@ describe('access', () => {
     [['token', 'ada', '--expires', 'never'], 'duration'],
     [['token', 'nobody', '--expires', '1d'], 'there is no account'],
     [['token', '--revoke', '999'], 'no API token 999'],
-    [['token'], 'name the account'],
+    [['token'], 'give the account name'],
   ])('%j is wrong usage', async (words, message) => {
     const { code, stderr } = await end(...words);
     expect(stderr).toContain(message);

@@ -99,7 +99,7 @@ test('a check of arrival and one of storing each change the answer that they are
   };
   expect(found.arriving.status).toMatchObject(spooling);
   expect(found.arriving.needs).toMatchObject([
-    { ...spooling, remedy: expect.stringContaining('Check the server of the queue') as unknown },
+    { ...spooling, remedy: expect.stringContaining("Check the queue's server") as unknown },
     {
       word: 'subscriptions behind',
       page: '/subscriptions',

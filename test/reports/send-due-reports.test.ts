@@ -313,7 +313,7 @@ describe('the settings of scheduled reports', () => {
   });
 
   it('have each name once, and all that is wrong is told', () => {
-    expect(() => configOf([file], [monthly, monthly])).toThrow('another one has this name');
+    expect(() => configOf([file], [monthly, monthly])).toThrow('another schedule has this name');
     const two = [
       { ...monthly, destination: 'nowhere', user: 'ann' },
       { ...monthly, name: 'b', report: 'access' },

@@ -111,7 +111,7 @@ describe('an exported proof', () => {
     expect(after.findings).toEqual([]);
     expect(after.summary).toMatchObject({ intact: 1, checkpoints: 1, timestamps: 0 });
     await expect(exported({ since: new Date(Date.now() + 60_000) })).rejects.toThrow(
-      'No event of that range',
+      'No event in that range',
     );
     await expect(exportProof(test.service, before, options(), () => undefined)).rejects.toThrow(
       'is not empty',
@@ -292,7 +292,7 @@ describe('an exported proof', () => {
         () => undefined,
       );
       expect(findings).toMatchObject([
-        { key: 'manifest.note', detail: 'it is signed with a key that LOG_KEY_FILE does not have' },
+        { key: 'manifest.note', detail: 'it is signed with a key that is not in LOG_KEY_FILE' },
       ]);
     });
   });

@@ -97,7 +97,7 @@ it.each([
   const definition = { webhook_secrets: [{ env: 'NEW' }], cloud: { ...cloud, api_url: address } };
   const { source, problems } = read(definition);
   expect(source?.cloud).toBeUndefined();
-  expect(problems.join()).toMatch(/cloud\.api_url must be an address of the public internet/);
+  expect(problems.join()).toMatch(/cloud\.api_url must be a public internet address/);
   const known = { apiUrl: address, credentials: { apiToken: 'of-the-settings' } };
   const settings = sources.map((one) => ({ ...one, cloud: known }));
   expect(read(definition, { settings }).source?.cloud).toMatchObject({ apiUrl: address, publicOnly: false });

@@ -21,7 +21,7 @@ const RULE_COLUMNS: Columns<Awaited<ReturnType<typeof describeRules>>[number]> =
 export async function printRules(db: Db, ofSettings: readonly ConfiguredRule[], asJson: boolean) {
   const configured = await withStoredRules(db, ofSettings);
   await printRows(await describeRules(db, configured), RULE_COLUMNS, asJson);
-  if (configured.length === 0) note('no rule is on; docs/alerts.md shows how to switch rules on');
+  if (configured.length === 0) note('all rules are off; docs/alerts.md shows how to switch rules on');
 }
 
 async function describeRules(db: Db, configured: readonly ConfiguredRule[]) {
@@ -56,7 +56,7 @@ const aboutGroup = (group: Readonly<Record<string, string>>): string =>
 export async function printAlerts(db: Db, filter: AlertFilter, asJson: boolean): Promise<void> {
   const alerts = await listAlerts(db, ALL_SOURCES, filter);
   await printRows(alerts, ALERT_COLUMNS, asJson);
-  if (alerts.length === 0) note('no alert was raised in this range');
+  if (alerts.length === 0) note('no alerts were raised in this range');
 }
 
 const TEST_COLUMNS: Columns<Alert> = {
@@ -100,7 +100,7 @@ export async function testRule(
     progress.clear();
   }
   await printRows(shown, TEST_COLUMNS);
-  if (raised > shown.length && !asJson) note(`the first ${MOST_SHOWN} are shown; --json prints all of them`);
+  if (raised > shown.length && !asJson) note(`showing the first ${MOST_SHOWN}; --json prints all of them`);
   const span = `from ${range.since.toISOString()} to ${range.until.toISOString()}`;
   note(
     raised === 0

@@ -80,11 +80,11 @@ export function defineEvents(program: Command, settings: Settings): void {
       });
     });
 
-  defineCommand(events, 'saved', 'list the searches that people saved in the console', [
+  defineCommand(events, 'saved', 'list the searches saved in the console', [
     'xiq-sink events saved --json',
     'xiq-sink events saved --delete "Failed logins"',
   ])
-    .option('--delete <name>', 'delete the searches of this name')
+    .option('--delete <name>', 'delete the searches with this name')
     .option('--json', 'print one JSON object per line')
     .action(async ({ delete: name, json }) => {
       const { deleteSaved, printSaved } = await import('./saved.ts');
@@ -95,7 +95,7 @@ export function defineEvents(program: Command, settings: Settings): void {
 
   function rangeCommand(name: string, description: string, lines: readonly string[]) {
     return eventsCommand(name, description, lines)
-      .option('--saved <name>', 'a search that was saved in the console; further conditions narrow it')
+      .option('--saved <name>', 'a search saved in the console; further conditions narrow it')
       .option('--since <time>', `start of the range: ${TIME_FORMS}`, time)
       .option('--until <time>', 'end of the range, exclusive', time)
       .addOption(zoneOption());
@@ -111,7 +111,7 @@ export function defineEvents(program: Command, settings: Settings): void {
       .option('--ap <address>', 'MAC address of an access point', macAddress)
       .option('--device <name>', 'exact serial number, host name or id of a device, or source of an alert')
       .option('--org <id>', 'organization id', wholeNumber)
-      .option('--text <text>', 'text that the record contains')
+      .option('--text <text>', 'text in the record')
       .option('--source <name>', 'source name');
   }
 }

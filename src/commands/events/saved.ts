@@ -62,7 +62,7 @@ export async function withSaved<T extends Asked>(db: Db, { saved: name, ...optio
   const [search, other] = await searchesNamed(db, name);
   if (search === undefined || other !== undefined) {
     throw new UsageError(
-      `Several people with different sources saved a search "${name}". Use its search line.`,
+      `Several people with different sources saved a search named "${name}". Use its search line instead.`,
     );
   }
   const { since = search.since ?? undefined, until = search.until ?? undefined } = options;
@@ -81,6 +81,6 @@ async function searchesNamed(db: Db, name: string): Promise<readonly StoredSearc
   if (found.length > 0) return found;
   const names = [...new Set(all.map((search) => search.name))].join(', ');
   throw new UsageError(
-    `No search is saved as "${name}". ${names === '' ? 'None is saved.' : `There are: ${names}.`}`,
+    `There is no saved search "${name}". ${names === '' ? 'None are saved.' : `Saved searches: ${names}.`}`,
   );
 }

@@ -44,7 +44,7 @@ export function createKeptSegments(spool: Spool, findStored: FindStored, keepMs:
         const recalled = spool.recall();
         logger.warn(
           { timeline: at.timeline, before: before?.timeline },
-          `another database server took over, or an earlier state: looking up the deliveries of ${countOf(recalled.length, 'spool segment')} again`,
+          `another database server took over, or an earlier state was restored: looking up the deliveries of ${countOf(recalled.length, 'spool segment')} again`,
         );
         return recalled;
       }

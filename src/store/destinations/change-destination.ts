@@ -50,7 +50,7 @@ export async function rewindDestination(change: DestinationChange, time: Date | 
 async function mustNotBeArchived(db: Db, since: Date): Promise<void> {
   const { months, last } = await archivedSince(db, since);
   if (last === undefined) return;
-  const message = `events received since ${since.toISOString()} are archived (${months.join(', ')}), and an archive is not forwarded: bring these months back with xiq-sink unarchive, or resend what was received after ${last.toISOString()}`;
+  const message = `events received since ${since.toISOString()} are archived (${months.join(', ')}), and archived events are not forwarded: bring these months back with xiq-sink unarchive, or resend events received after ${last.toISOString()}`;
   throw new ConflictError('EVENTS_ARCHIVED', message);
 }
 

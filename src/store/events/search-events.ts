@@ -121,7 +121,7 @@ const tooSlow = ({ since, until }: TimeRange) =>
   new HttpError(
     503,
     'SEARCH_TOO_SLOW',
-    `the events from ${since?.toISOString() ?? 'the first'} to ${until?.toISOString() ?? 'the last'} could not be searched within 10 s: name a user, a device, an address or a shorter time`,
+    `the events from ${since?.toISOString() ?? 'the first'} to ${until?.toISOString() ?? 'the last'} could not be searched within 10 s: add a user, a device or an address, or choose a shorter time`,
   );
 
 const FIND_TIMEOUT_MS = 5_000;

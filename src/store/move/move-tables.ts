@@ -221,7 +221,7 @@ async function refuseRows(target: Client, tables: readonly Table[]): Promise<voi
     if (rowCount === 0) continue;
     throw new ConflictError(
       'TARGET_NOT_EMPTY',
-      `The target is not empty: ${name} has rows. Choose a new database. If an earlier move-to ended there, set DATABASE_URL.`,
+      `The target is not empty: ${name} has rows. Choose a new database. If an earlier move-to succeeded, set DATABASE_URL.`,
     );
   }
 }

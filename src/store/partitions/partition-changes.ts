@@ -27,7 +27,7 @@ export interface BlockedChange extends Change {
 /** The change that waits, and the sessions that it waits for. */
 export function describeBlocked({ action, table, partition, by }: BlockedChange): string {
   const sessions = by.map(describeSession).join('; ') || 'a session that has ended since';
-  return `maintenance waits to ${action} ${partition}, because ${table} is in use: ${sessions}`;
+  return `maintenance is waiting to ${action} ${partition}, because ${table} is in use: ${sessions}`;
 }
 
 /**

@@ -212,7 +212,7 @@ export async function checkDatabase(db: Db): Promise<void> {
   const { rows } = await sql`select where current_setting('transaction_read_only') = 'on'`.execute(db);
   if (rows.length === 0) return;
   throw new ReadOnlyError(
-    'the database is read-only (a standby, or default_transaction_read_only is on): no event, position of a destination, login or change can be written',
+    'the database is read-only (a standby, or default_transaction_read_only is on): no events, destination positions, logins or changes can be written',
   );
 }
 

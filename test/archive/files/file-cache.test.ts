@@ -87,12 +87,12 @@ it.each(['../b.parquet', '/etc/b.parquet', 'audit_events/../../b.parquet', '.in-
   async (outside) => {
     const directory = await newDirectory();
     const { downloads, read } = await openCache(path.join(directory, 'cache'));
-    await expect(read({ ...A, path: outside })).rejects.toThrow('is no path in the archive');
+    await expect(read({ ...A, path: outside })).rejects.toThrow('is not a path in the archive');
     expect(downloads).toEqual([]);
     const files = new DirectoryFiles(directory);
-    await expect(files.digest({ ...A, path: outside })).rejects.toThrow('is no path in the archive');
-    await expect(files.use([{ ...A, path: outside }])).rejects.toThrow('is no path in the archive');
-    expect(() => placeIn('', outside)).toThrow('is no path in the archive');
+    await expect(files.digest({ ...A, path: outside })).rejects.toThrow('is not a path in the archive');
+    await expect(files.use([{ ...A, path: outside }])).rejects.toThrow('is not a path in the archive');
+    expect(() => placeIn('', outside)).toThrow('is not a path in the archive');
   },
 );
 

@@ -51,7 +51,7 @@ it('an object comes back as it was uploaded, with its size and hash, until it is
 });
 
 it.each([
-  ['has another SHA-256 than when it was written', CONTENT.toLowerCase()],
+  ['has a different SHA-256 than when it was written', CONTENT.toLowerCase()],
   ['has 499 bytes, and was written with 500', CONTENT.slice(1)],
 ])('an object that %s is not taken', async (what, content) => {
   await server.put(KEY, Buffer.from(content));
@@ -83,7 +83,7 @@ it.each([
 });
 
 it.each([
-  ['another SHA-256', { 'x-amz-checksum-sha256': 'x', 'content-length': String(FILE.bytes) }],
+  ['a different SHA-256', { 'x-amz-checksum-sha256': 'x', 'content-length': String(FILE.bytes) }],
   ['another size', { 'content-length': '5' }],
 ])('an upload after which the bucket has %s fails', async (_, headers) => {
   await using wrong = await startStandIn((request, response) => {
@@ -91,7 +91,7 @@ it.each([
     request.resume().on('end', () => response.writeHead(200, isRead ? headers : {}).end());
   });
   await expect(upload(objectsIn({ endpoint: wrong.url }))).rejects.toThrow(
-    `s3://network-events/${KEY} was not stored as it was uploaded`,
+    `s3://network-events/${KEY} was not stored as uploaded`,
   );
 });
 

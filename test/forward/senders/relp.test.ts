@@ -134,7 +134,7 @@ test.each([
     '',
     /refuses a session: 500 required feature/,
   ],
-  ['no offers', rsp(1, '200 OK'), '', /opens a session without relp_version/],
+  ['no offers', rsp(1, '200 OK'), '', /opened the session without relp_version/],
   ['no syslog', rsp(1, '200 OK\nrelp_version=0\ncommands=other'), '', /does not offer the command syslog/],
   ['no commands', rsp(1, '200 OK\nrelp_version=0'), '', /does not offer the command syslog/],
   ['an answer to nothing', OPENED, rsp(9, '200 OK'), /answered transaction 9, which is not open/],

@@ -93,7 +93,7 @@ it('an API token is of its account until it expires or is revoked, once, with th
   await disableAccount(test.service, 'bob');
   expect(await findTokenHolder(test.service, TWO)).toBeUndefined();
   expect((await listAccessTokens(test.service)).map((token) => token.id)).toEqual([id]);
-  await expect(revokeAccessToken(test.service, other)).rejects.toThrow(`no API token ${other}`);
+  await expect(revokeAccessToken(test.service, other)).rejects.toThrow(`API token ${other} does not exist`);
   await test.query`update access_tokens set expires_at = now() where id = ${id}`;
   expect(await use()).toBeUndefined();
   await test.query`update access_tokens set expires_at = '2999-01-01' where id = ${id}`;

@@ -215,7 +215,7 @@ const RETRY_INTERVAL_MS = 60_000;
 const DONE_INTERVAL_MS = 24 * 60 * 60 * 1000;
 
 const POOLED =
-  'indexes are missing, and cannot be built through a pooler, so searches are slow: set DATABASE_DIRECT_URL';
+  'indexes are missing and cannot be built through a pooler, so searches are slow: set DATABASE_DIRECT_URL';
 
 /** Builds the missing indexes of large tables in the background, until they exist. */
 export function startIndexBuilding(
@@ -237,6 +237,6 @@ export function startIndexBuilding(
     else if (built !== 'busy' && built.length > 0) logger.info({ built }, 'indexes built');
   };
   const pauseMs = () => (isDone ? DONE_INTERVAL_MS : RETRY_INTERVAL_MS);
-  const failure = 'indexes were not built, will be retried';
+  const failure = 'indexes were not built; building is retried';
   repeatInBackground({ part: 'building of indexes', failure, pauseMs, work, stopping }, logger, started);
 }

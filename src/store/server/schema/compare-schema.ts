@@ -203,10 +203,9 @@ function* differencesOf(
   const difference = (detail: string) => ({ name: `function ${name}`, detail });
   if (made !== undefined && meaningOf(made.body) !== meaningOf(body))
     yield difference('its definition was changed');
-  if (isDefiner && made?.isDefiner !== true)
-    yield difference('it lends the rights of its owner to who calls it');
+  if (isDefiner && made?.isDefiner !== true) yield difference('it runs with the privileges of its owner');
   if (made === undefined) return;
-  if (made.isDefiner && !isDefiner) yield difference('it has lost the rights of its owner');
+  if (made.isDefiner && !isDefiner) yield difference('it no longer runs with the privileges of its owner');
   if (made.isDefiner && stranger !== null) yield difference(`it belongs to ${stranger}`);
   if (settings.toSorted().join() !== made.settings.toSorted().join())
     yield difference(`it sets ${settings.join('; ') || 'nothing'} while it runs`);
