@@ -46,7 +46,7 @@ export function mergeSources(
   const inFile = sources.find(({ name }) => name === DEFAULT_SOURCE);
   if (inFile !== undefined) {
     if (secrets !== undefined) problems.push(twice('WEBHOOK_SECRET', 'secrets'));
-    if (cloud !== undefined && inFile.cloud !== undefined) problems.push(twice('CLOUD_API_URL', 'a cloud'));
+    if (cloud !== undefined && inFile.cloud !== undefined) problems.push(twice('CLOUD_API_URL', 'cloud'));
     return sources.map((source) =>
       source === inFile ? { ...source, cloud: source.cloud ?? cloud } : source,
     );

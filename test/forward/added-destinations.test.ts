@@ -95,7 +95,7 @@ describe('a destination that is added', () => {
     [{ ...syslog, more: '- a list' }, /more: must be options/],
     [{ ...splunk, token: 'with spaces in it' }, /token: must be printable/],
     [{ ...splunk, tokn: 'with spaces in it' }, /tokn/],
-    [{ type: 's3', bucket: 'events' }, /access_key_id: only the settings may leave it out/],
+    [{ type: 's3', bucket: 'events' }, /access_key_id: only the settings may omit it/],
   ])('%j is refused', async (options, message) => {
     const error = await add('wrong', options).catch((thrown: unknown) => thrown);
     expect(String(error)).toMatch(/answered 400/);
@@ -118,7 +118,7 @@ describe('a destination that is added', () => {
     outputs.live.useOutputs([conflict]);
     expect(outputs.live.config.destinations).toMatchObject([{ name: 'archive', type: 'file' }]);
     await expect(outputs.live.reload()).rejects.toThrow(
-      /destination "archive" is in the settings and was added in the console/,
+      /destination "archive" is in the settings and was also added in the console/,
     );
     outputs.live.useOutputs([]);
     await outputs.live.reload();

@@ -228,7 +228,7 @@ describe('a witness', () => {
     await using other = await startWitness();
     const wrong = witnessAnchor(test.service, parseWitness(other.publicKey, witness.url));
     expect(await put([wrong])).toEqual([
-      expect.stringContaining('no valid signature of the witness witness.test'),
+      expect.stringContaining('no valid signature by the witness witness.test'),
     ]);
     await using larger = await standIn(() => ({ status: 409, raw: '1000000\n' }));
     const anchor = witnessAnchor(test.service, parseWitness(witness.publicKey, larger.url));

@@ -208,7 +208,7 @@ describe('an exported proof', () => {
       return findings.map(({ state, key, detail }) => `${state} ${key ?? 'leaves'}: ${detail}`);
     }
 
-    const UNSIGNED = 'ALTERED manifest.note: no key of the log has signed this manifest.json';
+    const UNSIGNED = 'ALTERED manifest.note: this manifest.json is not signed with a key of the log';
     const withoutRow = (lines: readonly string[]) => lines.with(5, '5 - -');
     const textOf = (line = '') => line.replace(/^\d+ /, '');
 
@@ -222,7 +222,7 @@ describe('an exported proof', () => {
       ],
       [
         'was taken out with its leaf',
-        'ALTERED manifest.json: it is of the whole log, and does not have all leaves',
+        'ALTERED manifest.json: it covers the whole log, but does not have all leaves',
         (lines, manifest) => {
           manifest.leaves = [
             [0, 5],

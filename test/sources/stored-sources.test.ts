@@ -53,7 +53,7 @@ it('reads secrets from the environment, from a file, and from what is encrypted'
   expect(keyless.source?.secrets).toEqual(['new-secret-0123456789', 'secret-of-a-file-0123456789']);
   expect(keyless.source?.cloud).toBeUndefined();
   expect(keyless.problems).toEqual([
-    'source "east": webhook_secrets.2: the secret is encrypted, and SECRETS_KEY is not set',
+    'source "east": webhook_secrets.2: the secret is encrypted, but SECRETS_KEY is not set',
   ]);
 });
 

@@ -59,7 +59,7 @@ it('deletes no file that a statement reads, of this process or of another one', 
       A.path.padEnd(BYTES),
     ]);
     await expect(other.read(B, C)).rejects.toThrow(
-      /^This needs 300 bytes of archived files at once, with those that others read now, and the cache in .* has 200 bytes\. .*ARCHIVE_CACHE_MAX_BYTES/,
+      /^This needs 300 bytes of archived files at once, including those that others are reading, but the cache in .* has 200 bytes\. .*ARCHIVE_CACHE_MAX_BYTES/,
     );
   }
   expect(await other.read(B, D)).toEqual(pathsOf(B, D));

@@ -52,7 +52,7 @@ it('an object comes back as it was uploaded, with its size and hash, until it is
 
 it.each([
   ['has a different SHA-256 than when it was written', CONTENT.toLowerCase()],
-  ['has 499 bytes, and was written with 500', CONTENT.slice(1)],
+  ['has 499 bytes, but was written with 500', CONTENT.slice(1)],
 ])('an object that %s is not taken', async (what, content) => {
   await server.put(KEY, Buffer.from(content));
   await expect(objectsIn().download(FILE, await newFile())).rejects.toThrow(`${KEY} ${what}`);
@@ -61,7 +61,7 @@ it.each([
 
 it('a bucket that refuses, and one that cannot be reached, are told apart', async () => {
   await expect(objectsIn({ bucket: 'no-bucket' }).sizes()).rejects.toThrow(
-    /^The archive's s3 bucket no-bucket at .* refuses the request \(NoSuchBucket.*Check ARCHIVE_S3, its key/,
+    /^The archive's s3 bucket no-bucket at .* refused the request \(NoSuchBucket.*Check ARCHIVE_S3, its key/,
   );
   await expect(objectsIn({ endpoint: 'http://127.0.0.1:1' }).sizes()).rejects.toThrow(
     /^Can't reach the archive's s3 bucket .*ECONNREFUSED.*Check ARCHIVE_S3 and/,
@@ -116,7 +116,7 @@ it('all versions of an object are deleted, and what a key may not delete is name
         .end('<Error><Code>AccessDenied</Code><Message>Object is locked</Message></Error>');
   });
   await expect(objectsIn({ endpoint: locked.url }).remove(FILE.path)).rejects.toThrow(
-    'the bucket refuses to delete version v2 (AccessDenied: Object is locked)',
+    'the bucket refused to delete version v2 (AccessDenied: Object is locked)',
   );
   expect(deleted).toEqual(['v1', 'v2', 'v3']);
 });

@@ -32,7 +32,7 @@ test.each([
   [`1 ${'x'.repeat(33)} 0\n`, /answered not in RELP/],
   ['1 rsp 6\n200 OK\n', /frame 1 lacks its data/],
   ['1 rsp 6 200 OK!\n', /frame 1 does not end after its data/],
-  ['1 rsp 999999999 2', /announces an answer of 999999999 bytes/],
+  ['1 rsp 999999999 2', /announced an answer of 999999999 bytes/],
 ])('%j is an error', (bytes, problem) => {
   expect(() => createFrameReader()(Buffer.from(bytes))).toThrow(problem);
 });
