@@ -33,8 +33,8 @@ export interface Person {
 const idTokenSchema = z.looseObject({ iss: z.string(), sub: z.string() });
 
 /**
- * The person of an ID token. Many providers put groups and names only into the answer of their UserInfo endpoint, which
- * `readUserInfo` asks: it is asked only if the ID token lacks the role claim or a name. Throws HttpError 403 if no group
+ * The person in an ID token. Many providers put groups and names only into the response of their UserInfo endpoint, which
+ * `readUserInfo` reads, but only if the ID token lacks the role claim or a name. Throws HttpError 403 if no group
  * of the person has a role or may see a source.
  */
 export async function personOf(

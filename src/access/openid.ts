@@ -142,7 +142,7 @@ async function readProvider(config: OpenIdConfig, timeout: number): Promise<Conf
       [customFetch]: fetchPrivately,
       timeout,
       execute: [
-        // The library does not verify signatures of tokens that came over TLS, unless it is asked to.
+        // By default, the library does not verify signatures of tokens received over TLS.
         client.enableNonRepudiationChecks,
         ...(new URL(issuer).protocol === 'http:' ? [allowInsecureRequests] : []),
       ],

@@ -77,12 +77,12 @@ export const alertRuleSchema = z.strictObject({
   severity: z.enum(SEVERITIES).default('medium'),
   /** One filter, or several of which one must match. */
   filter: filters,
-  /** So many events, or with `distinct`, so many values. */
+  /** The number of events or, with `distinct`, of values. */
   count: z.int().min(1).max(10_000).default(1),
   within: duration.optional(),
   group_by: z.array(column).min(1).max(5).default([]),
   distinct: column.optional(),
-  /** Two places, each with latitude and longitude, that lie farther apart than so many metres. */
+  /** Two places, each with latitude and longitude, that are more than this many metres apart. */
   apart: z.number().positive().optional(),
   /** The time after which a group that is no longer heard raises an alert. */
   silent_for: duration.optional(),

@@ -12,7 +12,7 @@ import { listRaisingSearches, type RaisingSearch } from '../store/alerts/saved-s
 
 /** A rule that is switched on. */
 export interface ConfiguredRule extends AlertRule {
-  /** The same for equal settings: with other ones, what a rule remembers means nothing. */
+  /** The same for equal settings: with other settings, a rule's state is meaningless. */
   readonly fingerprint: string;
 }
 

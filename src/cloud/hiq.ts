@@ -16,8 +16,8 @@ const ASK_AGAIN_MS = 9 * MINUTE_MS;
 export type Hiq = ReturnType<typeof createHiq>;
 
 /**
- * The organizations of an account with the feature HIQ: whoever reads sees those that the context names, without an error.
- * `viq` reads what the account is, because a refusal (403) does not say whether the feature or the permission is missing.
+ * The organizations of an account with the feature HIQ: readers see only those in the context, without an error.
+ * `viq` reads the account, because a refusal (403) does not reveal whether the feature or the permission is missing.
  */
 export function createHiq(
   request: Request<Call>,

@@ -78,7 +78,7 @@ const DEFAULT_BYTES_IN_FLIGHT = 48 * 1024 * 1024;
 /**
  * Reads the settings from the environment and from the file that `XIQ_SINK_CONFIG` names. Throws one SettingsError that
  * lists every wrong setting with its value and what it must be. `checks` may add to the list: each checks what only the
- * forwarder knows, by throwing a SettingsError of its own.
+ * forwarder knows, by throwing its own SettingsError.
  */
 export function loadConfig(
   env: Environment,

@@ -7,7 +7,7 @@ interface CloudAccess {
   readonly apiUrl: string;
   readonly credentials:
     { readonly apiToken: string } | { readonly username: string; readonly password: string };
-  /** Whether `apiUrl` must lead to the public internet. Only the settings may name an address of the network here. */
+  /** Whether `apiUrl` must be on the public internet. Only the settings may contain an address in the local network. */
   readonly publicOnly?: boolean;
 }
 

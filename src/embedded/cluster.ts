@@ -171,7 +171,7 @@ const Links = z.array(z.object({ source: z.string(), target: z.string() }));
 
 /**
  * Makes the links to the libraries that are missing: a task of the package's install script, but npm 12 runs no such script
- * unless it is told to. Throws a UsageError if this user may not write there.
+ * by default. Throws a UsageError if this user may not write there.
  */
 async function linkLibraries(directory: string): Promise<void> {
   const list = await readFile(path.join(directory, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');

@@ -16,7 +16,7 @@ interface Ids {
 export interface ServerUser {
   /** For people: what follows "runs as". */
   readonly description: string;
-  /** The owner of the server's files. Undefined: whoever runs this program. */
+  /** The owner of the server's files. Undefined: the user who runs this program. */
   readonly owner: Ids | undefined;
   /** The command that runs the programs, with its options. Empty: none is needed. */
   readonly wrapper: readonly string[];

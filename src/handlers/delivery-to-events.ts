@@ -202,7 +202,7 @@ const oneEvent: Handler = (record) => [
   { payload: canonicalJson(record), read: (field, isFormer) => readField(record, field, isFormer) },
 ];
 
-/** One event of an alert, whose source is an object of its own (published description, `XiqAlert`). */
+/** One event of an alert, whose source is a separate object (published description, `XiqAlert`). */
 const oneAlert: Handler = (record) => {
   const inner = record[ALERT_SOURCE];
   const source = isJsonObject(inner) ? inner : {};

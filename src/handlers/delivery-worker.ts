@@ -106,7 +106,7 @@ export function startDeliveryWorker(
   const ready = Promise.all(queues.map((queue) => queue.waitUntilReady()));
   ready.catch(() => undefined);
 
-  /** Resolves so many milliseconds after the last job was finished or given back. */
+  /** Resolves this many milliseconds after the last job was finished or returned. */
   async function idleFor(ms: number): Promise<void> {
     while (processing.size > 0) await Promise.allSettled(processing);
     await sleep(ms, undefined, { ref: false });

@@ -28,7 +28,7 @@ export interface BatchStoreOptions {
 }
 
 /**
- * One transaction: the batches of at most so many jobs, or so many characters of records. Larger transactions gain
+ * Limits of one transaction: the batches of this many jobs, or this many characters of records. Larger transactions gain
  * nothing and delay answers: with 20 records per delivery, at 4 MiB the slowest percent waited for 220 ms.
  */
 const TRANSACTION_BOUNDS = { maxItems: 16, maxBytes: 512 * 1024 };

@@ -20,7 +20,7 @@ const TEXT = 'text/plain; charset=utf-8';
 
 /**
  * Answers the requests of C2SP tlog-witness: `add-checkpoint`, and any other as one for the latest checkpoint of a log. They
- * have no secret, so that each address may send only so many, and small ones.
+ * need no secret, so each address may send only a limited number of small ones.
  */
 export function createWitnessAnswers(witness: Witness) {
   const requests = createFailureCounts(REQUESTS_PER_MINUTE);

@@ -168,7 +168,7 @@ export function toBatch(deliveries: readonly QueuedDelivery[]): DeliveryBatch {
   return { version, deliveries: [...deliveries] };
 }
 
-/** One job: at most 512 deliveries or 1 MiB of them; a larger delivery gets a job of its own. */
+/** One job: at most 512 deliveries or 1 MiB of them; a larger delivery gets its own job. */
 export const GROUP_BOUNDS = { maxItems: 512, maxBytes: 1024 * 1024 };
 
 /** A batch as the bytes that the spool stores. */

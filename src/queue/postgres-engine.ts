@@ -34,7 +34,7 @@ interface PostgresLocation {
   readonly directUrl?: string | undefined;
 }
 
-/** BullMQ on Postgres, in a schema of its own next to the tables of xiq-sink. */
+/** BullMQ on Postgres, in its own schema next to the tables of xiq-sink. */
 export function createPostgresEngine(location: PostgresLocation): Engine {
   const { Queue, Worker } = withBackend(createPostgresBackend);
   return {
@@ -209,7 +209,7 @@ function connect(
   };
   return {
     pool,
-    /** BullMQ runs its queries on the pool. It connects only for the session of its own that waits for jobs (LISTEN). */
+    /** BullMQ runs its queries on the pool. It uses its own connection only for the session that waits for jobs (LISTEN). */
     connection: direct === undefined ? pool : joinPools(pool, direct),
     dropConnections,
     end: async () => {

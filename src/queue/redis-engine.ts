@@ -18,7 +18,7 @@ const RETRY_MS = 2_000;
 /** The delay of another installation's job before a worker looks at it again. */
 const FOREIGN_DELAY_MS = 5_000;
 
-/** BullMQ on Redis, behind sentinels, or on a Redis Cluster, in which each queue has a slot of its own. */
+/** BullMQ on Redis, behind sentinels, or on a Redis Cluster, in which each queue has its own slot. */
 export function createRedisEngine({
   prefix = DEFAULT_PREFIX,
   installation,

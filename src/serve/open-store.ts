@@ -85,7 +85,7 @@ export function configuredUrls(config: Config): DatabaseUrls | undefined {
   return databaseUrl === undefined ? undefined : { databaseUrl, readerUrl, migrationUrl };
 }
 
-/** Where the queue is under these settings. Without an installation the queue is only inspected, whoever it belongs to. */
+/** Where the queue is under these settings. Without an installation, the queue is only inspected, whoever owns it. */
 export function locateQueue(
   { redisUrl, redisCaFile: caFile, queuePrefix: prefix, ...config }: Config,
   databaseUrl: string,

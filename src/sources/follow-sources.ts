@@ -17,7 +17,7 @@ import { receivesIn, type Role } from '../config/roles.ts';
 /** How often to look for changes while something happens, and for old secrets that have ended. */
 const INTERVAL_MS = 1_000;
 
-/** How long a start waits for the sources of a database that it has never read. */
+/** How long start-up waits for the sources of a database that was never read. */
 const FIRST_TIMEOUT_MS = 2_000;
 
 interface FollowOptions {

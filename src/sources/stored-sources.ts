@@ -7,7 +7,7 @@ import { sourceOf, type SourceConfig } from '../config/sources.ts';
 import { isLoopback } from '../lib/loopback.ts';
 import { privateRangeOf } from '../lib/public-addresses.ts';
 
-/** A text of its own in the environment, in a file, or encrypted in the database. */
+/** A secret in the environment, in a file, or encrypted in the database. */
 const secretReference = z.union([
   z.strictObject({ env: z.string() }),
   z.strictObject({ file: z.string() }),

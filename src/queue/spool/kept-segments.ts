@@ -23,7 +23,7 @@ export function createKeptSegments(spool: Spool, findStored: FindStored, keepMs:
   const kept = new Map<string, { readonly bytes: bigint; readonly confirmedAt: number }>();
   let last: LogPosition | undefined;
 
-  /** A server that was restored from a copy may go on in the same timeline, from an earlier place. */
+  /** A server that was restored from a copy may continue on the same timeline, from an earlier position. */
   const isSameServer = (at: LogPosition) =>
     last === undefined || (at.timeline === last.timeline && at.bytes >= last.bytes);
 

@@ -64,7 +64,7 @@ export function openSpool(settings: SpoolSettings, logger: Logger) {
   budget?.count(totalBytes);
   const maxBytes = () => Math.min(settings.maxBytes, (budget?.left() ?? Infinity) + totalBytes());
 
-  /** Removes kept segments, oldest first, until there is room for so many bytes. */
+  /** Removes kept segments, oldest first, until there is room for this many bytes. */
   async function makeRoom(bytes: number): Promise<void> {
     for (const segment of [...kept.keys()].toSorted()) {
       const hasRoom = totalBytes() + sumOf(kept) + bytes <= maxBytes();

@@ -27,8 +27,8 @@ export interface PartitionState {
 }
 
 /**
- * A month with fewer events of a source and type is one file, and a larger one has a file for each day: an erasure writes files
- * anew, which then takes a second, and a question about a year does not open hundreds of small ones.
+ * A month with fewer events of a source and type is one file, and a larger one has a file for each day: an erasure rewrites files
+ * in a second, and a query over a year does not open hundreds of small ones.
  */
 const ROWS_OF_A_MONTH = 200_000;
 

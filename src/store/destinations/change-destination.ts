@@ -15,7 +15,7 @@ export interface DestinationChange {
 }
 
 /**
- * Pauses or resumes a destination: forwarding stops after the current batch, or goes on within a second, also after
+ * Pauses or resumes a destination: forwarding stops after the current batch, or continues within a second, even after
  * the destination refused our credentials. Throws NotFoundError when neither settings nor database contain the name.
  */
 export async function changeDestinationState(

@@ -31,7 +31,7 @@ export function describeBlocked({ action, table, partition, by }: BlockedChange)
 }
 
 /**
- * Makes a change in a transaction of its own, one process at a time: with the locks of two tables, it could deadlock
+ * Makes a change in its own transaction, one process at a time: with the locks of two tables, it could deadlock
  * with a batch that inserts into both. Returns the change if it did not get its locks; nothing is changed then.
  */
 export async function makeChange(

@@ -35,7 +35,7 @@ export async function withDatabase<T>(databaseUrl: string, work: (db: Db) => Pro
   }
 }
 
-/** Runs work that needs a session of its own for more than one transaction past a pooler, if there is an address for that. */
+/** Runs work that needs its own session for several transactions, bypassing a pooler if there is an address for that. */
 export async function withDirectConnection<T>(
   directUrl: string | undefined,
   db: Db,
@@ -189,7 +189,7 @@ export async function withinTime<T>(
   }
 }
 
-/** Runs work in a savepoint: when it throws, its changes are undone, and the transaction can go on. */
+/** Runs work in a savepoint: when it throws, its changes are undone, and the transaction can continue. */
 export async function inSavepoint<T>(trx: Trx, work: () => Promise<T>): Promise<T> {
   await sql`savepoint work`.execute(trx);
   try {

@@ -131,7 +131,7 @@ async function createLogin(client: Client, name: string, url: string): Promise<v
   );
 }
 
-/** Only these roles connect to the database. On a server without other databases, the reader connects to no other one. */
+/** Only these roles may connect to the database. On a server without other databases, the reader may connect to no other. */
 async function limitDatabases(client: Client, service: string, { migrationUrl }: RoleUrls): Promise<void> {
   const { rows } = await client.query<{ name: string }>('select current_database() as name');
   const database = client.escapeIdentifier(rows[0]?.name ?? '');

@@ -29,7 +29,7 @@ export async function limitReaders(db: Db, limitSeconds = LIMIT_SECONDS): Promis
 }
 
 /**
- * Puts right what is not as this program made it: a reader may change the password and the settings of its own login. Resolves
+ * Repairs changed logins: a reader may change the password and the settings of its own login. Resolves
  * with what was changed. Does nothing in a database whose roles no administrator has created.
  */
 export async function repairReaders(db: Db, readerUrl: string | undefined): Promise<readonly ReaderChange[]> {

@@ -39,7 +39,7 @@ export async function migrateStore(
     return await asOwner(db, (trx) =>
       cancelledBy(signal, db, trx, async () => {
         const applied = await applyMigrations(trx, known);
-        // In the same transaction: whoever sees a new table may read it.
+        // In the same transaction, so that anyone who sees a new table may read it.
         await grantToService(trx, service);
         return applied;
       }),
