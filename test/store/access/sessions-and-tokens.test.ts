@@ -100,5 +100,5 @@ it('an API token is of its account until it expires or is revoked, once, with th
   expect(await revokeAccessToken(test.service, id)).toEqual({ account: 'ada', label: 'test' });
   expect(await use()).toBeUndefined();
   expect(await listAccessTokens(test.service)).toEqual([]);
-  await expect(add('bob')).rejects.toThrow('no account "bob", or it is disabled');
+  await expect(add('bob')).rejects.toThrow('account "bob" does not exist or is disabled');
 });
