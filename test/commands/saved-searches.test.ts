@@ -40,7 +40,7 @@ it('are used by name in any case, with the range of the options before their own
 
 it('must exist, and be the only ones of their name', async () => {
   await expect(withSaved(test.db, { saved: 'Fail' })).rejects.toThrow(
-    'There are: Failed logins, Night, night.',
+    'Saved searches: Failed logins, Night, night.',
   );
   await expect(withSaved(test.db, { saved: 'night' })).rejects.toThrow('Several people');
 });

@@ -127,7 +127,7 @@ describe('an exported proof', () => {
     );
     const refused = await mkdtemp(path.join(log.directory, 'refused-'));
     await expect(exportProof(test.service, refused, options(), () => undefined)).rejects.toThrow(
-      /^Nothing was exported.*3 findings, the first: MISSING leaves: the row is gone/,
+      /^Nothing was exported.*3 findings, such as MISSING leaves: the row is gone/,
     );
     expect(await readdir(refused)).toEqual([]);
     const { summary, findings } = await verified(await exported({ withFindings: true }));
@@ -260,7 +260,7 @@ describe('an exported proof', () => {
       });
       const { findings } = await verified(folder);
       const [only, ...others] = findings.map(({ key, detail }) => `${key} ${detail}`);
-      expect(only).toContain('manifest.json it is of a tree of 1125899906842624 leaves');
+      expect(only).toContain('manifest.json it describes a tree of 1125899906842624 leaves');
       expect(others).toEqual([]);
     });
 

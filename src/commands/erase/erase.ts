@@ -82,7 +82,7 @@ export async function suggest(db: Db): Promise<void> {
   const suggested = await suggestErasures(db);
   for (const { mac, source, events, deletedAt } of suggested) {
     print(
-      `${mac} ${countOf(events, 'event')} of the source ${source}, deleted in the cloud at ${deletedAt.toISOString()}: xiq-sink erase --client-mac ${mac} --source ${source}`,
+      `${mac}  ${countOf(events, 'event')} of the source ${source}, deleted in the cloud at ${deletedAt.toISOString()}: xiq-sink erase --client-mac ${mac} --source ${source}`,
     );
   }
   if (suggested.length === 0) print('No events of clients deleted in the cloud are stored.');

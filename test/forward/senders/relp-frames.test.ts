@@ -27,7 +27,7 @@ test('the length counts bytes, and a frame without data has none', () => {
 });
 
 test.each([
-  ['HTTP/1.1 400 Bad Request', /answered not in RELP but "HTTP/],
+  ['HTTP/1.1 400 Bad Request', /answered not in RELP but with "HTTP/],
   ['1234567890 rsp 0\n', /answered not in RELP/],
   [`1 ${'x'.repeat(33)} 0\n`, /answered not in RELP/],
   ['1 rsp 6\n200 OK\n', /frame 1 lacks its data/],
