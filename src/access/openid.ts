@@ -142,7 +142,7 @@ async function readProvider(config: OpenIdConfig, timeout: number): Promise<Conf
       [customFetch]: fetchPrivately,
       timeout,
       execute: [
-        // The library does not verify signatures of tokens that came over TLS, unless it is asked to.
+        // By default, the library does not verify signatures of tokens received over TLS.
         client.enableNonRepudiationChecks,
         ...(new URL(issuer).protocol === 'http:' ? [allowInsecureRequests] : []),
       ],
@@ -158,14 +158,14 @@ async function fetchPrivately(url: string, options: RequestInit): Promise<Respon
   let size = 0;
   for await (const chunk of response.body ?? []) {
     size += chunk.length;
-    if (size > MAX_ANSWER_BYTES) throw new TypeError(`${url} answered more than ${MAX_ANSWER_BYTES} bytes`);
+    if (size > MAX_ANSWER_BYTES) throw new TypeError(`${url} sent more than ${MAX_ANSWER_BYTES} bytes`);
     chunks.push(chunk);
   }
   const { status, headers } = response;
   const body = Buffer.concat(chunks);
   if (response.ok && isHtmlPage(headers.get('content-type'), body.toString())) {
     throw new TypeError(
-      `${url} answered with an HTML page instead of JSON: a proxy in between, or a wrong OIDC_ISSUER?`,
+      `${url} answered with an HTML page instead of JSON: is there a proxy in between, or is OIDC_ISSUER wrong?`,
     );
   }
   return new Response(size === 0 ? null : body, { status, headers });
@@ -175,7 +175,7 @@ const unreachable = (host: string, cause: unknown) =>
   new HttpError(
     502,
     'OPENID_UNREACHABLE',
-    `Login with ${host} does not work at the moment. Try again later, or log in another way. The reason is in the log.`,
+    `Login with ${host} is not working at the moment. Try again later, or log in another way. The log contains the reason.`,
     { cause },
   );
 

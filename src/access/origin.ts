@@ -15,7 +15,7 @@ export interface AskedRequest {
  */
 export function refuseOtherSites(request: AskedRequest): void {
   if (isOfOurPages(request.headers) || isFollowedLink(request)) return;
-  throw new HttpError(403, 'OTHER_SITE', 'requests from pages of other sites are not allowed');
+  throw new HttpError(403, 'OTHER_SITE', "requests from other sites' pages are not allowed");
 }
 
 /** Whether a browser came from another site: it then did not send the cookie (SameSite=Strict). */
@@ -43,7 +43,7 @@ export function refuseOtherNames({ headers: { host } }: AskedRequest): void {
   const address = `http://${host ?? ''}`;
   if (URL.canParse(address) && isLoopback(new URL(address))) return;
   const message =
-    'without ADMIN_TOKEN the console answers only this machine under its own name (localhost, 127.0.0.1)';
+    'without ADMIN_TOKEN, the console answers only requests from this machine to its own names (localhost, 127.0.0.1)';
   throw new HttpError(403, 'OTHER_HOST', message);
 }
 

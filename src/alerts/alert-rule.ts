@@ -77,12 +77,12 @@ export const alertRuleSchema = z.strictObject({
   severity: z.enum(SEVERITIES).default('medium'),
   /** One filter, or several of which one must match. */
   filter: filters,
-  /** So many events, or with `distinct`, so many values. */
+  /** The number of events or, with `distinct`, of values. */
   count: z.int().min(1).max(10_000).default(1),
   within: duration.optional(),
   group_by: z.array(column).min(1).max(5).default([]),
   distinct: column.optional(),
-  /** Two places, each with latitude and longitude, that lie farther apart than so many metres. */
+  /** Two places, each with latitude and longitude, that are more than this many metres apart. */
   apart: z.number().positive().optional(),
   /** The time after which a group that is no longer heard raises an alert. */
   silent_for: duration.optional(),
@@ -113,14 +113,14 @@ export function contradictionsOf(rule: AlertRule): readonly (readonly [path: str
   const { count, within, distinct, apart } = rule;
   const found: [string, string][] = [];
   if (within === undefined && (count > 1 || apart !== undefined))
-    found.push(['within', 'is needed beside count or apart']);
+    found.push(['within', 'is required with count or apart']);
   if (within !== undefined && within > 31 * MS_OF.d) found.push(['within', 'must be at most 31d']);
-  if (distinct !== undefined && count === 1) found.push(['count', 'must be at least 2 beside distinct']);
+  if (distinct !== undefined && count === 1) found.push(['count', 'must be at least 2 with distinct']);
   if (apart !== undefined && (count > 1 || distinct !== undefined))
     found.push(['apart', 'cannot be combined with count or distinct']);
-  if (apart !== undefined && rule.group_by.length === 0) found.push(['group_by', 'is needed beside apart']);
+  if (apart !== undefined && rule.group_by.length === 0) found.push(['group_by', 'is required with apart']);
   if (rule.silent_for !== undefined) {
-    if (rule.group_by.length === 0) found.push(['group_by', 'is needed beside silent_for']);
+    if (rule.group_by.length === 0) found.push(['group_by', 'is required with silent_for']);
     const others = [within, distinct, apart, rule.hours, rule.first_seen];
     if (count > 1 || others.some((one) => one !== undefined))
       found.push([

@@ -31,7 +31,7 @@ export const BUILT_IN_RULES: readonly z.input<typeof alertRuleSchema>[] = [
   },
   {
     name: 'api-token-made',
-    title: 'API token made',
+    title: 'API token created',
     severity: 'high',
     filter: {
       families: ['audit'],
@@ -51,7 +51,7 @@ export const BUILT_IN_RULES: readonly z.input<typeof alertRuleSchema>[] = [
   },
   {
     name: 'subscription-changed',
-    title: 'Webhook subscription changed or off',
+    title: 'Webhook subscription changed or disabled',
     severity: 'high',
     filter: [
       { families: ['audit'], where: { description: ['*webhook*subscription*', '*subscription*webhook*'] } },
@@ -103,7 +103,7 @@ export const BUILT_IN_RULES: readonly z.input<typeof alertRuleSchema>[] = [
   },
   {
     name: 'client-at-distant-places',
-    title: 'One client at two distant places',
+    title: 'One client in two distant places',
     severity: 'high',
     filter: { families: ['location'] },
     group_by: ['client_mac'],

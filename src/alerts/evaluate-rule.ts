@@ -16,7 +16,7 @@ import {
   type SavedStates,
 } from './rule-state.ts';
 
-/** What goes on without a pause of `within` is one alert, but at least one a day. */
+/** Matches that continue without a pause of `within` are one alert, but at least one a day. */
 const LONGEST_QUIET_MS = 86_400_000;
 
 /** For how long after an alert its group may be quiet, in milliseconds. */

@@ -20,8 +20,8 @@ import {
 const MOST_AT_ONCE = 100;
 
 /**
- * A source and its groups, those heard longest ago first. Its clock stands still while nothing of it arrives: after an
- * outage, or a night in which it sends nothing, its groups are not silent for that.
+ * A source and its groups, the longest silent first. Its clock stops while nothing arrives from it: after an
+ * outage, or a night in which it sends nothing, that time does not count as silence of its groups.
  */
 interface Source {
   elapsed: number;
@@ -33,8 +33,8 @@ interface Source {
 const valuesSchema = z.array(z.string());
 
 /**
- * Creates the evaluator of a rule with `silent_for`: it raises an alert when a group was not heard for so many milliseconds
- * in which others of its source were, and watches the group again when it is heard. Only times of receipt count.
+ * Creates the evaluator of a rule with `silent_for`: it raises an alert when a group sent nothing for this many milliseconds
+ * while others of its source did, and watches the group again once it sends. Only times of receipt count.
  */
 export function createSilenceEvaluator(
   rule: AlertRule,

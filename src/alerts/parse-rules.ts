@@ -12,7 +12,7 @@ import { listRaisingSearches, type RaisingSearch } from '../store/alerts/saved-s
 
 /** A rule that is switched on. */
 export interface ConfiguredRule extends AlertRule {
-  /** The same for equal settings: with other ones, what a rule remembers means nothing. */
+  /** The same for equal settings: with other settings, a rule's state is meaningless. */
   readonly fingerprint: string;
 }
 
@@ -34,7 +34,7 @@ export function parseRules(settings: ForwardingSettings): readonly ConfiguredRul
   problems.push(...own.map((problem) => `XIQ_SINK_CONFIG: alerts: ${problem}`));
   const names = rules.map(({ name }) => name);
   for (const name of new Set(names.filter((one, index) => names.indexOf(one) !== index))) {
-    problems.push(`XIQ_SINK_CONFIG: alerts: two rules have the name "${name}"`);
+    problems.push(`XIQ_SINK_CONFIG: alerts: two rules are named "${name}"`);
   }
   if (problems.length > 0) throw new SettingsError(problems);
   return rules;

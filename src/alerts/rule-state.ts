@@ -56,7 +56,7 @@ export function timesOf({ occurredAt, receivedAt }: StoredEvent) {
   return { occurred, received, at: occurred - received > MOST_AHEAD_MS ? received : occurred };
 }
 
-/** Of the events that caused an alert, so many are named. */
+/** An alert names at most this many of the events that caused it. */
 const MOST_CAUSES = 100;
 
 /** Beyond it, a source's groups that were heard longest ago are forgotten: a sender can make up any number of names. */

@@ -97,7 +97,7 @@ export async function archiveMonth(
   const archived = { table, partition, state, files: ids, operator, details };
   const blocked = await detachArchived(db, archived).catch((error: unknown) => {
     if (!(error instanceof PartitionChangedError)) throw error;
-    throw new NotArchivedError(`${partition} stays: it has changed meanwhile`, { cause: error });
+    throw new NotArchivedError(`${partition} stays: it changed in the meantime`, { cause: error });
   });
   if (blocked.length > 0) throw new NotArchivedError(blocked.map(describeBlocked).join('; '));
   await dropDetached(db, table);
@@ -225,7 +225,7 @@ async function compareWithLeaves(
         const first = findings.find(({ state }) => state === 'ALTERED');
         if (first !== undefined)
           throw new NotArchivedError(
-            `${partition} stays: event ${first.eventId} does not come back as it was sealed (${first.detail})`,
+            `${partition} stays: event ${first.eventId} in its file differs from the seal (${first.detail})`,
           );
         compared += intact;
         onRows(compared);
@@ -254,7 +254,7 @@ async function untilSealed({ db }: ArchiveAccess, partition: string, ids: readon
   while (!(await areSealed(db, ids))) {
     if (performance.now() > deadline)
       throw new Error(
-        `${partition} stays, because nothing seals the list of its files. Start serve, which seals, and repeat.`,
+        `${partition} stays: nothing sealed the list of its files. Start serve, which seals it, and repeat the command.`,
       );
     await sleep(RETRY_MS);
   }

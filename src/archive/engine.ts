@@ -87,7 +87,7 @@ export class Engine implements AsyncDisposable {
       child.channel?.unref();
     });
     child.on('exit', (code, signal) => {
-      const ended = new EngineError(`the process of DuckDB ended (${signal ?? `exit ${code}`})`);
+      const ended = new EngineError(`the DuckDB process ended (${signal ?? `exit ${code}`})`);
       this.#process = undefined;
       started.reject(ended);
       for (const waiting of this.#waiting.values()) waiting.reject(ended);

@@ -382,7 +382,7 @@ function problemOf(error: unknown): Error | undefined {
 }
 
 const POOLED =
-  'The archive is read in a session of its own, and a pooler may give each transaction another one. Set DATABASE_DIRECT_URL to the address of the database itself.';
+  'The archive is read in its own session, but a pooler may give each transaction a different one. Set DATABASE_DIRECT_URL to the address of the database itself.';
 
 const Session = z.object({ zone: z.string(), isNowKnown: z.boolean() });
 
@@ -402,6 +402,6 @@ function tooMany(files: readonly ReadableFile[]): UsageError {
     time?.toISOString().slice(0, 10),
   );
   return new UsageError(
-    `This reads more than ${countOf(MOST_ROWS, 'archived row')} of ${first} to ${last}. Name a shorter time, a source, a client or a person; only count or compare the rows (docs/archive.md#reading); or bring months back with xiq-sink unarchive.`,
+    `This reads more than ${countOf(MOST_ROWS, 'archived row')} from ${first} to ${last}. Restrict the query to a shorter time, a source, a client or a person; only aggregate the rows (docs/archive.md#reading); or bring months back with xiq-sink unarchive.`,
   );
 }

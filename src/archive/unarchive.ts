@@ -40,7 +40,7 @@ async function restoreFile(
   await using used = await files.use([file]);
   for (const archived of used.paths)
     if ((await sha256Of(archived)) !== file.sha256)
-      throw new BrokenFileError(archived, 'is not the file that was written');
+      throw new BrokenFileError(archived, 'differs from the file that was written');
   const columns = await readColumns(db, file.table);
   const csv = path.join(files.directory, '.reading', `${file.id}.csv`);
   await makePrivateDirectory(path.dirname(csv));

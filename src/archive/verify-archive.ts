@@ -27,7 +27,7 @@ async function* findDifferences(access: ArchiveAccess): AsyncGenerator<VerifyFin
     if (problem !== undefined) yield { subject: 'file', key: file.path, ...problem };
     else
       for (const event of await findStrayRows(events, file))
-        yield describeStray(event, `the file ${file.path} has it, and it`);
+        yield describeStray(event, `the file ${file.path} contains it, and it`);
   }
 }
 
@@ -36,7 +36,7 @@ async function problemOf(files: ArchiveFiles, file: ArchivedFile) {
     if ((await files.digest(file)) === file.sha256) return undefined;
     return {
       state: 'ALTERED',
-      detail: `the file of ${file.rows} events is not the one that was written`,
+      detail: `the file of ${file.rows} events differs from the one that was written`,
     } as const;
   } catch (error) {
     if (!(error instanceof BrokenFileError)) throw error;

@@ -58,13 +58,14 @@ const eitherShape = z.union([
 export const readErrorBody = (body: unknown) => eitherShape.safeParse(body).data;
 
 /** What an HTML page in place of an answer means. */
-export const HTML_ADVICE = 'an HTML page instead of JSON: a proxy in between, or a wrong CLOUD_API_URL?';
+export const HTML_ADVICE =
+  'an HTML page instead of JSON: is there a proxy in between, or is CLOUD_API_URL wrong?';
 
 /** How to fix the error (specification, Status codes); undefined if that is obvious. */
 export function adviceFor(path: string, status: number, errorCode: string | undefined): string | undefined {
   if (path === '/login' && (status === 400 || status === 401)) return 'check the user name and password';
   if (errorCode === AUTH_TOKEN_REVOKED) return 'the token was revoked: log in again or use another API token';
-  if (status === 401) return 'the token was not accepted: check the API token';
+  if (status === 401) return 'the API token was not accepted: check it';
   if (status === 403) return 'the account or token lacks the permission for this call';
   if (status >= 300 && status < 400) return 'the address redirects: set the address of the target';
   return undefined;

@@ -16,8 +16,8 @@ const ASK_AGAIN_MS = 9 * MINUTE_MS;
 export type Hiq = ReturnType<typeof createHiq>;
 
 /**
- * The organizations of an account with the feature HIQ: whoever reads sees those that the context names, without an error.
- * `viq` reads what the account is, because a refusal (403) does not say whether the feature or the permission is missing.
+ * The organizations of an account with the feature HIQ: readers see only those in the context, without an error.
+ * `viq` reads the account, because a refusal (403) does not reveal whether the feature or the permission is missing.
  */
 export function createHiq(
   request: Request<Call>,
@@ -70,7 +70,7 @@ export function createHiq(
         if (!isMissing(error, NOT_FOR_US)) throw error;
         if (error.status === 403 && (await isEnabled(signal)) === true) {
           const { message, method, path, status } = error;
-          const unknown = `the account has organizations (HIQ), and which of them the cloud shows is unknown: ${message}`;
+          const unknown = `the account has organizations (HIQ), but it is unknown which of them the cloud shows: ${message}`;
           throw new CloudApiError(unknown, { method, path, status, cause: error });
         }
         askAgainAt = clock.now() + ASK_AGAIN_MS;

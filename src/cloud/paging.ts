@@ -43,7 +43,7 @@ export async function* listWhole<Item extends z.ZodType<{ id: unknown }>>(
   const found = `${seen} items, ${ids.size} of them different`;
   const said = totals.size === 0 ? '' : `, instead of ${[...totals].join(' and then ')}`;
   throw new CloudApiError(
-    `GET ${path} returned ${found}${said}: the list is incomplete, or changed while it was read`,
+    `GET ${path} returned ${found}${said}: the list is incomplete or changed while being read`,
     { method: 'GET', path, isIncomplete: true },
   );
 }

@@ -71,7 +71,7 @@ const derive = promisify<string, string, number, Buffer>(scrypt);
 /** A login that was answered so is refused for good (specification, Status codes). */
 const FINAL = new Set([400, 401, 403]);
 
-/** Until when an answer stands for the same login of all parts: for good, or a minute for a fault that passes. */
+/** How long an answer applies to the same login by any component: permanently, or a minute for a temporary fault. */
 function standsUntil(status: number, isHtml: boolean, now: number): Date | null {
   if (!FINAL.has(status)) return new Date(now + 60_000);
   // What answered with a page was perhaps not the cloud.
@@ -105,7 +105,7 @@ function createLogins(options: LoginOptions) {
 
   const record = (fingerprint: Buffer, refusal: RefusedLogin) =>
     refusedLogins.save(fingerprint, refusal).catch(async (failure: unknown) => {
-      const what = 'a refused login could not be recorded: other processes may send it, too';
+      const what = 'a refused login could not be recorded: other processes may repeat it';
       logger?.warn({ err: failure }, what);
       await inMemory.save(fingerprint, refusal);
     });

@@ -21,7 +21,7 @@ function openIdProblems(env: Environment): string[] {
   const isSet = (name: string) => (env[name] ?? '') !== '';
   if (!isSet('OIDC_ISSUER')) {
     const useless = NEEDS_ISSUER.filter(isSet);
-    return useless.length === 0 ? [] : [`${useless.join(', ')}: set OIDC_ISSUER, too, or remove them`];
+    return useless.length === 0 ? [] : [`${useless.join(', ')}: also set OIDC_ISSUER, or remove them`];
   }
   const missing = ISSUER_NEEDS.filter((name) => !isSet(name));
   return missing.length === 0 ? [] : [`OIDC_ISSUER needs ${missing.join(', ')}`];
@@ -78,7 +78,7 @@ const DEFAULT_BYTES_IN_FLIGHT = 48 * 1024 * 1024;
 /**
  * Reads the settings from the environment and from the file that `XIQ_SINK_CONFIG` names. Throws one SettingsError that
  * lists every wrong setting with its value and what it must be. `checks` may add to the list: each checks what only the
- * forwarder knows, by throwing a SettingsError of its own.
+ * forwarder knows, by throwing its own SettingsError.
  */
 export function loadConfig(
   env: Environment,
@@ -292,13 +292,13 @@ function contradictions(settings: EnvironmentSettings, sources: readonly SourceC
       `PUBLIC_URL must be an https:// address, since the cloud is not on this machine (got "${publicUrl}")`,
     settings.DATABASE_DIRECT_URL !== undefined &&
       settings.DATABASE_URL === undefined &&
-      'DATABASE_DIRECT_URL needs DATABASE_URL: it names the same database without its pooler',
+      'DATABASE_DIRECT_URL needs DATABASE_URL: it is the address of the same database without the pooler',
     settings.MIGRATION_DATABASE_URL !== undefined &&
       settings.DATABASE_URL === undefined &&
-      'MIGRATION_DATABASE_URL needs DATABASE_URL: the embedded database has a role of its own for migrations',
+      'MIGRATION_DATABASE_URL needs DATABASE_URL: the embedded database has its own role for migrations',
     settings.READER_DATABASE_URL !== undefined &&
       settings.DATABASE_URL === undefined &&
-      'READER_DATABASE_URL needs DATABASE_URL: the embedded database has a reader of its own',
+      'READER_DATABASE_URL needs DATABASE_URL: the embedded database has its own reader',
     settings.BOOTSTRAP_DATABASE_URL !== undefined &&
       (settings.DATABASE_URL === undefined || settings.READER_DATABASE_URL === undefined) &&
       'BOOTSTRAP_DATABASE_URL needs DATABASE_URL and READER_DATABASE_URL: they name the roles to create',
@@ -316,7 +316,7 @@ function contradictions(settings: EnvironmentSettings, sources: readonly SourceC
       'REDIS_CA_FILE needs a REDIS_URL that begins with rediss',
     settings.ARCHIVE_S3 === undefined &&
       (settings.ARCHIVE_S3_ENDPOINT ?? settings.ARCHIVE_S3_KEY_ID) !== undefined &&
-      'ARCHIVE_S3_ENDPOINT and ARCHIVE_S3_KEY_ID need ARCHIVE_S3: they are of its bucket',
+      'ARCHIVE_S3_ENDPOINT and ARCHIVE_S3_KEY_ID need ARCHIVE_S3: they belong to its bucket',
     (settings.ARCHIVE_S3_KEY_ID === undefined) !== (settings.ARCHIVE_S3_SECRET === undefined) &&
       'ARCHIVE_S3_KEY_ID and ARCHIVE_S3_SECRET must be set together',
     settings.PORT !== 0 &&

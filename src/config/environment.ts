@@ -178,7 +178,7 @@ function describeMisspelling(name: string): string[] {
   const prefix = OWN_PREFIXES.find((own) => name.startsWith(own));
   if (prefix === undefined) return [];
   return [
-    `${name} is not a setting: there are ${SETTING_NAMES.filter((own) => own.startsWith(prefix)).join(', ')}`,
+    `${name} is not a setting; known are ${SETTING_NAMES.filter((own) => own.startsWith(prefix)).join(', ')}`,
   ];
 }
 

@@ -44,8 +44,8 @@ export function openSecret(sealed: string, subject: string, keys: readonly Secre
   if (key === undefined) {
     throw new Error(
       keys.length === 0
-        ? 'the secret is encrypted, and SECRETS_KEY is not set'
-        : `the secret is encrypted with another key than those of SECRETS_KEY (id ${id})`,
+        ? 'the secret is encrypted, but SECRETS_KEY is not set'
+        : `the secret is encrypted with a key that is not in SECRETS_KEY (id ${id})`,
     );
   }
   const bytes = Buffer.from(content, 'base64url');

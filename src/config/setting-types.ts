@@ -162,14 +162,16 @@ export const witnesses = commaSeparated.transform((parts, context) =>
     const { publicKey = '', url = '' } = WITNESS.exec(part)?.groups ?? {};
     const address = cloudApiUrl.safeParse(url);
     if (address.success) return [{ publicKey, url: address.data }];
-    context.addIssue('must be public keys, each with an https:// address after a space, comma separated');
+    context.addIssue(
+      'must be public keys, each followed by a space and an https:// address, comma separated',
+    );
     return [];
   }),
 );
 
 const KEY = /^[A-Za-z0-9+/]{43}=$/;
 
-const KEYS = `must be one or two keys of 32 bytes in base64 (try: openssl rand -base64 32), or paths of files that contain one, comma separated`;
+const KEYS = `must be one or two keys of 32 bytes in base64 (try: openssl rand -base64 32), or paths of files that contain a key, comma separated`;
 
 /** The keys that encrypt secrets in the database, themselves or as paths of files. The first encrypts, all decrypt. */
 export const secretsKeys = commaSeparated.transform((parts, context) => {
@@ -232,7 +234,7 @@ export const trustedProxies = commaSeparated
     (parts) =>
       isProxyCount(parts) ||
       parts.every((part) => proxyAddress.safeParse(part).success && !part.endsWith('/0')),
-    `must be the number of proxies in front (1 to ${MAX_PROXIES}), or their addresses and networks, comma separated (also ${PROXY_NETWORKS.join(', ')})`,
+    `must be the number of proxies in front (1 to ${MAX_PROXIES}), or their addresses and networks, comma separated (or ${PROXY_NETWORKS.join(', ')})`,
   )
   .transform((parts) => (isProxyCount(parts) ? Number(parts[0]) : parts));
 
@@ -246,7 +248,7 @@ const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify
 const FILES = ['sslrootcert', 'sslcert', 'sslkey'];
 
 const HOW_TO_ENCODE =
-  'must be a URL such as postgresql://user:password@host:5432/database: write the special characters of user name and password as %XX: % as %25, @ as %40, / as %2F, # as %23, ? as %3F, : as %3A, space as %20';
+  'must be a URL such as postgresql://user:password@host:5432/database: percent-encode special characters in user name and password: % as %25, @ as %40, / as %2F, # as %23, ? as %3F, : as %3A, space as %20';
 
 /** Why this is not the URL of a database, in words that contain no part of it. Undefined: it is one. */
 export function problemOfDatabaseUrl(text: string): string | undefined {

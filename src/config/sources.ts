@@ -7,7 +7,7 @@ interface CloudAccess {
   readonly apiUrl: string;
   readonly credentials:
     { readonly apiToken: string } | { readonly username: string; readonly password: string };
-  /** Whether `apiUrl` must lead to the public internet. Only the settings may name an address of the network here. */
+  /** Whether `apiUrl` must be on the public internet. Only the settings may contain an address in the local network. */
   readonly publicOnly?: boolean;
 }
 
@@ -46,7 +46,7 @@ export function mergeSources(
   const inFile = sources.find(({ name }) => name === DEFAULT_SOURCE);
   if (inFile !== undefined) {
     if (secrets !== undefined) problems.push(twice('WEBHOOK_SECRET', 'secrets'));
-    if (cloud !== undefined && inFile.cloud !== undefined) problems.push(twice('CLOUD_API_URL', 'a cloud'));
+    if (cloud !== undefined && inFile.cloud !== undefined) problems.push(twice('CLOUD_API_URL', 'cloud'));
     return sources.map((source) =>
       source === inFile ? { ...source, cloud: source.cloud ?? cloud } : source,
     );
@@ -54,7 +54,7 @@ export function mergeSources(
   if (secrets === undefined && sources.length > 0) {
     if (cloud !== undefined) {
       problems.push(
-        `CLOUD_API_URL belongs to the source "${DEFAULT_SOURCE}", which the file does not define: set a cloud for each source of the file`,
+        `CLOUD_API_URL belongs to the source "${DEFAULT_SOURCE}", which the file does not define: set a cloud for each source in the file`,
       );
     }
     return sources;
@@ -79,7 +79,7 @@ export function sourceOf(
 }
 
 const twice = (setting: string, what: string) =>
-  `${setting}: the file's source "${DEFAULT_SOURCE}" has ${what} of its own; set one of the two`;
+  `${setting}: the file's source "${DEFAULT_SOURCE}" has its own ${what}; set only one of the two`;
 
 type GivenCloud = Readonly<
   Partial<Record<'api_url' | 'api_token' | 'username' | 'password', string | undefined>>
@@ -106,7 +106,7 @@ function cloudAccess(
     return undefined;
   };
   const both = `${nameOf('username')} and ${nameOf('password')}`;
-  if (apiUrl === undefined) return problem(`${nameOf('api_url')} is required with the credentials`);
+  if (apiUrl === undefined) return problem(`${nameOf('api_url')} is required with credentials`);
   if (apiToken !== undefined) {
     if (username !== undefined || password !== undefined) {
       return problem(`${nameOf('api_token')}: set it, or ${both}, not both`);

@@ -73,7 +73,7 @@ async function* archiveIn(
     const type = String.fromCharCode(message[0] ?? 0);
     if (type === 'n') archives += 1;
     if (archives > 1)
-      throw new Error('the database has a tablespace of its own, which a backup does not include');
+      throw new Error('the database has a separate tablespace, which a backup does not include');
     if (type !== 'd') continue;
     yield message.subarray(1);
     onData(message.length - 1);

@@ -69,7 +69,7 @@ export async function refuseUnusable({ home }: Cluster, forRestore: boolean): Pr
   if (!forRestore && existsSync(restoringFile(home))) {
     throw new UsageError(
       `The restore into ${path.dirname(home)} did not finish. Run ${commandName()} restore again, ` +
-        `or delete ${home} to begin with an empty database.`,
+        `or delete ${home} to start with an empty database.`,
     );
   }
   const server = await readFile(movedFile(home), 'utf8').catch(() => undefined);
@@ -171,7 +171,7 @@ const Links = z.array(z.object({ source: z.string(), target: z.string() }));
 
 /**
  * Makes the links to the libraries that are missing: a task of the package's install script, but npm 12 runs no such script
- * unless it is told to. Throws a UsageError if this user may not write there.
+ * by default. Throws a UsageError if this user may not write there.
  */
 async function linkLibraries(directory: string): Promise<void> {
   const list = await readFile(path.join(directory, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');

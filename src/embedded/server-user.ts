@@ -16,7 +16,7 @@ interface Ids {
 export interface ServerUser {
   /** For people: what follows "runs as". */
   readonly description: string;
-  /** The owner of the server's files. Undefined: whoever runs this program. */
+  /** The owner of the server's files. Undefined: the user who runs this program. */
   readonly owner: Ids | undefined;
   /** The command that runs the programs, with its options. Empty: none is needed. */
   readonly wrapper: readonly string[];
@@ -25,7 +25,7 @@ export interface ServerUser {
 }
 
 const SAME_USER: ServerUser = {
-  description: 'the user of this program',
+  description: "this program's user",
   owner: undefined,
   wrapper: [],
   spawnAs: undefined,
@@ -86,7 +86,7 @@ export async function findServerUser(program: string, directory: string): Promis
   }
   throw new UsageError(
     `Postgres does not run as root, and no other user can reach both ${program} and ${home}. ` +
-      'Allow all users to pass through their directories (chmod a+x), start as another user, or set DATABASE_URL.',
+      'Allow all users to traverse their directories (chmod a+x), start as another user, or set DATABASE_URL.',
     { cause },
   );
 }

@@ -156,7 +156,7 @@ export async function eraseForGood(
     }
     if (performance.now() > deadline) {
       throw new UsageError(
-        'Some of the events are not sealed yet, and nothing was erased. Start serve, and repeat the command a minute later.',
+        'Some of the events are not sealed yet, so nothing was erased. Start serve, and repeat the command a minute later.',
       );
     }
     onWaiting();
@@ -177,8 +177,8 @@ async function keepErasureKey(file: string, isUsed: boolean): Promise<KeyObject>
     return parseKey(await readFile(file, 'utf8'));
   } catch (error) {
     if (!isMissingFile(error) || isUsed) {
-      const reason = 'Copy the key from the machine that erased before: see docs/erasure.md.';
-      throw new UsageError(`The key of erasures cannot be read from ${file}. ${reason}`, { cause: error });
+      const reason = 'Copy the key from the machine that erased data earlier: see docs/erasure.md.';
+      throw new UsageError(`The erasure key cannot be read from ${file}. ${reason}`, { cause: error });
     }
   }
   await makePrivateDirectory(path.dirname(file));
@@ -220,10 +220,7 @@ export function startGdprErasures(
         () => eraseForGood({ db, archive }, config, chosen, { operator: SERVICE.name, reason: REASON }),
         (done) => ({ ...done }),
       );
-      logger.info(
-        { ...erased, source },
-        'the events of a client were erased, because the cloud deleted its data',
-      );
+      logger.info({ ...erased, source }, "a client's events were erased because the cloud deleted its data");
     }
   };
   repeatInBackground(

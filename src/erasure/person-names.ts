@@ -58,7 +58,7 @@ export function foldName(name: string): FoldedName {
   return { name: words.length === 0 ? folded : words.join(' '), words: words.length, verbatim };
 }
 
-/** What may be a name in a text, folded: so many words in a row, or for 0 the whole text. */
+/** Possible names in a text, folded: this many words in a row, or the whole text for 0. */
 export function* namesIn(text: string, lengths: ReadonlySet<number>): Generator<string> {
   const longest = Math.max(0, ...lengths);
   for (const reading of readings(text)) {
@@ -124,7 +124,7 @@ function macOfAddress(text: string): readonly string[] {
 
 const PHONE = /\d(?:[ ./()-]*\d)+/g;
 
-/** A number is written in at most so many groups of digits; another number may stand before or after it. */
+/** A number is written in at most this many groups of digits; other numbers may precede or follow it. */
 const PHONE_GROUPS = 8;
 
 /** What may be phone numbers in a text, in digits. */

@@ -125,7 +125,7 @@ function createRefusals(records: readonly StoredFingerprint[], key: KeyObject): 
   const keyId = keyIdOf(key);
   if (records.some((record) => record.keyId !== keyId)) {
     throw new OutageError(
-      'the key that recognizes records of erased people is another one than that of an erasure: see docs/erasure.md',
+      'the key that recognizes records of erased people differs from the one used for an erasure: see docs/erasure.md',
     );
   }
   const untils = new Map(
@@ -144,7 +144,7 @@ function createRefusals(records: readonly StoredFingerprint[], key: KeyObject): 
 /** The names, addresses and numbers in a record that are compared: 50 ms. */
 const MAX_COMPARED = 100_000;
 
-/** One that needs an HMAC, or to be parsed, counts as so many. */
+/** A word that needs an HMAC or parsing counts as this many. */
 const DEAR = 10;
 
 /**

@@ -73,7 +73,7 @@ export const ORIGINS = ['webhook', 'backfill', 'xiq-sink'] as const;
 
 export type Origin = (typeof ORIGINS)[number];
 
-/** What this program makes are events of the type `OTHER` with these names, and of its own origin. */
+/** Events that this program creates have the type `OTHER`, these names, and their own origin. */
 export const OWN_TYPES = {
   alert: 'XIQ_SINK_ALERT',
   subscription: 'XIQ_SINK_SUBSCRIPTION',

@@ -84,7 +84,7 @@ function* partTexts(text: string, open: '[' | '{', close: ']' | '}'): Generator<
     const character = text.charAt(at);
     if (character === '"') at = endOfString(text, at);
     else if (character === '[' || character === '{') {
-      if (depth === 0 && start > 0) throw new SyntaxError('the text is more than one JSON value');
+      if (depth === 0 && start > 0) throw new SyntaxError('the text contains more than one JSON value');
       depth += 1;
       if (depth === 1) start = at + 1;
     } else if (character === ',' && depth === 1) {

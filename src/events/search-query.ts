@@ -38,7 +38,7 @@ export interface SearchTerm {
   readonly isExcluded: boolean;
 }
 
-/** A condition on the text of a column: one of the patterns matches, in which `*` stands for any characters. Case is ignored. */
+/** A condition on the text of a column: one of the patterns matches; `*` matches any characters. Case is ignored. */
 export interface ColumnTerm {
   readonly key: 'column';
   readonly column: string;

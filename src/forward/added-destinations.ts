@@ -76,7 +76,7 @@ export function keepSecrets(given: Options, stored: Options): Options {
   const isSame = isDeepStrictEqual(connectionOf(given), connectionOf(stored));
   if (isSame && isDeepStrictEqual(withoutSecrets(given), given)) return kept;
   throw new UsageError(
-    'enter all credentials again: they are kept only if the connection stays the same and none of them changes',
+    'enter all credentials again: they are kept only if the connection and all credentials stay the same',
   );
 }
 
@@ -169,7 +169,7 @@ export function joinDestinations(
       .filter(({ name }) => inSettings.has(name))
       .map(
         ({ name }) =>
-          `destination "${name}" is in the settings and was added in the console: remove it from the settings, or delete the other in the console`,
+          `destination "${name}" is in the settings and was also added in the console: remove it from the settings, or delete it in the console`,
       ),
     problems,
   };

@@ -143,7 +143,7 @@ async function reportFailure(
   if (refused)
     logger.error(
       fields,
-      `destination ${name} refuses all events and is stopped: ${describeError(error)}. Fix the cause, then run "${commandName()} destinations resume ${name}"`,
+      `destination ${name} is stopped because it refuses all events: ${describeError(error)}. Fix the cause, then run "${commandName()} destinations resume ${name}"`,
     );
   else {
     const what = `destination ${name} failed, retrying in ${(wait / 1_000).toFixed(1)} s`;
@@ -229,7 +229,7 @@ async function forwardFrom(
       // Unless an operator resumed meanwhile, which begins the count anew.
       if (refusal !== undefined && sent === 0 && saved.rejectedInRow === rejectedInRow) {
         throw new EndpointRefusedError(
-          `it rejects every event, at least ${MAX_REJECTED_IN_ROW} in a row, the last one because: ${refusal}`,
+          `it has rejected at least ${MAX_REJECTED_IN_ROW} events in a row, the last one because: ${refusal}`,
         );
       }
       if (sent > 0) onSuccess();
@@ -247,7 +247,7 @@ async function forwardFrom(
 function logRejected(logger: Logger, destination: string, rejected: Progress['rejected']): void {
   for (const { eventId, messageType, reason } of rejected) {
     const line = { destination, event_id: eventId, message_type: messageType };
-    logger.warn(line, `destination ${destination} rejected an event, which is set aside: ${reason}`);
+    logger.warn(line, `destination ${destination} rejected an event, which was set aside: ${reason}`);
   }
 }
 

@@ -89,7 +89,7 @@ export function parseAddedDestination(
   if (LOCAL_TYPES.has(given['type'])) report(['type'], 'only the settings may have this type');
   if ('allow_private' in given) report(['allow_private'], 'only the settings may set this');
   if (given['type'] === 's3' && given['access_key_id'] === undefined)
-    report(['access_key_id'], 'only the settings may leave it out: the keys are then those of this machine');
+    report(['access_key_id'], "only the settings may omit it to use this machine's keys");
   problems.push(...own);
   return destination && own.length === 0 ? { ...destination, origin: 'database' } : undefined;
 }
@@ -99,7 +99,7 @@ export function findDestination(configured: readonly Destination[], name: string
   const destination = configured.find((one) => one.name === name);
   if (destination !== undefined) return destination;
   const names = configured.map((one) => one.name).join(', ');
-  const message = `there is no destination "${name}"; configured are: ${names === '' ? 'none' : names}`;
+  const message = `there is no destination "${name}"; configured: ${names === '' ? 'none' : names}`;
   throw new NotFoundError('UNKNOWN_DESTINATION', message);
 }
 
@@ -164,7 +164,7 @@ function parseRules(given: unknown, problems: string[]): RedactionRules {
 function duplicates(settings: ForwardingSettings): string[] {
   const names = destinationNames(settings);
   const twice = new Set(names.filter((name, index) => names.indexOf(name) !== index));
-  return [...twice].map((name) => `two destinations have the name "${name}"`);
+  return [...twice].map((name) => `two destinations are named "${name}"`);
 }
 
 /** The options that a URL in the settings stands for, by scheme, with the place of its credential. */

@@ -53,7 +53,7 @@ export function textOf({ title, answers, since, until, zone, rows, isCut }: Repo
     rows.length === 0 ? 'Nothing was found.' : `${countOf(rows.length, 'row')}${isCut ? ', and more' : ''}.`;
   return [
     `${title}: ${answers}`,
-    `From ${since.toISOString()} to ${until.toISOString()}. Times are in the zone ${zone}. ${counted}`,
+    `From ${since.toISOString()} to ${until.toISOString()}. Times are in the time zone ${zone}. ${counted}`,
     '',
     ...(rows.length === 0 ? [] : table),
   ].join('\n');

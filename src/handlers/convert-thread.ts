@@ -23,7 +23,7 @@ export interface ConvertReply {
   readonly isLost?: boolean;
 }
 
-/** One reply has at most so many parts, or so many characters of payload: the main thread reads it in 10 ms. */
+/** One reply has at most this many parts, or this many characters of payload: the main thread reads it in 10 ms. */
 const MAX_PARTS = 250;
 const MAX_CHARACTERS = 256 * 1024;
 

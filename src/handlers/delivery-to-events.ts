@@ -84,7 +84,7 @@ function* convertRecords(
         const digits = hasExponents ? writtenOut(part.payload) : 0;
         const size = part.payload.length + EVENT_OVERHEAD + digits;
         if (digits > 0 && size > room)
-          throw new Error(`its numbers are too long with all their ${digits} digits`);
+          throw new Error(`its numbers are too long when written out (${digits} digits)`);
         room -= size;
         const event = { ...toEvent(delivery, receivedAt, part, numberTwin), place };
         place += 1;
@@ -202,7 +202,7 @@ const oneEvent: Handler = (record) => [
   { payload: canonicalJson(record), read: (field, isFormer) => readField(record, field, isFormer) },
 ];
 
-/** One event of an alert, whose source is an object of its own (published description, `XiqAlert`). */
+/** One event of an alert, whose source is a separate object (published description, `XiqAlert`). */
 const oneAlert: Handler = (record) => {
   const inner = record[ALERT_SOURCE];
   const source = isJsonObject(inner) ? inner : {};

@@ -62,7 +62,8 @@ const SUSPECT_AFTER = 2;
 /** What a suspect was storing, noted in the job, and how often a worker had died with it by then. */
 const Attempt = z.object({ deliveryId: z.string(), deaths: z.int() });
 
-const FATAL = 'the process that stored it ended or hung three times, the last time with only this delivery';
+const FATAL =
+  'the process that was storing it ended or hung three times, the last time with only this delivery';
 
 /** How the log names a batch. One that is stored from memory is at its first attempt. */
 type JobOfBatch = Pick<Job<unknown>, 'id' | 'attemptsStarted'>;
@@ -105,7 +106,7 @@ export function startDeliveryWorker(
   const ready = Promise.all(queues.map((queue) => queue.waitUntilReady()));
   ready.catch(() => undefined);
 
-  /** Resolves so many milliseconds after the last job was finished or given back. */
+  /** Resolves this many milliseconds after the last job was finished or returned. */
   async function idleFor(ms: number): Promise<void> {
     while (processing.size > 0) await Promise.allSettled(processing);
     await sleep(ms, undefined, { ref: false });
@@ -159,7 +160,7 @@ export function startDeliveryWorker(
     }
     const { deliveries, malformed } = read;
     if (malformed > 0) {
-      logger.error({ job: id, malformed }, 'malformed deliveries in a job are quarantined');
+      logger.error({ job: id, malformed }, 'malformed deliveries in a job were quarantined');
     }
     try {
       if (job.stalledCounter < SUSPECT_AFTER) await company.runBeside(() => add(job, deliveries));
@@ -190,14 +191,14 @@ export function startDeliveryWorker(
     const deaths = job.stalledCounter;
     const last = Attempt.safeParse(job.progress).data;
     const fatal = last !== undefined && last.deaths < deaths ? last.deliveryId : undefined;
-    logger.error({ job: job.id, deaths, fatal }, 'a batch whose workers have died is stored alone');
+    logger.error({ job: job.id, deaths, fatal }, 'storing a batch separately, because its workers died');
     for (const delivery of deliveries) {
       const { deliveryId } = delivery;
       if (deliveryId === fatal) {
         await add(job, [setAsideWhole(delivery, FATAL)]);
       } else {
         await job.updateProgress({ deliveryId, deaths }).catch((cause: unknown) => {
-          throw new OutageError("can't note in the queue which delivery is stored next", { cause });
+          throw new OutageError("can't record in the queue which delivery is stored next", { cause });
         });
         await add(job, [delivery]);
       }

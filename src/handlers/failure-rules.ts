@@ -23,7 +23,7 @@ export const STORING_RULES: Readonly<Record<FailureKind | 'conversion defect', R
   'stored meanwhile': 'again',
   // A restart or a failover ends within seconds to minutes.
   'connection lost': 'wait',
-  // After a failover a connection may still lead to the old primary: none is used for more than 30 s.
+  // After a failover, a connection may still go to the old primary: none is used for more than 30 s.
   'database read-only': 'wait',
   // Until somebody frees space, the queue keeps the acknowledged deliveries.
   'disk full': 'wait',

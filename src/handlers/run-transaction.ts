@@ -34,7 +34,7 @@ export class ShutdownDuringOutageError extends OutageError {}
 type StoreMode = 'copying' | 'inserting' | 'isolating';
 
 /**
- * Runs work in a transaction and repeats it by the failure rules, through conflicts and outages. The work is asked to
+ * Runs work in a transaction and retries it by the failure rules, through conflicts and outages. The work must
  * isolate the rows that Postgres refuses once it has failed because of one. `copy` is a cheaper way, which is tried once
  * before; it resolves with undefined if it is not possible. Throws OutageError when `giveUp` fires during an outage, and
  * every error that repeating cannot mend. Months that the work misses are created before the next attempt.
@@ -74,7 +74,7 @@ export async function runTransaction<T>(
       if (remedy === 'isolate records' && next.length > 0) {
         modes = next;
       } else if (remedy === 'again') {
-        logger.debug(`transaction repeated (${kind}): ${describeError(error)}`);
+        logger.debug(`transaction retried (${kind}): ${describeError(error)}`);
         const spread = MAX_CONFLICT_PAUSE_MS - MIN_CONFLICT_PAUSE_MS;
         await pause(context, MIN_CONFLICT_PAUSE_MS + Math.random() * spread, error);
       } else if (remedy === 'wait') {

@@ -46,7 +46,7 @@ export async function startStoring(
   return ordinary;
 }
 
-/** Each lane has its own transactions, on connections of its own: none waits for those of the other. */
+/** Each lane has its own transactions and connections: neither lane waits for the other. */
 function startWorker(
   lane: Lane,
   company: Company,

@@ -28,7 +28,7 @@ export interface BatchStoreOptions {
 }
 
 /**
- * One transaction: the batches of at most so many jobs, or so many characters of records. Larger transactions gain
+ * Limits of one transaction: the batches of this many jobs, or this many characters of records. Larger transactions gain
  * nothing and delay answers: with 20 records per delivery, at 4 MiB the slowest percent waited for 220 ms.
  */
 const TRANSACTION_BOUNDS = { maxItems: 16, maxBytes: 512 * 1024 };
@@ -146,7 +146,7 @@ export class BatchStore {
     const ms = performance.now() - began;
     observer.stored(lane, rows, ms / 1000);
     const refused = rows.reduce((sum, { refusedCount }) => sum + refusedCount, 0);
-    if (refused > 0) logger.info({ refused }, 'records of erased persons were not stored again');
+    if (refused > 0) logger.info({ refused }, 'records of erased people were not stored again');
     logger.debug({ ...summarize(rows), ms: Math.round(ms) }, 'transaction committed');
     return rows;
   }
@@ -182,7 +182,7 @@ export class BatchStore {
           const { deliveryId, source, messageType } = delivery;
           this.#context.logger.error(
             { err: error, deliveryId, source, messageType },
-            'a delivery could not be stored and is quarantined whole',
+            'a delivery could not be stored and was quarantined as a whole',
           );
           return await this.#storeTogether([setAsideWhole(delivery, describeError(error))]);
         }

@@ -22,7 +22,7 @@ import { closeTally, openTally, type DeliveryTally } from './delivery-tally.ts';
 import type { Refusals } from '../erasure/refusals.ts';
 
 /**
- * One statement inserts at most so many rows, or so many characters of payload, so that a large delivery neither needs
+ * One statement inserts at most this many rows, or this many characters of payload, so that a large delivery neither needs
  * memory for all its rows nor blocks the event loop for long.
  */
 const MAX_SLICE_ROWS = 2_000;
@@ -71,8 +71,8 @@ export async function storeDeliveries(
 }
 
 /**
- * Stores deliveries in a transaction of its own, by COPY: it takes half the work of `storeDeliveries`, but fails if one of
- * their rows is stored already. Resolves with undefined for deliveries that are not for COPY: they are large, or
+ * Stores deliveries in their own transaction, by COPY: it takes half the work of `storeDeliveries`, but fails if one of
+ * their rows is already stored. Resolves with undefined for deliveries that are not for COPY: they are large, or
  * something of them goes to quarantine.
  */
 export async function copyBatch(
@@ -175,7 +175,8 @@ async function insertAllEvents(
     if (!isForThread(delivery, refusals)) await take(tally, convertDelivery(delivery, refusals));
     else {
       for await (const parts of convertPacked(delivery, refusals)) {
-        if (giveUp?.aborted === true) throw new OutageError('the service stops before a delivery is stored');
+        if (giveUp?.aborted === true)
+          throw new OutageError('the service stopped before a delivery was stored');
         await take(tally, parts);
       }
     }
@@ -194,7 +195,7 @@ function tallyOf(tallies: ReadonlyMap<string, DeliveryTally>, deliveryId: string
   const tally = tallies.get(deliveryId);
   if (tally === undefined) {
     throw new Error(
-      `Postgres returned an event of delivery ${deliveryId}, which this transaction does not store`,
+      `Postgres returned an event of delivery ${deliveryId}, which this transaction did not store`,
     );
   }
   return tally;
@@ -215,9 +216,9 @@ const insertTogether: Insert = async (trx, messageType, rows) => {
 };
 
 const DROPPED =
-  'Postgres accepted the row and does not have it: a trigger or a rule of the table drops it. xiq-sink doctor names it';
+  'Postgres accepted the row but did not store it: a trigger or a rule of the table drops it. xiq-sink doctor names it';
 
-/** Inserts what Postgres can store: halves the rows at each refusal, until the row that causes it stands alone. */
+/** Inserts the rows that Postgres accepts: halves them at each refusal, until the rejected row is isolated. */
 const insertIsolating: Insert = async (trx, messageType, rows) => {
   try {
     return await inSavepoint(trx, () => insertTogether(trx, messageType, rows));

@@ -142,7 +142,7 @@ export class MemoryReservation {
     this.#cut?.(error);
   }
 
-  /** Counts a body that was read, of so many bytes as sent, towards the rate of its source. */
+  /** Counts a body that was read (this many bytes as sent) towards the rate of its source. */
   received(bytes: number): void {
     this.#admission.rates?.count(this.#source, bytes);
   }
@@ -202,13 +202,13 @@ function createBudget(of: string, highMark: number, logger: Logger) {
   const isFull = (more: number) => inFlight + more > hardLimit;
   const marks = () => ({ inFlight, highMark, lowMark });
 
-  /** Whether the source would hold more than its equal part of so many bytes. */
+  /** Whether the source would hold more than its equal part of this many bytes. */
   function isOver(owner: string, more: number, bytes: number): boolean {
     const part = parts.get(owner);
     return (part?.bytes ?? 0) + more >= bytes / (parts.size + (part === undefined ? 1 : 0));
   }
 
-  /** Cuts off bodies of the sources with the most, longest idle first, until there is room for so many bytes of another. */
+  /** Cuts off bodies of the sources with the most, longest idle first, until there is room for this many bytes of another. */
   function makeRoom(owner: string, bytes: number): void {
     if (isOver(owner, bytes - 1, hardLimit)) throw overloaded();
     let idle: MemoryReservation | undefined;
@@ -303,4 +303,4 @@ export const overloaded = () =>
   });
 
 const stalled = (ms: number) =>
-  new HttpError(408, 'BODY_STALLED', `nothing of the body arrived for ${ms / 1000} s`);
+  new HttpError(408, 'BODY_STALLED', `no part of the body arrived for ${ms / 1000} s`);

@@ -9,7 +9,7 @@ const FAILURES_PER_MINUTE = 20;
 const COUNTERS = 16_384;
 
 /**
- * Allows so many failures in a time for each text. Few texts share a counter, and nobody outside can find out which ones
+ * Allows a number of failures in a time for each text. Few texts share a counter, and outsiders cannot find out which ones
  * do.
  */
 export function createFailureCounts(most: number, seconds = 60) {

@@ -211,7 +211,7 @@ async function askThread(
     });
   if (reply === 'too large') throw tooLarge(limit);
   if (reply === 'incompressible') {
-    const message = 'the body hardly compresses, and is too large for the queue; send it in parts';
+    const message = 'the body hardly compresses and is too large for the queue; send it in parts';
     throw new HttpError(413, 'BODY_TOO_LARGE', message);
   }
   const { body, quarantined, rows, problem } = reply;

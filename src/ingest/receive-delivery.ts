@@ -138,6 +138,6 @@ async function wrongSecret(failedSecrets: FailedSecrets, remoteAddress: string, 
 }
 
 function keptInQuarantine(deliveryId: string, unreadable: UnreadableError): HttpError {
-  const message = `${unreadable.message}; it is kept in quarantine as delivery ${deliveryId}`;
+  const message = `${unreadable.message}; the body is kept in quarantine as delivery ${deliveryId}`;
   return new HttpError(400, 'UNREADABLE_BODY', message, { cause: unreadable });
 }

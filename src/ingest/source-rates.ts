@@ -60,6 +60,6 @@ export function createSourceRates(
 }
 
 const rateLimited = (source: string, retryAfter: number) =>
-  new HttpError(429, RATE_LIMITED, `source "${source}" sends more than its limits; send it again later`, {
+  new HttpError(429, RATE_LIMITED, `source "${source}" exceeds its limits; send the delivery again later`, {
     retryAfter,
   });

@@ -20,7 +20,7 @@ const TEXT = 'text/plain; charset=utf-8';
 
 /**
  * Answers the requests of C2SP tlog-witness: `add-checkpoint`, and any other as one for the latest checkpoint of a log. They
- * have no secret, so that each address may send only so many, and small ones.
+ * need no secret, so each address may send only a limited number of small ones.
  */
 export function createWitnessAnswers(witness: Witness) {
   const requests = createFailureCounts(REQUESTS_PER_MINUTE);
@@ -39,7 +39,7 @@ export function createWitnessAnswers(witness: Witness) {
     const length = request.headers['content-length'] ?? null;
     const reading = rawBody(request, { length, limit: LIMIT, encoding: 'utf8' });
     const body = await reading.catch((cause: unknown) => {
-      throw new HttpError(400, 'BAD_REQUEST', `the body is cut off, or above ${LIMIT} bytes`, { cause });
+      throw new HttpError(400, 'BAD_REQUEST', `the body is cut off or larger than ${LIMIT} bytes`, { cause });
     });
     const answer = await witness.addCheckpoint(body);
     return 'known' in answer

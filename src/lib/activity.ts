@@ -1,6 +1,6 @@
 import { systemClock, type Clock } from './clock.ts';
 
-/** What happened so recently may go on: pollers keep their own pace. */
+/** Recent activity may continue for this long: until then, pollers keep their own pace. */
 const AWAKE_MS = 2_000;
 
 /** The pause of a poller at rest, if other processes can send hints, of which some may be lost, and if they cannot. */

@@ -9,7 +9,7 @@ export class UsageError extends Error {
   override readonly name: string = 'UsageError';
 }
 
-/** Wrong settings, each with a line of its own that names it and says what it must be. */
+/** Invalid settings, each with its own line that names the setting and states what it must be. */
 export class SettingsError extends UsageError {
   override readonly name = 'SettingsError';
   readonly problems: readonly string[];

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Bounds of one group. An item larger than `maxBytes` forms a group of its own. */
+/** Bounds of one group. An item larger than `maxBytes` forms its own group. */
 export interface GroupBounds {
   readonly maxItems: number;
   readonly maxBytes: number;

@@ -25,7 +25,7 @@ export function configureOutgoing(caFile: string | undefined): void {
   try {
     setDefaultCACertificates([...known.flatMap((type) => getCACertificates(type)), pem]);
   } catch (error) {
-    throw new UsageError(`CLOUD_CA_FILE has no certificates in PEM form: ${caFile}`, { cause: error });
+    throw new UsageError(`CLOUD_CA_FILE contains no PEM certificates: ${caFile}`, { cause: error });
   }
 }
 

@@ -43,7 +43,7 @@ export function parseRedisUrl(text: string) {
   const unknown = [...options.keys()].some((name) => !SENTINEL_OPTIONS.includes(name));
   if (kind === 'sentinel' ? unknown : kind === 'cluster' && query !== '') {
     throw new Error(
-      `must have no options but ${SENTINEL_OPTIONS.join(' and ')}, and these for sentinels only`,
+      `must have no options other than ${SENTINEL_OPTIONS.join(' and ')}, and these only for sentinels`,
     );
   }
   return {

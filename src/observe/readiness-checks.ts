@@ -169,15 +169,15 @@ async function storingFinding(
   if (Math.min(oldest, idleSeconds) * 1000 < 2 * PATIENCE_MS) return { state: 'ok', why: last };
   return {
     state: 'stuck',
-    why: `jobs have been in the queue for ${formatDuration(oldest)} and the worker receives none; ${last}`,
+    why: `jobs have been in the queue for ${formatDuration(oldest)}, but the worker receives none; ${last}`,
   };
 }
 
 async function explainWait(db: Db): Promise<string> {
   try {
-    return (await findObstaclesOf(db)) ?? 'the database names nothing that is in the way';
+    return (await findObstaclesOf(db)) ?? 'the database reports no blocking session';
   } catch (error) {
-    return `the database does not say why: ${describeError(error)}`;
+    return `the database does not report why: ${describeError(error)}`;
   }
 }
 

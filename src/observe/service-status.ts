@@ -100,13 +100,12 @@ const withoutSums = (checks: readonly CheckLine[]) =>
   checks.filter(({ name }) => !checks.some((other) => other.name.startsWith(`${name}: `)));
 
 function remedyOf(check: string): string {
-  if (check.startsWith('queue'))
-    return 'Check the server of the queue. Deliveries go to the spool meanwhile.';
+  if (check.startsWith('queue')) return "Check the queue's server. Meanwhile, deliveries go to the spool.";
   if (check.startsWith('spool')) return 'Make the queue available, or free disk space.';
   if (check.startsWith('subscriptions')) return 'Compare the subscriptions, and apply the changes.';
   if (check.startsWith('database')) return 'Check DATABASE_URL, and that the server accepts connections.';
   if (check.startsWith('locks')) return 'End that transaction, or its session.';
-  return 'Run doctor, and see the log of the process.';
+  return "Run doctor, and check the process's log.";
 }
 
 function silenceProblems(silences: readonly SilenceFacts[]): Status[] {
@@ -138,12 +137,12 @@ function sumProblems({ sums, sealPage }: ServiceFacts): Status[] {
       const differences = [
         unbalanced > 0 &&
           `${countOf(unbalanced, 'delivery', 'deliveries')} with records that are neither stored nor in quarantine`,
-        missing > 0 && `${countOf(missing, 'event')} deleted without a reason on record`,
-        altered > 0 && `${countOf(altered, 'event')} changed since they were stored`,
+        missing > 0 && `${countOf(missing, 'event')} deleted without a recorded reason`,
+        altered > 0 && `${countOf(altered, 'event')} changed after being stored`,
       ].filter((difference) => difference !== false);
       const isChanged = missing + altered > 0;
       const what = differences.length === 0 ? 'rows differ from the seal' : differences.join(', ');
-      const remedy = isChanged ? 'Verify, to see which.' : 'Check quarantine, then run doctor.';
+      const remedy = isChanged ? 'Verify to see which.' : 'Check quarantine, then run doctor.';
       const page = isChanged ? sealPage : '/quarantine';
       return statusAs('bad', 'does not add up', `${source} ${messageType}: ${what}`, page, { remedy });
     });

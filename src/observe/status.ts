@@ -65,7 +65,8 @@ export function statusOfDestination(facts: DestinationFacts, now: Date): Status<
         return of('warn', 'behind', 'Check that the destination is reachable and keeps up.', since);
       }
       // An accepted batch clears the error.
-      if (error !== null) return of('warn', 'failing', 'Forwarding retries by itself. Send a test.', errorAt);
+      if (error !== null)
+        return of('warn', 'failing', 'Forwarding retries automatically. Send a test event.', errorAt);
       if (rejected !== null && rejected > 0) {
         const what = `${told}, ${countOf(rejected, 'rejected event')}`;
         return { ...of('warn', 'events rejected', 'Check the reasons, then resend the events.'), what };
@@ -120,12 +121,12 @@ export function statusOfSeal(
   if (altered + missing > 0) {
     const what = `${countOf(missing, 'row')} missing and ${formatCount(altered)} altered of ${countOf(leaves, 'leaf', 'leaves')}`;
     const word = missing > 0 ? 'missing' : 'altered';
-    return statusAs('bad', word, what, page, { since: since ?? null, remedy: 'Verify now, to see which.' });
+    return statusAs('bad', word, what, page, { since: since ?? null, remedy: 'Verify now to see which.' });
   }
-  const remedyOfBehind = 'Check that a process stores, and its log.';
+  const remedyOfBehind = 'Check that a process is storing events, and check its log.';
   // Not by the time of the checkpoint: the clock that it was made by may have been ahead.
   if (unsignedSince !== undefined && now.getTime() - unsignedSince.getTime() > SEAL_LATE_MS) {
-    const what = `what was stored since ${unsignedSince.toISOString()} is in no checkpoint`;
+    const what = `events stored since ${unsignedSince.toISOString()} are in no checkpoint`;
     return statusAs('warn', 'behind', what, page, { since: unsignedSince, remedy: remedyOfBehind });
   }
   if (checkpoint === undefined) {
@@ -141,7 +142,7 @@ export function statusOfSeal(
   const failing = anchors.filter(({ error }) => error !== null);
   if (failing.length > 0) {
     const what = [sealed, ...failing.map(({ anchor, error }) => `${anchor}: ${error}`)].join('; ');
-    const remedy = 'Checkpoints are not kept there. It is tried again every minute.';
+    const remedy = 'Checkpoints are not kept there. Sending is retried every minute.';
     return statusAs('warn', 'not anchored', what, page, { remedy });
   }
   const compared = since === undefined ? '' : `; events and deliveries compared since ${since.toISOString()}`;

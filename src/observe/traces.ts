@@ -68,7 +68,7 @@ export async function startTraces(options: TracesOptions) {
       const context = parent === undefined ? api.ROOT_CONTEXT : api.trace.setSpan(api.ROOT_CONTEXT, parent);
       return within(tracer.startSpan('commit batch', options, context), work);
     },
-    /** Runs the storing of a batch in a span of its own. */
+    /** Stores a batch within its own span. */
     store: <T>(deliveries: readonly ReadDelivery[], work: () => Promise<T>) =>
       within(tracer.startSpan('store batch', { attributes: batchAttributes(deliveries) }), work),
     /** Sends the remaining spans. Spans that can't be sent in time are dropped. */

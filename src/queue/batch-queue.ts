@@ -167,7 +167,7 @@ async function inspectOne(name: string, location: QueueLocation) {
     const next = measure.delayed === 0 ? [] : await bullmq.getJobs(['delayed'], 0, 9, true);
     return { ...nameDelayed(measure, next), weaknesses };
   } catch (error) {
-    throw new OutageError('the queue does not answer', { cause: error });
+    throw new OutageError('the queue is not responding', { cause: error });
   } finally {
     await bullmq.close().catch(() => undefined);
     await producer.disconnect();

@@ -35,6 +35,6 @@ export async function claimQueue({
     await pTimeout(checkOwner(queueLocation), { milliseconds: LIMIT_MS });
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    logger.debug({ err: error }, 'the owner of the queue is checked later');
+    logger.debug({ err: error }, 'the owner of the queue will be checked later');
   }
 }

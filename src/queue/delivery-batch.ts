@@ -168,7 +168,7 @@ export function toBatch(deliveries: readonly QueuedDelivery[]): DeliveryBatch {
   return { version, deliveries: [...deliveries] };
 }
 
-/** One job: at most 512 deliveries or 1 MiB of them; a larger delivery gets a job of its own. */
+/** One job: at most 512 deliveries or 1 MiB of them; a larger delivery gets its own job. */
 export const GROUP_BOUNDS = { maxItems: 512, maxBytes: 1024 * 1024 };
 
 /** A batch as the bytes that the spool stores. */
@@ -181,5 +181,5 @@ export function decodeBatch(bytes: Buffer): DeliveryBatch {
   const data: unknown = JSON.parse(bytes.toString());
   const newer = NewerBatch.safeParse(data).data;
   if (newer === undefined) return DeliveryBatch.parse(data);
-  throw new OutageError(`version ${newer.version} is of a newer xiq-sink: upgrade this process`);
+  throw new OutageError(`version ${newer.version} belongs to a newer xiq-sink: upgrade this process`);
 }

@@ -6,7 +6,7 @@ import type { Lane } from './lanes.ts';
 
 /**
  * Watches the deliveries of a process on their way from the request to the rows: for metrics, traces and readiness. Methods
- * with `work` run it and pass on its outcome. None throws an error of its own.
+ * with `work` run it and pass on its outcome. None throws its own errors.
  */
 export interface DeliveryObserver {
   /** Connects BullMQ's own spans to the traces; undefined: nothing is traced. */
@@ -20,7 +20,7 @@ export interface DeliveryObserver {
   deferred(source: string, messageType: MessageType): void;
   commit<T>(deliveries: readonly QueuedDelivery[], work: () => Promise<T>): Promise<T>;
   store<T>(lane: Lane, deliveries: readonly ReadDelivery[], work: () => Promise<T>): Promise<T>;
-  /** A transaction has stored deliveries, of a lane or of no webhook, within so many seconds. */
+  /** A transaction has stored deliveries, from a lane or from no webhook, within this many seconds. */
   stored(lane: Lane | undefined, rows: readonly NewDelivery[], seconds: number): void;
   /** A transaction is repeated until the database accepts it. */
   waiting(lane: Lane | undefined, reason: string): void;

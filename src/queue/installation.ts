@@ -83,7 +83,7 @@ export async function checkInstallation(
 ): Promise<void> {
   const own = memory.get();
   if (own === undefined && memory.hasDatabase) {
-    throw new OutageError('the database has not said yet which installation this is');
+    throw new OutageError('the installation id has not been read from the database yet');
   }
   if (claims && own !== undefined && memory.isCertain)
     await client.setnx(markOf(prefix), JSON.stringify(own));
@@ -109,7 +109,7 @@ function describeConflict(
   return (
     `The queue in Redis belongs to ${describe(owner)}, but this is ${describe(own)}. ` +
     `Set QUEUE_PREFIX to a name of its own (now "${prefix}"). ` +
-    `If this installation has replaced the other one, stop that one and run: redis-cli DEL ${markOf(prefix)}${forget}.`
+    `If this installation has replaced the other one, stop the other one and run: redis-cli DEL ${markOf(prefix)}${forget}.`
   );
 }
 

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { QueueLocation } from './engine.ts';
 
 /**
- * Deliveries wait in two lanes, each with queues, a spool and workers of its own. `bulk` is for large deliveries and for
+ * Deliveries wait in two lanes, each with its own queues, spool and workers. `bulk` is for large deliveries and for
  * those of sources that send more than their share: whatever waits there, the others are stored soon.
  */
 export type Lane = 'ordinary' | 'bulk';

@@ -34,7 +34,7 @@ interface PostgresLocation {
   readonly directUrl?: string | undefined;
 }
 
-/** BullMQ on Postgres, in a schema of its own next to the tables of xiq-sink. */
+/** BullMQ on Postgres, in its own schema next to the tables of xiq-sink. */
 export function createPostgresEngine(location: PostgresLocation): Engine {
   const { Queue, Worker } = withBackend(createPostgresBackend);
   return {
@@ -121,11 +121,11 @@ export async function migrateQueue(databaseUrl: string): Promise<void> {
     } catch (error) {
       if (isForbidden(error)) {
         const grant = `grant create on database ${client.escapeIdentifier(client.database ?? '')} to ${client.escapeIdentifier(client.user ?? '')}`;
-        const message = `The tables of the queue cannot be created. Let an administrator of the database run: ${grant}`;
+        const message = `The queue's tables cannot be created. Ask a database administrator to run: ${grant}`;
         throw new UsageError(message, { cause: error });
       }
       if (!isLockTimeout(error)) throw error;
-      const message = `the migration of the queue waits for a lock of ${await findLockHolders(client)}`;
+      const message = `the migration of the queue is waiting for a lock held by ${await findLockHolders(client)}`;
       throw new OutageError(message, { cause: error });
     }
   };
@@ -205,11 +205,11 @@ function connect(
   if (!isPgPool(pool)) throw new TypeError('BullMQ does not accept this version of the pg package');
   const dropConnections = () => {
     for (const socket of sockets)
-      socket.destroy(new OutageError('connection closed: the server does not answer'));
+      socket.destroy(new OutageError('connection closed: the server is not responding'));
   };
   return {
     pool,
-    /** BullMQ runs its queries on the pool. It connects only for the session of its own that waits for jobs (LISTEN). */
+    /** BullMQ runs its queries on the pool. It uses its own connection only for the session that waits for jobs (LISTEN). */
     connection: direct === undefined ? pool : joinPools(pool, direct),
     dropConnections,
     end: async () => {

@@ -13,7 +13,7 @@ export interface RedisLocation {
 export interface RedisQueues extends RedisLocation {
   /** The beginning of all keys: `QUEUE_PREFIX`. */
   readonly prefix?: string | undefined;
-  /** Undefined: the queues are only inspected, whoever they belong to. */
+  /** Undefined: the queues are only inspected, whoever owns them. */
   readonly installation?: InstallationMemory | undefined;
 }
 
@@ -121,7 +121,7 @@ export function serverOf(client: RedisClient, key: string) {
       if (found === undefined) renew();
       return found;
     },
-    /** Looks for the master anew: sentinels name it to each connection, and a Cluster to whoever asks. */
+    /** Looks for the master again: sentinels name it to each connection, and a Cluster on request. */
     renew,
   };
 }

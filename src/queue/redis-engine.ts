@@ -18,7 +18,7 @@ const RETRY_MS = 2_000;
 /** The delay of another installation's job before a worker looks at it again. */
 const FOREIGN_DELAY_MS = 5_000;
 
-/** BullMQ on Redis, behind sentinels, or on a Redis Cluster, in which each queue has a slot of its own. */
+/** BullMQ on Redis, behind sentinels, or on a Redis Cluster, in which each queue has its own slot. */
 export function createRedisEngine({
   prefix = DEFAULT_PREFIX,
   installation,
@@ -220,7 +220,7 @@ function ownJobsOnly(
     }
     onError(
       new Error(
-        `The queue contains batches of installation ${owner}, which this one does not store. Set QUEUE_PREFIX of each installation to a name of its own, and run a worker of the other one on this queue once.`,
+        `The queue contains batches of installation ${owner}, which this one does not store. Give each installation its own QUEUE_PREFIX, and run a worker of the other installation on this queue once.`,
       ),
     );
     await job.moveToDelayed(Date.now() + FOREIGN_DELAY_MS, token);

@@ -24,7 +24,7 @@ export function createReplicaGuard(server: QueueServer) {
     if (valueOf('role') === 'slave') {
       server.renew();
       throw new OutageError(
-        `the Redis that answers${host === undefined ? '' : ` at ${host}:${port}`} is a replica of ${valueOf('master_host')}:${valueOf('master_port')} (READONLY)`,
+        `the answering Redis${host === undefined ? '' : ` at ${host}:${port}`} is a replica of ${valueOf('master_host')}:${valueOf('master_port')} (READONLY)`,
       );
     }
     const id = valueOf('master_replid');
@@ -32,9 +32,7 @@ export function createReplicaGuard(server: QueueServer) {
     else if (history?.id !== id) history = { id, seenAt: -Infinity };
     else if (isMistrusted()) {
       server.renew();
-      throw new OutageError(
-        'Redis has just lost its last replica: it may have been replaced by another master',
-      );
+      throw new OutageError('Redis has just lost its last replica: another master may have replaced it');
     }
   }
 

@@ -52,7 +52,7 @@ export async function checkRights(client: RedisClient, queueKey: string): Promis
   if (missing.size === 0) return;
   const user = client.isCluster ? undefined : await nameOfUser(client);
   throw new UsageError(
-    `The user ${user ?? 'of REDIS_URL'} has too few rights in Redis. Grant them with: ACL SETUSER ${user ?? 'USER'} ${[...missing].join(' ')}`,
+    `The user ${user ?? 'in REDIS_URL'} lacks permissions in Redis. Grant them with: ACL SETUSER ${user ?? 'USER'} ${[...missing].join(' ')}`,
   );
 }
 

@@ -37,8 +37,7 @@ export function createCallBudget(clock: Clock, send = globalThis.fetch): CallBud
     },
     isAmple: () => leftNow() > AT_ONCE / 2,
     check() {
-      if (leftNow() < 1)
-        throw new BudgetSpentError('the calls for comparisons with the history are used up for now');
+      if (leftNow() < 1) throw new BudgetSpentError('the call quota for comparisons is used up for now');
     },
   };
 }

@@ -51,7 +51,7 @@ export function startHistorySweep(
   repeatOnClouds(
     {
       part: 'comparison with the history',
-      failure: "can't compare with the history",
+      failure: "can't compare with the cloud's logs",
       pauseMs: ROUND_MS,
       stopping,
       // Webhooks that wait in the queue would seem to be missing.

@@ -40,7 +40,7 @@ export const comparingLease = (source: string) => `compare ${source}`;
 /** Those about all quarters of a list. */
 const DOUBTS_OF_LISTS = ['restricted context', 'incomplete list', 'record without time'] as const;
 
-const NOT_COMPARABLE = 'quarters of an hour are not comparable with the history of the cloud';
+const NOT_COMPARABLE = "quarters of an hour are not comparable with the cloud's logs";
 
 /** Creates a sweep. Its first round compares the last day of each source, and what was not compared before that. */
 export function createSweep({ context, holder, logger }: SweepOptions) {
@@ -130,7 +130,7 @@ export function createSweep({ context, holder, logger }: SweepOptions) {
               firstTypes.set(source, swept.messageTypes.indexOf(messageType) + 1);
               return;
             }
-            const what = `can't compare with the history of the cloud (permission ${historyOf(messageType).permission})`;
+            const what = `can't compare with the cloud's logs (permission ${historyOf(messageType).permission})`;
             failures.report(`${messageType} ${source}`, error, what, { fields: { source, messageType } });
           }
         }

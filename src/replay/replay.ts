@@ -28,7 +28,7 @@ export interface ReplayContext {
 /**
  * Replays the items with these ids, all of them in memory at once, as new deliveries: each is read as records, stored
  * and marked as replayed in one transaction, on one connection. The id of an item's delivery is made from the item's
- * own, so no replay stores an event twice. Records that cannot be stored again are quarantined anew, and the old item counts
+ * own, so no replay stores an event twice. Records that still cannot be stored are quarantined again, and the old item counts
  * as replayed. An item that cannot be read at all, or causes an unforeseen error, stays open.
  */
 export async function replayQuarantined(context: ReplayContext, ids: readonly string[]): Promise<Replay[]> {

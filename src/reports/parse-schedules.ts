@@ -31,7 +31,7 @@ export function parseSchedules(settings: ForwardingSettings, destinations: reado
   for (const schedule of schedules) {
     const isRepeated = schedules.find(({ name }) => name === schedule.name) !== schedule;
     const found = isRepeated
-      ? ['another one has this name']
+      ? ['another schedule has this name']
       : contradictionsOf(schedule, destinations, destinationNames(settings));
     problems.push(...found.map((problem) => `XIQ_SINK_CONFIG: reports: ${schedule.name}: ${problem}`));
   }
@@ -56,9 +56,11 @@ function contradictionsOf(
   const { isOfPerson = false, isOfOperators = false } = reportOf(report);
   if (isOfPerson !== (user !== undefined)) {
     problems.push(
-      isOfPerson ? `user: is required for the report ${report}` : `user: is not for the report ${report}`,
+      isOfPerson
+        ? `user: is required for the report ${report}`
+        : `user: is not allowed for the report ${report}`,
     );
   }
-  if (isOfOperators && source !== undefined) problems.push(`source: is not for the report ${report}`);
+  if (isOfOperators && source !== undefined) problems.push(`source: is not allowed for the report ${report}`);
   return problems;
 }

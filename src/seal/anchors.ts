@@ -123,13 +123,13 @@ export const witnessAnchor = (db: Db, witness: Witness): Anchor => ({
       // It answers with the size that it knows.
       const actual = Number(await response.text());
       if (!Number.isSafeInteger(actual) || actual > size) {
-        throw new Error(`it knows a tree of ${actual} leaves, and this one has ${size}: run verify`);
+        throw new Error(`it knows a tree of ${actual} leaves, but this one has ${size}: run verify`);
       }
       response = await add(actual);
     }
     const signed = findCosignature(`${note}${(await accepted(response)).toString()}`, witness);
     if (signed === undefined) {
-      throw new TypeError(`the answer has no valid signature of the witness ${witness.name}`);
+      throw new TypeError(`the answer has no valid signature by the witness ${witness.name}`);
     }
     await addCosignature(db, size, signed.line);
   },
@@ -149,7 +149,7 @@ async function accepted(response: Response): Promise<Buffer> {
   if (!response.ok) throw new Error(`the server answered ${response.status}`);
   const answer = Buffer.from(await response.arrayBuffer());
   if (isHtmlPage(response.headers.get('content-type'), answer.toString()))
-    throw new Error('the server answered with an HTML page: a proxy in between?');
+    throw new Error('the server answered with an HTML page: is there a proxy in between?');
   return answer;
 }
 

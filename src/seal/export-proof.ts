@@ -66,7 +66,7 @@ export async function exportProof(
   const [first, last] = [leaves[0], leaves.at(-1)];
   if (first === undefined || last === undefined) {
     throw new UsageError(
-      'No event of that range is in a checkpoint yet. While serve runs, it signs one each minute.',
+      'No event in that range is in a checkpoint yet. While serve runs, it signs one every minute.',
     );
   }
   await makeEmptyDirectory(directory);
@@ -93,7 +93,7 @@ export async function exportProof(
   if (findings.count > 0 && !withFindings) {
     for (const entry of await readdir(directory)) await rm(path.join(directory, entry), { recursive: true });
     throw new UsageError(
-      `Nothing was exported, because some of it differs from the seal: ${countOf(findings.count, 'finding')}, the first: ${findings.first}. Run verify to see all. --with-findings exports it anyway.`,
+      `Nothing was exported, because rows differ from the seal: ${countOf(findings.count, 'finding')}, such as ${findings.first}. Run verify to see all. --with-findings exports anyway.`,
     );
   }
   return {
@@ -148,7 +148,7 @@ function rangesOf(chunks: readonly Chunk[]): Manifest['leaves'] {
 
 async function makeEmptyDirectory(directory: string): Promise<void> {
   const entries = await unlessMissing(readdir(directory), []);
-  if (entries.length > 0) throw new UsageError(`${directory} is not empty. Name a new directory.`);
+  if (entries.length > 0) throw new UsageError(`${directory} is not empty. Use a new directory.`);
   await mkdir(directory, { recursive: true, mode: 0o700 });
 }
 
@@ -217,7 +217,9 @@ async function explainAbsent(
   const gone = Array.from({ length: piece.count }, (_, index) => piece.leaf + index).filter(
     (leaf) => !records.has(leaf),
   );
-  return gone.map((leaf) => `${leaf} ${found.get(leaf) ?? 'MISSING nothing says what it was of'}\n`).join('');
+  return gone
+    .map((leaf) => `${leaf} ${found.get(leaf) ?? 'MISSING it is unknown what it belonged to'}\n`)
+    .join('');
 }
 
 async function readRecords(

@@ -20,7 +20,7 @@ export async function readLogKeys(file: string) {
     const lines = text.split(/\s+/).filter((line) => line !== '');
     const isPrivate = (line: string) => line.startsWith('PRIVATE+');
     const [signing, ...others] = lines.filter(isPrivate).map(parseLogKey);
-    if (others.length > 0) throw new TypeError('it has two private keys, and one signs');
+    if (others.length > 0) throw new TypeError('it contains two private keys, but only one can sign');
     const publicKeys = lines.filter((line) => !isPrivate(line));
     const texts = signing === undefined ? publicKeys : [signing.publicText, ...publicKeys];
     return { signing, verifiers: texts.map((key) => parseVerifier(key)) };
@@ -41,7 +41,7 @@ export async function keepLogKey(file: string, installation: string, signedWith:
   if (signing !== undefined) return signing;
   if (signedWith !== undefined && verifiers.length === 0) {
     throw new UsageError(
-      `The log is signed with a key that is not in ${file}. Copy the file of the machine that has it, or set LOG_KEY_FILE. If the key is lost, write its public key into ${file}, and a new one is made: ${signedWith}`,
+      `The log is signed with a key that is not in ${file}. Copy the file from the machine that has it, or set LOG_KEY_FILE. If the key is lost, write its public key into ${file}, and a new key will be generated: ${signedWith}`,
     );
   }
   await makePrivateDirectory(path.dirname(file));
@@ -61,7 +61,7 @@ export async function keepLogKey(file: string, installation: string, signedWith:
 /** Writes the key that signs in front of the public ones. Throws if another process has done so meanwhile. */
 async function prepend(file: string, key: string): Promise<void> {
   const text = await readFile(file, 'utf8');
-  if (/^PRIVATE\+/m.test(text)) throw new Error(`${file} has a key already`);
+  if (/^PRIVATE\+/m.test(text)) throw new Error(`${file} already contains a key`);
   await writeFile(`${file}.new`, `${key}\n${text}`, { mode: 0o600 });
   await rename(`${file}.new`, file);
 }

@@ -53,7 +53,7 @@ export function parseManifest(text: string): Manifest {
   } catch (error) {
     throw new TypeError('it is not the manifest of an exported proof', { cause: error });
   }
-  throw new TypeError('it is not as it was written');
+  throw new TypeError('it was changed after it was written');
 }
 
 /** Hashes that a level of tiles has in a tree. */

@@ -46,11 +46,11 @@ export async function proveEvent(db: Db, event: EventToProve, trust: Trust): Pro
       return seal.proof;
     case 'waiting':
       throw new NotProvableError(
-        `event ${event.eventId} is in no checkpoint yet; one is signed within a minute while serve runs`,
+        `event ${event.eventId} is in no checkpoint yet; while serve runs, it signs one within a minute`,
       );
     case 'altered':
       throw new NotProvableError(
-        `event ${event.eventId} is not what was sealed, or its seal was changed: see verify`,
+        `event ${event.eventId} differs from its seal, or the seal was changed: see verify`,
       );
   }
 }

@@ -39,14 +39,14 @@ import { entryAt, nodesIn, SALT_BYTES } from './stored-tree.ts';
 const STEP = 40 * TILE_WIDTH;
 
 /**
- * The rows of so many steps are hashed at a time when there is much to seal. With one, a full load of 19,000 events/s left
+ * The rows of this many steps are hashed at a time when there is much to seal. With one, a full load of 19,000 events/s left
  * the seal ever further behind.
  */
 const STEPS_AT_ONCE = 2;
 const STATEMENTS = 1_000;
 
 /**
- * Deliveries are sealed once a minute, so that they fill their leaves, and up to so many entries of their queue by one
+ * Deliveries are sealed once a minute, so that they fill their leaves, and up to this many entries of their queue in one
  * transaction: about as much work as the events.
  */
 const DELIVERY_INTERVAL_MS = 60_000;
@@ -136,7 +136,7 @@ async function signHead(trx: Trx, size: number, key: LogKey, trust: Trust): Prom
   if (size === (latest?.size ?? 0)) return;
   if (latest !== undefined && !isSignedByKnown(latest.note, trust)) {
     throw new Error(
-      `the log is not signed: its latest checkpoint is signed with ${latest.publicKey}, a key that LOG_KEY_FILE does not have. If it is one of yours, add it there as a line; if not, the database was changed`,
+      `the log is not signed: its latest checkpoint is signed with ${latest.publicKey}, a key that is not in LOG_KEY_FILE. If it is one of your keys, add it there as a line; if not, the database was changed`,
     );
   }
   const nodes = nodesIn(trx);

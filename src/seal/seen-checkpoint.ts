@@ -20,17 +20,17 @@ export async function compareWithSeen(db: Db, trust: Trust): Promise<string | un
   if (seen === undefined) return undefined;
   const origin = originOf((await readInstallation(db)).id);
   if (seen.origin !== origin)
-    return `The database is of another installation than this machine has seen: ${seen.origin}.`;
+    return `The database belongs to another installation than the one that this machine has seen: ${seen.origin}.`;
   const { size } = await readSealState(db);
   if (size >= seen.size && (await rootAt(nodesIn(db), seen.size)).equals(seen.root)) return undefined;
   const until = `that were sealed until ${seen.time?.toISOString() ?? 'an unknown time'}`;
   if (!(await isAsSigned(db, trust))) {
-    return `The log was rebuilt: it lacks the ${countOf(seen.size, 'leaf', 'leaves')} ${until}, and no key of this machine has signed its content. The database was changed.`;
+    return `The log was rebuilt: it lacks the ${countOf(seen.size, 'leaf', 'leaves')} ${until}, and its content is not signed with this machine's key. The database was changed.`;
   }
   if (size < seen.size) {
     return `The database is older than what this machine has seen: its log has ${formatCount(size)} of ${countOf(seen.size, 'leaf', 'leaves')} ${until}. Everything stored in between is missing.`;
   }
-  return `The database was older than what this machine had seen, and was used further: its log lacks the ${countOf(seen.size, 'leaf', 'leaves')} ${until}. Some of what was stored before that time is missing.`;
+  return `The database was older than what this machine had seen, and has been used since: its log lacks the ${countOf(seen.size, 'leaf', 'leaves')} ${until}. Some data stored before that time is missing.`;
 }
 
 /** Whether the tree is the one of its latest checkpoint, and a key that counts has signed that. */
@@ -81,7 +81,9 @@ export async function acceptDatabase(
   const seen = await readSeen(file);
   const wrong = await compareWithSeen(db, trust);
   if (seen === undefined || wrong === undefined) {
-    throw new UsageError('There is nothing to accept: the database has all that this machine has seen.');
+    throw new UsageError(
+      'There is nothing to accept: the database has everything that this machine has seen.',
+    );
   }
   const latest = await latestCheckpoint(db);
   const kept = `${file}.${new Date().toISOString().replaceAll(':', '')}`;

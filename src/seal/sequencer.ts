@@ -57,8 +57,7 @@ export function createSequencer(db: Db, logger: Logger, pollMs = BUSY_POLL_MS) {
       if (extension === undefined) return 'done';
       const { added, isMore, isNewServer } = extension;
       if (isNewServer) {
-        const message =
-          'the database is on another server than before: the log continues with the rows that it lacks';
+        const message = 'the database is on another server than before: adding the rows that the log lacks';
         logger.warn({ added }, message);
       }
       if (!isMore) checkedTo = lastId;

@@ -32,7 +32,7 @@ export function readSignedDocument(text: string, keys: readonly string[]) {
   const publicKey = known.find((key) => isNoteOf(note, signed, parseVerifier(key)));
   if (publicKey === undefined) {
     throw new TypeError(
-      keys.length > 0 ? 'it is signed with another key' : 'no key that it names has signed it',
+      keys.length > 0 ? 'it is signed with another key' : 'none of the keys that it names has signed it',
     );
   }
   return { name, publicKey };

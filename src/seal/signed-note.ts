@@ -42,8 +42,7 @@ export function parseLogKey(text: string): LogKey {
   const match = /^PRIVATE\+KEY\+(?<name>[^\s+]+)\+(?<id>[\da-f]{8})\+(?<bytes>[\w+/=]+)\s*$/.exec(text);
   const { name = '', id = '', bytes = '' } = match?.groups ?? {};
   const raw = Buffer.from(bytes, 'base64');
-  if (raw[0] !== ED25519 || raw.length !== 33)
-    throw new TypeError('this is not a private key of signed notes');
+  if (raw[0] !== ED25519 || raw.length !== 33) throw new TypeError('this is not a signed-note private key');
   const der = Buffer.concat([PRIVATE_DER, raw.subarray(1)]);
   const privateKey = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
   const publicKey = withKind(createPublicKey(privateKey));
@@ -59,7 +58,7 @@ export function parseVerifier(text: string, kinds: readonly number[] = [ED25519]
   const { name = '', id = '', bytes = '' } = match?.groups ?? {};
   const raw = Buffer.from(bytes, 'base64');
   if (!kinds.includes(raw[0] ?? 0) || raw.length !== 33 || idOf(name, raw).toString('hex') !== id) {
-    throw new TypeError(`"${text}" is not a public key of signed notes`);
+    throw new TypeError(`"${text}" is not a signed-note public key`);
   }
   const der = Buffer.concat([PUBLIC_DER, raw.subarray(1)]);
   const publicKey = createPublicKey({ key: der, format: 'der', type: 'spki' });

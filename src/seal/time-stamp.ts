@@ -23,13 +23,13 @@ export function timeOfAnswer(answer: Buffer, text: string): Date {
     stamp = RFC3161Timestamp.parse(Buffer.from(answer));
     ({ status } = stamp);
   } catch (error) {
-    throw new TypeError('this is not an answer of a time-stamp authority', { cause: error });
+    throw new TypeError('this is not an answer from a time-stamp authority', { cause: error });
   }
   if (!GRANTED.has(status)) throw new TypeError(`the authority refused the time-stamp: status ${status}`);
   try {
     stamp.tstInfo.verify(Buffer.from(text));
     return stamp.tstInfo.genTime;
   } catch (error) {
-    throw new TypeError('the time-stamp is not of this checkpoint', { cause: error });
+    throw new TypeError('the time-stamp belongs to another checkpoint', { cause: error });
   }
 }

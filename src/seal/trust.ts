@@ -34,7 +34,7 @@ export async function readSeen(file: string): Promise<Checkpoint | undefined> {
   try {
     return parseCheckpoints(text)[0];
   } catch (error) {
-    throw new Error(`${file} has no checkpoint: put back the file of a backup`, { cause: error });
+    throw new Error(`${file} contains no checkpoint: restore the file from a backup`, { cause: error });
   }
 }
 

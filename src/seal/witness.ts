@@ -23,18 +23,18 @@ export function createWitness(db: Db, logs: readonly NoteVerifier[], key: () => 
       const named = logs.filter(({ name }) => name === origin);
       if (named.length === 0) throw new HttpError(404, 'UNKNOWN_LOG', 'this witness does not know the log');
       const log = named.find((one) => isSignedBy(note, one));
-      if (log === undefined) throw new HttpError(403, 'UNKNOWN_KEY', 'no known key has signed it');
+      if (log === undefined) throw new HttpError(403, 'UNKNOWN_KEY', 'it is not signed with a known key');
       if (old > size) throw badRequest();
       const signing = await key();
-      if (signing === undefined) throw new HttpError(503, 'NO_KEY', 'LOG_KEY_FILE has no key that signs');
+      if (signing === undefined) throw new HttpError(503, 'NO_KEY', 'LOG_KEY_FILE contains no private key');
       const before = await readWitnessed(db, log.publicText);
       const known = headOf(before);
       if (old !== known.size) return { known: known.size };
       const beginning = beginningOf(checkpoint, known, proof);
-      if (beginning === undefined) throw notConsistent('the proof is not one of these two trees');
+      if (beginning === undefined) throw notConsistent('the proof does not match these two trees');
       if (!beginning.equals(known.root)) {
         await keepFork(db, log.publicText, `${before}\n${request}`);
-        throw notConsistent('the tree does not contain the one that was signed here before');
+        throw notConsistent('the tree does not contain the one that this witness signed before');
       }
       const line = cosign(note, signing, new Date());
       const [own] = signaturesOf(note, log);

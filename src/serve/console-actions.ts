@@ -126,8 +126,8 @@ function missingSettings(
     withApi.length === 0 && { setting: 'CLOUD_API_URL', purpose: apiPurpose },
     publicUrl === undefined && {
       setting: 'PUBLIC_URL',
-      purpose: 'the address to which the cloud sends deliveries',
+      purpose: 'the address that the cloud sends deliveries to',
     },
-    hasNoSecret && { setting: 'WEBHOOK_SECRET', purpose: 'the secret of the deliveries' },
+    hasNoSecret && { setting: 'WEBHOOK_SECRET', purpose: 'the webhook secret' },
   ].filter((missing) => missing !== false);
 }

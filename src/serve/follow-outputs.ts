@@ -18,7 +18,7 @@ export async function followOutputs(
 ): Promise<void> {
   const work = async () => (live.useOutputs(await listAddedOutputs(db)) ? 'done' : 'idle');
   await work();
-  const failure = "can't read the destinations of the database, the known ones stay in force";
+  const failure = "can't read the destinations in the database; the known ones remain active";
   repeatInBackground(
     { part: 'reading of destinations', failure, pauseMs: INTERVAL_MS, work },
     logger,

@@ -59,7 +59,7 @@ export async function startAdminListener(
   const tlsFiles = isOpen ? config.tls : undefined;
   if (isOpen && tlsFiles === undefined) {
     logger.warn(
-      'the admin listener uses plain HTTP off this machine: set TLS_CERT_FILE, or put a TLS proxy in front',
+      'the admin listener accepts plain HTTP from other machines: set TLS_CERT_FILE, or put a TLS proxy in front',
     );
   }
   const listener = createHttpListener(app, tlsFiles && readTlsFiles(tlsFiles));
@@ -116,7 +116,10 @@ function followCertificate(
       listener.useCertificate(readTlsFiles(files));
       logger.info(files, 'TLS certificate reloaded');
     } catch (error) {
-      logger.error({ err: error, ...files }, 'the new TLS certificate is unusable; the old one stays in use');
+      logger.error(
+        { err: error, ...files },
+        'the new TLS certificate is unusable; the old one remains in use',
+      );
     }
   });
   opened.defer(unwatch);

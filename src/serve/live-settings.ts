@@ -164,7 +164,7 @@ export function createLiveSettings({ given, reread, complete, logger }: LiveOpti
       logger[level](reloaded, 'settings reloaded');
       return reloaded;
     } catch (error) {
-      logger.error(`settings not reloaded, the previous ones stay in force: ${describeError(error)}`);
+      logger.error(`settings not reloaded; the previous ones remain active: ${describeError(error)}`);
       throw error;
     }
   }
@@ -228,7 +228,7 @@ export async function reloadRecorded(
     );
   const [reloaded, recorded] = await Promise.allSettled([reloading, recording]);
   if (reloaded.status === 'fulfilled' && recorded.status === 'rejected') {
-    logger.warn(`the reload is not in the operator log: ${describeError(recorded.reason)}`);
+    logger.warn(`the reload was not recorded in the operator log: ${describeError(recorded.reason)}`);
   }
 }
 
@@ -241,7 +241,7 @@ const conflictsOfRules = ({ rules }: ServiceConfig, outputs: readonly AddedOutpu
     .filter((output) => output.kind === 'rule' && rules.some(({ name }) => name === output.name))
     .map(
       ({ name }) =>
-        `alert rule "${name}" is in the settings and was added in the console: remove it from the settings, or switch the other off in the console`,
+        `alert rule "${name}" is in the settings and was also added in the console: remove it from the settings, or switch it off in the console`,
     );
 
 /** The differences between two lists, by name. */

@@ -123,7 +123,7 @@ export async function startObserving(options: ObservationOptions, opened: AsyncD
       const readProblems = createProblemReader(readiness);
       const report = startProcessReport({
         db: openLimited('reporting', databaseUrl, (error) =>
-          logger.debug(`the connection of the process report was lost: ${describeError(error)}`),
+          logger.debug(`the connection for process reports was lost: ${describeError(error)}`),
         ),
         identity: identify(role),
         figures: async () => ({

@@ -50,7 +50,7 @@ async function lockEmbedded(dataDir: string, signal: AbortSignal) {
   const lock = await embedded.lock();
   if (lock === undefined) {
     throw new UsageError(
-      `Another xiq-sink serves on ${dataDir} already. Stop it first, or set DATA_DIR to another directory.`,
+      `Another xiq-sink is already running on ${dataDir}. Stop it first, or set DATA_DIR to another directory.`,
     );
   }
   return { embedded, lock };

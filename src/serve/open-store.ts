@@ -85,7 +85,7 @@ export function configuredUrls(config: Config): DatabaseUrls | undefined {
   return databaseUrl === undefined ? undefined : { databaseUrl, readerUrl, migrationUrl };
 }
 
-/** Where the queue is under these settings. Without an installation the queue is only inspected, whoever it belongs to. */
+/** Where the queue is under these settings. Without an installation, the queue is only inspected, whoever owns it. */
 export function locateQueue(
   { redisUrl, redisCaFile: caFile, queuePrefix: prefix, ...config }: Config,
   databaseUrl: string,
@@ -141,7 +141,7 @@ export async function prepareTables(
   const state = await namingRefusal(databaseUrl, () => readMigrationState(db));
   checkTables(state, nameOf(config, databaseUrl));
   if (config.redisUrl === undefined && !(await isQueueMigrated(databaseUrl))) {
-    throw new UsageError(`The tables of the queue are not up to date. Run: ${commandName()} migrate`);
+    throw new UsageError(`The queue's tables are not up to date. Run: ${commandName()} migrate`);
   }
   return [];
 }
@@ -202,7 +202,7 @@ export async function prepareStore(
     const indexes = await withDirectConnection(directUrl, db, (direct) => buildIndexes(direct, building));
     if (indexes === 'pooled') {
       throw new UsageError(
-        'Indexes cannot be built through a pooler. Set DATABASE_DIRECT_URL to an address without one.',
+        "Indexes cannot be built through a pooler. Set DATABASE_DIRECT_URL to the database's own address.",
       );
     }
     if (indexes === 'busy') throw new OutageError('another process is building the indexes; try again later');

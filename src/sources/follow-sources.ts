@@ -17,7 +17,7 @@ import { receivesIn, type Role } from '../config/roles.ts';
 /** How often to look for changes while something happens, and for old secrets that have ended. */
 const INTERVAL_MS = 1_000;
 
-/** How long a start waits for the sources of a database that it has never read. */
+/** How long start-up waits for the sources of a database that was never read. */
 const FIRST_TIMEOUT_MS = 2_000;
 
 interface FollowOptions {
@@ -41,7 +41,9 @@ export async function followSources(
 ): Promise<void> {
   if (databaseUrl === undefined) {
     if (receivesIn(role)) {
-      logger.info('DATABASE_URL is not set: this process accepts deliveries of the sources in the settings');
+      logger.info(
+        'DATABASE_URL is not set: this process accepts deliveries only from the sources in the settings',
+      );
     }
     useStored([]);
     return;
@@ -62,17 +64,17 @@ export async function followSources(
     revision = latest;
     if (!receivesIn(role)) return 'done';
     await keep(sources, file).catch((error: unknown) =>
-      logger.warn(`can't keep the sources of the database in ${file}: ${describeError(error)}`),
+      logger.warn(`can't save the database's sources to ${file}: ${describeError(error)}`),
     );
     return 'done';
   }
 
   const { promise: firstEnd, resolve: endFirst } = Promise.withResolvers<void>();
   opened.defer(closeLogged(logger, 'database of sources', () => db.destroy()));
-  const failure = "can't read sources, the known ones stay in force";
+  const failure = "can't read sources; the known ones remain active";
   const work = () => look().finally(endFirst);
   repeatInBackground({ part: 'reading of sources', failure, pauseMs: INTERVAL_MS, work }, logger, opened);
-  const ends = { part: 'ends of old secrets', failure: 'old secrets may stay in force' };
+  const ends = { part: 'ends of old secrets', failure: 'old secrets may remain valid' };
   repeatInBackground({ ...ends, pauseMs: INTERVAL_MS, work: async () => refresh() }, logger, opened);
   if (kept === undefined) await pTimeout(firstEnd, { milliseconds: FIRST_TIMEOUT_MS, message: false });
 }
@@ -81,7 +83,8 @@ async function readKept(file: string, logger: Logger): Promise<readonly StoredSo
   try {
     return z.array(storedSource).parse(JSON.parse(await readFile(file, 'utf8')));
   } catch (error) {
-    if (!isMissingFile(error)) logger.warn(`can't read the sources kept in ${file}: ${describeError(error)}`);
+    if (!isMissingFile(error))
+      logger.warn(`can't read the sources saved in ${file}: ${describeError(error)}`);
     return undefined;
   }
 }

@@ -32,7 +32,7 @@ export function joinSources(
 }
 
 const describeConflict = ({ name }: StoredSource) =>
-  `source "${name}" is in the settings and in the database: remove it from the settings, or disable the other with "${commandName()} sources disable ${name}"`;
+  `source "${name}" is in the settings and in the database: remove it from the settings, or disable it in the database with "${commandName()} sources disable ${name}"`;
 
 /** The sources in the database. Throws an error that names one whose definition is invalid. */
 export async function readStoredSources(db: Db): Promise<StoredSource[]> {

@@ -7,7 +7,7 @@ import { sourceOf, type SourceConfig } from '../config/sources.ts';
 import { isLoopback } from '../lib/loopback.ts';
 import { privateRangeOf } from '../lib/public-addresses.ts';
 
-/** A text of its own in the environment, in a file, or encrypted in the database. */
+/** A secret in the environment, in a file, or encrypted in the database. */
 const secretReference = z.union([
   z.strictObject({ env: z.string() }),
   z.strictObject({ file: z.string() }),
@@ -93,7 +93,9 @@ export function readStoredSource(
   const publicOnly = !settings.some(({ cloud: known }) => known?.apiUrl === definition.cloud?.api_url);
   // What a name resolves to is checked at each call.
   if (publicOnly && api !== null && (isLoopback(api) || privateRangeOf(api.hostname) !== undefined)) {
-    own.push('cloud.api_url must be an address of the public internet: only the settings may name another');
+    own.push(
+      'cloud.api_url must be a public internet address: only the settings may contain other addresses',
+    );
   }
   const isComplete = own.length === 0;
   let source: SourceConfig | undefined;

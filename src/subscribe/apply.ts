@@ -136,7 +136,7 @@ async function tryChange(change: Change, context: ApplyContext, signal: AbortSig
     // Only `remove` deletes the record: without it, `apply` would create a second subscription.
     if (change.action === 'delete') await forget();
     return new Error(
-      'the cloud has neither returned the id of this subscription nor lists subscriptions: delete it manually in the cloud' +
+      "the cloud neither returned this subscription's id nor lists subscriptions: delete it manually in the cloud" +
         (change.action === 'delete'
           ? ''
           : `, then run "${commandName()} subscribe remove --yes" and "${commandName()} subscribe apply"`),

@@ -458,7 +458,11 @@ describe('a provider', () => {
 
   it.each([
     ['does not answer', /timed out/, () => new Promise<void>(() => undefined)],
-    ['answers with a page', /an HTML page instead of JSON: a proxy in between/, () => '<html>Log in</html>'],
+    [
+      'answers with a page',
+      /an HTML page instead of JSON: is there a proxy in between/,
+      () => '<html>Log in</html>',
+    ],
     ['answers without end', /more than 1048576 bytes/, () => ({ issuer: 'x'.repeat(2 ** 21) })],
     [
       'calls itself something else',

@@ -15,7 +15,7 @@ it('a built-in rule keeps its settings but for those that are given beside its n
 
 it('two rules have no name in common', () => {
   expect(() => rulesOf({ use: 'many-keys-made' }, { use: 'many-keys-made' })).toThrow(
-    'two rules have the name "many-keys-made"',
+    'two rules are named "many-keys-made"',
   );
 });
 
@@ -30,13 +30,13 @@ const BURST = { name: 'burst', filter: {}, count: 2, within: '10m' };
 const GROUPED = { name: 'group', filter: {}, group_by: ['client_mac'] };
 
 it.each<[given: object, problem: string]>([
-  [{ ...BURST, within: undefined }, 'rule burst: within: is needed beside count or apart'],
-  [{ ...GROUPED, apart: 5 }, 'rule group: within: is needed beside count or apart'],
+  [{ ...BURST, within: undefined }, 'rule burst: within: is required with count or apart'],
+  [{ ...GROUPED, apart: 5 }, 'rule group: within: is required with count or apart'],
   [{ ...BURST, within: '32d' }, 'within: must be at most 31d'],
-  [{ ...BURST, count: 1, distinct: 'code' }, 'count: must be at least 2 beside distinct'],
+  [{ ...BURST, count: 1, distinct: 'code' }, 'count: must be at least 2 with distinct'],
   [{ ...GROUPED, ...BURST, apart: 5 }, 'apart: cannot be combined with count or distinct'],
-  [{ ...BURST, count: 1, apart: 5 }, 'group_by: is needed beside apart'],
-  [{ ...GROUPED, group_by: undefined, silent_for: '1h' }, 'group_by: is needed beside silent_for'],
+  [{ ...BURST, count: 1, apart: 5 }, 'group_by: is required with apart'],
+  [{ ...GROUPED, group_by: undefined, silent_for: '1h' }, 'group_by: is required with silent_for'],
   ...[{ within: '1h', count: 2 }, { hours: { from: '06:00', to: '20:00' } }, { within: '1h' }].map(
     (more): [object, string] => [{ ...GROUPED, silent_for: '1h', ...more }, 'silent_for: cannot be combined'],
   ),
@@ -62,7 +62,7 @@ it('all that is wrong is told at once, and a list that is none', () => {
     { ...BURST, within: '32d', destinations: ['nowhere'] },
     { ...GROUPED, apart: 5 },
   ];
-  const told = /burst: within: must.*\n.*burst: destinations: there.*\n.*group: within: is needed/;
+  const told = /burst: within: must.*\n.*burst: destinations: there.*\n.*group: within: is required/;
   expect(() => rulesOf(...wrong)).toThrow(told);
   expect(() => parseRules(forwardingSettings({ alerts: 'all' }))).toThrow('XIQ_SINK_CONFIG: alerts: ');
 });

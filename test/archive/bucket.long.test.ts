@@ -114,7 +114,7 @@ const DAMAGED: readonly (readonly [
 ])[] = [
   ['is gone', async (key) => server.remove(key)],
   [
-    'has another SHA-256',
+    'has a different SHA-256',
     async (key, content) => server.put(key, content.fill(content.readUInt8(200) ^ 1, 200, 201)),
   ],
   ['has 500 bytes', async (key, content) => server.put(key, content.subarray(0, 500))],
@@ -227,7 +227,7 @@ it.skipIf(!hasMoto)(
     const Retention = { Mode: 'COMPLIANCE', RetainUntilDate: new Date(Date.now() + 3_600_000) } as const;
     await client.send(new PutObjectRetentionCommand({ ...object, Retention }));
     await expect(files.remove(file.path)).rejects.toThrow(
-      `refuses to delete version ${locked?.VersionId} (AccessDenied`,
+      `refused to delete version ${locked?.VersionId} (AccessDenied`,
     );
     expect((await versions()).map(({ VersionId: id }) => id)).toEqual([locked?.VersionId]);
   },
@@ -292,7 +292,7 @@ it('erase says which objects still have events of the person, and the service de
     code: 1,
     stdout: expect.stringMatching(/^erased: erasure \d+, [1-9]\d* events$/m) as unknown,
     stderr: expect.stringMatching(
-      /a file of the archive still has some of them: audit_events\/.*parquet: the bucket refuses to delete version null \(AccessDenied: No right\)/,
+      /an archive file still contains some of them: audit_events\/.*parquet: the bucket refused to delete version null \(AccessDenied: No right\)/,
     ) as unknown,
   });
   expect(await server.keys()).toEqual(before);
@@ -307,7 +307,7 @@ it('doctor reaches the bucket, and compares what it has', async () => {
     (await endOfCommand(settings(more), 'doctor')).stdout;
   const [file] = await filesInUse();
   const key = `${PREFIX}${file?.path}`;
-  expect(await doctor()).toMatch(/ok +archive +.* which are there with their sizes/);
+  expect(await doctor()).toMatch(/ok +archive +.* all present with the right size/);
   const content = await server.read(key);
   await server.remove(key);
   expect(await doctor()).toMatch(

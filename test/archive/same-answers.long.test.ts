@@ -149,7 +149,7 @@ it('a destination is not sent back to where its events are archived', async () =
   const files = await listArchivedFiles(test.service, undefined);
   const last = Math.max(...files.map(({ lastReceivedAt }) => lastReceivedAt.getTime()));
   await expect(rewind(new Date(last))).rejects.toThrow(
-    /archived \(2026-\d\d(, 2026-\d\d)*\).*xiq-sink unarchive, or resend what was received after 20/,
+    /archived \(2026-\d\d(, 2026-\d\d)*\).*xiq-sink unarchive, or resend events received after 20/,
   );
   await rewind(new Date(last + 1));
 });

@@ -223,7 +223,7 @@ describe('a reader', () => {
         login: 'xiq_reader',
         changes: ['it has role=none', 'it has statement_timeout=0', 'it lacks statement_timeout=5min'],
       },
-      { login: 'xiq_reader', changes: ['its password is not that of READER_DATABASE_URL'] },
+      { login: 'xiq_reader', changes: ['its password differs from READER_DATABASE_URL'] },
     ]);
     const again = new Client({ connectionString: url });
     await again.connect();

@@ -54,7 +54,7 @@ describe('a list of devices', () => {
   ])('is refused if it %s', async (_, replies) => {
     const left = [...replies];
     await using cloud = await startTestClient(() => left.shift() ?? { status: 404 });
-    await expect(cloud.client.inventory.devices()).rejects.toThrow('the list is incomplete, or changed');
+    await expect(cloud.client.inventory.devices()).rejects.toThrow('the list is incomplete or changed');
   });
 
   it('is asked for in the other form if the views are not understood, and then in that form alone', async () => {

@@ -129,7 +129,7 @@ describe('access', () => {
     await access('remove', 'ada');
     expect((await findAccount(test.db, 'ada'))?.disabled_at).not.toBeNull();
     const again = await end('add', 'ADA', '--role', 'admin');
-    expect([again.code, again.stderr.includes('exists already')]).toEqual([2, true]);
+    expect([again.code, again.stderr.includes('already used')]).toEqual([2, true]);
     expect(await lastAction(test.db)).toMatchObject({ action: 'access.add', outcome: 'failed' });
     await access('change', 'ada', '--enable');
     expect((await findAccount(test.db, 'ada'))?.disabled_at).toBeNull();
@@ -144,9 +144,9 @@ describe('access', () => {
     [['remove', 'nobody'], 'there is no account'],
     [['token', 'ada'], '--expires is required'],
     [['token', 'ada', '--expires', 'never'], 'duration'],
-    [['token', 'nobody', '--expires', '1d'], 'there is no account'],
-    [['token', '--revoke', '999'], 'no API token 999'],
-    [['token'], 'name the account'],
+    [['token', 'nobody', '--expires', '1d'], 'does not exist or is disabled'],
+    [['token', '--revoke', '999'], 'API token 999 does not exist'],
+    [['token'], 'give the account name'],
   ])('%j is wrong usage', async (words, message) => {
     const { code, stderr } = await end(...words);
     expect(stderr).toContain(message);

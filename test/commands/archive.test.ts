@@ -42,7 +42,7 @@ it('archive lists and moves the months before another one, and unarchive brings 
 });
 
 it.each([
-  [['unarchive', '--month', '2025-12'], 'Nothing of 2025-12 is archived.'],
+  [['unarchive', '--month', '2025-12'], 'No events of 2025-12 are archived.'],
   [['archive', '--before', '2099-01'], 'the last two months stay in the database'],
   [['archive', '--before', 'January'], 'must be a month'],
 ])('%j is wrong usage', async (words, message) => {

@@ -63,7 +63,10 @@ describe('the file', () => {
     const { verifiers } = await readLogKeys(path.join(directory, 'log-key'));
     expect(verifiers).toHaveLength(1);
     const { code, stdout } = await check(file());
-    expect([code, stdout]).toEqual([0, expect.stringContaining(`certificate ${MONTH}, as it was signed`)]);
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringContaining(`certificate ${MONTH}, unchanged since it was signed`),
+    ]);
     const stranger = parseLogKey(generateLogKey('xiq-sink/elsewhere')).publicText;
     const foreign = await check(file(), '--key', stranger);
     expect([foreign.code, foreign.stdout]).toEqual([1, expect.stringContaining('another key')]);

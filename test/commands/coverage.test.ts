@@ -25,7 +25,7 @@ describe('the command coverage', () => {
   it('succeeds if everything in the range is proven, and lists gaps', async () => {
     const { code, stdout } = await coverage('--until', PROVEN.toISOString());
     expect(stdout).toMatch(/branch +AUDIT_LOG_ALL +\d+ +0 +0 +0 +0 +0 +0 *\n/);
-    expect(stdout).toMatch(/\nTimes in which events may have been missed:\n[^]*all +all +downtime/);
+    expect(stdout).toMatch(/\nPeriods in which events may have been missed:\n[^]*all +all +downtime/);
     expect(code).toBe(0);
   });
 

@@ -42,7 +42,7 @@ describe('erase', () => {
     await storeDeliveries(test.service, queuedDelivery('GDPR_LOG_ALL', [gdpr, ...others]));
     await storeDeliveries(test.service, queuedDelivery('LOCATION_CLIENT_CENTRIC', seen));
     const listed = (await run('--suggest')).stdout;
-    expect(listed).toMatch(/^ba:be:00:00:00:01 {2}1 event of the source default, which says at /m);
+    expect(listed).toMatch(/^ba:be:00:00:00:01 {2}1 event of the source default, deleted in the cloud at /m);
     for (const client of kept) expect(listed).not.toContain(client);
   });
 
@@ -57,7 +57,7 @@ describe('erase', () => {
     const unscoped = await run('--user', 'Bob', '--reason', 'request 17', '--yes');
     expect([unscoped.code, unscoped.stderr]).toEqual([
       2,
-      expect.stringContaining('These events are of 2 sources: branch, default. Add --source NAME'),
+      expect.stringContaining('These events belong to 2 sources: branch, default. Add --source NAME'),
     ]);
     const ofBranch = await run('--user', 'Bob', '--source', 'branch', '--dry-run');
     expect(ofBranch.stdout).not.toBe(listed.stdout);

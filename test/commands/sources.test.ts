@@ -37,13 +37,13 @@ it('is added with a generated secret, gets others, and is disabled', async () =>
   expect(added.stdout).toContain('added east: send deliveries to /ingest/east/MESSAGE_TYPE');
   const first = secretIn(added.stdout);
   expect(first).toBeDefined();
-  expect(added.stderr).toContain('(shown only now)');
+  expect(added.stderr).toContain('(shown only once)');
   expect(await lineOf('east')).toMatchObject({ secrets: 1, message_types: ['SMS_LOG_ALL'] });
   expect((await run('list')).stdout).toMatch(/^east +in use +database +1 .*SMS_LOG_ALL +20 deliveries\/s$/m);
 
   const rotated = await run('rotate', 'east', '--keep', '24');
   expect(rotated.stdout).toMatch(/^east accepts a new secret, and the old ones until \d{4}-/);
-  expect(rotated.stderr).toContain('enter the new secret in the subscriptions of the cloud');
+  expect(rotated.stderr).toContain('enter the new secret in the cloud');
   expect(secretIn(rotated.stdout)).not.toBe(first);
   expect(await lineOf('east')).toMatchObject({ secrets: 2 });
   const given = await run('rotate', 'east', '--secret', 'env:OTHER');
@@ -86,7 +86,7 @@ it.each([
   [['add', 'north', '--secret', '-', '--api-token', '-'], 'only one secret'],
   [['add', 'north', '--secret', 'env:MISSING'], 'MISSING'],
   [['rotate'], 'give the name of a source'],
-  [['rotate', 'east', '--reencrypt'], 'leave the name out'],
+  [['rotate', 'east', '--reencrypt'], 'omit the name'],
   [['rotate', 'east', '--keep', '9000'], 'number of hours'],
   [['rotate', 'nowhere'], 'nowhere'],
 ])('%j is wrong usage', async (words, message) => {

@@ -47,7 +47,7 @@ it('an exported proof is verified without the database, and a folder that is non
   expect(exported).toMatchObject({ code: 0 });
   const { code, stdout } = await endOfCommand({}, 'verify', folder);
   expect(stdout).toMatch(/^\d+ rows intact, \d+ absent \(deleted before the export\), \d+ findings?$/m);
-  expect(stdout).toMatch(/Compare the key with the one that you trust: xiq-sink\//);
+  expect(stdout).toMatch(/Compare this key with the one that you trust: xiq-sink\//);
   expect(code).toBe(0);
   await mkdir(path.join(directory, 'empty'));
   expect((await endOfCommand({}, 'verify', path.join(directory, 'empty'))).code).not.toBe(0);

@@ -138,7 +138,7 @@ sources:
     const own = `cloud: { api_url: https://own.test, api_token: ${TOKEN} }`;
     const env = { ...settingsFile(`${sources}    ${own}\n`), ...API };
     expect(problemsOf(env).join('\n')).toMatch(
-      /CLOUD_API_URL: the file's source "default" has a cloud of its own/,
+      /CLOUD_API_URL: the file's source "default" has its own cloud/,
     );
   });
 

@@ -298,7 +298,7 @@ describe('the settings file', () => {
     const text = `sources:\n  - name: default\n    webhook_secrets: [${SECRET}]\n`;
     expect(load(text).sources).toEqual([source('default', SECRET)]);
     expect(problems(text, { WEBHOOK_SECRET: OTHER })).toEqual([
-      `WEBHOOK_SECRET: the file's source "default" has secrets of its own; set one of the two`,
+      `WEBHOOK_SECRET: the file's source "default" has its own secrets; set only one of the two`,
     ]);
   });
 
@@ -485,11 +485,11 @@ describe('a name that looks like a setting', () => {
   it('with a prefix of its own is an error that lists the settings with that prefix', () => {
     expect(problemsOf({ RETENTION_DAYS: '7' })).toEqual([
       expect.stringMatching(
-        /^RETENTION_DAYS is not a setting: .*RETENTION_AUDIT_MONTHS, .*_DELIVERIES_MONTHS/,
+        /^RETENTION_DAYS is not a setting; .*RETENTION_AUDIT_MONTHS, .*_DELIVERIES_MONTHS/,
       ),
     ]);
     expect(problemsOf({ SPOOL_DIR: '/x' })).toEqual([
-      expect.stringMatching(/: there are SPOOL_MAX_BYTES, SPOOL_MIN_FREE_BYTES$/),
+      expect.stringMatching(/; known are SPOOL_MAX_BYTES, SPOOL_MIN_FREE_BYTES$/),
     ]);
   });
 

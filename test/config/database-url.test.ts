@@ -18,7 +18,7 @@ describe('the URL of a database', () => {
     'with the unencoded password %s is refused in words that do not contain it',
     (password) => {
       const problem = problemOfDatabaseUrl(`postgresql://user:${password}@db.example:5432/x`);
-      expect(problem).toMatch(/write the special characters of user name and password as %XX.*@ as %40/);
+      expect(problem).toMatch(/percent-encode special characters in user name and password.*@ as %40/);
       for (const part of password.split(/[@/#?%[ ]/).filter((text) => text.length > 2)) {
         expect(problem).not.toContain(part);
       }

@@ -66,7 +66,7 @@ describe('OpenID Connect', () => {
       'OIDC_ISSUER needs CONSOLE_URL',
     ]);
     expect(problemsOf(without('OIDC_ISSUER'))).toEqual([
-      'OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_ROLES: set OIDC_ISSUER, too, or remove them',
+      'OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_ROLES: also set OIDC_ISSUER, or remove them',
     ]);
   });
 

@@ -11,7 +11,7 @@ it('a sealed secret opens with its key among others, for its subject alone', () 
       const sealed = sealSecret(secret, 'source a', KEY);
       expect(openSecret(sealed, 'source a', [OTHER, KEY])).toBe(secret);
       expect(() => openSecret(sealed, 'source b', [KEY])).toThrow('belongs to another name');
-      expect(() => openSecret(sealed, 'source a', [OTHER])).toThrow(`another key than those of SECRETS_KEY`);
+      expect(() => openSecret(sealed, 'source a', [OTHER])).toThrow(`a key that is not in SECRETS_KEY`);
       expect(() => openSecret(sealed, 'source a', [])).toThrow('SECRETS_KEY is not set');
     }),
   );

@@ -123,7 +123,7 @@ it('an invitation ends after a day, and with its account', async () => {
     'late',
     'viewer',
     'all',
-    'invitation has ended',
+    'invitation has expired',
     'never',
     '0',
     'Change Invite Disable',

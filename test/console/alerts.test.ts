@@ -110,7 +110,7 @@ it('alerts are listed newest first, by rule, source and the time at which they w
   const some = await admin.page('/alerts?limit=2&source=elm&rule=own');
   expect(rowsIn(some, RAISED)).toHaveLength(1);
   expect(fieldsIn(some)).toMatchObject({ rule: '', source: 'elm' });
-  expect(await admin.page('/alerts?limit=2')).toContain('Only the newest 2 are shown.');
+  expect(await admin.page('/alerts?limit=2')).toContain('Showing only the newest 2.');
 });
 
 it('rules are listed with what they have raised, those that are on first', async () => {

@@ -91,7 +91,7 @@ describe('a change', () => {
     expect(await stateOf('archive')).toMatchObject({ state: 'paused', behind: 3 });
     const paused = await admin.page('/destinations/archive');
     expect(paused).toContain('data-action="/destinations/archive/resume"');
-    expect(paused).toContain('Up to 3 events that wait now');
+    expect(paused).toContain('Up to 3 events waiting now');
     expect(await lastAction(admin.db)).toMatchObject({
       action: 'destination.pause',
       subject: 'archive',
@@ -179,7 +179,7 @@ describe('refused events', () => {
     const time = expect.stringMatching(/^20/) as unknown;
     const row = ['', time, 'AUDIT_LOG_ALL', time, expect.stringContaining('no such field')];
     expect(rowsIn(page, 'Rejected events')).toEqual([row, row, row]);
-    expect(textIn(page)).toContain('3 events rejected because of the content.');
+    expect(textIn(page)).toContain('3 events rejected because of their content.');
     expect(rowsIn(await admin.page('/destinations'), 'Destinations')[0]?.[6]).toBe('3');
     expect(linksIn(await admin.page('/destinations'))).toMatchObject({ '3': '/destinations/archive' });
 

@@ -160,7 +160,7 @@ describe('the pages of people and devices', () => {
     expect(page).toContain('1 access point silent');
     expect(page.match(/badge warn">silent</g)).toHaveLength(1);
     const chart = await admin.page(`/devices/access-point?mac=${silent}`);
-    expect(chart).toContain('silent for an hour or more 3 times');
+    expect(chart).toContain('Silent for an hour or more 3 times');
     expect(await admin.page(`/devices/access-point?mac=${ACCESS_POINTS[1]}`)).not.toContain('Silence');
   });
 

@@ -65,7 +65,7 @@ it('is of any range, in the console and by the API', async () => {
     audit: '/destinations/audit',
   });
   const nothing = await admin.page('/reports?name=keys&since=2026-01-01&until=2026-01-02');
-  expect(nothing).toContain('Nothing was found in this range.');
+  expect(nothing).toContain('No results in this range.');
   expect(linksIn(nothing)).not.toHaveProperty('CSV');
   expect(await admin.get(`/reports/logins?${range}`)).toMatchObject({
     rows: [{ Administrator: 'bob', Logins: '1' }],
@@ -102,7 +102,7 @@ it('lists the scheduled reports with how far they are', async () => {
       '2026-03-01 00:00:00',
       'retrying the mail server is down',
     ],
-    ['keys-monthly', 'keys every month', 'UTC', 'audit', 'none', 'waits for serve', 'on schedule'],
+    ['keys-monthly', 'keys every month', 'UTC', 'audit', 'none', 'waiting for serve', 'on schedule'],
   ]);
   expect(await admin.get('/report-schedules')).toMatchObject({
     items: [
@@ -114,11 +114,11 @@ it('lists the scheduled reports with how far they are', async () => {
 
 it('of a person needs a name, keeps it, and stands in the operator log', async () => {
   const anew = await admin.page('/reports?name=access&month=2026-03');
-  expect(anew).toContain('Name a person');
+  expect(anew).toContain('Enter a person');
   expect(fieldsIn(anew)).toMatchObject({ name: 'access', user: '' });
   const page = await admin.page('/reports?name=access&month=2026-03&user=%3Dann');
   expect(fieldsIn(page)).toMatchObject({ user: '=ann' });
-  expect(page).not.toContain('Name a person');
+  expect(page).not.toContain('Enter a person');
   const looks = await admin.db
     .selectFrom('operator_log')
     .select('subject')

@@ -233,7 +233,10 @@ describe('after a kill -9', () => {
       target,
     );
     const again = await endOfProgram(settings, 'backup', target);
-    expect([again.code, again.stderr]).toEqual([2, expect.stringContaining('did not finish. Delete it')]);
+    expect([again.code, again.stderr]).toEqual([
+      2,
+      expect.stringContaining('contains an incomplete backup. Delete it'),
+    ]);
     const restored = await endOfProgram(settingsOf('from-killed'), 'restore', target);
     expect([restored.code, restored.stderr]).toEqual([2, expect.stringContaining('not a complete backup')]);
     await rm(target, { recursive: true });

@@ -86,7 +86,9 @@ describe('the first start, without any settings', () => {
   });
 
   it('refuses a second start on the same directory with exit code 2, and says so', async () => {
-    await expect(startProgram(settings)).rejects.toThrow(/ended with 2: [\s\S]*Another xiq-sink serves on/);
+    await expect(startProgram(settings)).rejects.toThrow(
+      /ended with 2: [\s\S]*Another xiq-sink is already running on/,
+    );
   });
 
   it('takes its database over after a kill -9, and does not show the secret again', async () => {

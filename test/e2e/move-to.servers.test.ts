@@ -90,7 +90,7 @@ describe.skipIf(!hasDebianPostgres)('move-to', () => {
       BOOTSTRAP_DATABASE_URL: server.url,
       READER_DATABASE_URL: urlFor('xiq_reader', server.port, 'xiq_sink'),
     };
-    expect(await refused(settings(roles), 'move-to', target)).toMatch(/serves on .*Stop it first/);
+    expect(await refused(settings(roles), 'move-to', target)).toMatch(/is running on .*Stop it first/);
     expect(await program.end('SIGTERM')).toBe(0);
     await leaveJobsAndUseIds();
 
@@ -109,7 +109,7 @@ describe.skipIf(!hasDebianPostgres)('move-to', () => {
     const mark = path.join(settings().DATA_DIR, 'postgres', 'moved');
     await rename(mark, `${mark}.away`);
     expect(await refused(settings(roles), 'move-to', target)).toMatch(
-      /The target is not empty.*If an earlier move-to ended there, set DATABASE_URL/,
+      /The target is not empty.*If an earlier move-to succeeded, set DATABASE_URL/,
     );
     await rename(`${mark}.away`, mark);
     const moved = { ...settings(), DATABASE_URL: target };

@@ -70,7 +70,7 @@ it('a first start together is silent, and a read-only database costs each proces
     expect(linesOf(program).slice(before[index]).slice(10)).toEqual([]);
   }
   const overview = await (await fetch(`${first.adminUrl}/api/v1/overview`)).text();
-  expect(overview).toContain('no event, position of a destination, login or change can be written');
+  expect(overview).toContain('no events, destination positions, logins or changes can be written');
 
   await become('reset default_transaction_read_only');
   const count = sql<{ events: number }>`select count(*)::int as events from audit_events`;

@@ -97,7 +97,7 @@ it.runIf(hasOpenssl)(
     expect(asked.size).toBe(0);
 
     const trusting = { ...settings, CLOUD_CA_FILE: certificate.certFile };
-    expect(await doctor(trusting)).toMatch(/an HTML page instead of JSON: a proxy in between/);
+    expect(await doctor(trusting)).toMatch(/an HTML page instead of JSON: is there a proxy in between/);
     const program = await serveForTest(trusting);
     await postDelivery(program, 'AUDIT_LOG_ALL', [auditRecord({})]);
     const login = await fetch(`${program.adminUrl}/login/openid?next=/`, { redirect: 'manual' });

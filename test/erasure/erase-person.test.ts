@@ -63,7 +63,7 @@ it.each(['damaged', 'missing'])(
     const before = await readFingerprints(test.service);
     if (state === 'damaged') await writeFile(erasureKeyFile, HALF_A_KEY);
     else await rm(erasureKeyFile);
-    await expect(erase('bob')).rejects.toThrow('Copy the key from the machine that erased before');
+    await expect(erase('bob')).rejects.toThrow('Copy the key from the machine that erased data earlier');
     expect(await readFingerprints(test.service)).toEqual(before);
     expect(await readFile(erasureKeyFile, 'utf8').catch(() => 'missing')).toBe(
       state === 'missing' ? state : HALF_A_KEY,

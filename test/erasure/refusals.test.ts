@@ -207,7 +207,7 @@ describe('storing', () => {
     const other = path.join(directory, 'other-key');
     for (const [file, why] of [
       [undefined, 'cannot be read (there is no data directory)'],
-      [other, 'is another one than that of an erasure'],
+      [other, 'differs from the one used for an erasure'],
     ] as const) {
       const giveUp = new AbortController();
       const waiting: string[] = [];

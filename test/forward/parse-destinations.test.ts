@@ -122,7 +122,7 @@ describe('destinations of the file', () => {
       expect.stringMatching(/destination c: tls.ca: must be certificates in PEM form/),
       'XIQ_SINK_CONFIG: destination e: host: is missing',
       'XIQ_SINK_CONFIG: destination e: hostname: must be a text',
-      'two destinations have the name "c"',
+      'two destinations are named "c"',
     ]);
     expect(problems.join()).not.toContain(SECRET);
   });
@@ -198,7 +198,7 @@ describe('FORWARD_TO', () => {
   it('has a name that no destination of the file may have', () => {
     const destinations = [{ name: 'default', ...FILE }];
     expect(problemsOf({ destinations }, { FORWARD_TO: 'stdout:' })).toEqual([
-      'two destinations have the name "default"',
+      'two destinations are named "default"',
     ]);
   });
 });

@@ -40,7 +40,7 @@ describe('a delivery made to fill the memory', () => {
       const { events, setAside } = deliveryToEvents(queuedDelivery(messageType, [], { records: body }));
       expect(events.map(({ payload }) => payload)).toEqual(['{"b":1}', numbers(100)]);
       expect(setAside.map(({ reason }) => reason)).toEqual([
-        'its numbers are too long with all their 49000000 digits',
+        'its numbers are too long when written out (49000000 digits)',
       ]);
     }
   });

@@ -259,7 +259,7 @@ const TESTS: Readonly<Record<string, (context: TestContext) => Promise<void>>> =
       { reason: 'x is not a function', content: Buffer.from(bad.records), message_type: 'SMS_LOG_ALL' },
       { reason: 'not JSON', content: Buffer.from([0]) },
     ]);
-    expect(storing.logged('a delivery could not be stored and is quarantined whole')).toBe(true);
+    expect(storing.logged('a delivery could not be stored and was quarantined as a whole')).toBe(true);
   },
 
   'conversion defect': async (context) => {

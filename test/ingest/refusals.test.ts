@@ -29,7 +29,7 @@ describe('400', () => {
     expect({ status, code }).toEqual({ status: 400, code: 'UNREADABLE_BODY' });
     expect(deliveries).toHaveLength(1);
     const [kept] = deliveries;
-    expect(message).toContain(`it is kept in quarantine as delivery ${kept?.deliveryId}`);
+    expect(message).toContain(`the body is kept in quarantine as delivery ${kept?.deliveryId}`);
     expect(kept).toMatchObject({ recordCount: 1, records: '[]', bodyBytes: Buffer.from(body).length });
     expect(kept?.unreadable.map(({ content }) => content)).toEqual([Buffer.from(body).toString('base64')]);
   });

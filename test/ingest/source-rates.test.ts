@@ -51,10 +51,10 @@ it('logs a source that is over its limits once a minute', () => {
   const admit = () => rates.admit('a');
   admit();
   admit();
-  for (let n = 0; n < 100; n += 1) expect(admit).toThrow('sends more than its limits');
+  for (let n = 0; n < 100; n += 1) expect(admit).toThrow('exceeds its limits');
   expect(lines).toHaveLength(1);
   now = 60_001;
   for (let n = 0; n < 2; n += 1) admit();
-  expect(admit).toThrow('sends more than its limits');
+  expect(admit).toThrow('exceeds its limits');
   expect(lines).toHaveLength(2);
 });

@@ -61,7 +61,7 @@ describe('REDIS_URL', () => {
     ['redis://a,b', 'redis+sentinel://'],
     ['redis://cache/two', 'number as its database'],
     ['redis+sentinel://a,b', 'name of the master'],
-    ['redis+sentinel://a/mymaster?db=1', 'no options but sentinelUsername'],
+    ['redis+sentinel://a/mymaster?db=1', 'no options other than sentinelUsername'],
     ['redis+cluster://a/1', 'must not have a database'],
     ['redis+cluster://a:70000', 'hosts with their ports'],
     ['redis://:se%ret@cache', 'percent-encoded'],

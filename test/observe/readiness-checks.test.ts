@@ -168,7 +168,7 @@ describe('the health of a process', () => {
       {
         name: 'locks: maintenance',
         state: 'waiting',
-        why: 'maintenance waits to drop audit_events_2025_01, because audit_events is in use: pid 4711 (psql, user xiq_reader), in a transaction for 40 s',
+        why: 'maintenance is waiting to drop audit_events_2025_01, because audit_events is in use: pid 4711 (psql, user xiq_reader), in a transaction for 40 s',
       },
     ]);
   });
@@ -216,7 +216,7 @@ describe('the health of a process', () => {
       storing.began();
       expect(await after(4_999)).toEqual(['ok', 'ok', 'nothing stored yet']);
       const since = 'batches have been waiting since 1970-01-01T00:00:00.000Z';
-      const why = `${since}: the database names nothing that is in the way; nothing stored yet`;
+      const why = `${since}: the database reports no blocking session; nothing stored yet`;
       expect(await after(1)).toEqual(['unavailable', 'stuck', why]);
       storing.waiting('connection refused');
       expect(await after(0)).toEqual(['unavailable', 'away', 'connection refused; nothing stored yet']);
@@ -226,7 +226,7 @@ describe('the health of a process', () => {
       expect(await after(0)).toEqual(['ok', 'ok', last]);
       oldestWaitingSeconds = 3_600;
       expect(await after(9_999)).toEqual(['ok', 'ok', last]);
-      const left = `jobs have been in the queue for 1 h and the worker receives none; ${last}`;
+      const left = `jobs have been in the queue for 1 h, but the worker receives none; ${last}`;
       expect(await after(1)).toEqual(['unavailable', 'stuck', left]);
       oldestWaitingSeconds = undefined;
       storing.tooNew(7);
@@ -248,10 +248,7 @@ describe('the health of a process', () => {
       const first = startSteps.run('migrations', () => failing);
       expect(await start('forward')).toEqual(['unavailable', since]);
       vi.setSystemTime(5_000);
-      expect(await start('all')).toEqual([
-        'degraded',
-        `${since}: the database names nothing that is in the way`,
-      ]);
+      expect(await start('all')).toEqual(['degraded', `${since}: the database reports no blocking session`]);
       fail(new Error('away'));
       await expect(first).rejects.toThrow('away');
       expect(await start('all')).toEqual(['degraded', `${since}: away`]);

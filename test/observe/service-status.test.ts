@@ -99,7 +99,7 @@ test('a check of arrival and one of storing each change the answer that they are
   };
   expect(found.arriving.status).toMatchObject(spooling);
   expect(found.arriving.needs).toMatchObject([
-    { ...spooling, remedy: expect.stringContaining('Check the server of the queue') as unknown },
+    { ...spooling, remedy: expect.stringContaining("Check the queue's server") as unknown },
     {
       word: 'subscriptions behind',
       page: '/subscriptions',
@@ -128,7 +128,7 @@ test('counts that do not add up come before a warning, and lead to where the row
   const gone = { ...SUM, addsUp: false, missing: 2 };
   const { status, needs } = answers({ quarantine, sums: [gone] }).stored;
   expect(status).toMatchObject({ level: 'bad', word: 'does not add up', page: '/integrity' });
-  expect(status.what).toContain('2 events deleted without a reason on record');
+  expect(status.what).toContain('2 events deleted without a recorded reason');
   expect(needs).toHaveLength(2);
   const unbalanced = { ...SUM, addsUp: false, unbalanced: 1 };
   expect(answers({ sums: [unbalanced] }).stored.status).toMatchObject({
@@ -211,7 +211,7 @@ test.each([
     /^0 rows missing and 1 altered of 10 leaves$/,
   ],
   ['bad', 'missing', { verified: { ...VERIFIED, altered: 1, missing: 1 } }, /^1 row missing and 1 altered/],
-  ['warn', 'behind', { unsignedSince: ago(11) }, /since 2026-03-01T11:49:00.000Z is in no checkpoint/],
+  ['warn', 'behind', { unsignedSince: ago(11) }, /since 2026-03-01T11:49:00.000Z are in no checkpoint/],
   // As a clock that was ahead made it.
   ['warn', 'behind', { checkpoint: { madeAt: ago(-1_000) }, unsignedSince: ago(11) }, /no checkpoint/],
   // No checkpoint was ever made of it.

@@ -26,7 +26,7 @@ it('serve fetches events that no webhook delivered, and reports what it may not 
       sql<{ origin: string }>`select origin, description, record_id from audit_log`.execute(test.db);
     await waitFor(async () => (await events()).rows.length > 0);
     expect((await events()).rows).toEqual([{ origin: 'backfill', description: 'logged in', record_id: '1' }]);
-    const refused = () => program.output().split("can't compare with the history of the cloud").length - 1;
+    const refused = () => program.output().split("can't compare with the cloud's logs").length - 1;
     await waitFor(() => refused() === 6);
   } finally {
     await program.end('SIGTERM');

@@ -301,10 +301,10 @@ describe('the settings of scheduled reports', () => {
     ],
     [{ ...monthly, destination: 'nowhere' }, 'logins-monthly: destination: there is no destination nowhere'],
     [{ ...monthly, report: 'access' }, 'logins-monthly: user: is required for the report access'],
-    [{ ...monthly, user: 'ann' }, 'logins-monthly: user: is not for the report logins'],
+    [{ ...monthly, user: 'ann' }, 'logins-monthly: user: is not allowed for the report logins'],
     [
       { ...monthly, report: 'disclosures', source: 'x' },
-      'logins-monthly: source: is not for the report disclosures',
+      'logins-monthly: source: is not allowed for the report disclosures',
     ],
     [{ ...monthly, every: 'year' }, 'reports.0.every: must be one of day, week, month'],
     [{ ...monthly, time_zone: 'Mars' }, 'reports.0.time_zone: must be an IANA time zone'],
@@ -313,7 +313,7 @@ describe('the settings of scheduled reports', () => {
   });
 
   it('have each name once, and all that is wrong is told', () => {
-    expect(() => configOf([file], [monthly, monthly])).toThrow('another one has this name');
+    expect(() => configOf([file], [monthly, monthly])).toThrow('another schedule has this name');
     const two = [
       { ...monthly, destination: 'nowhere', user: 'ann' },
       { ...monthly, name: 'b', report: 'access' },

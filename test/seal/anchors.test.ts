@@ -142,7 +142,9 @@ describe('an address', () => {
     expect(await put([anchor, file])).toEqual(['url: Error: the server answered 503']);
     expect(await readFile(path.join(log.directory, 'beside.txt'), 'utf8')).toContain('xiq-sink/');
     answer = { status: 200, headers: { 'content-type': 'text/html' } };
-    expect(await put([anchor], 0)).toEqual([expect.stringContaining('an HTML page: a proxy in between?')]);
+    expect(await put([anchor], 0)).toEqual([
+      expect.stringContaining('an HTML page: is there a proxy in between?'),
+    ]);
     answer = { status: 201 };
     expect(await put([anchor], 0)).toEqual([]);
     expect(await put([anchor], 0)).toEqual([]);
@@ -177,7 +179,7 @@ describe.skipIf(!hasOpenssl)('a time-stamp authority (openssl)', () => {
     expect(Math.abs(stamp.madeAt.getTime() - Date.now())).toBeLessThan(120_000);
     authority.verify(stamp.token, stamp.note);
     expect(() => authority.verify(stamp.token, `${stamp.note}x`)).toThrow('openssl ts -verify');
-    expect(() => timeOfAnswer(stamp.token, `${stamp.note}x`)).toThrow('not of this checkpoint');
+    expect(() => timeOfAnswer(stamp.token, `${stamp.note}x`)).toThrow('belongs to another checkpoint');
     expect(() => timeOfAnswer(Buffer.from('<html>'), stamp.note)).toThrow('not an answer');
     expect(await findings()).toEqual([]);
     await test.query`update log_anchors set anchored_at = now() - interval '1 hour'`;
@@ -226,12 +228,14 @@ describe('a witness', () => {
     await using other = await startWitness();
     const wrong = witnessAnchor(test.service, parseWitness(other.publicKey, witness.url));
     expect(await put([wrong])).toEqual([
-      expect.stringContaining('no valid signature of the witness witness.test'),
+      expect.stringContaining('no valid signature by the witness witness.test'),
     ]);
     await using larger = await standIn(() => ({ status: 409, raw: '1000000\n' }));
     const anchor = witnessAnchor(test.service, parseWitness(witness.publicKey, larger.url));
     expect(await put([anchor], 0)).toEqual([expect.stringContaining('run verify')]);
-    expect(() => parseWitness(log.key.publicText.slice(0, -4), larger.url)).toThrow('not a public key');
+    expect(() => parseWitness(log.key.publicText.slice(0, -4), larger.url)).toThrow(
+      'not a signed-note public key',
+    );
   });
 });
 

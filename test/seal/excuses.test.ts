@@ -49,7 +49,7 @@ describe('a record of retention', () => {
     await recordRetention();
     const found = await findings();
     expect(found.map(({ state, subject }) => [state, subject])).toContainEqual(['MISSING', 'event']);
-    expect(found.find(({ subject }) => subject === 'event')?.detail).toContain('since the month is there');
+    expect(found.find(({ subject }) => subject === 'event')?.detail).toContain('the month still exists');
     expect(found.map(({ state }) => state)).not.toContain('EXPIRED');
   });
 

@@ -111,7 +111,7 @@ describe('an exported proof', () => {
     expect(after.findings).toEqual([]);
     expect(after.summary).toMatchObject({ intact: 1, checkpoints: 1, timestamps: 0 });
     await expect(exported({ since: new Date(Date.now() + 60_000) })).rejects.toThrow(
-      'No event of that range',
+      'No event in that range',
     );
     await expect(exportProof(test.service, before, options(), () => undefined)).rejects.toThrow(
       'is not empty',
@@ -127,7 +127,7 @@ describe('an exported proof', () => {
     );
     const refused = await mkdtemp(path.join(log.directory, 'refused-'));
     await expect(exportProof(test.service, refused, options(), () => undefined)).rejects.toThrow(
-      /^Nothing was exported.*3 findings, the first: MISSING leaves: the row is gone/,
+      /^Nothing was exported.*3 findings, such as MISSING leaves: the row is gone/,
     );
     expect(await readdir(refused)).toEqual([]);
     const { summary, findings } = await verified(await exported({ withFindings: true }));
@@ -208,7 +208,7 @@ describe('an exported proof', () => {
       return findings.map(({ state, key, detail }) => `${state} ${key ?? 'leaves'}: ${detail}`);
     }
 
-    const UNSIGNED = 'ALTERED manifest.note: no key of the log has signed this manifest.json';
+    const UNSIGNED = 'ALTERED manifest.note: this manifest.json is not signed with a key of the log';
     const withoutRow = (lines: readonly string[]) => lines.with(5, '5 - -');
     const textOf = (line = '') => line.replace(/^\d+ /, '');
 
@@ -222,7 +222,7 @@ describe('an exported proof', () => {
       ],
       [
         'was taken out with its leaf',
-        'ALTERED manifest.json: it is of the whole log, and does not have all leaves',
+        'ALTERED manifest.json: it covers the whole log, but does not have all leaves',
         (lines, manifest) => {
           manifest.leaves = [
             [0, 5],
@@ -260,7 +260,7 @@ describe('an exported proof', () => {
       });
       const { findings } = await verified(folder);
       const [only, ...others] = findings.map(({ key, detail }) => `${key} ${detail}`);
-      expect(only).toContain('manifest.json it is of a tree of 1125899906842624 leaves');
+      expect(only).toContain('manifest.json it describes a tree of 1125899906842624 leaves');
       expect(others).toEqual([]);
     });
 
@@ -292,7 +292,7 @@ describe('an exported proof', () => {
         () => undefined,
       );
       expect(findings).toMatchObject([
-        { key: 'manifest.note', detail: 'it is signed with a key that LOG_KEY_FILE does not have' },
+        { key: 'manifest.note', detail: 'it is signed with a key that is not in LOG_KEY_FILE' },
       ]);
     });
   });

@@ -237,7 +237,7 @@ describe('prove', () => {
       async () => {
         const proving = audit.map((event) => proveEvent(test.service, event, knowing(log.key)).catch(String));
         const refused = (await Promise.all(proving)).filter((result) => typeof result === 'string');
-        expect(refused).toEqual([expect.stringMatching(`${changed?.eventId} is not what was sealed`)]);
+        expect(refused).toEqual([expect.stringMatching(`${changed?.eventId} differs from its seal`)]);
       },
     );
   });

@@ -40,7 +40,7 @@ it('a log that is as it was seen, or has grown, is right; one that lacks leaves 
   expect(five).not.toBe(three);
 
   await writeFile(seen, five.replace(log.key.name, 'xiq-sink/of another'));
-  expect(await keepSeen(test.service, seen, await trust())).toContain('of another installation');
+  expect(await keepSeen(test.service, seen, await trust())).toContain('belongs to another installation');
   await writeFile(seen, five.replace(/\n\d+\n/, '\n6\n'));
   expect(await compareWithSeen(test.service, await trust())).toContain('its log has 5 of 6 leaves');
   expect(await keepSeen(test.service, seen, await trust())).toContain('its log has 5 of 6 leaves');

@@ -32,7 +32,9 @@ it('seals, keeps checkpoints elsewhere, and reports rows and a database that dif
   const lines = errors.map((line) => z.looseObject({ msg: z.string() }).parse(JSON.parse(line)));
   expect(lines).toHaveLength(2);
   expect(lines).toContainEqual(expect.objectContaining({ altered: 1, missing: 0 }));
-  expect(lines.map(({ msg }) => msg)).toContainEqual(expect.stringContaining('of another installation'));
+  expect(lines.map(({ msg }) => msg)).toContainEqual(
+    expect.stringContaining('belongs to another installation'),
+  );
   expect(await test.query`select leaves, altered from log_verifications`).toEqual([
     { leaves: STORED, altered: 1 },
   ]);

@@ -82,16 +82,16 @@ describe('history that was made anew', () => {
       expect.objectContaining({ state: 'ALTERED', subject: 'seen checkpoint' }),
     );
     const named = findings.find(({ subject }) => subject === 'checkpoint');
-    expect(named?.detail).toContain('a key that LOG_KEY_FILE does not have');
+    expect(named?.detail).toContain('a key that is not in LOG_KEY_FILE');
     expect(isProven(summary)).toBe(false);
     await expect(proveEvent(test.service, await eventOf(8), await trust())).rejects.toThrow(
-      'is not what was sealed',
+      'differs from its seal',
     );
     await store(1);
     await untilSeen(test.service);
     const sealer = ownSealer();
     while ((await sealer.seal()) === 'more');
-    await expect(sealer.checkpoint()).rejects.toThrow('a key that LOG_KEY_FILE does not have');
+    await expect(sealer.checkpoint()).rejects.toThrow('a key that is not in LOG_KEY_FILE');
     expect(await compareWithSeen(test.service, await trust())).toContain('The log was rebuilt');
   });
 
@@ -129,7 +129,7 @@ describe('verify', () => {
     const { findings, summary } = await log.verify({ trust: await nothingKnown() });
     expect(findings).toEqual([]);
     expect(isProven(summary)).toBe(false);
-    expect(summary.doubts).toEqual([expect.stringContaining('No key of this log is known on this machine')]);
+    expect(summary.doubts).toEqual([expect.stringContaining('This machine has no key of this log')]);
   });
 
   it('is not green for what no checkpoint has for longer than ten minutes', async () => {
@@ -143,7 +143,7 @@ describe('verify', () => {
     );
     await untilSeen(test.service);
     const { summary } = await log.verify();
-    expect(summary.doubts).toEqual([expect.stringContaining('No checkpoint has what was stored since')]);
+    expect(summary.doubts).toEqual([expect.stringContaining('No checkpoint contains the data stored since')]);
     expect(isProven(summary)).toBe(false);
   });
 

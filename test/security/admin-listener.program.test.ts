@@ -58,7 +58,7 @@ describe('the admin listener off this machine', () => {
       [303, 401, 403, 404].includes(status) ? '' : `status ${status}`,
       'set-cookie' in headers ? 'a cookie' : '',
       status !== 303 || headers.location?.startsWith('/login?next=') === true ? '' : 'another place',
-      /^$|Redirecting to \/login|missing or wrong token|pages of other sites|Cannot GET resource/.test(text)
+      /^$|Redirecting to \/login|missing or wrong token|other sites' pages|Cannot GET resource/.test(text)
         ? ''
         : text,
       text.length < 1_000 ? '' : 'a long text',

@@ -219,7 +219,7 @@ export class World {
           // Leases that could not be released run out.
           if (line.includes('not every destination stopped cleanly')) return;
           // The newer process reads what it wrote: otherwise the segment stays, which is found at the end.
-          if (line.includes('is of a newer xiq-sink')) return;
+          if (line.includes('belongs to a newer xiq-sink')) return;
           if (DEFECTS.some((words) => line.includes(words)))
             this.fail(`${name} says: ${line.trim().slice(0, 2_000)}`);
         },
@@ -232,7 +232,7 @@ export class World {
 const DEFECTS = [
   'could not be stored together',
   "can't store a batch; it will be retried",
-  'a delivery could not be stored and is quarantined whole',
+  'a delivery could not be stored and was quarantined as a whole',
   'malformed deliveries in a job',
   "can't read a spool segment",
   'was not closed',

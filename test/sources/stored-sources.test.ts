@@ -53,7 +53,7 @@ it('reads secrets from the environment, from a file, and from what is encrypted'
   expect(keyless.source?.secrets).toEqual(['new-secret-0123456789', 'secret-of-a-file-0123456789']);
   expect(keyless.source?.cloud).toBeUndefined();
   expect(keyless.problems).toEqual([
-    'source "east": webhook_secrets.2: the secret is encrypted, and SECRETS_KEY is not set',
+    'source "east": webhook_secrets.2: the secret is encrypted, but SECRETS_KEY is not set',
   ]);
 });
 
@@ -97,7 +97,7 @@ it.each([
   const definition = { webhook_secrets: [{ env: 'NEW' }], cloud: { ...cloud, api_url: address } };
   const { source, problems } = read(definition);
   expect(source?.cloud).toBeUndefined();
-  expect(problems.join()).toMatch(/cloud\.api_url must be an address of the public internet/);
+  expect(problems.join()).toMatch(/cloud\.api_url must be a public internet address/);
   const known = { apiUrl: address, credentials: { apiToken: 'of-the-settings' } };
   const settings = sources.map((one) => ({ ...one, cloud: known }));
   expect(read(definition, { settings }).source?.cloud).toMatchObject({ apiUrl: address, publicOnly: false });

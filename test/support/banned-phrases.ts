@@ -17,7 +17,7 @@ const BANNED_PHRASES: readonly BannedPhrase[] = (
     [/in hexadecimal digits\b/, 'as hex'],
     [/read and store again what is/, 'process open items again'],
     [/empty the bytes|bytes are emptied/, 'delete the content'],
-    [/what it was stays written down/, 'the record of them stays'],
+    [/what it was stays written down/, 'the record of each item stays'],
     [/how it goes, and what to do about it/, 'manage destinations'],
     [/behind the batch in hand/, 'after the current batch'],
     [/go on where it was/, 'resume from the last position'],

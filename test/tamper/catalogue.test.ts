@@ -315,7 +315,7 @@ describe('verify finds nothing wrong, and what it cannot know is said elsewhere'
     const { findings, summary } = await log.verify({ trust });
     expect(findings).toEqual([]);
     expect(summary).toMatchObject({ notSealedYet: 2 });
-    expect(summary.doubts).toEqual([expect.stringContaining('No checkpoint has what was stored since')]);
+    expect(summary.doubts).toEqual([expect.stringContaining('No checkpoint contains the data stored since')]);
   });
 
   it('the sums that the service keeps: a certificate of compared rows has those of the deliveries', async () => {

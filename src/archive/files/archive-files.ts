@@ -22,7 +22,7 @@ export class BrokenFileError extends Error {
  */
 export function placeIn(directory: string, file: string): string {
   const isWithin = file.split('/').every((part) => part !== '' && !part.startsWith('.'));
-  if (!isWithin) throw new BrokenFileError(file, 'is no path in the archive');
+  if (!isWithin) throw new BrokenFileError(file, 'is not a path in the archive');
   return path.join(directory, file);
 }
 

@@ -37,7 +37,7 @@ export class DirectoryFiles implements ArchiveFiles {
       if (size !== file.bytes)
         throw new BrokenFileError(
           this.#pathOf(file),
-          `has ${size} bytes, and was written with ${file.bytes}`,
+          `has ${size} bytes, but was written with ${file.bytes}`,
         );
     }
     return { paths, [Symbol.asyncDispose]: async () => undefined };

@@ -110,7 +110,7 @@ export class FileCache {
     const needed = bytes + sum(cached.filter(({ isInUse }) => isInUse));
     if (needed > this.#maxBytes) {
       throw new UsageError(
-        `This needs ${formatBytes(needed)} of archived files at once, with those that others read now, and the cache in ${this.#directory} has ${formatBytes(this.#maxBytes)}. Name a shorter time, or set ARCHIVE_CACHE_MAX_BYTES higher.`,
+        `This needs ${formatBytes(needed)} of archived files at once, including those that others are reading, but the cache in ${this.#directory} has ${formatBytes(this.#maxBytes)}. Choose a shorter time, or raise ARCHIVE_CACHE_MAX_BYTES.`,
       );
     }
     let excess = bytes + sum(cached) - this.#maxBytes;

@@ -12,7 +12,7 @@ export async function namingFullDisk<T>(directory: string, work: () => Promise<T
   } catch (error) {
     if (!isFullDisk(error)) throw error;
     throw new OutageError(
-      `The disk of ARCHIVE_DIR ${directory} is full. Free space, set ARCHIVE_DIR to a directory of another disk, or lower ARCHIVE_CACHE_MAX_BYTES.`,
+      `The disk of ARCHIVE_DIR ${directory} is full. Free space, set ARCHIVE_DIR to a directory on another disk, or lower ARCHIVE_CACHE_MAX_BYTES.`,
       { cause: error },
     );
   }

@@ -62,7 +62,7 @@ export function openObjects(options: S3Options) {
     }
     return cause instanceof S3ServiceException || cause.name === 'CredentialsProviderError'
       ? new OutageError(
-          `The archive's ${name} refuses the request (${cause.name}: ${reason}). ${CHECK_KEY}`,
+          `The archive's ${name} refused the request (${cause.name}: ${reason}). ${CHECK_KEY}`,
           options,
         )
       : new OutageError(`Can't reach the archive's ${name} (${reason}). ${CHECK_ADDRESS}`, options);
@@ -125,7 +125,7 @@ export function openObjects(options: S3Options) {
           limits(),
         );
         if (head.ContentLength !== bytes || (head.ChecksumSHA256 ?? checksum) !== checksum)
-          throw new OutageError(`${nameOf(path)} was not stored as it was uploaded. Try again later.`);
+          throw new OutageError(`${nameOf(path)} was not stored as uploaded. Try again later.`);
       }),
 
     download: (file: StoredFile, target: string) =>
@@ -137,10 +137,10 @@ export function openObjects(options: S3Options) {
         if (size !== file.bytes)
           throw new BrokenFileError(
             nameOf(file.path),
-            `has ${size} bytes, and was written with ${file.bytes}`,
+            `has ${size} bytes, but was written with ${file.bytes}`,
           );
         if ((await sha256Of(target)) !== file.sha256)
-          throw new BrokenFileError(nameOf(file.path), 'has another SHA-256 than when it was written');
+          throw new BrokenFileError(nameOf(file.path), 'has a different SHA-256 than when it was written');
       }),
 
     digest: (file: StoredFile) => attempt(() => read(file, sha256OfStream)),
@@ -167,11 +167,11 @@ export function openObjects(options: S3Options) {
         if (first === undefined) return;
         const which = `${refused.length === 1 ? 'version' : 'versions'} ${refused.map(({ version }) => version).join(', ')}`;
         throw new OutageError(
-          `the bucket refuses to delete ${which} (${first.error.name}: ${secrets.hide(first.error.message)})`,
+          `the bucket refused to delete ${which} (${first.error.name}: ${secrets.hide(first.error.message)})`,
         );
       }),
   };
 }
 
-const CHECK_KEY = 'Check ARCHIVE_S3, its key, and the permissions of the key (docs/archive.md#s3).';
+const CHECK_KEY = "Check ARCHIVE_S3, its key, and the key's permissions (docs/archive.md#s3).";
 const CHECK_ADDRESS = 'Check ARCHIVE_S3 and ARCHIVE_S3_ENDPOINT.';

@@ -107,7 +107,7 @@ export function printSecrets(
 ): void {
   if (password?.isGenerated === true) print(`password: ${password.text}`);
   if (key !== undefined) print(`key for the authenticator app: ${key.uri}`);
-  if (password?.isGenerated === true || key !== undefined) note('(shown only now)');
+  if (password?.isGenerated === true || key !== undefined) note('(shown only once)');
 }
 
 interface AskedToken {
@@ -119,7 +119,7 @@ interface AskedToken {
 
 /** `access token`: creates an API token and prints it, once. */
 export async function createToken(db: Db, { name, expires, label = '' }: AskedToken): Promise<void> {
-  if (name === undefined) throw new UsageError('name the account of the token, or use --revoke (see --help)');
+  if (name === undefined) throw new UsageError('give the account name, or use --revoke (see --help)');
   if (expires === undefined) throw new UsageError('--expires is required, such as --expires 90d');
   const token = newApiToken();
   const expiresAt = new Date(Date.now() + expires * 3_600_000);
@@ -131,7 +131,7 @@ export async function createToken(db: Db, { name, expires, label = '' }: AskedTo
     (added) => ({ id: added }),
   );
   print(token);
-  note(`(token ${id} of ${name}, valid until ${expiresAt.toISOString()}; shown only now)`);
+  note(`(token ${id} of ${name}, valid until ${expiresAt.toISOString()}; shown only once)`);
 }
 
 /** `access token --revoke`: revokes an API token. */

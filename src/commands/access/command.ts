@@ -5,7 +5,7 @@ import { defineCommand, wholeNumber } from '../shared/options.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 export function defineAccess(program: Command, settings: Settings): void {
-  const access = program.command('access').description('manage accounts and API tokens of the console');
+  const access = program.command('access').description('manage console accounts and API tokens');
 
   defineCommand(access, 'add', 'add an account', [
     'xiq-sink access add ada --role operator',
@@ -24,8 +24,8 @@ export function defineAccess(program: Command, settings: Settings): void {
     )
     .option('--source <name>', 'source that the account may see; repeat for several (default: all)', collect)
     .option('--password-stdin', 'read the password from standard input')
-    .option('--no-password', 'allow no login with a password, for programs that use API tokens')
-    .option('--totp', 'require one-time codes of an authenticator app, and print the key for it')
+    .option('--no-password', 'allow no password login, for programs that use API tokens')
+    .option('--totp', 'require one-time codes from an authenticator app, and print its key')
     .action(async (name, { role, source, passwordStdin, password, totp, sql }) => {
       if (sql === true) {
         const { addSqlLogin } = await import('./sql-logins.ts');
@@ -83,7 +83,7 @@ export function defineAccess(program: Command, settings: Settings): void {
     'xiq-sink access remove ada --sql',
   ])
     .argument('<name>', 'account name; it stays reserved, because the operator log contains it')
-    .option('--sql', 'remove the login of the database instead, and end its sessions')
+    .option('--sql', 'remove the database login instead, and end its sessions')
     .action(async (name, { sql }) => {
       const { removePerson } = await import('./accounts.ts');
       const { removeSqlLogin } = await import('./sql-logins.ts');

@@ -51,12 +51,12 @@ const exists = async (db: Db, person: string) =>
 function loginOf(person: string): string {
   const login = personalLogin(person);
   if (login !== undefined && isAccountName(person)) return login;
-  throw new UsageError(`"${person}" cannot be the name of a login: use up to 52 letters, digits and signs`);
+  throw new UsageError(`"${person}" cannot be a login name: use up to 52 letters, digits and signs`);
 }
 
 async function checkAdministered(db: Db): Promise<void> {
   if (await canKeepReaders(db)) return;
   throw new UsageError(
-    'This database has no roles of xiq-sink, so no login can be made. Create them: see "Database roles" in docs/operating.md.',
+    'This database has no roles of xiq-sink, so no login can be created. Create the roles first: see "Database roles" in docs/operating.md.',
   );
 }

@@ -28,7 +28,7 @@ const aboutGroup = (group: Readonly<Record<string, string>>): string =>
 export async function printAlerts(db: Db, filter: AlertFilter, asJson: boolean): Promise<void> {
   const alerts = await listAlerts(db, ALL_SOURCES, filter);
   await printRows(alerts, ALERT_COLUMNS, asJson);
-  if (alerts.length === 0) note('no alert was raised in this range');
+  if (alerts.length === 0) note('no alerts were raised in this range');
 }
 
 const TEST_COLUMNS: Columns<Alert> = {
@@ -72,7 +72,7 @@ export async function testRule(
     progress.clear();
   }
   await printRows(shown, TEST_COLUMNS);
-  if (raised > shown.length && !asJson) note(`the first ${MOST_SHOWN} are shown; --json prints all of them`);
+  if (raised > shown.length && !asJson) note(`showing the first ${MOST_SHOWN}; --json prints all of them`);
   const span = `from ${range.since.toISOString()} to ${range.until.toISOString()}`;
   note(
     raised === 0

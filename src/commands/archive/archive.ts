@@ -31,7 +31,7 @@ export async function archive(
   const latest = addMonths(new Date(), 1 - KEPT_MONTHS);
   if (before > latest) {
     throw new UsageError(
-      `--before is ${latest.toISOString().slice(0, 7)} at most: the last two months stay in the database.`,
+      `--before must be ${latest.toISOString().slice(0, 7)} or earlier: the last two months stay in the database.`,
     );
   }
   const months = await monthsBefore(access.db, before);
@@ -100,7 +100,7 @@ async function printMonths(
 export async function unarchive(access: ArchiveAccess, { since, until, month }: MonthRange): Promise<void> {
   const listed = await listArchivedFiles(access.db, undefined, { since, until });
   const files = listed.filter(({ firstAt }) => firstAt >= since && firstAt < until);
-  if (files.length === 0) throw new UsageError(`Nothing of ${month} is archived.`);
+  if (files.length === 0) throw new UsageError(`No events of ${month} are archived.`);
   const rows = files.reduce((sum, file) => sum + file.rows, 0);
   using progress = createProgress('brought back', rows);
   let done = 0;

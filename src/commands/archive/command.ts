@@ -8,7 +8,7 @@ export function defineArchive(program: Command, settings: Settings): void {
     'xiq-sink archive --before 2026-01 --dry-run',
     'xiq-sink archive --before 2026-01',
   ])
-    .requiredOption('--before <month>', 'archive the months before this one: 2026-01', month)
+    .requiredOption('--before <month>', 'archive the months before this one, such as 2026-01', month)
     .option('--dry-run', 'only list the months and their sizes')
     .option('--json', 'print one JSON object per line')
     .addHelpText(
@@ -28,7 +28,7 @@ export function defineUnarchive(program: Command, settings: Settings): void {
   defineCommand(program, 'unarchive', 'bring an archived month back into the database', [
     'xiq-sink unarchive --month 2025-11',
   ])
-    .requiredOption('--month <month>', 'the month, in UTC: 2025-11', month)
+    .requiredOption('--month <month>', 'the month, in UTC, such as 2025-11', month)
     .addHelpText(
       'after',
       '\nWith ARCHIVE_AFTER_MONTHS, serve archives the month again within the hour.\nDocumentation: docs/archive.md.',

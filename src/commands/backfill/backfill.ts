@@ -100,7 +100,7 @@ export async function backfill(
   });
   await printRows(results, COLUMNS(chosen.isDryRun), asJson);
   if (chosen.isDryRun)
-    note('nothing was stored: repeat the command without --dry-run to fetch what is missing');
+    note('nothing was stored: repeat the command without --dry-run to fetch missing events');
   return results.every(({ error }) => error === null);
 }
 
@@ -193,7 +193,7 @@ async function waitForLease(
   holder: string,
 ): Promise<void> {
   for (let waits = 0; !(await takeLease(db, comparingLease(source), holder, COMPARING_MS)); waits += 1) {
-    if (waits === 0) note(`waiting for another process that compares ${source}`);
+    if (waits === 0) note(`waiting for another process that is comparing ${source}`);
     await sleep(LEASE_RETRY_MS, undefined, { signal });
   }
 }

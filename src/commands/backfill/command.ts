@@ -5,7 +5,7 @@ import { FAILED, stopSignal } from '../shared/process.ts';
 import type { Settings } from '../shared/run-on-store.ts';
 
 export function defineBackfill(program: Command, settings: Settings): void {
-  defineCommand(program, 'backfill', 'fetch events that no webhook delivered, from the logs of the cloud', [
+  defineCommand(program, 'backfill', "fetch events from the cloud's logs that no webhook delivered", [
     'xiq-sink backfill --since 24h',
     'xiq-sink backfill --since 2026-01-31 --until 2026-02-01 --types AUDIT_LOG_ALL',
     'xiq-sink backfill --since 7d --dry-run',

@@ -53,7 +53,7 @@ export async function backUp(
     }
   });
   if (config.redisUrl !== undefined) {
-    note('Deliveries that wait in Redis are not in this backup: back up Redis as well.');
+    note('Deliveries waiting in Redis are not in this backup: back up Redis as well.');
   }
 }
 
@@ -113,8 +113,8 @@ async function createEmpty(directory: string): Promise<void> {
     const isUnfinished = names.includes(DATABASE_FILE) && !names.includes(MANIFEST_FILE);
     throw new UsageError(
       isUnfinished
-        ? `${directory} has a backup that did not finish. Delete it, or name another directory.`
-        : `${directory} is not empty: a backup needs a directory of its own.`,
+        ? `${directory} contains an incomplete backup. Delete it, or use another directory.`
+        : `${directory} is not empty: a backup needs its own directory.`,
     );
   }
   // It contains passwords, and everything that was stored.

@@ -37,7 +37,7 @@ export async function readManifest(directory: string): Promise<Manifest> {
   try {
     return Manifest.parse(JSON.parse(text));
   } catch (error) {
-    const message = `${file} is damaged, or was written by a newer version of xiq-sink. Use that version.`;
+    const message = `${file} is damaged, or a newer version of xiq-sink wrote it. Use that version.`;
     throw new UsageError(message, { cause: error });
   }
 }

@@ -55,7 +55,7 @@ export async function restore(
   else {
     print(
       `restored ${dataDir} with everything stored before ${beganAt}: ${countOf(count, 'row')} verified. ` +
-        'Never run it beside the original: both would forward the same events.',
+        'Never run both this installation and the original: both would forward the same events.',
     );
   }
 }
@@ -79,7 +79,7 @@ async function refuseContents(dataDir: string, { database_bytes: needed }: Manif
   const free = await freeBytes(dataDir);
   if (free < needed) {
     throw new UsageError(
-      `DATA_DIR (${dataDir}) has ${formatBytes(free)} free, and the database needs ${formatBytes(needed)}.`,
+      `DATA_DIR (${dataDir}) has ${formatBytes(free)} free, but the database needs ${formatBytes(needed)}.`,
     );
   }
 }
@@ -110,7 +110,7 @@ async function verifyDatabase(
         ({ table, counted, found }) =>
           `${table} has ${found === undefined ? 'no table' : formatCount(found)} of ${formatCount(counted)}`,
       );
-      throw new Error(`the rows of the restored database are not those of the backup: ${list.join(', ')}`);
+      throw new Error(`the rows of the restored database differ from the backup: ${list.join(', ')}`);
     }
     const action = { action: 'database.restore', subject: from, details: { beganAt } } as const;
     await recordCommand(db, action, async () => undefined);

@@ -43,8 +43,9 @@ export async function makeCertificate(
     : signedCertificate(certificate, key);
   if (file === undefined) print(text.trimEnd());
   else await writeFile(file, text);
-  if (!asJson && key === undefined) note('It is not signed: the key of the log is not on this machine.');
-  if (file !== undefined) note(`${file} written. Open it in a browser to print it, or to save it as a PDF.`);
+  if (!asJson && key === undefined)
+    note("The certificate is not signed: the log's key is not on this machine.");
+  if (file !== undefined) note(`${file} written. Open it in a browser to print it or save it as a PDF.`);
   for (const doubt of summary.doubts) note(doubt);
   return isProven(summary);
 }
@@ -54,8 +55,9 @@ export async function verifyCertificate(file: string, keys: readonly string[]): 
   const text = await readFile(file, 'utf8');
   try {
     const { name, publicKey } = readSignedDocument(text, keys);
-    print(`${file}: ${name}, as it was signed with ${publicKey}`);
-    if (keys.length === 0) note('Compare the key with the one that you trust, or pass that with --key.');
+    print(`${file}: ${name}, unchanged since it was signed with ${publicKey}`);
+    if (keys.length === 0)
+      note('Compare this key with the one that you trust, or pass the trusted key with --key.');
     return true;
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;

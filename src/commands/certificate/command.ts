@@ -8,13 +8,13 @@ export function defineCertificate(program: Command, settings: Settings): void {
     'xiq-sink certificate --month 2026-03 --out march.html',
     'xiq-sink certificate --month 2026-03 --source berlin --json',
   ])
-    .requiredOption('--month <month>', 'the month, in UTC: 2026-03', month)
+    .requiredOption('--month <month>', 'the month, in UTC, such as 2026-03', month)
     .addOption(sourceOption())
     .option('--out <file>', 'write to this file instead of standard output')
     .option('--json', 'print a JSON object instead of HTML')
     .addHelpText(
       'after',
-      '\nFirst compares the rows of the month with their seal.\nExits with 1 if one is altered, missing or inserted.\nDocumentation: docs/integrity.md.',
+      '\nFirst compares the rows of the month with their seal.\nExits with 1 if a row is altered, missing or inserted.\nDocumentation: docs/integrity.md.',
     )
     .action(async ({ month: range, source, out, json }) => {
       const { makeCertificate } = await import('./certificate.ts');
@@ -41,7 +41,7 @@ export function defineVerifyCertificate(program: Command): void {
     'xiq-sink verify-certificate march.html',
     'xiq-sink verify-certificate march.html --key xiq-sink/5f0c2a52-0b43-4a51-9d10-4d2a6b0f7a0e+848d8927+ARx...',
   ])
-    .argument('<file>', 'a certificate in HTML')
+    .argument('<file>', 'an HTML certificate')
     .option(
       '--key <public-key...>',
       'accept only these public keys; without this option, compare the printed key yourself',

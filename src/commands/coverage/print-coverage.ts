@@ -37,10 +37,10 @@ export async function printCoverage(db: Db, filter: CoverageFilter, asJson: bool
   await printRows(days, DAY_COLUMNS, asJson);
   if (days.length === 0) {
     note(
-      'No source was configured in this range. A quarter of an hour is judged about 8 hours after its end (--until).',
+      'No source was configured in this range. A quarter of an hour is proven about 8 hours after its end (--until).',
     );
   }
-  if (gaps.length > 0 && !asJson) print('\nTimes in which events may have been missed:');
+  if (gaps.length > 0 && !asJson) print('\nPeriods in which events may have been missed:');
   await printRows(gaps, GAP_COLUMNS, asJson);
   return days.every((day) => day.pending + day.unrecoverable + day.not_comparable === 0);
 }

@@ -105,7 +105,7 @@ function demoScreen({ port, adminPort, psqlArgument }: Service, cloudUrl: string
     'Follow events:',
     command('events tail'),
     '',
-    'See the item in quarantine, and the forwarded events:',
+    'Show the quarantined item and the forwarded events:',
     command('quarantine list'),
     `  tail -f ${forwardFile(dataDir)}`,
     '',

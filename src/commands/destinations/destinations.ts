@@ -169,7 +169,7 @@ async function resendChosen(
     }
     progress.show(sent + left);
     if (signal.aborted && sent + left < total) {
-      throw new Error(`stopped after ${countOf(sent, 'event')}; the others stay rejected`);
+      throw new Error(`stopped after ${countOf(sent, 'event')}; the others remain rejected`);
     }
   }
   return { sent, left };
@@ -180,7 +180,7 @@ function checkChosen({ ids, all }: ChosenRejected): void {
   const wrong = ids.find((id) => !isUuid(id));
   if (wrong !== undefined) {
     throw new UsageError(
-      `"${wrong}" is not an event id. ${commandName()} destinations rejected NAME lists them.`,
+      `"${wrong}" is not an event id. Run ${commandName()} destinations rejected NAME to list the ids.`,
     );
   }
 }

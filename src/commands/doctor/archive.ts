@@ -26,6 +26,6 @@ export async function checkArchive(db: Db, { archive }: Pick<Config, 'archive'>)
     `${countOf(
       sum(({ rows }) => rows),
       'event',
-    )} in ${countOf(files.length, 'file')}, which are there with their sizes (verify compares the rows): ${sizes}`,
+    )} in ${countOf(files.length, 'file')}, all present with the right size (verify compares the rows): ${sizes}`,
   );
 }

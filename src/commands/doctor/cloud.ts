@@ -37,10 +37,7 @@ export async function checkApi(
     // Some tokens lack the permission for this call. They are fine otherwise.
     const account = await client.account.viq(signal).catch(() => undefined);
     if (account?.expired === true)
-      return warn(
-        `${info.user_name}: the account has expired`,
-        'renew the licence of the account in the cloud',
-      );
+      return warn(`${info.user_name}: the account has expired`, "renew the account's licence in the cloud");
     // A login is renewed automatically.
     const access =
       'apiToken' in source.cloud.credentials ? describeToken(info) : ok(`logs in as ${info.user_name}`);
@@ -70,7 +67,7 @@ async function findHidden({ hiq }: CloudClient, signal: AbortSignal): Promise<Fi
     if (!isMissing(error, [403])) throw error;
     return warn(
       describeError(error),
-      'add the permissions hiq:r and hiq.ctx:r to the API token, or to the role of the user',
+      "add the permissions hiq:r and hiq.ctx:r to the API token, or to the user's role",
     );
   }
 }
@@ -89,7 +86,7 @@ async function readableIn(database: Pick<DatabaseAccess, 'open'>) {
 
 function describeToken({ user_name: name, expires_in, expiration_time }: TokenInfo): Finding {
   const seconds = expires_in ?? (Date.parse(expiration_time ?? '') - Date.now()) / 1_000;
-  if (Number.isNaN(seconds)) return ok(`the cloud names no time at which the token of ${name} expires`);
+  if (Number.isNaN(seconds)) return ok(`the cloud does not report when the token of ${name} expires`);
   const days = Math.floor(seconds / DAY_S);
   const left = days > 0 ? countOf(days, 'day') : countOf(Math.floor(seconds / HOUR_S), 'hour');
   const end = new Date(Date.now() + seconds * 1_000).toISOString().slice(0, 16);
@@ -169,7 +166,7 @@ const NOT_CONFIGURED = fail(
   'set CLOUD_API_URL with CLOUD_API_TOKEN, or with CLOUD_USERNAME and CLOUD_PASSWORD',
 );
 
-const SEND = 'open an issue with this report: it contains member names and types, and no values';
+const SEND = 'open an issue with this report: it contains member names and types, but no values';
 
 function findingOf({ result, report }: Observation): Finding {
   switch (result) {

@@ -9,7 +9,7 @@ export function defineDoctor(program: Command, settings: Settings): void {
     'xiq-sink doctor --live > report.txt',
   ])
     .option('--json', 'print one JSON object per line')
-    .option('--full', 'count all stored deliveries again; takes minutes on a large database')
+    .option('--full', 'recount all stored deliveries; takes minutes on a large database')
     .option(
       '--live',
       "only compare the cloud's API with its documentation; the report contains no personal data",

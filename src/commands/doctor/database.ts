@@ -51,7 +51,7 @@ export async function checkDatabase(access: DatabaseAccess): Promise<Finding> {
     ? ok(server)
     : warn(
         `${server}: ${weaknesses.join('; ')}`,
-        'change these settings of the server, unless its data may be lost',
+        'change these server settings, unless you can afford to lose its data',
       );
 }
 
@@ -73,7 +73,7 @@ export async function checkMigrations(access: DatabaseAccess): Promise<Finding> 
   return ok(
     unknown.length === 0
       ? `all ${applied.length} applied`
-      : `all ${applied.length} applied; a newer xiq-sink added ${unknown.join(', ')}, which this version may run with`,
+      : `all ${applied.length} applied; a newer xiq-sink added ${unknown.join(', ')}, which is compatible with this version`,
   );
 }
 
@@ -83,11 +83,11 @@ export async function checkRoles(access: DatabaseAccess, config: Config): Promis
   const { service, serviceIsSuperuser, hasOwner, canBecomeOwner, readerRights } = await readRoleState(db);
   const changed = await findReaderChanges(db);
   const findings = [
-    serviceIsSuperuser && `${service}, which xiq-sink logs in as, is a superuser`,
-    !hasOwner && `${service} owns the tables, and could remove the guards of what is stored`,
+    serviceIsSuperuser && `xiq-sink logs in as ${service}, which is a superuser`,
+    !hasOwner && `${service} owns the tables and could remove the guards of stored data`,
     hasOwner &&
       canBecomeOwner &&
-      `whoever has the password of ${service} can become ${OWNER} and rewrite what is stored: set MIGRATION_DATABASE_URL for migrations`,
+      `anyone with the password of ${service} can become ${OWNER} and rewrite stored data: set MIGRATION_DATABASE_URL for migrations`,
     ...changed.map(({ login, changes }) => `${login} was changed: ${changes.join(', ')}`),
     readerRights.length > 0 && `xiq_reader has ${readerRights.join(', ')}`,
     config.databaseUrl !== undefined &&
@@ -95,7 +95,7 @@ export async function checkRoles(access: DatabaseAccess, config: Config): Promis
       'READER_DATABASE_URL is not set, so sql cannot be used',
   ].filter((finding) => finding !== false);
   return findings.length === 0
-    ? ok(`${service} and xiq_reader have only the rights they need`)
+    ? ok(`${service} and xiq_reader have only the privileges they need`)
     : warn(findings.join('; '), 'create the roles: see "Database roles" in docs/operating.md');
 }
 
@@ -103,7 +103,7 @@ const seeConservation = () => `run ${commandName()} sql "select * from conservat
 
 /** The finding when partitions that were changed take longer to count again than a person waits. */
 export const conservationLate = () =>
-  warn('counting the deliveries again takes longer than 5 s', `run ${commandName()} doctor --full`);
+  warn('recounting the deliveries takes longer than 5 s', `run ${commandName()} doctor --full`);
 
 /**
  * Checks that the records of every delivery are accounted for, and that no quarantined item is open. Counts the deliveries
@@ -123,7 +123,7 @@ export async function checkConservation(access: DatabaseAccess, isFull = false):
     );
     return fail(
       `does not add up: ${[...unbalanced, ...found].join(', ')}`,
-      `rows are missing, changed or added by hand: run ${commandName()} verify to see which, and ${seeConservation()}`,
+      `rows are missing, or were changed or added manually: run ${commandName()} verify to see which, and ${seeConservation()}`,
     );
   }
   const sums = countOf(deliveries, 'delivery adds up', 'deliveries add up');
@@ -155,7 +155,7 @@ export async function checkPartitions(access: DatabaseAccess, config: Config): P
     `in default partitions: ${found.join('; ')}`,
     inDefault.some(({ waiting }) => waiting > 0)
       ? `a worker moves rows to their months when it starts and every hour: run ${commandName()} serve, or see its log`
-      : 'times before 2015 or more than three months ahead cannot be right: correct the clock of what sends them',
+      : "times before 2015 or more than three months ahead cannot be right: correct the sender's clock",
   );
 }
 
@@ -178,7 +178,7 @@ export async function checkLocks(access: DatabaseAccess, config: Config): Promis
     partition.replace(/(_until)?_\d{4}_\d{2}$|_default$/, ''),
   );
   const users = await findTableUsers(db, [...new Set(tables)]);
-  waits.push(...users.map((session) => `maintenance waits for ${describeWork(session)}`));
+  waits.push(...users.map((session) => `maintenance is waiting for ${describeWork(session)}`));
   return waits.length === 0
     ? ok('no long waits')
     : warn(waits.join('; '), 'end that transaction, or the session: select pg_terminate_backend(PID)');
@@ -197,14 +197,14 @@ export async function checkEventTimes(access: DatabaseAccess): Promise<Finding> 
   if (ahead.length > 0) {
     return warn(
       `in the future: ${list(ahead)}`,
-      `correct the clock of what sends them; ${commandName()} events search --since ${new Date().toISOString()} lists them`,
+      `correct the sender's clock; ${commandName()} events search --since ${new Date().toISOString()} lists them`,
     );
   }
   return unread.length === 0
-    ? ok('none in the future; all of the last hour were readable')
+    ? ok('none in the future; all times in the last hour were readable')
     : warn(
         `without a readable time in the last hour: ${list(unread)}`,
-        'they have the time of their receipt, so a redelivered record is stored again; the page of an event shows what was sent',
+        'they have the time of their receipt, so a redelivered record is stored again; the page of an event shows the record as sent',
       );
 }
 

@@ -32,7 +32,7 @@ export async function checkAddedDestinations(
   const { db } = access.opened();
   const { destinations, conflicts, problems } = joinDestinations(config, await listAddedOutputs(db));
   const [problem] = [...conflicts, ...problems];
-  if (problem !== undefined) return fail(problem, 'change it on the page Destinations of the console');
+  if (problem !== undefined) return fail(problem, "change it on the console's page Destinations");
   const added = destinations.filter(({ origin }) => origin === 'database');
   const findings = await Promise.all(added.map(({ name }) => checkDestination(access, name)));
   const found = ['fail', 'warn'].flatMap((status) =>
@@ -74,8 +74,8 @@ function remedyOf({ name, rejected_in_row: inRow }: DestinationStatus, word: Des
       return command('rejected');
     case 'failing':
       return inRow > 0
-        ? `${countOf(inRow, 'event')} rejected, none accepted since: ${command('rejected')}`
-        : `it is retried; to test it now, ${command('test')}`;
+        ? `${countOf(inRow, 'event')} rejected in a row, none accepted since: ${command('rejected')}`
+        : `forwarding is retried; to test it now, ${command('test')}`;
     case 'running':
     case 'not started':
     case 'not configured':
@@ -90,13 +90,13 @@ const FAR_BEHIND_S = 10 * 60;
 export async function checkAlertRules(access: DatabaseAccess, config: ServiceConfig): Promise<Finding> {
   const { db } = access.opened();
   const rules = await withStoredRules(db, config.rules);
-  if (rules.length === 0) return ok('none are on: no event raises an alert');
+  if (rules.length === 0) return ok('all rules are off: no event raises an alert');
   const { events, since } = await ruleBacklog(db);
   const behindS = since === null ? 0 : (Date.now() - since.getTime()) / 1_000;
   if (behindS <= FAR_BEHIND_S)
     return ok(`${countOf(rules.length, 'rule')} on: ${rules.map(({ name }) => name).join(', ')}`);
   return warn(
-    `${countOf(events, 'event')} wait to be evaluated; the last one was ${formatDuration(behindS)} ago`,
+    `${countOf(events, 'event')} waiting to be evaluated; the last evaluated one was ${formatDuration(behindS)} ago`,
     `check that ${commandName()} serve is running with the role all or forward`,
   );
 }

@@ -58,7 +58,7 @@ export async function checkDisk({ dataDir, spool: { minFreeBytes } }: Config): P
   const state = `${formatBytes(free)} free for ${dataDir}`;
   if (free < minFreeBytes) {
     return fail(
-      `${state}, less than SPOOL_MIN_FREE_BYTES (${formatBytes(minFreeBytes)}): the spool accepts nothing more`,
+      `${state}, less than SPOOL_MIN_FREE_BYTES (${formatBytes(minFreeBytes)}): the spool accepts nothing`,
       'free disk space, or move DATA_DIR to a larger disk',
     );
   }

@@ -61,7 +61,7 @@ function checkDays(chain: readonly X509Certificate[], which: string): Finding {
   const begin = Math.max(...chain.map(({ validFrom }) => Date.parse(validFrom)));
   const date = new Date(end).toISOString().slice(0, 10);
   const days = Math.floor((end - Date.now()) / DAY_MS);
-  const renew = 'renew it: a running serve loads the new files within 5 s';
+  const renew = 'renew the certificate: a running serve loads the new files within 5 s';
   if (Date.now() < begin) return fail(`${which} is not valid before ${new Date(begin).toISOString()}`, renew);
   if (days < 0) return fail(`${which} expired on ${date}`, renew);
   const validity = `${which} is valid for ${countOf(days, 'day')}, until ${date}`;
@@ -75,7 +75,7 @@ function checkNames(leaf: X509Certificate, host: string | undefined): Finding | 
   const isNamed = isIP(address) === 0 ? leaf.checkHost(address) : leaf.checkIP(address);
   if (isNamed !== undefined) return undefined;
   return fail(
-    `does not name ${host}, the host of PUBLIC_URL, but ${leaf.subjectAltName ?? leaf.subject}`,
+    `does not name ${host}, the host in PUBLIC_URL, but ${leaf.subjectAltName ?? leaf.subject}`,
     'get a certificate for this host, or correct PUBLIC_URL',
   );
 }
@@ -104,8 +104,8 @@ function checkChain(chain: readonly X509Certificate[]): Finding | undefined {
   }
   if (rootCertificates.some((root) => last.checkIssued(new X509Certificate(root)))) return undefined;
   return warn(
-    `the chain ends with ${oneName(last)}, which no authority known on this machine has signed`,
-    'append the intermediate certificates of the authority to the file',
+    `the chain ends with ${oneName(last)}, which is not signed by any authority known on this machine`,
+    "append the authority's intermediate certificates to the file",
   );
 }
 
@@ -134,7 +134,7 @@ export async function checkPublicAddress(config: Config, signal: AbortSignal): P
   const { publicUrl, sources } = config;
   if (publicUrl === undefined) {
     return sources.every(({ cloud }) => cloud === undefined)
-      ? ok('PUBLIC_URL is not set: subscriptions are managed by hand')
+      ? ok('PUBLIC_URL is not set: subscriptions are managed manually')
       : warn(
           'PUBLIC_URL is not set: subscriptions cannot be created',
           'set it to the https:// address that the cloud sends to',
@@ -145,11 +145,11 @@ export async function checkPublicAddress(config: Config, signal: AbortSignal): P
   try {
     response = await fetch(url, { redirect: 'manual', signal });
   } catch (error) {
-    return fail(`${url} does not answer: ${describeError(error)}`, REMEDY);
+    return fail(`${url} is not responding: ${describeError(error)}`, REMEDY);
   }
   const body = await response.text();
   if (response.status !== 200 || !body.includes('"status":"ok"')) {
-    return fail(`${url} answers ${response.status}, and the answer is not from xiq-sink`, REMEDY);
+    return fail(`${url} answers ${response.status}, but the answer is not from xiq-sink`, REMEDY);
   }
   return ok(`${url} answers requests from this machine (a firewall may still block the cloud)`);
 }

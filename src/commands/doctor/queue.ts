@@ -37,7 +37,7 @@ export async function checkQueue(access: DatabaseAccess, config: Config): Promis
   }
   // The check of the database reports the weaknesses of a Postgres.
   return location.kind === 'redis' && weaknesses.length > 0
-    ? warn(`${state}; ${weaknesses.join('; ')}`, 'change the settings of Redis, or set DURABILITY=strict')
+    ? warn(`${state}; ${weaknesses.join('; ')}`, 'change the Redis settings, or set DURABILITY=strict')
     : ok(state);
 }
 
@@ -70,7 +70,7 @@ export async function checkSpool({ dataDir, spool }: Config): Promise<Finding> {
   } catch (error) {
     return fail(
       `cannot write to ${directory}: ${describeError(error)}`,
-      'give the directory to the user that runs xiq-sink, or set DATA_DIR to another one',
+      'make the user that runs xiq-sink the owner of the directory, or set DATA_DIR to another one',
     );
   }
   const { segments, bytes, corrupt } = await inspectSpool(directory);
@@ -78,12 +78,12 @@ export async function checkSpool({ dataDir, spool }: Config): Promise<Finding> {
   if (corrupt.length > 0) {
     return warn(
       `${state}; damaged segments were set aside: ${corrupt.join(', ')}`,
-      'the disk damaged them, or a person changed them: keep the files, and check the disk',
+      'either the disk damaged them or someone changed them: keep the files, and check the disk',
     );
   }
   if (bytes >= spool.maxBytes) {
     return fail(
-      `${state}: full, new deliveries are refused`,
+      `${state}: full, so new deliveries are refused`,
       'make the queue available again, or raise SPOOL_MAX_BYTES',
     );
   }

@@ -19,7 +19,7 @@ export async function checkSchema(access: DatabaseAccess): Promise<Finding> {
   const more = others.length === 0 ? '' : `, and ${countOf(others.length, 'other difference')}`;
   return fail(
     `${first.name}: ${first.detail}${more}`,
-    `find out who did that; ${commandName()} verify names them all`,
+    `find out who changed them; ${commandName()} verify names them all`,
   );
 }
 
@@ -36,7 +36,7 @@ export async function checkSeal(
   const facts = await readSealFacts(db);
   if (facts.checkpoint !== undefined && isForeign(facts.checkpoint.note, trust)) {
     return fail(
-      `the latest checkpoint is signed with a key that LOG_KEY_FILE does not have: ${facts.checkpoint.publicKey}`,
+      `the latest checkpoint is signed with a key that is not in LOG_KEY_FILE: ${facts.checkpoint.publicKey}`,
       'see "Another key" in docs/integrity.md',
     );
   }
@@ -44,7 +44,7 @@ export async function checkSeal(
   await compareStated(db, ({ state, subject, key }) => others.push(`${state} ${subject} ${key}`));
   if (others.length > 0) {
     return fail(
-      `${countOf(others.length, 'row')} of the operator log, quarantine and similar tables differ from the seal, the first: ${others[0]}`,
+      `${countOf(others.length, 'row')} of the operator log, quarantine and similar tables differ from the seal, such as ${others[0]}`,
       remedyOf('altered'),
     );
   }
@@ -65,7 +65,7 @@ export async function checkWitnessed(access: DatabaseAccess, config: Pick<Config
   if (forks.length === 0) return ok(countOf(logs.length, 'other installation'));
   return fail(
     `${forks.join(', ')} has forked: neither of two trees that it signed contains the other`,
-    `ask who runs it: ${commandName()} sql "select fork from witnessed_logs" has both checkpoints`,
+    `ask its operator: ${commandName()} sql "select fork from witnessed_logs" shows both checkpoints`,
   );
 }
 
@@ -75,7 +75,7 @@ function remedyOf(word: SealWord): string {
     case 'missing':
       return `run ${commandName()} verify to see which`;
     case 'not anchored':
-      return 'checkpoints are not kept there: see docs/integrity.md; it is tried again every minute';
+      return 'checkpoints are not kept there: see docs/integrity.md; sending is retried every minute';
     case 'not sealed':
     case 'behind':
     case 'sealed':

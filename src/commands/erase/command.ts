@@ -32,7 +32,7 @@ export function defineErase(program: Command, settings: Settings): void {
       if (options.suggest === true) return runOnStore(settings, ({ db }) => suggest(db));
       const { reason, dryRun } = options;
       if (user.length + clientMac.length + phone.length + event.length === 0) {
-        throw new UsageError('Name what to erase: --user, --client-mac, --phone or --event.');
+        throw new UsageError('Specify what to erase: --user, --client-mac, --phone or --event.');
       }
       if (reason === undefined && dryRun !== true) {
         throw new UsageError('Add --reason, or --dry-run to only list what would be erased.');
@@ -70,7 +70,7 @@ function filled(text: string): string {
 function phoneNumber(text: string): string {
   if (phoneDigits(text).length < LEAST_PHONE_DIGITS) {
     throw new InvalidArgumentError(
-      `It must have at least ${LEAST_PHONE_DIGITS} digits, without the zeros that it begins with.`,
+      `It must have at least ${LEAST_PHONE_DIGITS} digits, not counting leading zeros.`,
     );
   }
   return text;

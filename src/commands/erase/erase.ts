@@ -62,7 +62,7 @@ export async function erase(
     (done) => ({ ...done }),
   );
   print(`erased: erasure ${erasure}, ${countOf(events, 'event')}`);
-  for (const problem of remaining) note(`a file of the archive still has some of them: ${problem}`);
+  for (const problem of remaining) note(`an archive file still contains some of them: ${problem}`);
   print(describeBackups(new Date(), backupsKept));
   return remaining.length === 0;
 }
@@ -72,7 +72,7 @@ function checkOneSource(events: readonly ErasableEvent[]): void {
   const sources = [...new Set(events.map(({ source }) => source))];
   if (sources.length > 1) {
     throw new UsageError(
-      `These events are of ${sources.length} sources: ${sources.toSorted().join(', ')}. Add --source NAME, or --all-sources.`,
+      `These events belong to ${sources.length} sources: ${sources.toSorted().join(', ')}. Add --source NAME, or --all-sources.`,
     );
   }
 }
@@ -82,10 +82,10 @@ export async function suggest(db: Db): Promise<void> {
   const suggested = await suggestErasures(db);
   for (const { mac, source, events, deletedAt } of suggested) {
     print(
-      `${mac}  ${countOf(events, 'event')} of the source ${source}, which says at ${deletedAt.toISOString()} that the cloud deleted it: xiq-sink erase --client-mac ${mac} --source ${source}`,
+      `${mac}  ${countOf(events, 'event')} of the source ${source}, deleted in the cloud at ${deletedAt.toISOString()}: xiq-sink erase --client-mac ${mac} --source ${source}`,
     );
   }
-  if (suggested.length === 0) print('No events of clients that were deleted in the cloud are stored.');
+  if (suggested.length === 0) print('No events of clients deleted in the cloud are stored.');
 }
 
 function printFound({ events, quarantine, operations, searches, inventory, possible }: FoundPerson): void {
@@ -115,7 +115,7 @@ const LISTED = 20;
 function printPossible(possible: readonly string[]): void {
   if (possible.length === 0) return;
   print(
-    `possible, and not erased: ${countOf(possible.length, 'row')} with the name within a longer word. Look at them; erase an event with --event.`,
+    `possible, but not erased: ${countOf(possible.length, 'row')} with the name within a longer word. Check them; to erase one, use --event.`,
   );
   for (const one of possible.slice(0, LISTED)) print(`  ${one}`);
   if (possible.length > LISTED) print(`  and ${possible.length - LISTED} more`);
@@ -139,8 +139,8 @@ async function confirm(): Promise<void> {
 function describeBackups(erasedAt: Date, keptDays: number | undefined): string {
   const of = 'Backups, archived WAL and replicas from before';
   if (keptDays === undefined) {
-    return `${of} ${erasedAt.toISOString()} still contain it. Use --backups-kept DAYS to print until when.`;
+    return `${of} ${erasedAt.toISOString()} still contain this data. Use --backups-kept DAYS to print until when.`;
   }
   const until = new Date(erasedAt.getTime() + keptDays * DAY_MS);
-  return `${of} ${erasedAt.toISOString()} contain it. If each is deleted after ${countOf(keptDays, 'day')}, the last copy expires on ${until.toISOString().slice(0, 10)}.`;
+  return `${of} ${erasedAt.toISOString()} contain this data. If each is deleted after ${countOf(keptDays, 'day')}, the last copy expires on ${until.toISOString().slice(0, 10)}.`;
 }

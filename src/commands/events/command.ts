@@ -87,7 +87,7 @@ export function defineEvents(program: Command, settings: Settings): void {
       .option('--ap <address>', 'MAC address of an access point', macAddress)
       .option('--device <name>', 'exact serial number, host name or id of a device, or source of an alert')
       .option('--org <id>', 'organization id', wholeNumber)
-      .option('--text <text>', 'text that the record contains')
+      .option('--text <text>', 'text in the record')
       .option('--source <name>', 'source name');
   }
 }

@@ -19,7 +19,7 @@ export async function exportRange(
   const { signing: key, verifiers: keys } = await readLogKeys(file);
   if (key === undefined) {
     throw new UsageError(
-      `${file} has no key of the log to sign the export with. Run this on a machine that stores events, or set LOG_KEY_FILE.`,
+      `${file} does not contain the log's key, which signs the export. Run this on a machine that stores events, or set LOG_KEY_FILE.`,
     );
   }
   const options = { key, trust: { keys }, withFindings, since, until };

@@ -10,7 +10,10 @@ export function defineMcp(program: Command, env: Environment): void {
   ])
     .option('--url <address>', 'address of the console', consoleAddress, 'http://localhost:8081')
     .option('--token <place>', 'API token of an account: env:NAME or file:/path')
-    .addHelpText('after', '\nAn assistant starts this command itself. It only reads: see docs/assistant.md.')
+    .addHelpText(
+      'after',
+      '\nThe assistant starts this command itself. Access is read-only: see docs/assistant.md.',
+    )
     .action(async ({ url, token }) => {
       const { serveAssistant } = await import('./serve-assistant.ts');
       serveAssistant(url, token, env);

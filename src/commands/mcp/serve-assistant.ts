@@ -17,9 +17,7 @@ export function serveAssistant(origin: string, place: string | undefined, env: E
 function tokenAt(place: string, env: Environment): string {
   const [, kind = '', at = ''] = /^(env|file):(.+)$/s.exec(place) ?? [];
   if (kind === '') {
-    throw new UsageError(
-      '--token must be env:NAME or file:/path: an argument can be read by others on this machine',
-    );
+    throw new UsageError('--token must be env:NAME or file:/path: others on this machine can read arguments');
   }
   const missing = (_path: unknown, reason: string) => {
     throw new UsageError(`--token: ${reason}`);

@@ -54,7 +54,7 @@ export async function moveTo(move: Move): Promise<void> {
     const lock = await embedded.lock();
     if (lock === undefined) {
       throw new UsageError(
-        `xiq-sink serves on ${from.dataDir}. Stop it first: the move needs the database alone.`,
+        `xiq-sink is running on ${from.dataDir}. Stop it first: the move needs exclusive access to the database.`,
       );
     }
     opened.defer(() => lock.release());
@@ -88,7 +88,7 @@ async function prepareTarget({ to, databaseUrl, logger }: Move): Promise<void> {
   if (majorVersion < OLDEST_POSTGRES) {
     throw new UsageError(`${server} is too old. Move to Postgres ${OLDEST_POSTGRES} or newer.`);
   }
-  if (isReadOnly) throw new UsageError(`${server} is read-only. Name the primary server.`);
+  if (isReadOnly) throw new UsageError(`${server} is read-only. Use the primary server.`);
   await prepareStore(to, logger);
 }
 
@@ -164,7 +164,7 @@ async function report(moved: readonly MovedTable[], rows: number, { from, databa
     print(`moved ${countOf(rows, 'row')} to ${serverName(databaseUrl)}; counts and digests are equal`);
   }
   note(
-    'Log-in sessions are not copied: people log in again. ' +
+    'Login sessions are not copied: people must log in again. ' +
       `Set DATABASE_URL and keep DATA_DIR (${from.dataDir}): it has the spool and the generated secret.`,
   );
 }

@@ -20,17 +20,17 @@ export async function prove(db: Db, config: Config, eventId: string, output: str
   const proof = await proveEvent(db, event, trust);
   const { text, leaf, size, unsealedUntil } = proof;
   if (trust.keys.length === 0) {
-    note('No key of this log is known on this machine, so the signature was not compared: see LOG_KEY_FILE.');
+    note('This machine has no key of this log, so the signature was not checked: see LOG_KEY_FILE.');
   }
   if (unsealedUntil !== undefined) {
     note(
-      `The event arrived at ${event.receivedAt} and had no seal at ${unsealedUntil.toISOString()}: the proof does not show whether it was changed in that time.`,
+      `The event arrived at ${event.receivedAt} and had no seal until ${unsealedUntil.toISOString()}: the proof does not show whether it was changed in between.`,
     );
   }
   for (const witness of trust.witnesses) {
     const time = findCosignature(proof.note, witness)?.time;
     const what = time === undefined ? 'has not signed it yet' : `signed it at ${time.toISOString()}`;
-    note(`Of the checkpoint: the witness ${witness.name} ${what}.`);
+    note(`Checkpoint: the witness ${witness.name} ${what}.`);
   }
   if (output === '-') {
     print(text.trimEnd());
@@ -39,8 +39,8 @@ export async function prove(db: Db, config: Config, eventId: string, output: str
   await writeFile(output, text, { mode: 0o600 });
   note(`${output}: leaf ${leaf} of ${countOf(size, 'leaf', 'leaves')}`);
   const { signing } = await readLogKeys(logKeyFileOf(config));
-  if (signing === undefined) return note('No COSE receipt was written: this machine has no key that signs.');
+  if (signing === undefined) return note('No COSE receipt was written: this machine has no signing key.');
   const receipt = `${output.replace(/\.tlog-proof$/, '')}.cose`;
   await writeFile(receipt, writeReceipt(proof, signing), { mode: 0o600 });
-  note(`${receipt}: a COSE receipt of the same event`);
+  note(`${receipt}: a COSE receipt for the same event`);
 }

@@ -65,7 +65,7 @@ export function defineQuarantine(program: Command, settings: Settings): void {
       });
     });
 
-  quarantineCommand('discard', 'delete the content of open items; the record of them stays', [
+  quarantineCommand('discard', 'delete the content of open items; the record of each item stays', [
     'xiq-sink quarantine discard ID --yes',
     'xiq-sink quarantine discard --source branch --until 90d',
   ])
@@ -83,7 +83,7 @@ export function defineQuarantine(program: Command, settings: Settings): void {
     return defineCommand(quarantine, name, description, lines)
       .addOption(typeOption())
       .option('--source <name>', 'exact source name')
-      .option('--reason <text>', 'text that the reason contains')
+      .option('--reason <text>', 'text in the reason')
       .option('--since <time>', `start of the range of arrival: ${TIME_FORMS}`, time)
       .option('--until <time>', 'end of the range of arrival, exclusive', time)
       .addOption(zoneOption());

@@ -99,7 +99,7 @@ export function checkIds(ids: readonly string[]): void {
   const wrong = ids.find((id) => !isUuid(id));
   if (wrong !== undefined) {
     throw new UsageError(
-      `"${wrong}" is not the id of a quarantined item. ${commandName()} quarantine list shows the ids.`,
+      `"${wrong}" is not the id of a quarantined item. Run ${commandName()} quarantine list to see the ids.`,
     );
   }
 }

@@ -42,7 +42,7 @@ function checkChosen({ ids, filter, all }: Chosen): void {
     throw new UsageError('Give either ids, or a filter or --all.');
   }
   if (ids.length === 0 && !isFiltered && !all) {
-    throw new UsageError('Choose items by ids, by a filter such as --type or --reason, or with --all.');
+    throw new UsageError('Select items by id, by a filter such as --type or --reason, or with --all.');
   }
 }
 

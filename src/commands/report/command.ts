@@ -18,13 +18,13 @@ export function defineReport(program: Command, settings: Settings): void {
     .addOption(new Option('--month <month>', 'a month: 2026-03').conflicts(['since', 'until']))
     .option('--since <time>', `start of the range: ${TIME_FORMS} (default: 30 days ago)`, time)
     .option('--until <time>', 'end of the range, exclusive (default: now)', time)
-    .option('--user <name>', 'the person of the report "access"')
+    .option('--user <name>', 'the person for the report "access"')
     .addOption(sourceOption())
     .addOption(zoneOption())
     .addOption(new Option('--csv', 'print CSV').conflicts(['json', 'sql']))
     .option('--bom', 'begin CSV with a byte order mark, for spreadsheets')
     .addOption(new Option('--json', 'print a JSON array of objects').conflicts('sql'))
-    .option('--sql', 'print the SQL statement of the report, and do not run it')
+    .option('--sql', "print the report's SQL statement instead of running it")
     .addHelpText('after', '\nDocumentation: docs/reports.md.')
     .action(async (name, { month, user, source, csv, bom, json, sql, ...written }) => {
       const { listReports, runReport } = await import('./report.ts');

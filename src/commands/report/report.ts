@@ -38,7 +38,7 @@ export async function runReport(
 ): Promise<void> {
   const report = reportOf(name);
   if (report.isOfPerson === true && user === undefined) {
-    throw new UsageError(`The report "${name}" is about one person: name them with --user.`);
+    throw new UsageError(`The report "${name}" is about one person: specify the person with --user.`);
   }
   const scope = source === undefined ? ALL_SOURCES : [source];
   const statement = report.statement({ since, until, zone, scope, user }).trim();

@@ -42,7 +42,7 @@ export async function serveUntilSignal(
   let service: Service | undefined;
   const signalled = new Promise<NodeJS.Signals>((resolve) => {
     onSignals((signal, count) => {
-      if (count === 2) leave(`${signal} again: exiting at once`);
+      if (count === 2) leave(`${signal} again: exiting immediately`);
       if (count > 1) return;
       logger.info({ signal }, 'stopping: finishing accepted deliveries');
       if (service === undefined) limitStop();
@@ -87,7 +87,7 @@ export async function serveUntilSignal(
 
 async function drain(service: Service, seconds: number, logger: Logger): Promise<void> {
   if (seconds === 0) return;
-  logger.info({ seconds }, 'draining: readiness has ended, deliveries are still accepted');
+  logger.info({ seconds }, 'draining: no longer ready, but deliveries are still accepted');
   service.drain();
   await sleep(seconds * 1_000);
 }

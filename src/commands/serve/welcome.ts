@@ -31,10 +31,10 @@ export function welcome(service: Service, config: Config, role: Role): string {
     styleText('bold', `Listening on ${address}`),
     ...(generated === undefined
       ? []
-      : section(`Webhook secret, shown once, kept in ${relative(secretFile ?? '')}:`, generated)),
+      : section(`Webhook secret, shown once and kept in ${relative(secretFile ?? '')}:`, generated)),
     ...section(
       secretFile === undefined
-        ? `Store a first event (replace ${SECRET_PLACEHOLDER} with a webhook secret of this source):`
+        ? `Store a first event (replace ${SECRET_PLACEHOLDER} with one of this source's webhook secrets):`
         : 'Store a first event, in another terminal:',
       sampleCommand(sample),
     ),

@@ -3,7 +3,7 @@ import { CLOUD_TYPES } from '../../events/domain.ts';
 import { defineCommand, wholeNumber } from '../shared/options.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
-const SECRET_FORMS = 'env:NAME or file:/path, which each process reads itself, or - for standard input';
+const SECRET_FORMS = 'env:NAME or file:/path, read by each process, or - for standard input';
 
 export function defineSources(program: Command, settings: Settings): void {
   const sources = program
@@ -17,19 +17,19 @@ export function defineSources(program: Command, settings: Settings): void {
   ])
     .argument('<name>', 'name of the source, part of its URL')
     .option('--secret <place>', `webhook secret: ${SECRET_FORMS} (default: generated)`)
-    .option('--api-url <url>', "address of its cloud's API, to manage its subscriptions")
+    .option('--api-url <url>', "address of the cloud's API, to manage subscriptions")
     .option('--api-token <place>', `API token: ${SECRET_FORMS}`)
-    .option('--username <name>', 'user name at the API, instead of a token')
-    .option('--password <place>', `password at the API: ${SECRET_FORMS}`)
+    .option('--username <name>', 'user name for the API, instead of a token')
+    .option('--password <place>', `password for the API: ${SECRET_FORMS}`)
     .addOption(new Option('--type <types...>', 'message types to subscribe to').choices(CLOUD_TYPES))
     .option('--deliveries-per-second <n>', 'limit in each ingest process', perSecond)
-    .option('--bytes-per-second <n>', 'limit in each ingest process, of bodies as sent', perSecond)
+    .option('--bytes-per-second <n>', 'limit in each ingest process, for bodies as sent', perSecond)
     .action(async (name, options) => {
       const { add } = await import('./sources.ts');
       await runOnStore(settings, ({ db }, config) => add(db, config, name, options));
     });
 
-  defineCommand(sources, 'list', 'list the sources of the settings and of the database', [
+  defineCommand(sources, 'list', 'list the sources from the settings and the database', [
     'xiq-sink sources list',
     'xiq-sink sources list --json',
   ])
@@ -61,7 +61,7 @@ export function defineSources(program: Command, settings: Settings): void {
       await runOnStore(settings, ({ db }, config) => rotate(db, config, name, options));
     });
 
-  defineCommand(sources, 'disable', 'refuse further deliveries of a source; its events stay', [
+  defineCommand(sources, 'disable', 'refuse further deliveries from a source; its events stay', [
     'xiq-sink sources disable customer-a',
   ])
     .argument('<name>', 'name of a source in the database')

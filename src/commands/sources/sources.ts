@@ -70,7 +70,7 @@ export async function rotate(
 ): Promise<void> {
   const change = changeOf(db, config);
   if (reencrypt === true) {
-    if (name !== undefined) throw new UsageError('--reencrypt concerns all sources: leave the name out');
+    if (name !== undefined) throw new UsageError('--reencrypt applies to all sources: omit the name');
     const sources = countOf(await reencryptSources(change), 'source');
     const destinations = countOf(await reencryptDestinations(db, config), 'destination');
     print(`encrypted the secrets of ${sources} and ${destinations} with the first key`);
@@ -91,7 +91,7 @@ export async function rotate(
   const sources = await describeSources(db, ALL_SOURCES, config.sources);
   const hasApi = sources.some((source) => source.name === name && source.api_url !== null);
   if (hasApi) printNextStep(config, name);
-  else note('enter the new secret in the subscriptions of the cloud');
+  else note("enter the new secret in the cloud's subscriptions");
 }
 
 /** `sources disable`: refuses further deliveries of a source. */
@@ -133,14 +133,14 @@ async function secretAt(place: string | undefined): Promise<GivenSecret | undefi
   if (kind === 'env') return { env: at };
   if (kind === 'file') return { file: at };
   throw new UsageError(
-    'a secret must be given as env:NAME, file:/path, or - for standard input: an argument can be read by others on this machine',
+    'a secret must be given as env:NAME, file:/path, or - for standard input: others on this machine can read arguments',
   );
 }
 
 function printSecret({ generated }: Made): void {
   if (generated === undefined) return;
   print(`webhook secret: ${generated}`);
-  note('(shown only now)');
+  note('(shown only once)');
 }
 
 function printNextStep({ subscribe }: ServiceConfig, name: string): void {

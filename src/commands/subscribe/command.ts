@@ -45,7 +45,7 @@ export function defineSubscribe(program: Command, settings: Settings): void {
       await printList(await subscribing(source), json === true);
     });
 
-  defineCommand(subscribe, 'remove', "delete this installation's subscriptions and no others", [
+  defineCommand(subscribe, 'remove', "delete only this installation's subscriptions", [
     'xiq-sink subscribe remove',
     'xiq-sink subscribe remove --yes',
   ])

@@ -65,7 +65,7 @@ export async function printList(context: SubscribeContext, asJson: boolean): Pro
   const rows = lists.flatMap(([source, listing]) => viewListing(source, listing));
   for (const [source, { from }] of lists) {
     if (from === 'records')
-      note(`${source}: the cloud does not list subscriptions; this list comes from our own records`);
+      note(`${source}: the cloud does not list subscriptions; this list comes from local records`);
   }
   if (asJson) return printJson(rows);
   if (rows.length === 0) return print('There are no subscriptions.');
@@ -183,7 +183,7 @@ export function formatPlan(source: string, { steps, comparedWith, notOffered }: 
   return [
     styleText('bold', `${source}: ${counts.join(', ')}`),
     ...(comparedWith === 'records'
-      ? [styleText('dim', '  (the cloud does not list subscriptions: compared with our own records)')]
+      ? [styleText('dim', '  (the cloud does not list subscriptions: compared with local records)')]
       : []),
     ...steps.map(formatStep),
     ...notOffered.map((type) => styleText('dim', `  ${type.padEnd(TYPE_WIDTH)} not offered by this cloud`)),

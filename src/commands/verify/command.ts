@@ -16,17 +16,14 @@ export function defineVerify(program: Command, settings: Settings): void {
     .option('--until <time>', 'end of the range, exclusive (default: now)', time)
     .addOption(zoneOption())
     .addOption(sourceOption())
-    .option(
-      '--against <file-or-url...>',
-      'files or https addresses with checkpoints that were kept elsewhere',
-    )
+    .option('--against <file-or-url...>', 'files or https addresses with external checkpoints')
     .option(
       '--full',
-      'compute the hashes in this program, and each column again from its payload; takes several times as long',
+      'compute the hashes in this program, and derive each column again from its payload; takes several times as long',
     )
     .option(
       '--accept <reason>',
-      'continue from a database that lacks events that this machine has seen, such as an older backup; the reason is recorded in the operator log',
+      'continue from a database that lacks events seen by this machine, such as an older backup; the operator log records the reason',
     )
     .option('--json', 'print one JSON object per finding, then one with the counts')
     .addHelpText(
@@ -44,7 +41,7 @@ export function defineVerify(program: Command, settings: Settings): void {
           [range.since, range.until, range.source, accept].some((value) => value !== undefined)
         ) {
           throw new UsageError(
-            'A directory is verified whole. Leave out --since, --until, --source, --full and --accept.',
+            'A directory is always verified completely. Omit --since, --until, --source, --full and --accept.',
           );
         }
         if (!(await verifyExported(directory, against, json === true))) process.exitCode = FAILED;

@@ -48,7 +48,7 @@ export async function acceptSeen(
     operator,
     reason,
   });
-  note(`Accepted: the operator log has the reason. The checkpoint that was seen before stays in ${kept}.`);
+  note(`Accepted: the operator log has the reason. The previous checkpoint stays in ${kept}.`);
 }
 
 /** `verify DIRECTORY`: the same of an exported proof, without a database. */
@@ -88,7 +88,7 @@ function printFolder(summary: FolderSummary, findings: number, anchors: number):
   print(
     `The tree has ${countOf(size, 'leaf', 'leaves')} and agrees with ${countOf(checkpoints, 'checkpoint')}, ${countOf(timestamps, 'time-stamp')} and ${summary.anchors} of ${countOf(anchors, 'anchor')}.`,
   );
-  for (const key of publicKeys) print(`Compare the key with the one that you trust: ${revealOnLine(key)}`);
+  for (const key of publicKeys) print(`Compare this key with the one that you trust: ${revealOnLine(key)}`);
 }
 
 async function readAnchors(place: string): Promise<readonly Checkpoint[]> {
@@ -114,7 +114,7 @@ async function checkOrigins(db: Db, anchors: readonly Checkpoint[]): Promise<voi
   const foreign = anchors.find((anchor) => anchor.origin !== origin);
   if (foreign === undefined) return;
   throw new UsageError(
-    `--against: this checkpoint is of the log ${foreign.origin}, and this one is ${origin}`,
+    `--against: this checkpoint belongs to the log ${foreign.origin}, but this log is ${origin}`,
   );
 }
 
@@ -167,7 +167,7 @@ function printSummary(summary: VerifySummary, anchors: number): void {
   const { count, earliest } = summary.sealedLate;
   if (count > 0) {
     print(
-      `${countOf(count, 'event')} had no seal for more than a day after arrival, the first of them since ${earliest?.toISOString()}: nothing shows whether they were changed in that time.`,
+      `${countOf(count, 'event')} had no seal for more than a day after arrival, the first since ${earliest?.toISOString()}: they may have been changed in that time.`,
     );
   }
   for (const doubt of summary.doubts) print(`NOT PROVEN: ${doubt}`);

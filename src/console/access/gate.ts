@@ -104,7 +104,7 @@ export function requireAccess(rule: Rule): RequestHandler {
 /** The one place where access is enforced. Throws HttpError 403 if the visitor has none under this rule. */
 export function assertAccess(visitor: Visitor, rule: Rule): void {
   if (!visitor.permissions.has(rule.needs)) {
-    const message = `the role ${visitor.role} does not have the permission ${rule.needs}`;
+    const message = `your role (${visitor.role}) does not have the permission ${rule.needs}`;
     throw new HttpError(403, 'FORBIDDEN', message);
   }
   if (!hasAccess(visitor, rule)) {

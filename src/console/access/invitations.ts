@@ -98,13 +98,13 @@ function problemOf({ password, again }: z.output<typeof form>, isWrongCode: bool
   if (!hasPasswordLength(password))
     return `A password must have ${PASSWORD_LENGTH.least} to ${PASSWORD_LENGTH.most} characters.`;
   if (password !== again) return 'The two passwords differ.';
-  return isWrongCode ? 'Wrong one-time code. Enter the one that the app shows now.' : undefined;
+  return isWrongCode ? 'Wrong one-time code. Enter the code that the app shows now.' : undefined;
 }
 
 const ENDED = documentOf(
   null,
   html`<p class="note bad" role="alert">
-      This invitation was used, or has ended. Ask an administrator of the console for a new one.
+      This invitation was already used or has expired. Ask a console administrator for a new one.
     </p>
     <p><a href="/login">Log in</a></p>`,
 );
@@ -116,7 +116,7 @@ const invitationPage = ({ name, totp_secret: secret }: Account, key: string, pro
       ${problem !== undefined && html`<p class="note bad" role="alert">${problem}</p>`}
       <form class="fields" method="post" action=${PATH}>
         <input type="hidden" name="key" value=${key} />
-        <p>Welcome, <b>${name}</b>. Choose the password with which you will log in.</p>
+        <p>Welcome, <b>${name}</b>. Choose a password for logging in.</p>
         <input type="hidden" name="username" value=${name} autocomplete="username" />
         ${fieldOf(NOTHING_ENTERED, 'password', 'Password', undefined, NEW_PASSWORD)}
         ${fieldOf(NOTHING_ENTERED, 'again', 'Password again', undefined, NEW_PASSWORD)}
@@ -124,8 +124,9 @@ const invitationPage = ({ name, totp_secret: secret }: Account, key: string, pro
           secret !== null &&
           html`
             <p>
-              Your account needs one-time codes. Add this key to an authenticator app: <code>${secret}</code>,
-              or <a href=${totpUri(name, secret)}>open the app</a> if it is on this device.
+              Your account requires one-time codes. Add this key to an authenticator app:
+              <code>${secret}</code>, or <a href=${totpUri(name, secret)}>open the app</a> if it is on this
+              device.
             </p>
             ${fieldOf(NOTHING_ENTERED, 'code', 'One-time code', undefined, { ...CODE, required: '' })}
           `

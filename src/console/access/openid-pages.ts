@@ -56,7 +56,7 @@ export function serveOpenId(options: OpenIdPagesOptions): Router {
       const started = cookies.open(cookie, query.get('state'));
       if (started === undefined) {
         const message =
-          'This login is older than 10 minutes, was used already, or began in another browser. Start again.';
+          'This login is older than 10 minutes, was already used, or began in another browser. Start again.';
         throw new HttpError(400, 'OPENID_EXPIRED', message);
       }
       await beginSession(await openId.finish(query, started), request, response);

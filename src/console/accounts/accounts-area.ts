@@ -29,7 +29,7 @@ export function accountsArea({ db }: { readonly db: Db }): Area {
       }),
       jsonRoute({
         route: 'POST /accounts',
-        summary: 'add an account, and make the link with which the person sets a password',
+        summary: 'add an account, and create a link for the person to set a password',
         ...CHANGE_ACCESS,
         input: { body: z.strictObject({ name, role, source: sources, totp }) },
         answer: invited,
@@ -50,7 +50,7 @@ export function accountsArea({ db }: { readonly db: Db }): Area {
       }),
       jsonRoute({
         route: 'POST /accounts/{name}/invite',
-        summary: 'make a new link with which the person sets a password; the one of before ends now',
+        summary: 'create a new link for the person to set a password; the previous link stops working',
         ...CHANGE_ACCESS,
         input: { path: namePath, body: z.strictObject({ totp }) },
         answer: invited,
@@ -66,7 +66,7 @@ export function accountsArea({ db }: { readonly db: Db }): Area {
       }),
       jsonRoute({
         route: 'POST /accounts/{name}/change',
-        summary: 'change the role and the sources of an account, whose sessions end',
+        summary: "change an account's role and sources, and end its sessions",
         ...CHANGE_ACCESS,
         input: { path: namePath, body: z.strictObject({ role, source: sources }) },
         answer: nameAnswer,
@@ -125,11 +125,11 @@ const name = text.refine(isAccountName, 'must have 1 to 100 letters, digits and 
 
 const role = z.enum(ACCOUNT_ROLES, `must be ${ACCOUNT_ROLES.join(', ')}`);
 
-const totp = z.literal('on').optional().describe('require one-time codes of an authenticator app');
+const totp = z.literal('on').optional().describe('require one-time codes from an authenticator app');
 
 const invited = nameAnswer.extend({
-  address: z.string().describe('the link, below the address of the console; nobody can read it again'),
-  invited_until: isoTime.describe('when the link ends'),
+  address: z.string().describe("the link, relative to the console's address; it is not shown again"),
+  invited_until: isoTime.describe('when the link expires'),
 });
 
 const sources = z

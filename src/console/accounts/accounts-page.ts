@@ -33,8 +33,8 @@ const formOf = (changed: DescribedAccount | undefined): Content =>
           <button>Invite</button>
         </form>
         <p class="dim">
-          The person sets a password with a link, which is shown once and is valid for 24 hours. With the
-          first account, everyone has to log in. API tokens and logins for SQL are made by${' '}
+          The person sets a password with a link, which is shown once and valid for 24 hours. Once the first
+          account exists, everyone has to log in. To create API tokens and SQL logins, use${' '}
           <code>xiq-sink access</code>.
         </p>
       `
@@ -44,7 +44,7 @@ const formOf = (changed: DescribedAccount | undefined): Content =>
           class="filters"
           data-action=${`${accountPath(changed.name)}/change`}
           data-then="/access"
-          data-done=${`${changed.name} is changed, and has to log in again.`}
+          data-done=${`${changed.name} was changed and has to log in again.`}
           aria-label=${`Change ${changed.name}`}
         >
           ${fieldsOf(enteredOf({ role: changed.role, source: changed.sources?.join(', ') }))}
@@ -83,7 +83,7 @@ function loginCell({ login, invited_until: until }: DescribedAccount): Content {
   if (until === null) return login;
   return until.getTime() > Date.now()
     ? html`${badge('plain', login)} <span class="dim">ends ${agoOf(until)}</span>`
-    : badge('warn', 'invitation has ended');
+    : badge('warn', 'invitation has expired');
 }
 
 /** The number of tokens, which opens the list of them. */
@@ -103,7 +103,7 @@ const TOKEN_COLUMNS: readonly Column<DescribedAccount['tokens'][number]>[] = [
       actionButton(`/access-tokens/${id}/revoke`, 'Revoke', {
         name: `Revoke the token ${label === '' ? id : label}`,
         kind: 'danger',
-        done: 'The token is revoked.',
+        done: 'The token was revoked.',
       }),
   },
 ];
@@ -128,7 +128,7 @@ function actionsOn({ name, login, has_totp: hasTotp, disabled_at: disabled }: De
           name: `Invite ${name} again`,
           kind: 'quiet',
           secret: INVITATION,
-          confirm: `Make a new invitation for ${name}? The password and the key of the authenticator app end now.`,
+          confirm: `Create a new invitation for ${name}? The current password and authenticator key stop working now.`,
           values: hasTotp ? { totp: 'on' } : {},
         })
       }

@@ -49,7 +49,7 @@ const alertSchema = z
       .array(z.object({ event_id: z.string(), occurred_at: z.string() }))
       .describe('the events, at most the latest 100'),
   })
-  .meta({ id: 'RaisedAlert', description: 'An alert that a rule of this program raised' });
+  .meta({ id: 'RaisedAlert', description: 'An alert raised by a rule of this program' });
 
 const ruleSchema = z
   .object({
@@ -57,7 +57,7 @@ const ruleSchema = z
     title: z.string(),
     severity: z.enum(SEVERITIES),
     on: z.boolean(),
-    saved_search: z.string().nullable().describe('id of the saved search that the rule is of'),
+    saved_search: z.string().nullable().describe('id of the saved search that the rule belongs to'),
     last_alert: z.string().nullable(),
     alerts_30d: z.int(),
   })
@@ -87,7 +87,7 @@ export function alertsArea({ db, rules, outputs }: AlertsOptions): Area {
       }),
       jsonRoute({
         route: 'GET /alert-rules',
-        summary: 'list the alert rules: built-in, of settings and database, and of saved searches',
+        summary: 'list the alert rules: built-in, from settings and database, and of saved searches',
         ...VIEW,
         answer: wholeSchema(ruleSchema),
         async work(_asked, context) {
@@ -137,13 +137,12 @@ async function renderAlerts(
   const mayAlert = hasAccess(visitor, ALERTING);
   const mayChange = hasAccess(visitor, CHANGE_OUTPUTS);
   const titles = rules.map(({ name, title }) => [name, title] as const);
-  const shown =
-    alerts.length === most ? `Only the newest ${most} are shown.` : countOf(alerts.length, 'alert');
+  const shown = alerts.length === most ? `Showing only the newest ${most}.` : countOf(alerts.length, 'alert');
   return {
     title: 'Alerts',
     content: html`
       <p>
-        A rule looks at every event as it is stored. Its alerts are events themselves, and go to the ${' '}<a
+        Rules evaluate every event as it is stored. Alerts are also events, and are sent to the ${' '}<a
           href="/destinations"
           >destinations</a
         >.

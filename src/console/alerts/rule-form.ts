@@ -36,7 +36,7 @@ export interface AlertOutputs {
 
 const body = z.strictObject({
   use: text.optional().describe('a built-in rule'),
-  name: text.max(63).optional().describe('of a rule of your own'),
+  name: text.max(63).optional().describe('of your own rule'),
   title: text.max(200).optional(),
   severity: z.enum(SEVERITIES).optional(),
   search: searchLine.optional(),
@@ -47,7 +47,7 @@ const body = z.strictObject({
   slack_url: text
     .max(2_000)
     .optional()
-    .describe('a webhook of Slack, which is added as a destination for alerts'),
+    .describe('a Slack webhook, which is added as a destination for alerts'),
 });
 
 type Given = z.output<typeof body>;
@@ -89,7 +89,7 @@ export function ruleRoutes({ rules, destinations, names }: AlertOutputs): readon
   return [
     jsonRoute({
       route: 'POST /alert-rules',
-      summary: 'switch an alert rule on, a built-in one or one of your own, or change it',
+      summary: 'switch on or change an alert rule, a built-in one or your own',
       ...CHANGE_OUTPUTS,
       input: { body },
       answer: nameAnswer,
@@ -114,7 +114,7 @@ export function ruleRoutes({ rules, destinations, names }: AlertOutputs): readon
     }),
     changeRoute(
       'POST /alert-rules/{name}/delete',
-      'switch an alert rule off that was switched on here',
+      'switch off an alert rule that was switched on here',
       CHANGE_OUTPUTS,
       (name, { operator }) => rules.remove(operator, name),
     ),
@@ -192,7 +192,7 @@ export async function ruleForm(
         class="panel fields"
         data-action="/alert-rules"
         data-then="/alerts"
-        data-done=${isOn ? 'The rule is changed, and starts over.' : 'The rule is on for events from now on.'}
+        data-done=${isOn ? 'The rule was changed and starts over.' : 'The rule is on for events stored from now on.'}
       >
         ${
           builtIn === undefined
@@ -258,6 +258,6 @@ const destinationBoxes = (names: readonly string[], chosen: readonly string[]): 
           </label>
         `,
       )}
-      <p class="dim">With none chosen, to each destination whose filter matches.</p>
+      <p class="dim">If you choose none, alerts go to each destination whose filter matches.</p>
     </fieldset>
   `;

@@ -21,7 +21,7 @@ interface AssistantOptions {
 }
 
 const input = {
-  body: z.looseObject({ jsonrpc: z.literal('2.0') }).describe('a JSON-RPC message of the protocol'),
+  body: z.looseObject({ jsonrpc: z.literal('2.0') }).describe('a JSON-RPC message'),
 };
 
 /** The Model Context Protocol over Streamable HTTP. It is stateless: each message has its own token, and its own answer. */

@@ -40,7 +40,7 @@ export function certificateArea({ db, verifying, signingKey }: CertificateOption
     routes: [
       jsonRoute({
         route: 'POST /certificate/prove',
-        summary: 'compare the rows of a month with their seal, for its certificate',
+        summary: 'compare the rows of a month with their seal, for the certificate',
         description: 'GET /integrity/verification has the progress.',
         ...VERIFY,
         input: { body: monthOfSource },
@@ -50,7 +50,7 @@ export function certificateArea({ db, verifying, signingKey }: CertificateOption
       }),
       streamRoute({
         route: 'GET /certificate',
-        summary: 'get the signed certificate of the month that was compared last',
+        summary: 'get the signed certificate of the last compared month',
         ...VERIFY,
         input: { query: monthOfSource },
         mediaTypes: { 'text/html': 'what `xiq-sink verify-certificate` checks' },

@@ -19,8 +19,8 @@ export function certificateContent(certificate: Certificate): Content {
   const received = `received in ${month} (UTC)${source === undefined ? '' : ` from the source ${source}`}`;
   return html`
     <p>
-      What the installation <code>${installation}</code> ${received}, and what is proven of it. Made
-      at${' '}${utc(madeAt)}.
+      This page certifies what the installation <code>${installation}</code> ${received}, and what is proven
+      about it. Created at${' '}${utc(madeAt)}.
     </p>
     <h2>Received and stored</h2>
     ${receivedOf(certificate)}
@@ -56,8 +56,8 @@ function receivedOf({ received, areSealed, quarantine }: Certificate): Content {
     <p>
       ${
         areSealed
-          ? 'These are the sums of the deliveries, whose counts are sealed.'
-          : 'These are the sums that the service keeps. They are not sealed: for those of the sealed deliveries, prove the month while its deliveries are stored.'
+          ? 'These are the totals of the deliveries, whose counts are sealed.'
+          : 'These are totals kept by the service. They are not sealed: for totals of the sealed deliveries, prove the month while its deliveries are still stored.'
       }${' '}
       Of the quarantined items,${' '} ${formatCount(quarantine.open)} are open,
       ${formatCount(quarantine.replayed)} were replayed and${' '} ${formatCount(quarantine.discarded)}
@@ -73,27 +73,27 @@ function coverageOf({ coverage, sealedQuarters, healedEvents, gaps }: Certificat
   const of = (count: number) => `${formatCount(count)} of ${countOf(all, 'quarter')}`;
   return html`
     <p>
-      In 15-minute windows since the first arrival of each source and message type, as compared with the logs
-      of the cloud. Proven windows are sealed.
+      Counted in 15-minute windows since the first arrival of each source and message type, compared with the
+      cloud's logs. Proven windows are sealed.
     </p>
     ${factsOf([
-      ['Complete', `${of(whole)} agree with the logs of the cloud`],
+      ['Complete', `${of(whole)} agree with the cloud's logs`],
       ['Healed', `${of(healed)}: ${countOf(healedEvents, 'event')} were missing and were fetched`],
       ['Not provable', `${of(pushOnly)}: the cloud has no logs of these types`],
-      ['Not comparable', `${of(notComparable)}: what the cloud listed proves nothing`],
-      ['Unrecoverable', `${of(unrecoverable)}: the history does not reach back to them`],
+      ['Not comparable', `${of(notComparable)}: the cloud's lists prove nothing`],
+      ['Unrecoverable', `${of(unrecoverable)}: the cloud's logs do not reach back that far`],
       ['Pending', of(pending)],
       [
         'Sealed',
         html`${unsealed > 0 && badge('warn', `${formatCount(unsealed)} not sealed in time`)}${' '}
         ${formatCount(sealedQuarters)} of ${countOf(whole + healed, 'complete or healed quarter')}, within a
-        day of the comparison${unsealed > 0 && ': nothing shows whether the others were changed before'}`,
+        day of the comparison${unsealed > 0 && ': the others may have been changed before'}`,
       ],
     ])}
     ${
       gaps.length > 0 &&
       tableOf(
-        'Times in which events may have been missed',
+        'Periods in which events may have been missed',
         [
           { heading: 'Reason', cell: ({ reason }) => reason },
           { heading: 'Source', cell: ({ source }) => source ?? 'all' },
@@ -142,7 +142,7 @@ function checkpointOf({ checkpoint, isWhole, anchors, stampedAt }: Certificate):
     ${
       !isWhole &&
       html`<p class="note warn">
-        The month is not over, or not all of it is sealed: make the certificate again later.
+        The month is not over or not completely sealed: create the certificate again later.
       </p>`
     }
     ${factsOf([
@@ -159,7 +159,7 @@ function checkpointOf({ checkpoint, isWhole, anchors, stampedAt }: Certificate):
     ])}
     <p>
       To check this page, run <code>xiq-sink verify-certificate FILE</code>, which needs no database. To check
-      the rows later, save the checkpoint of a place that keeps it as a file, and run${' '}
+      the rows later, save the checkpoint from an external copy as a file, and run${' '}
       <code>xiq-sink verify --against FILE</code>: the tree must contain it, and no row may be altered,
       missing or inserted.
     </p>

@@ -41,8 +41,8 @@ export function provePanel({ range: { month, source }, run, isCompared, isSigned
 }
 
 const whatItDoes = html`<p>
-  Compare the rows of the month with their seal, as <code>xiq-sink certificate</code> does. Then the
-  certificate is signed, to print or to save.
+  Compare the rows of the month with their seal, as <code>xiq-sink certificate</code> does. The certificate is
+  then signed, and you can print or save it.
 </p>`;
 
 function documentOf(month: string, source: string | undefined, isSigned: boolean): Content {
@@ -50,8 +50,8 @@ function documentOf(month: string, source: string | undefined, isSigned: boolean
   return html`
     <p>
       ${isSigned ? badge('good', 'signed') : badge('warn', 'not signed')}${' '}
-      ${isSigned ? 'The rows of the month were compared.' : 'The rows of the month were compared. The key of the log is not on this machine, so the certificate has no signature.'}
-      ${' '}What differs is on the page <a href="/integrity#verification">Integrity</a>.
+      ${isSigned ? 'The rows of the month were compared.' : "The rows of the month were compared. The log's key is not on this machine, so the certificate has no signature."}
+      ${' '}Any differences are on the page <a href="/integrity#verification">Integrity</a>.
     </p>
     <p class="row">
       <a class="button" href=${address} download=${`certificate-${month}.html`}>Save certificate</a>

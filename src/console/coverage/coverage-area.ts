@@ -49,7 +49,8 @@ export function coverageArea({ db }: { readonly db: Db }): Area {
     routes: [
       jsonRoute({
         route: 'GET /coverage',
-        summary: 'count the quarters of an hour by day and state, and list times with possible gaps',
+        summary:
+          'count the quarters of an hour by day and state, and list periods in which events may have been missed',
         ...VIEW,
         input: { query: range(400) },
         answer: z.object({

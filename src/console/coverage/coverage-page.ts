@@ -28,7 +28,7 @@ export const shownSchema = z.object({
     .regex(/^\d{4}-(?:0[1-9]|1[0-2])$/, 'must be a month such as 2026-01')
     .optional(),
   source: text.optional(),
-  cursor: text.optional().describe('the last source of the page before'),
+  cursor: text.optional().describe('the last source of the previous page'),
 });
 
 type Shown = z.output<typeof shownSchema>;
@@ -61,8 +61,8 @@ export async function renderCoverage(db: Db, scope: Scope, shown: Shown): Promis
     title: 'Coverage',
     content: html`
       <p>
-        Each quarter of an hour is compared with the history of the cloud. Events that were missed are
-        fetched. Days and hours are in UTC.
+        Each quarter of an hour is compared with the cloud's logs, and missing events are fetched. Days and
+        hours are in UTC.
       </p>
       <div class="row apart">
         <h2>${title}</h2>
@@ -71,7 +71,7 @@ export async function renderCoverage(db: Db, scope: Scope, shown: Shown): Promis
       ${marks ?? html`<p class="empty">No source was known at that time.</p>`}
       ${source === undefined && pagerOf('/coverage', shown, next, ['First sources', 'Next sources'])}
       ${legendOf(LOOKS)}
-      <h2>Times in which events may have been missed</h2>
+      <h2>Periods in which events may have been missed</h2>
       ${tableOf('Gaps, newest first', GAPS, gaps, undefined, 'None.')}
     `,
   };
@@ -88,11 +88,11 @@ function rangeOf({ day, month }: Shown) {
 }
 
 const LOOKS: Readonly<Record<CoverageState, Look>> = {
-  whole: ['good', '', 'the logs of the cloud have no event that is missing here'],
-  healed: ['good', '+', 'missing events were fetched from the logs of the cloud'],
+  whole: ['good', '', "the cloud's logs contain no event that is missing here"],
+  healed: ['good', '+', "missing events were fetched from the cloud's logs"],
   'push only': ['plain', '·', 'the cloud has no log of this type'],
-  'not comparable': ['bad', '?', 'the logs of the cloud prove nothing'],
-  unrecoverable: ['bad', '×', 'not proven, and the logs of the cloud no longer reach back'],
+  'not comparable': ['bad', '?', "the cloud's logs prove nothing"],
+  unrecoverable: ['bad', '×', "not proven, and the cloud's logs no longer reach back that far"],
   pending: ['open', '…', 'not proven yet'],
 };
 

@@ -112,7 +112,7 @@ const originOf = ({ origin, secret_form: form }: Delivery) =>
 
 const ORIGIN_TEXTS = {
   backfill: "read from the cloud's API",
-  'xiq-sink': 'made by xiq-sink itself',
+  'xiq-sink': 'created by xiq-sink itself',
 } as const;
 
 function resultOf(delivery: Delivery): string {
@@ -130,12 +130,12 @@ function eventsOf({ delivery, events }: DescribedDelivery): Content {
   if (events === undefined) {
     return html`
       <p class="note warn">
-        Not all of the ${countOf(delivery.event_count, 'event')} that this delivery added were found.
+        Some of the ${countOf(delivery.event_count, 'event')} that this delivery added are missing.
       </p>
       <p>
         Events that occurred long before the delivery are not searched here:${' '}
-        <a href="/events">search events</a> by their own time. <code>xiq-sink verify</code> tells whether rows
-        are gone, and which.
+        <a href="/events">search events</a> by their own time. <code>xiq-sink verify</code> shows whether rows
+        are missing, and which.
       </p>
     `;
   }
@@ -144,7 +144,7 @@ function eventsOf({ delivery, events }: DescribedDelivery): Content {
       This delivery added no events.${' '}
       ${
         delivery.duplicate_count > 0
-          ? 'All of its events had been stored before.'
+          ? 'All of its events were already stored.'
           : 'Its records are in quarantine, see below.'
       }
     </p>`;

@@ -22,16 +22,16 @@ export const deliverySchema = z
     stored_at: isoTime,
     source: z.string(),
     message_type: deliveredType,
-    sent_type: z.string().nullable().describe('of OTHER: name of the message type as sent'),
+    sent_type: z.string().nullable().describe('for OTHER: original name of the message type'),
     origin: z.enum(ORIGINS),
     secret_form: z.string().nullable().describe('form in which the secret was sent'),
     body_bytes: count,
     record_count: count.describe('as in the receipt'),
     expected_count: count.describe('event_count + duplicate_count + quarantined_count'),
     event_count: count,
-    duplicate_count: count.describe('events that an earlier delivery contained'),
+    duplicate_count: count.describe('events that an earlier delivery had already stored'),
     quarantined_count: count,
-    refused_count: count.describe('records of erased persons, which were not stored again'),
+    refused_count: count.describe('records of erased people, which were not stored again'),
   })
   .meta({ id: 'Delivery', description: 'One inbound POST and its result' });
 
@@ -67,7 +67,7 @@ export type DescribedDelivery = Awaited<ReturnType<typeof describeDelivery>>;
 export async function describeDelivery(db: Db, scope: Scope, id: string) {
   const delivery = await findDelivery(db, scope, id);
   if (delivery === undefined) {
-    const message = `delivery ${id} is not stored; if it was acknowledged just now, try again in a moment`;
+    const message = `delivery ${id} is not stored; if it was only just acknowledged, try again in a moment`;
     throw new HttpError(404, 'UNKNOWN_DELIVERY', message);
   }
   const [events, quarantined, replayOf] = await Promise.all([

@@ -121,7 +121,7 @@ export async function changingPage(changes: DestinationChanges, name: string): P
   const options = await changes.optionsOf(name);
   const form = options && Object.values(FORMS).find((one) => isOf(one, options));
   if (options === undefined || form === undefined) {
-    const message = `no destination "${name}" was added in the console: change it in the settings`;
+    const message = `destination "${name}" was not added in the console: change it in the settings`;
     throw new HttpError(404, 'UNKNOWN_DESTINATION', message);
   }
   return formPage(form, options, name, '');

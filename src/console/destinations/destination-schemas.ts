@@ -20,11 +20,11 @@ export const destinationSchema = z
       .describe(
         'refused: the destination rejected the connection, the credentials or ten events in a row; resume it after fixing the cause',
       ),
-    behind: z.number().int().nullable().describe('backlog: stored events that were not forwarded yet'),
+    behind: z.number().int().nullable().describe('backlog: stored events that have not been forwarded yet'),
     behind_since: time.describe('when the oldest event of the backlog was received'),
     sent: z.string().nullable(),
     last_sent_at: time,
-    rejected: z.number().int().nullable().describe('rejected events that were not resent'),
+    rejected: z.number().int().nullable().describe('rejected events that have not been resent'),
     last_error: z.string().nullable(),
     last_error_at: time,
   })
@@ -35,7 +35,7 @@ export const oneDestination = { path: namePath };
 /** The members of a destination in the settings file. The console sends those without a field of their own as YAML. */
 export const destinationBody = z
   .looseObject({ name: text.max(63), type: text, more: text.max(50_000).optional() })
-  .describe('the options of docs/forwarding.md; credentials as texts, which are stored encrypted');
+  .describe('the options in docs/forwarding.md; credentials as text, which is stored encrypted');
 
 export const rewindBody = z.strictObject({
   to: z

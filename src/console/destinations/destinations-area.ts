@@ -136,7 +136,7 @@ function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[]
     }),
     jsonRoute({
       route: 'POST /destinations',
-      summary: 'add a destination, which gets the events that are stored from now on',
+      summary: 'add a destination, which receives events stored from now on',
       ...CHANGE_OUTPUTS,
       input: { body: destinationBody },
       answer: nameAnswer,
@@ -156,7 +156,7 @@ function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[]
     }),
     jsonRoute({
       route: 'POST /destinations/preview',
-      summary: 'count the events of the last day that a destination would get, and format the latest of them',
+      summary: 'count the events of the last day that a destination would receive, and format the latest one',
       ...CHANGE_OUTPUTS,
       input: { body: destinationBody },
       answer: z.object({ summary: z.string(), lines: z.array(z.string()) }),
@@ -177,7 +177,7 @@ function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[]
     }),
     jsonRoute({
       route: 'POST /destinations/{name}/change',
-      summary: 'change a destination that was added to the database; credentials that are left out are kept',
+      summary: 'change a destination that was added to the database; omitted credentials are kept',
       ...CHANGE_OUTPUTS,
       input: { ...oneDestination, body: destinationBody.omit({ name: true }) },
       answer: nameAnswer,
@@ -231,7 +231,7 @@ function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[]
     }),
     jsonRoute({
       route: 'GET /destinations/{name}/rejected',
-      summary: 'list rejected events that were not resent',
+      summary: 'list rejected events that have not been resent',
       ...VIEW,
       input: onePage,
       answer: pageSchema(rejectedSchema),

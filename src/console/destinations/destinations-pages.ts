@@ -82,8 +82,8 @@ const changeForms = ({ name }: DescribedDestination): Content => html`
   ${actionButton(`${destinationAddress(name)}/delete`, 'Delete', {
     name: `Delete ${name}`,
     kind: 'danger',
-    confirm: `Delete ${name}? Nothing more is sent to it. Its position stays until its state is deleted, too.`,
-    done: `${name} is deleted.`,
+    confirm: `Delete ${name}? Nothing more is sent to it. Its position is kept until you also delete its state.`,
+    done: `${name} was deleted.`,
   })}
 `;
 
@@ -92,7 +92,7 @@ const forgetForm = ({ name }: DescribedDestination): Content =>
     name: `Delete the state of ${name}`,
     kind: 'danger',
     confirm: `Delete the state of ${name}? Its position and its rejected events are deleted permanently.`,
-    done: `The state of ${name} is deleted.`,
+    done: `The state of ${name} was deleted.`,
   });
 
 export async function destinationsPage(options: ConfiguredDestinations, visitor: Visitor): Promise<Page> {
@@ -108,7 +108,7 @@ export async function destinationsPage(options: ConfiguredDestinations, visitor:
         destinations.length === 0
           ? seesAll
             ? EMPTY
-            : html`<p class="empty">No destination gets the events of your sources.</p>`
+            : html`<p class="empty">No destination receives events from your sources.</p>`
           : html`
               <p>
                 Events are forwarded to these destinations. Each has its own position: a destination that is
@@ -236,9 +236,9 @@ function destinationFacts(described: DescribedDestination, seesAll: boolean): Co
 
 function rewindForms({ name, behind }: DescribedDestination): Content {
   const action = `${destinationAddress(name)}/rewind`;
-  const question = `Send ${name} all events received since that time? Those already sent are resent.`;
+  const question = `Send ${name} all events received since that time? Events already sent are resent.`;
   const waiting = behind === null ? 'The events' : `Up to ${countOf(behind, 'event')}`;
-  const skipping = `Skip the backlog of ${name}? ${waiting} that wait now will never be sent to it.`;
+  const skipping = `Skip the backlog of ${name}? ${waiting} waiting now will never be sent to it.`;
   return html`
     <h3>Resend</h3>
     <form class="filters" data-action=${action} data-confirm=${question} data-done="Resending.">
@@ -250,7 +250,7 @@ function rewindForms({ name, behind }: DescribedDestination): Content {
       actionButton(action, 'Skip backlog', {
         kind: 'danger',
         confirm: skipping,
-        done: 'The backlog is skipped.',
+        done: 'The backlog was skipped.',
         values: { to: 'now' },
       })
     }
@@ -288,7 +288,7 @@ function rejectedOf(
   return html`
     <form id="rejected" data-name=${name} data-total=${rejected ?? 0}>
       <div class="row apart">
-        <p>${countOf(rejected ?? 0, 'event')} rejected because of the content. All others were sent.</p>
+        <p>${countOf(rejected ?? 0, 'event')} rejected because of their content. All others were sent.</p>
         ${
           canReplay &&
           html`

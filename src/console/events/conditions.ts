@@ -70,7 +70,7 @@ export const conditionShape = {
   mac: mac('MAC address of a client or an access point, in any notation').optional(),
   ap: mac('MAC address of an access point, in any notation').optional(),
   device: text(
-    'serial number, host name or id of a device, or of the source of an alert (exact match)',
+    'serial number, host name or id of a device, or the source of an alert (exact match)',
   ).optional(),
   text: text('any part of the record, ignoring case').optional(),
 };

@@ -29,7 +29,7 @@ const namesSchema = z
   .object({
     access_point: z.string().nullable().describe('host name'),
     place: z.string().nullable().describe('building and floor'),
-    person: z.string().nullable().describe('name of the user, if it is one of the account in the cloud'),
+    person: z.string().nullable().describe('name of the user, if the cloud account has this user'),
     role: z.string().nullable(),
     organization: z.string().nullable().describe('name of the organization org_id'),
   })
@@ -85,7 +85,7 @@ export const histogramSchema = z
     ),
     is_complete: z
       .boolean()
-      .describe('false if counting timed out: the counts are then estimates, or missing'),
+      .describe('false if counting timed out: the counts are then estimates or missing'),
   })
   .meta({ id: 'Histogram', description: 'The number of events in each bucket of a range' });
 
@@ -100,10 +100,12 @@ export const facetSchema = z
     ),
     is_complete: z
       .boolean()
-      .describe('whether all events of the range are counted: false if that takes longer than 2 s'),
+      .describe('whether all events in the range are counted: false if counting takes longer than 2 s'),
     since: isoTime
       .nullable()
-      .describe('since when events are counted; null: not even the newest could be counted in this time'),
+      .describe(
+        'the time since which events are counted; null: not even the newest could be counted in time',
+      ),
   })
   .meta({ id: 'Facet', description: 'The number of matching events by the values of a field' });
 
@@ -113,7 +115,7 @@ const forwardingSchema = z
     outcome: z
       .enum(['sent', 'filtered', 'waiting', 'rejected', 'resent'])
       .describe(
-        'sent: also an event that was stored before the destination was added; filtered: excluded by the current filter of the destination; waiting: not reached yet; rejected: by the destination, because of its content; resent: rejected first, then sent',
+        'sent: includes events stored before the destination was added; filtered: excluded by the current filter of the destination; waiting: not reached yet; rejected: by the destination, because of its content; resent: first rejected, then sent',
       ),
     state: z.enum(['running', 'paused', 'refused']).describe('current state of the destination'),
     reason: z.string().nullable().describe('why it was rejected'),
@@ -127,17 +129,17 @@ const sealSchema = z
     state: z
       .enum(['waiting', 'proven', 'altered'])
       .describe(
-        'waiting: sealed and signed within a minute; proven: the row is what the latest checkpoint signs; altered: it is not, see verify',
+        'waiting: will be sealed and signed within a minute; proven: the row matches the latest checkpoint; altered: it does not, see verify',
       ),
     leaf: z.number().nullable().describe('number of its leaf in the tree'),
-    checkpoint_size: z.number().nullable().describe('leaves that the latest checkpoint signs'),
-    signed_at: isoTime.nullable().describe('when that was signed'),
+    checkpoint_size: z.number().nullable().describe('leaves signed by the latest checkpoint'),
+    signed_at: isoTime.nullable().describe('when the latest checkpoint was signed'),
   })
   .meta({ id: 'EventSeal' });
 
 export const eventDetailSchema = z.object({
-  title: z.string().describe('what happened, in a few words'),
-  sentence: z.string().describe('what happened, in a sentence'),
+  title: z.string().describe('a short summary'),
+  sentence: z.string().describe('what happened, in one sentence'),
   event: eventSchema,
   delivery: deliverySchema.nullable().describe('null if retention has dropped it'),
   forwarding: z.array(forwardingSchema),

@@ -88,7 +88,7 @@ export const eventDetail = (detail: Detail, search: string | undefined): Content
           <h3>Forwarding</h3>
           ${
             forwarding.length === 0
-              ? html`<p class="dim">No <a href="/destinations">destination</a> gets this event.</p>`
+              ? html`<p class="dim">No <a href="/destinations">destination</a> receives this event.</p>`
               : factsOf(forwarding.map((one) => [one.destination, outcomeOf(one)]))
           }
           ${
@@ -142,7 +142,7 @@ const valueOf = (value: string, text: string, filter: string | undefined, search
 const SEALS = {
   waiting: ['plain', 'not sealed yet'],
   proven: ['good', 'sealed, unchanged'],
-  altered: ['bad', 'altered since it was sealed'],
+  altered: ['bad', 'altered after sealing'],
 } as const;
 
 function deliveryFacts(delivery: Detail['delivery']): readonly Fact[] {

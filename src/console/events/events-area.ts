@@ -82,7 +82,7 @@ export function eventsArea(needs: EventDetailNeeds): Area {
         route: 'GET /events/facets',
         summary: 'count matching events by the values of a field',
         description:
-          'The most frequent values first. The default range is the last 24 hours. Of a range that takes longer than 2 s, the newest events are counted.',
+          'The most frequent values first. The default range is the last 24 hours. If counting takes longer than 2 s, only the newest events are counted.',
         ...VIEW,
         input: {
           query: withValidRange({

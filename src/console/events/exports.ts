@@ -84,7 +84,7 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
     }),
     jsonRoute({
       route: 'GET /exports/{export_id}',
-      summary: 'get the progress of an export that this process runs',
+      summary: 'get the progress of an export running in this process',
       ...EXPORT,
       input: byId,
       answer: exportSchema,
@@ -106,7 +106,8 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
   ];
 }
 
-const notKnown = (id: string) => new HttpError(404, 'NOT_FOUND', `export ${id} does not run in this process`);
+const notKnown = (id: string) =>
+  new HttpError(404, 'NOT_FOUND', `export ${id} is not running in this process`);
 
 interface ExportProgress {
   state: 'running' | 'done' | 'failed';

@@ -46,7 +46,7 @@ const savedSchema = z
     saved_at: isoTime,
     raises_alerts: z.boolean(),
   })
-  .meta({ id: 'SavedSearch', description: 'A search that a person saved by name' });
+  .meta({ id: 'SavedSearch', description: 'A saved search' });
 
 /** Listing, saving and deleting searches. Those of people who could see more are not there. */
 export function savedSearchRoutes(db: Db): readonly ApiRoute[] {
@@ -91,7 +91,7 @@ export function savedSearchRoutes(db: Db): readonly ApiRoute[] {
       route: 'POST /saved-searches/{id}/alerts',
       summary: 'switch the alerts of a saved search on or off',
       description:
-        'While they are on, a rule named search-ID raises an alert when an event matches that is stored from then on. What matches within ten minutes of the last match is the same alert, and one more for each day that it lasts.',
+        'While they are on, a rule named search-ID raises an alert when a newly stored event matches. Matches within ten minutes of the last one belong to the same alert, plus one alert for each day that it lasts.',
       ...ALERTING,
       input: { path: savedId, body: z.strictObject({ state: z.enum(['on', 'off']) }) },
       answer: z.object({ name: z.string() }),
@@ -118,7 +118,7 @@ export const editorOf = (visitor: Omit<RouteContext, 'signal'>): SearchEditor =>
 const savedId = z.object({ id: z.string().regex(/^\d{1,18}$/) });
 
 const saveBody = z.strictObject({
-  name: text.trim().min(1).max(LONGEST_NAME).describe('upper and lower case do not matter'),
+  name: text.trim().min(1).max(LONGEST_NAME).describe('case is ignored'),
   line: searchLine.default(''),
   since: written,
   until: written,

@@ -79,7 +79,7 @@ export function searchLine(
       ${
         wrong !== undefined &&
         html`<p class="problem" id="search-problem">
-          ${wrong.problem}. The events below are those without${' '}<code>${wrong.wrong}</code>.
+          ${wrong.problem}. The events below ignore${' '}<code>${wrong.wrong}</code>.
           ${repaired && html` <a href=${searchAddress(repaired)}>Search ${wrong.repair} instead</a>`}
         </p>`
       }

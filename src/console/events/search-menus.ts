@@ -39,7 +39,7 @@ export function savedMenu(
             `;
           })}
         </ul>
-        <form class="row" data-action="/saved-searches" data-done="The search is saved.">
+        <form class="row" data-action="/saved-searches" data-done="The search was saved.">
           <input type="hidden" name="line" value=${line} />
           <input type="hidden" name="since" value=${textOf(written, 'since')} />
           <input type="hidden" name="until" value=${textOf(written, 'until')} />
@@ -62,8 +62,8 @@ export const alertForm = (id: string, name: string, raisesAlerts: boolean): Cont
     name: `${raisesAlerts ? 'Stop alerts of' : 'Alert me on'} ${name}`,
     kind: 'quiet',
     done: raisesAlerts
-      ? `The search “${name}” raises no more alerts.`
-      : `Events that the search “${name}” finds from now on raise alerts.`,
+      ? `The search “${name}” no longer raises alerts.`
+      : `New events that match the search “${name}” raise alerts.`,
     values: { state: raisesAlerts ? 'off' : 'on' },
   });
 
@@ -72,7 +72,7 @@ const deleteForm = (id: string, name: string): Content =>
     name: `Delete ${name}`,
     kind: 'quiet',
     confirm: `Delete the saved search “${name}”?`,
-    done: `The search “${name}” is deleted.`,
+    done: `The search “${name}” was deleted.`,
   });
 
 /** Raises alerts for what the search on screen finds from now on, by one click; a search without a condition finds all. */
@@ -83,7 +83,7 @@ export function alertButton(saved: readonly StoredSearch[], line: string, visito
   }
   return actionButton('/saved-searches/alert', 'Alert me', {
     kind: 'quiet',
-    done: 'Events that this search finds from now on raise alerts. The page Alerts lists them.',
+    done: 'New events that match this search raise alerts. The page Alerts lists them.',
     values: { name: line.slice(0, LONGEST_NAME), line },
   });
 }

@@ -99,7 +99,7 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
               <summary>Controls</summary>
               <div class="row tools">
                 ${liveSwitch(written, isLive)}
-                ${switchTo('Compare', before !== undefined, 'Compare with the period before', {
+                ${switchTo('Compare', before !== undefined, 'Compare with the previous period', {
                   ...written,
                   compare: before === undefined ? 'on' : undefined,
                 })}
@@ -200,7 +200,7 @@ const histogramFigure = (exactly: Query, before: Query | undefined) => html`
 /** The rest of the range takes longer than a page may. */
 const searchedTo = (time: string, order: EventOrder) =>
   html`<p class="note">
-    Searched ${order === 'newest' ? 'back' : 'on'} to ${timeOf(time)}. The next page goes on there.
+    Searched ${order === 'newest' ? 'back' : 'on'} to ${timeOf(time)}. The next page continues there.
   </p>`;
 
 const nothingFound = (written: Written, hasTerms: boolean) => {

@@ -30,7 +30,7 @@ export function integrityArea(db: Db, verifying: VerifyJob): Area {
     routes: [
       jsonRoute({
         route: 'GET /integrity',
-        summary: 'get the seal of the log, and how the rows of each day of a month compare with it',
+        summary: 'get the seal of the log, and the comparison of each day of a month with it',
         ...VIEW_WHOLE,
         input: { query },
         answer: integritySchema,
@@ -38,15 +38,15 @@ export function integrityArea(db: Db, verifying: VerifyJob): Area {
       }),
       jsonRoute({
         route: 'GET /integrity/verification',
-        summary: 'get the verification that this process runs, or the last one',
+        summary: 'get the verification running in this process, or the last one',
         ...VIEW_WHOLE,
         answer: z.object({ verification: verificationSchema.nullable() }),
         work: async () => ({ verification: latest() ?? null }),
       }),
       jsonRoute({
         route: 'POST /integrity/verify',
-        summary: 'verify the stored rows now, as the command verify does',
-        description: 'The range limits the events and deliveries; the rest is always verified whole.',
+        summary: 'verify the stored rows now, like the command verify',
+        description: 'The range limits events and deliveries; everything else is always verified completely.',
         ...VERIFY,
         input: { body: verifyBody },
         answer: verificationSchema,

@@ -55,10 +55,10 @@ export function integrityContent({ integrity, status, month, run, mayVerify }: S
 
 const LOOKS: Readonly<Record<NonNullable<Day['word']>, Look>> = {
   intact: ['good', '', 'as it was sealed'],
-  missing: ['bad', '×', 'a sealed row is gone'],
-  altered: ['bad', '!', 'a row differs from what was sealed'],
-  'not sealed yet': ['warn', '…', 'waits for the seal'],
-  'not compared yet': ['plain', '·', 'sealed, and not compared since'],
+  missing: ['bad', '×', 'a sealed row is missing'],
+  altered: ['bad', '!', 'a row differs from its seal'],
+  'not sealed yet': ['warn', '…', 'waiting for the seal'],
+  'not compared yet': ['plain', '·', 'sealed, but not compared since'],
   expired: ['warn', '~', 'retention dropped the month'],
   erased: ['warn', '−', 'deleted on request'],
 };
@@ -76,7 +76,7 @@ function daysOf(days: readonly Day[], month: string): Content {
     return { line: month, column, content };
   });
   return html`
-    <p class="dim">Days in UTC, by time of arrival. A day has the worst state of its events.</p>
+    <p class="dim">Days in UTC, by time of arrival. Each day shows the worst state of its events.</p>
     ${marksTable('Days of the month', marks, { heading: 'Month' })} ${legendOf(LOOKS)}
   `;
 }
@@ -100,10 +100,10 @@ const findingsOf = (findings: readonly Finding[]) =>
 
 const verifyForm = html`
   <p>
-    Compare everything at once, as <code>xiq-sink verify</code> does: rows with leaves, leaves with the tree,
-    the tree with its checkpoints. A range limits the events and deliveries.
+    Compare everything now, like <code>xiq-sink verify</code>: rows with leaves, leaves with the tree, the
+    tree with its checkpoints. The range limits events and deliveries.
   </p>
-  <form class="filters" data-action="/integrity/verify" data-done="The verification has begun.">
+  <form class="filters" data-action="/integrity/verify" data-done="The verification has started.">
     ${timeField('since', 'Received since', '7d, 2026-01-31')} ${timeField('until', 'Until', 'now')}
     ${fieldOf(NOTHING_ENTERED, 'source', 'Source', 'all')}
     <button>Verify now</button>
@@ -119,10 +119,10 @@ function runOf(run: DescribedRun): Content {
   return html`
     <p class="dim">
       Started by ${operator} at ${timeOf(run.started_at)} ${zoneName()}${range !== '' && ` (${range})`}. The
-      operator log keeps the result.
+      operator log records the result.
     </p>
     ${state === 'running' && progressOf(run)}
-    ${error !== null && html`<p class="note bad">It failed: ${error}</p>`}
+    ${error !== null && html`<p class="note bad">The verification failed: ${error}</p>`}
     ${
       result &&
       html`
@@ -170,7 +170,7 @@ function verifiedPanel({ verified, checkpoint, not_sealed_yet: waiting }: Integr
   const { leaves, since } = verified;
   const size = Math.max(leaves, checkpoint?.size ?? 0);
   return factsPanel(
-    'Verified all the time',
+    'Continuous verification',
     [
       ['Compared since', since === null ? undefined : timeOf(since)],
       [
@@ -184,7 +184,7 @@ function verifiedPanel({ verified, checkpoint, not_sealed_yet: waiting }: Integr
       ['Missing', formatCount(verified.missing)],
       ['Not sealed yet', countOf(waiting, 'event')],
     ],
-    html`<p class="dim">The service compares 8,192 rows with their leaves every 5 s, again and again.</p>`,
+    html`<p class="dim">The service continuously compares 8,192 rows with their leaves every 5 s.</p>`,
   );
 }
 
@@ -217,7 +217,7 @@ const ANCHOR_COLUMNS: readonly Column<Integrity['anchors'][number]>[] = [
   { heading: 'Last error', kind: 'wrap', cell: ({ error }) => error },
 ];
 
-const NO_ANCHORS = html`Nothing outside of the database keeps checkpoints. Set <code>ANCHOR_FILE</code>,${' '}
+const NO_ANCHORS = html`No checkpoints are kept outside the database. Set <code>ANCHOR_FILE</code>,${' '}
   <code>ANCHOR_URL</code>, <code>TIMESTAMP_URL</code> or <code>WITNESSES</code>, or forward events.`;
 
 const anchorsPanel = ({ anchors }: Integrity): Content => html`

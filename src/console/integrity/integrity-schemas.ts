@@ -16,9 +16,9 @@ const finding = z
     occurred_at: isoTime.nullable(),
     source: text.nullable(),
     message_type: text.nullable(),
-    key: text.nullable().describe('id of a row that is no event'),
+    key: text.nullable().describe('id of a row that is not an event'),
   })
-  .meta({ id: 'Finding', description: 'A row, or what else differs from the seal' });
+  .meta({ id: 'Finding', description: 'A row or something else that differs from the seal' });
 
 /** A verification that this process runs, or the last one that it ran. */
 export const verificationSchema = z
@@ -30,9 +30,9 @@ export const verificationSchema = z
     source: text.nullable(),
     started_at: isoTime,
     ended_at: isoTime.nullable(),
-    leaves: number.describe('leaves of the tree, all of which are compared with it'),
+    leaves: number.describe('number of leaves, all of which are compared with the tree'),
     leaves_done: number,
-    findings: z.array(finding).describe('what is altered, missing or inserted; at most 100'),
+    findings: z.array(finding).describe('altered, missing and inserted rows; at most 100'),
     result: z
       .object({
         ...numbers(
@@ -47,7 +47,7 @@ export const verificationSchema = z
         ),
         doubts: z
           .array(text)
-          .describe('why nobody can rely on it although no row differs; empty if nothing is in doubt'),
+          .describe('reasons to distrust the result although no row differs; empty if there are none'),
       })
       .nullable(),
     error: text.nullable(),
@@ -69,7 +69,7 @@ const day = z.object({
   day: z.iso.date(),
   events: number.describe('events that were received on this day and are in the log'),
   word: z.enum(DAY_WORDS).nullable().describe('null: no events'),
-  count: number.nullable().describe('how many events the word is about'),
+  count: number.nullable().describe('number of events in this state'),
   compared_since: isoTime.nullable(),
 });
 
@@ -79,14 +79,14 @@ export const integritySchema = z
     checkpoint: z
       .object({ made_at: isoTime, size: number, public_key: text, note: text })
       .nullable()
-      .describe('the latest; null: there is none'),
+      .describe('the latest one; null: none'),
     not_sealed_yet: number,
     verified: z.object({ leaves: number, altered: number, missing: number, since: isoTime.nullable() }),
     anchors: z.array(
       z.object({ name: text, size: number, anchored_at: isoTime.nullable(), error: text.nullable() }),
     ),
     days: z.array(day),
-    differences: z.array(finding).describe('what is altered or missing now; at most 100'),
+    differences: z.array(finding).describe('altered and missing rows; at most 100'),
   })
   .meta({ id: 'Integrity' });
 

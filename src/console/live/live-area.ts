@@ -11,14 +11,14 @@ import { followEvents, parseStoredPosition } from './follow-events.ts';
 
 const { since: _since, until: _until, ...watchShape } = conditionShape;
 
-const position = parsedText(parseStoredPosition, 'must be the id of a message of an earlier stream')
+const position = parsedText(parseStoredPosition, 'must be the id of a message from an earlier stream')
   .optional()
   .describe('resume after this message id, like the header Last-Event-ID');
 
 const list = text
   .startsWith('/events')
   .optional()
-  .describe('the address of a search in the console: the latest events have their row of its list, as HTML');
+  .describe('the address of a search in the console: the latest events then include their list row as HTML');
 
 export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: EventHub }): Area {
   return {

@@ -55,8 +55,9 @@ function operatorLogPage(
     title: 'Operator log',
     content: html`
       <p>
-        Changes, exports, SQL statements, views of timelines and logins, by console, API or command line, and
-        what the service did by itself: starts and retention. Entries are never changed.
+        Changes, exports, SQL statements, views of timelines and logins, made in the console, through the API
+        or on the command line, and the service's own actions, such as starts and retention. Entries are never
+        changed.
       </p>
       ${filterForm('/operator-log', 'Operator log', entered, [
         fieldOf(entered, 'operator', 'Operator', 'ada'),

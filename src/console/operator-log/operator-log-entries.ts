@@ -68,7 +68,7 @@ export const exportRoute = (db: Db) =>
     input: { query: askedEntries.extend(fileShape) },
     mediaTypes: {
       'text/csv': 'one line for each entry; details and result are JSON',
-      'application/x-ndjson': 'one entry per line, as the list of entries has them',
+      'application/x-ndjson': 'one entry per line, as in the list of entries',
     },
     async work({ query: { format, tz: zone = 'UTC', bom, ...conditions } }, { operator, signal }, response) {
       const details = { format, ...conditions };

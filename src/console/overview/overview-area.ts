@@ -56,7 +56,7 @@ function overviewRoutes(
       route: 'GET /overview',
       summary: 'get the status of the service: arriving, stored, forwarded, proven',
       description:
-        'Also answers while parts are unavailable: they are null, and `problems` has the reasons. Accounts that may not ' +
+        'Also answers while components are unavailable: these are null, and `problems` has the reasons. Accounts that may not ' +
         'see all sources get no reasons of checks.',
       ...VIEW,
       answer: overviewSchema,
@@ -73,9 +73,9 @@ function overviewRoutes(
     }),
     jsonRoute({
       route: 'GET /activity',
-      summary: 'count events, and what administrators did, in a time range',
+      summary: "count events and administrators' actions in a time range",
       description:
-        'Each number comes with `q`: the search that lists exactly its events, of the same source. Numbers may be a minute old.',
+        'Each number has `q`, the search that lists exactly its events from the same source. Numbers may be a minute old.',
       ...VIEW,
       input: { query: activityRange },
       answer: activitySchema,
@@ -92,7 +92,7 @@ function overviewRoutes(
       route: 'GET /conservation',
       summary: 'check that every acknowledged record is accounted for',
       description:
-        'Without a range: everything that ever arrived. With a range: what arrived in it, to the minute, or to the ' +
+        'Without a range: all arrivals. With a range: arrivals in the range, to the minute, or to the ' +
         'hour if older than 14 days.',
       ...VIEW,
       input: { query: withValidRange(rangeShape) },

@@ -121,10 +121,10 @@ function firstDeliveryNote(line: string): Content {
   return html`
     <div class="empty">
       <h2>Nothing has arrived yet</h2>
-      <p>To send a first delivery, run this in the directory that the service was started in:</p>
+      <p>To send a first delivery, run this in the directory where the service was started:</p>
       <pre>${line}</pre>
       <p>
-        The webhook secret is the setting <code>WEBHOOK_SECRET</code>, or, if that is not set, the generated
+        The webhook secret is the setting <code>WEBHOOK_SECRET</code> or, if that is not set, the generated
         one in <code>data/webhook-secret</code> (in <code>DATA_DIR</code>).
       </p>
       <p>

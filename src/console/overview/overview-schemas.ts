@@ -11,21 +11,21 @@ const number = z.number();
 
 const check = z
   .object({ name: text, state: text, why: text })
-  .meta({ id: 'Check', description: 'The state of a part of the service: ok, unknown, or a problem' });
+  .meta({ id: 'Check', description: 'The state of a component: ok, unknown, or a problem' });
 
 const status = z
   .object({
-    level: z.enum(['good', 'warn', 'bad', 'plain']).describe('plain: nothing to judge'),
+    level: z.enum(['good', 'warn', 'bad', 'plain']).describe('plain: no verdict'),
     word: text,
     what: text,
-    since: time.nullable().describe('since when it needs attention'),
-    remedy: text.nullable().describe('what to do; null if nothing is to be done'),
+    since: time.nullable().describe('when it began to need attention'),
+    remedy: text.nullable().describe('what to do; null if nothing'),
     page: text.describe('path of the page about it'),
   })
   .meta({ id: 'Status' });
 
 const answer = z
-  .object({ status, needs: z.array(status).describe('all that needs attention, the worst first') })
+  .object({ status, needs: z.array(status).describe('everything that needs attention, worst first') })
   .meta({ id: 'Answer' });
 
 /** Whether deliveries arrive, and events are stored, forwarded and proven. */
@@ -50,10 +50,10 @@ export const conservationSchema = z
         message_type: messageType,
         ...numbers('deliveries', 'expected', 'events', 'duplicates', 'quarantined'),
         unbalanced: number.describe('deliveries whose own counts do not add up'),
-        missing: number.describe('events whose rows are gone without a reason on record'),
-        altered: number.describe('events whose rows differ from what was sealed'),
+        missing: number.describe('events whose rows are missing without a recorded reason'),
+        altered: number.describe('events whose rows differ from their seal'),
         adds_up: z.boolean(),
-        last_received_at: time.nullable().describe('null if no webhook delivered any of it'),
+        last_received_at: time.nullable().describe('null if no webhook delivered any'),
       }),
     ),
   })

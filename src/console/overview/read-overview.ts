@@ -118,7 +118,7 @@ function withOthers(
 const NO_WORKER = {
   name: 'storing',
   state: 'away',
-  why: 'no process that stores has reported for 30 s: start serve, or serve --role worker',
+  why: 'no process that stores events has reported for 30 s: start serve, or serve --role worker',
 };
 
 /** Checks of the service itself. The others concern single sources, or destinations, which forward all sources. */

@@ -55,7 +55,7 @@ export async function renderAccessPoint(db: Db, scope: Scope, request: Request):
       ['SSIDs in the last day', activity && activity.ssids.length > 0 && activity.ssids.join(', ')],
     ])}
     ${histogram.isComplete && silenceBars(histogram.bars, range)}
-    ${eventsOf('Events', '/devices/access-point', written, page, `ap:${address}`, 'No event names this access point.')}
+    ${eventsOf('Events', '/devices/access-point', written, page, `ap:${address}`, 'No events from or about this access point.')}
   `;
   return { title: entry?.name ?? `Access point ${address}`, content };
 }

@@ -169,10 +169,7 @@ function countOf(entry: Entry, count: number, since: Date, actions: readonly str
 
 function nothing(name: DirectoryName, written: Written): Content {
   const q = textOf(written, 'q');
-  if (written['silent'] !== undefined)
-    return html`<p class="empty">
-      Every access point of the last 30 days was named by an event since then.
-    </p>`;
+  if (written['silent'] !== undefined) return html`<p class="empty">No access points are silent.</p>`;
   if (q === undefined) {
     return html`<p class="empty">No ${name} yet. They appear here a few seconds after their first event.</p>`;
   }

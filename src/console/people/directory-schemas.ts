@@ -42,7 +42,7 @@ export const directoryQuery = (name: DirectoryName) =>
     silent: moment
       .optional()
       .describe(
-        'only access points that events of the last 30 days named, but none since then: 1h, or a time',
+        'only access points with events in the last 30 days, but none since this time: 1h, or a time',
       ),
     limit: limit(50, 500),
     cursor: cursorOf(place),
@@ -53,12 +53,12 @@ export type DirectoryQueryText = z.output<ReturnType<typeof directoryQuery>>;
 const count = z.number().int();
 
 export const directorySchema = z.object({
-  since: isoTime.describe(`start of the first of the ${SEEN_DAYS} days (UTC) that are counted`),
+  since: isoTime.describe(`start of the first of the ${SEEN_DAYS} counted days (UTC)`),
   items: z.array(
     z
       .object({
         kind: z.enum(SEEN_KINDS),
-        key: z.string().describe('name as it is compared, or MAC address'),
+        key: z.string().describe('name in the form used for comparison, or MAC address'),
         name: z
           .string()
           .describe('latest spelling of the name; host name of an access point, else the MAC address'),

@@ -37,8 +37,8 @@ export function peopleArea({ db }: { readonly db: Db }): Area {
 }
 
 const DIRECTORIES = [
-  ['people', 'People', 'list administrators and users, with their logins, changes and keys of 30 days'],
-  ['devices', 'Devices', 'list clients and access points, with their events of 30 days'],
+  ['people', 'People', 'list administrators and users, with their logins, changes and keys in 30 days'],
+  ['devices', 'Devices', 'list clients and access points, with their events in 30 days'],
 ] as const;
 
 const RANGE_NOTE = 'The default range is the last 7 days. The operator log records each request.';

@@ -80,7 +80,7 @@ export const positionsSchema = z.object({
         name: z.string().nullable(),
         x: z.number(),
         y: z.number(),
-        observations: z.number().describe('number of observations that the estimate is based on'),
+        observations: z.number().describe('number of observations behind the estimate'),
       }),
     )
     .describe('estimated positions of the access points that received the client'),

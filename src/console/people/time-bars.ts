@@ -135,17 +135,17 @@ export function silenceBars(counted: readonly EventBar[], { since, until }: Whol
   const lengths = silences.map(({ from, to }) => (to.getTime() - from.getTime()) / 1000);
   const bars = silences.map((silence) => ({
     ...silence,
-    text: 'No event names this access point',
+    text: 'No events from or about this access point',
     isOpen: silence.to === until,
   }));
   return html`<h2>Silence</h2>
     <p>
       ${
         silences.length === 0
-          ? 'In the last 7 days, never silent for an hour.'
-          : `In the last 7 days, silent for an hour or more ${countOf(silences.length, 'time')}, the longest ${formatDuration(Math.max(...lengths))}, ${formatDuration(lengths.reduce((sum, one) => sum + one, 0))} together.`
-      }${' '}An
-      access point without clients is silent, too.
+          ? 'Never silent for an hour in the last 7 days.'
+          : `Silent for an hour or more ${countOf(silences.length, 'time')} in the last 7 days: longest ${formatDuration(Math.max(...lengths))}, total ${formatDuration(lengths.reduce((sum, one) => sum + one, 0))}.`
+      }${' '}Access
+      points without clients are silent, too.
     </p>
     ${silences.length > 0 && timeBars('Silence over time', { since, until }, [{ label: 'Silent', bars }], 'silent')}`;
 }

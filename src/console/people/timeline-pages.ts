@@ -223,7 +223,7 @@ function affectedOf(events: readonly StoredEvent[], written: Written, searches: 
     <h2>Affected by</h2>
     ${
       events.length === 0
-        ? html`<p class="dim">No event in this range.</p>`
+        ? html`<p class="dim">No events in this range.</p>`
         : html`
             ${eventTimeline('Affected by, newest first', events)}
             <p>

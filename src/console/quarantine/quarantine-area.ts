@@ -143,7 +143,7 @@ function quarantineRoutes(options: QuarantineOptions): readonly ApiRoute[] {
     }),
     jsonRoute({
       route: 'POST /quarantine/discard',
-      summary: 'delete the content of the chosen open items; the record of them stays',
+      summary: 'delete the content of the chosen open items; the record of each item stays',
       description:
         'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.',
       ...CHANGE_QUARANTINE,

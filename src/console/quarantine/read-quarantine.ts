@@ -31,7 +31,7 @@ export const quarantinedSchema = z
     bytes: z.number().int(),
     state: z.enum(['open', 'replayed', 'discarded']),
     resolved_at: isoTime.nullable(),
-    replay_delivery_id: z.string().nullable().describe('the delivery that its replay created'),
+    replay_delivery_id: z.string().nullable().describe('the delivery created by its replay'),
   })
   .meta({ id: 'Quarantined', description: 'A body or a record that could not be parsed or stored' });
 
@@ -85,9 +85,9 @@ export const replaySchema = z
     outcome: z
       .enum(['replayed', 'resolved', 'refused', 'unknown'])
       .describe(
-        'replayed: stored as a new delivery; resolved: replayed or discarded before; refused: not accepted now, the item stays open; unknown: no such item',
+        'replayed: stored as a new delivery; resolved: already replayed or discarded; refused: still not accepted, the item stays open; unknown: no such item',
       ),
-    delivery_id: z.string().nullable().describe('the delivery that the replay created'),
+    delivery_id: z.string().nullable().describe('the delivery created by the replay'),
     events: z.number().int(),
     duplicates: z.number().int(),
     again: z

@@ -46,10 +46,10 @@ const Answer = z.object({
   title: z.string(),
   since: z.string(),
   until: z.string(),
-  statement: z.string().describe('the SQL statement of the report, for the command sql'),
+  statement: z.string().describe("the report's SQL statement, for the command sql"),
   rows: z
     .array(z.record(z.string(), z.string().nullable()))
-    .describe(`at most ${MOST_ROWS} rows, by the headings of the report`),
+    .describe(`at most ${MOST_ROWS} rows, keyed by the report's headings`),
 });
 
 type Asked = z.output<typeof query>;
@@ -122,7 +122,7 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
       summary: `report as a file: ${report.title.toLowerCase()}`,
       description: `At most ${MOST_FILE_ROWS} rows. The operator log records each file.`,
       input: { query },
-      mediaTypes: { 'text/csv': 'the headings of the report and its rows' },
+      mediaTypes: { 'text/csv': "the report's headings and rows" },
       async work({ query: values }, visitor, response) {
         const { since, until } = rangeOf(values);
         const { operator, source } = visitor;
@@ -139,7 +139,7 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
     route: 'GET /report-schedules',
     // Addresses of receivers may be in an error.
     ...VIEW_WHOLE,
-    summary: 'list the scheduled reports, and how far they are',
+    summary: 'list the scheduled reports and their progress',
     answer: wholeSchema(scheduleSchema),
     async work() {
       const described = await describeSchedules(db, schedules());

@@ -71,7 +71,7 @@ export function reportPage(shown: ShownReport): Page {
         ${['month', 'tz'].map((name) => problems.has(name) && html`<p class="problem">${name} ${problems.get(name)}.</p>`)}
       </form>
       <p class="dim">
-        ${report.answers} Times are in the zone ${range.zone}.
+        ${report.answers} Times are in the time zone ${range.zone}.
         ${before && html` Before: ${timeOf(before.range.since)} to ${timeOf(before.range.until)}.`}
       </p>
       ${contentOf(shown)}
@@ -90,8 +90,8 @@ export function reportPage(shown: ShownReport): Page {
       <details>
         <summary>The SQL behind it</summary>
         <p class="dim">
-          <code>xiq-sink sql</code> runs it as it is, <code>xiq-sink report ${report.name} --csv</code> prints
-          CSV.
+          Run it unchanged with <code>xiq-sink sql</code>, or print CSV with
+          <code>xiq-sink report ${report.name} --csv</code>.
         </p>
         <pre>${statement}</pre>
       </details>
@@ -102,11 +102,11 @@ export function reportPage(shown: ShownReport): Page {
 
 function contentOf({ report, range, rows, before, mostRows }: ShownReport): Content {
   if (report.isOfPerson === true && range.user === undefined) {
-    return html`<p>Name a person, as the cloud spells the user name.</p>`;
+    return html`<p>Enter a person's user name as spelled in the cloud.</p>`;
   }
   const { chart } = report;
   const lines = chart === undefined || before === undefined ? rows : withBefore(chart, rows, before.rows);
-  if (lines.length === 0) return html`<p>Nothing was found in this range.</p>`;
+  if (lines.length === 0) return html`<p>No results in this range.</p>`;
   return html`
     ${tableOf(report.title, columnsOf(report, range, lines, before?.range), lines)}
     <p class="dim">
@@ -194,7 +194,7 @@ function scheduledReports(schedules: readonly DescribedSchedule[]): Content {
       SCHEDULE_COLUMNS,
       schedules,
       undefined,
-      'None. The setting reports sends a report after each day, week or month.',
+      'None. Use the setting reports to send a report after each day, week or month.',
     )}
   `;
 }
@@ -217,7 +217,7 @@ const SCHEDULE_COLUMNS: readonly Column<DescribedSchedule>[] = [
   },
   {
     heading: { time: 'Next period from' },
-    cell: ({ progress }) => (progress === undefined ? 'waits for serve' : timeOf(progress.nextSince)),
+    cell: ({ progress }) => (progress === undefined ? 'waiting for serve' : timeOf(progress.nextSince)),
   },
   {
     heading: 'State',

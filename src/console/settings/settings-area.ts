@@ -33,8 +33,8 @@ export function settingsArea({ db, settings, added, reload }: SettingsOptions): 
       }),
       jsonRoute({
         route: 'GET /settings/added',
-        summary: 'get the destinations and alert rules of the database as YAML for the settings file',
-        description: 'Secrets are references to variables of the environment.',
+        summary: 'get the destinations and alert rules in the database as YAML for the settings file',
+        description: 'Secrets are replaced by references to environment variables.',
         ...READ,
         answer: z.object({ yaml: z.string() }),
         work: async () => ({ yaml: await added() }),
@@ -43,18 +43,18 @@ export function settingsArea({ db, settings, added, reload }: SettingsOptions): 
         route: 'POST /reload',
         summary: 'reload the settings of this process',
         description:
-          'The same as the signal SIGHUP. If a setting is wrong, the answer is 400 and nothing changes.',
+          'The same as the signal SIGHUP. If a setting is invalid, the answer is 400 and nothing changes.',
         ...RELOAD,
         answer: z.object({
           changed: z
             .array(z.string())
             .readonly()
-            .describe('changed settings, sources and destinations, in force now'),
+            .describe('changed settings, sources and destinations that were applied'),
           needs_restart: z
             .array(z.string())
             .readonly()
-            .describe('changed settings that keep their value until a restart'),
-          errors: z.array(z.string()).readonly().describe('what could not be put in force'),
+            .describe('changed settings that take effect only after a restart'),
+          errors: z.array(z.string()).readonly().describe('changes that could not be applied'),
         }),
         work: (_asked, { operator }) =>
           recordAction(db, { operator, action: 'settings.reload' }, reload, (reloaded) => ({ ...reloaded })),
@@ -70,9 +70,9 @@ export function settingsArea({ db, settings, added, reload }: SettingsOptions): 
           modules: ['pages/sources.js'],
           content: html`
             <p>
-              The settings of this process. Sources, secrets, destinations, retention and log level change
-              with a reload: edit <code>.env</code> or the file that <code>XIQ_SINK_CONFIG</code> names, and
-              reload. All others need a restart.
+              The settings of this process. To change sources, secrets, destinations, retention or the log
+              level, edit <code>.env</code> or the file named by <code>XIQ_SINK_CONFIG</code>, and reload. All
+              other settings need a restart.
             </p>
             ${
               hasAccess(visitor, RELOAD) &&
@@ -100,8 +100,8 @@ const addedPanel = (yaml: string): Content =>
   html`
     <h2>Added in the console</h2>
     <p>
-      The same destinations and alert rules for the file that <code>XIQ_SINK_CONFIG</code> names. To move them
-      there, set the variables, delete them in the console, and reload.
+      These destinations and alert rules as YAML for the file named by <code>XIQ_SINK_CONFIG</code>. To move
+      them there, set the variables, delete them in the console, and reload.
     </p>
     <pre>${yaml}</pre>
   `;

@@ -17,7 +17,7 @@ export function sourcesArea(db: Db, changes: SourceChanges): Area {
     routes: [
       jsonRoute({
         route: 'GET /sources',
-        summary: 'list the sources of the settings and of the database',
+        summary: 'list the sources from the settings and the database',
         ...READ,
         answer: wholeSchema(sourceSchema),
         work: async (_asked, { scope }) => whole(await changes.list(scope)),
@@ -36,7 +36,7 @@ export function sourcesArea(db: Db, changes: SourceChanges): Area {
             password: text.max(1_000).optional(),
             message_types: z.array(z.enum(CLOUD_TYPES)).optional(),
             deliveries_per_second: limit.meta({ description: 'limit in each ingest process' }),
-            bytes_per_second: limit.meta({ description: 'limit in each ingest process, of bodies as sent' }),
+            bytes_per_second: limit.meta({ description: 'limit in each ingest process, for bodies as sent' }),
           }),
         },
         answer: made,
@@ -54,7 +54,7 @@ export function sourcesArea(db: Db, changes: SourceChanges): Area {
       }),
       jsonRoute({
         route: 'POST /sources/{name}/rotate',
-        summary: 'add a new secret to a source, in front of the old ones',
+        summary: 'add a new secret to a source, before the old ones',
         ...CHANGE_SOURCES,
         input: {
           path: namePath,
@@ -83,7 +83,7 @@ export function sourcesArea(db: Db, changes: SourceChanges): Area {
       ),
       changeRoute(
         'POST /sources/{name}/disable',
-        'refuse further deliveries of a source; its events stay',
+        'refuse further deliveries from a source; its events stay',
         CHANGE_SOURCES,
         (name, { operator }) => changes.disable(operator, name),
       ),
@@ -106,7 +106,7 @@ const secret = text
 
 const made = z.object({
   name: z.string(),
-  secret: z.string().nullable().describe('the generated secret, which nobody can read again'),
+  secret: z.string().nullable().describe('the generated secret, which is not shown again'),
 });
 
 const toMade = (name: string, { generated }: Made) => ({ name, secret: generated ?? null });
@@ -120,20 +120,20 @@ const sourceSchema = z
     name: z.string(),
     origin: z.enum(['settings', 'database']),
     state: z.enum(['in use', 'disabled', 'conflict']).meta({
-      description: 'conflict: the settings have a source of this name, which is used instead',
+      description: 'conflict: the settings have a source with this name, which is used instead',
     }),
     secrets: z.number().meta({ description: 'number of accepted secrets' }),
     old_secrets_until: z
       .string()
       .nullable()
-      .meta({ description: 'when all secrets but the first end; null: they stay' }),
+      .meta({ description: 'when all secrets but the first expire; null: never' }),
     api_url: z.string().nullable(),
     message_types: z
       .array(z.string())
       .readonly()
       .nullable()
-      .meta({ description: 'null: those of the setting MESSAGE_TYPES' }),
+      .meta({ description: 'null: those in the setting MESSAGE_TYPES' }),
     deliveries_per_second: z.number().nullable().meta({ description: 'limit in each ingest process' }),
-    bytes_per_second: z.number().nullable().meta({ description: 'the same of bytes of bodies as sent' }),
+    bytes_per_second: z.number().nullable().meta({ description: 'the same for bytes of bodies as sent' }),
   })
   .meta({ id: 'Source' });

@@ -66,14 +66,14 @@ export async function renderSources(
     content: html`
       <p>
         Cloud accounts that send deliveries. All processes with this database accept a new source within a
-        second. Sources of the settings are changed there.
+        second. Change sources from the settings there.
       </p>
       <form class="filters" action="/sources" role="search" aria-label="Sources" data-filters>
         ${fieldOf(asked, 'q', 'Part of the name')}
         <input type="hidden" name="order" value=${values.order} />
         <button>Search</button>
       </form>
-      ${problems.map(({ part, why }) => html`<p class="note warn">No figures of ${part}: ${why}</p>`)}
+      ${problems.map(({ part, why }) => html`<p class="note warn">No figures for ${part}: ${why}</p>`)}
       <div class="shown" role="status"></div>
       <div data-directory>
         ${tableOf(
@@ -176,8 +176,8 @@ function changesOf({ name, origin, state, secrets }: SourceLine): Content {
         actionButton(`${path}/drop-old`, 'Drop old', {
           name: `Drop the old secrets of ${name}`,
           kind: 'quiet',
-          confirm: `Drop the old secrets of ${name}? Deliveries with them are refused.`,
-          done: `The old secrets of ${name} are dropped.`,
+          confirm: `Drop the old secrets of ${name}? Deliveries that use them are refused.`,
+          done: `The old secrets of ${name} were dropped.`,
         })
       }
       ${actionButton(`${path}/disable`, 'Disable', {
@@ -195,7 +195,7 @@ const ADD = html`
     <h2>Add a source</h2>
     <form class="filters" data-action="/sources" data-secret="secret">
       ${fieldOf(NOTHING_ENTERED, 'name', 'Name', 'customer-a')}
-      ${fieldOf(NOTHING_ENTERED, 'api_url', 'API of its cloud (optional)', 'https://…')}
+      ${fieldOf(NOTHING_ENTERED, 'api_url', 'Cloud API address (optional)', 'https://…')}
       ${fieldOf(NOTHING_ENTERED, 'api_token', 'API token (optional)', '')}
       ${fieldOf(NOTHING_ENTERED, 'deliveries_per_second', 'Deliveries/s (optional)', '')}
       ${fieldOf(NOTHING_ENTERED, 'bytes_per_second', 'Bytes/s (optional)', '')}

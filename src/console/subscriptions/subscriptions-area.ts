@@ -68,7 +68,7 @@ export function subscriptionsArea(options: SubscriptionsOptions): Area {
       }),
       jsonRoute({
         route: 'POST /subscriptions/{source}/ask-again',
-        summary: 'log in to the cloud once more although it refused the login, and plan as above',
+        summary: 'retry a login that the cloud refused, and plan as above',
         ...APPLY,
         input: oneSource,
         answer: sourceSchema,
@@ -169,8 +169,8 @@ async function subscriptionsPage(
         ? emptyState(missing)
         : html`
             <p>
-              The webhook subscriptions in the cloud, compared with the settings. Subscriptions of other
-              applications are never changed.
+              The webhook subscriptions in the cloud, compared with the settings. Other applications'
+              subscriptions are never changed.
             </p>
             ${await Promise.all(sources.map(panelOf))}
           `,
@@ -262,15 +262,15 @@ const HELD_COLUMNS: readonly Column<SourceView['held'][number]>[] = [
 
 function emptyState(missing: Shown['missing']): Content {
   if (missing.length === 0) {
-    return html`<p class="empty">None of your sources has subscriptions that are managed from here.</p>`;
+    return html`<p class="empty">None of your sources has subscriptions managed here.</p>`;
   }
   return html`<div class="empty">
-    <p>Subscriptions are not managed from here because settings are missing:</p>
+    <p>Subscriptions are not managed here because settings are missing:</p>
     <ul>
       ${missing.map(({ setting, purpose }) => html`<li><code>${setting}</code>: ${purpose}</li>`)}
     </ul>
     <p>
-      docs/subscribing.md describes these settings. To subscribe by hand, see docs/first-event.md for the URL
+      docs/subscribing.md describes these settings. To subscribe manually, see docs/first-event.md for the URL
       of each message type.
     </p>
   </div>`;
@@ -293,7 +293,7 @@ const stepSchema = z
       )
       .readonly()
       .optional()
-      .describe('of an update; the values of a secret are left out'),
+      .describe('for updates; the values of a secret are omitted'),
     reason: z.string().optional().describe('why the subscription is deleted'),
   })
   .meta({ id: 'SubscriptionStep', description: 'The planned change of one subscription' });

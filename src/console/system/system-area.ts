@@ -53,7 +53,7 @@ export function systemArea(options: SystemOptions): Area {
         route: 'GET /system',
         summary: 'get the figures of processes, queue, database and disk',
         description:
-          'Also answers while parts are unavailable: they are null, and `problems` has the reasons.',
+          'Also answers while components are unavailable: these are null, and `problems` has the reasons.',
         ...VIEW_WHOLE,
         answer: systemSchema,
         work: () => readSystem(options),
@@ -238,7 +238,7 @@ function keepingPanel(
     ]),
     [
       html`<code>ARCHIVE_AFTER_MONTHS</code>`,
-      `${after === undefined ? 'not set' : countOf(after, 'month')}. The months before ${before} take ${formatBytes(bytes)} in the database; in the archive, about a tenth.`,
+      `${after === undefined ? 'not set' : countOf(after, 'month')}. The months before ${before} take ${formatBytes(bytes)} in the database, and would take about a tenth in the archive.`,
     ],
     ['To change them', 'set them in the environment or .env, and reload'],
   ];

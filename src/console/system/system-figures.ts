@@ -72,7 +72,7 @@ const storage = z
         month: text,
         rows: number,
         bytes: number.describe('of the files'),
-        table_bytes: number.describe('what they took in the database'),
+        table_bytes: number.describe('their former size in the database'),
       }),
     ),
   })

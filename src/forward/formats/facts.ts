@@ -88,7 +88,7 @@ export function factsOf(event: StoredEvent): Facts {
 
 /** The events of this program that are no alerts. */
 const NAME_OF_OWN: ReadonlyMap<string, string> = new Map([
-  [OWN_TYPES.subscription, 'Webhook subscription changed or off'],
+  [OWN_TYPES.subscription, 'Webhook subscription changed or disabled'],
   [OWN_TYPES.checkpoint, 'Checkpoint of the log'],
 ]);
 

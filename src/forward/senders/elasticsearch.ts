@@ -74,7 +74,7 @@ export function createElasticsearchSender(options: ElasticsearchOptions): Sender
     // Thousands of errors, or a proxy that drops the filter. What is stored already is distinguished from the rest by its id.
     if (answer.isTooLong && items.length > 1)
       throw new BatchRefusedError(
-        `the answer of ${endpoint.name} to ${items.length} events is longer than 1 MB`,
+        `the answer from ${endpoint.name} for ${items.length} events is longer than 1 MB`,
       );
     const results = readJsonAnswer(BulkAnswer, answer, endpoint).items;
     if (results.length === items.length) return results;

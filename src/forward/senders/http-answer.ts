@@ -35,7 +35,7 @@ export function failureOf(answer: Answer, endpoint: HttpEndpoint): Error {
   if (status >= 300 && status <= 399) {
     const to = hostOf(headers.location);
     return new EndpointRefusedError(
-      `${name} answered ${status}, a redirect${to}. Redirects are not followed: set the address of the target`,
+      `${name} answered ${status}, a redirect${to}. Redirects are not followed: set the target's address`,
     );
   }
   return new EndpointRefusedError(message);
@@ -57,7 +57,7 @@ export function readJsonAnswer<Schema extends z.ZodType>(
   if (parsed.success) return parsed.data;
   const problems = z.prettifyError(parsed.error);
   throw new OutageError(
-    `not the answer of such a destination (${problems}): ${describeAnswer(answer, endpoint)}`,
+    `unexpected answer for this type of destination (${problems}): ${describeAnswer(answer, endpoint)}`,
   );
 }
 

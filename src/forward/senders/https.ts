@@ -52,7 +52,7 @@ export const httpsOptions = z.strictObject({
   /** The status of an answer that accepts a batch. By default any from 200 to 299. */
   expect_status: z.int(STATUS).min(200, STATUS).max(299, STATUS).optional(),
   /** A text in the body of such an answer. By default any body but an HTML page. */
-  expect_body: z.string().min(1, 'must be a text that the answer contains').optional(),
+  expect_body: z.string().min(1, 'must be a text in the answer').optional(),
   headers: headersOption,
   signing_secret: signingSecret.optional(),
 });

@@ -80,9 +80,12 @@ export function createOtlpSender(options: OtlpOptions, format: FormatName | unde
         reason: `rejected by ${endpoint.name}: ${secrets.hide(reason) || 'no reason given'}`,
       };
     } catch (cause) {
-      throw new OutageError(`not the answer of such a destination: ${describeAnswer(answer, endpoint)}`, {
-        cause,
-      });
+      throw new OutageError(
+        `unexpected answer for this type of destination: ${describeAnswer(answer, endpoint)}`,
+        {
+          cause,
+        },
+      );
     }
   }
 

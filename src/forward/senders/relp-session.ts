@@ -43,9 +43,9 @@ export async function openRelpSession(options: StreamOptions) {
 }
 
 function refusalOfOpen({ code, text, data }: RelpAnswer): string | undefined {
-  if (code !== 200) return `the receiver refuses a session: ${code} ${text}`;
+  if (code !== 200) return `the receiver refused the session: ${code} ${text}`;
   const offers = new Map(data.split('\n').map((line) => [line.split('=')[0], line.split('=')[1] ?? '']));
-  if (!offers.has('relp_version')) return 'the receiver opens a session without relp_version';
+  if (!offers.has('relp_version')) return 'the receiver opened the session without relp_version';
   return offers.get('commands')?.split(',').includes('syslog') === true
     ? undefined
     : 'the receiver does not offer the command syslog';
@@ -86,7 +86,7 @@ function followTransactions(socket: Socket, timeoutMs: number) {
     try {
       for (const frame of read(chunk)) accept(frame);
     } catch (error) {
-      fail(error instanceof Error ? error : new Error('the answer can not be read', { cause: error }));
+      fail(error instanceof Error ? error : new Error('the answer cannot be read', { cause: error }));
     }
   });
   socket.on('error', fail);
@@ -178,10 +178,10 @@ function readFrame(bytes: Buffer, start: number): { frame: RelpFrame; end: numbe
   const [header, txnr, command = '', length, separator] = HEADER.exec(text) ?? [];
   if (header === undefined) {
     if (PARTIAL_HEADER.test(text)) return undefined;
-    throw new Error(`the receiver does not answer in RELP but ${JSON.stringify(text)}`);
+    throw new Error(`the receiver answered not in RELP but with ${JSON.stringify(text)}`);
   }
   const dataLength = Number(length);
-  if (dataLength > MAX_DATA_BYTES) throw new Error(`the receiver announces an answer of ${dataLength} bytes`);
+  if (dataLength > MAX_DATA_BYTES) throw new Error(`the receiver announced an answer of ${dataLength} bytes`);
   const dataStart = start + header.length;
   // Without data, the line feed is the character after the header; librelp also accepts a space before it.
   const end = separator === '\n' ? dataStart : dataStart + dataLength + 1;

@@ -18,7 +18,7 @@ const SEVERITIES = ['emerg', 'alert', 'crit', 'err', 'warning', 'notice', 'info'
 /** The severities of CEF, 0 to 10, in those of RFC 5424: low, medium, high and very high. */
 const OF_CEF = 'info info info info warning warning warning err err crit crit'.split(' ');
 
-const ENTERPRISE = 'must be a private enterprise number of IANA, 1 to 4294967295';
+const ENTERPRISE = 'must be an IANA private enterprise number, 1 to 4294967295';
 
 const DATAGRAM = 'must be 480 to 65507 bytes';
 

@@ -69,7 +69,7 @@ export const MAX_SET_ASIDE = 100;
 const BYTES_PER_ROW = 50;
 const ROWS_OF_ANY_BODY = 66_000;
 
-/** How many records and observations a body of so many bytes may have. */
+/** The number of records and observations that a body of this many bytes may have. */
 export const maxRows = (bytes: number): number =>
   Math.max(ROWS_OF_ANY_BODY, Math.floor(bytes / BYTES_PER_ROW));
 

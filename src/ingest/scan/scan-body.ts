@@ -314,7 +314,7 @@ function mayLoseDigits(body: Uint8Array, start: number, end: number): boolean {
   return hasPoint && (body[end - 1] === ZERO || zeros >= 8);
 }
 
-/** The digits that the exponent of a number stands for (see `writtenOut` of exact JSON). */
+/** The digits that the exponent of a number adds (see `writtenOut` in exact JSON). */
 function writtenOutDigits(body: Uint8Array, start: number, end: number): number {
   let at = start;
   while (at < end && body[at] !== 0x65 && body[at] !== 0x45) at += 1;

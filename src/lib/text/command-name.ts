@@ -6,14 +6,14 @@ const ROOT = path.resolve(import.meta.dirname, '../../..');
 /** The launcher of this checkout or image: the absolute path of `bin/xiq-sink`. */
 export const LAUNCHER = path.join(ROOT, 'bin/xiq-sink');
 
-/** What `xiq-sink` on the PATH may lead to: the launcher, or what runs it as the systemd service does. */
+/** Possible targets of `xiq-sink` on the PATH: the launcher, or the script that runs it like the systemd service. */
 const COMMANDS = ['bin/xiq-sink', 'deploy/as-service'];
 
 /** npm puts these folders on the PATH of what it runs, such as `npx xiq-sink`; another terminal does not have them. */
 const NPM_PROGRAMS = path.join('node_modules', '.bin');
 
 /**
- * What a person types here to run this program: `xiq-sink` when that is on the PATH and leads to this program, else
+ * The command that runs this program here: `xiq-sink` if that is on the PATH and is this program, else
  * the shortest path of the launcher, such as `bin/xiq-sink`. Use it wherever a message names a command.
  */
 export function commandName(): string {

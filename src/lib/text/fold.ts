@@ -1,6 +1,6 @@
 import { CASES, INVISIBLE, MARKS, UNKNOWN } from './folding-lists.ts';
 
-/** The list as what stands between the brackets of a regular expression; `escape` writes a code point. */
+/** The list as the content of a character class in a regular expression; `escape` writes a code point. */
 export const classOf = (list: string, escape = (hex: string) => `\\u{${hex}}`): string =>
   list.replaceAll(/\s*([\da-f]+)\s*/g, (_, hex: string) => escape(hex));
 

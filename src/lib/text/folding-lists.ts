@@ -1,5 +1,5 @@
 /*
- * The characters that `fold` treats in a way of its own, written down because each version of Postgres and of Node knows
+ * The characters that `fold` treats specially, listed here because each version of Postgres and Node.js supports
  * another Unicode: these are of Unicode 13, the oldest (Postgres 14). Stored keys and indexes are made by them, so they never
  * change: others are other lists, for another migration. Code points in hexadecimal digits, and ranges of them.
  */

@@ -36,7 +36,7 @@ export function createSilenceWatch(db: Db, logger: Logger) {
     const isFirst = away === undefined;
     const isBack = quietSince !== undefined && last !== undefined && last > quietSince;
     if (isFirst || isBack) {
-      if (isBack) logger.info('deliveries arrive again');
+      if (isBack) logger.info('deliveries are arriving again');
       away = { from: quietSince ?? last ?? now.getTime(), to: now.getTime() };
       quietSince = undefined;
       silences = await assessSilences(db, now, { patterns, away });

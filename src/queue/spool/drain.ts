@@ -120,7 +120,7 @@ function confirmRounds({ spool, logger, keepMs }: DrainOptions, findStored: Find
           await addWhenThereIsRoom(group, options);
         }
         queuedAt.set(segment, performance.now());
-        logger.info({ segment, deliveries: missing.length }, 'queued deliveries again that have no rows yet');
+        logger.info({ segment, deliveries: missing.length }, 'requeued deliveries that have no rows yet');
       }
     }
     options.onQueueState(true);

@@ -23,7 +23,7 @@ export function createKeptSegments(spool: Spool, findStored: FindStored, keepMs:
   const kept = new Map<string, { readonly bytes: bigint; readonly confirmedAt: number }>();
   let last: LogPosition | undefined;
 
-  /** A server that was restored from a copy may go on in the same timeline, from an earlier place. */
+  /** A server that was restored from a copy may continue on the same timeline, from an earlier position. */
   const isSameServer = (at: LogPosition) =>
     last === undefined || (at.timeline === last.timeline && at.bytes >= last.bytes);
 
@@ -44,7 +44,7 @@ export function createKeptSegments(spool: Spool, findStored: FindStored, keepMs:
         const recalled = spool.recall();
         logger.warn(
           { timeline: at.timeline, before: before?.timeline },
-          `another database server took over, or an earlier state: looking up the deliveries of ${countOf(recalled.length, 'spool segment')} again`,
+          `another database server took over, or an earlier state was restored: looking up the deliveries of ${countOf(recalled.length, 'spool segment')} again`,
         );
         return recalled;
       }

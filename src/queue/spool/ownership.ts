@@ -38,7 +38,7 @@ export function ownDirectory(root: string, prefix = '') {
     await makePrivateDirectory(path.dirname(root));
     await mkdir(own, { recursive: true, mode: 0o700 });
     await writeFile(ownerFile, `${process.pid}\n`, { mode: 0o600 });
-    // The way to what is promised must be durable, too, whoever has just made it.
+    // The directories above must be durable, too, whichever process has just created them.
     for (const directory of [root, path.dirname(root)]) await syncDirectory(directory);
   }
 

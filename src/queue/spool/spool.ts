@@ -64,7 +64,7 @@ export function openSpool(settings: SpoolSettings, logger: Logger) {
   budget?.count(totalBytes);
   const maxBytes = () => Math.min(settings.maxBytes, (budget?.left() ?? Infinity) + totalBytes());
 
-  /** Removes kept segments, oldest first, until there is room for so many bytes. */
+  /** Removes kept segments, oldest first, until there is room for this many bytes. */
   async function makeRoom(bytes: number): Promise<void> {
     for (const segment of [...kept.keys()].toSorted()) {
       const hasRoom = totalBytes() + sumOf(kept) + bytes <= maxBytes();
@@ -90,7 +90,7 @@ export function openSpool(settings: SpoolSettings, logger: Logger) {
     const free = await freeBytes(own.path);
     if (free - bytes < minFreeBytes) {
       throw new OutageError(
-        `the disk of the spool has only ${formatBytes(free)} free (SPOOL_MIN_FREE_BYTES is ${formatBytes(minFreeBytes)})`,
+        `the spool's disk has only ${formatBytes(free)} free (SPOOL_MIN_FREE_BYTES is ${formatBytes(minFreeBytes)})`,
       );
     }
   }
@@ -148,7 +148,7 @@ export function openSpool(settings: SpoolSettings, logger: Logger) {
       await appendTo(frame);
     } catch (error) {
       if (!(error instanceof SegmentTakenError)) throw error;
-      logger.warn(`${error.message}: writing into a new segment`);
+      logger.warn(`${error.message}: writing to a new segment`);
       await appendTo(frame);
     }
   }

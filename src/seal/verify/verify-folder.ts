@@ -94,7 +94,7 @@ const MOST_MISSING = 100_000;
 async function openFolder(directory: string, report: Report): Promise<Folder | undefined> {
   const text = await readFile(path.join(directory, MANIFEST), 'utf8').catch((error: unknown) => {
     if (!isMissingFile(error)) throw error;
-    throw new UsageError(`${directory} has no ${MANIFEST}: it is not a complete export of a proof.`, {
+    throw new UsageError(`${directory} has no ${MANIFEST}: it is not a complete exported proof.`, {
       cause: error,
     });
   });
@@ -104,7 +104,7 @@ async function openFolder(directory: string, report: Report): Promise<Folder | u
     const { length: files } = await readdir(directory, { recursive: true });
     if (countTiles(manifest) > files + MOST_MISSING) {
       throw new TypeError(
-        `it is of a tree of ${manifest.size} leaves, and the folder has only ${files} files`,
+        `it describes a tree of ${manifest.size} leaves, but the directory has only ${files} files`,
       );
     }
     const verifiers = manifest.public_keys.map((key) => parseVerifier(key));
@@ -135,14 +135,14 @@ async function checkManifest(
   if (note === undefined) {
     reportFile('MISSING', MANIFEST_NOTE, 'nothing confirms the manifest');
   } else if (!verifiers.some(signs)) {
-    reportFile('ALTERED', MANIFEST_NOTE, `no key of the log has signed this ${MANIFEST}`);
+    reportFile('ALTERED', MANIFEST_NOTE, `this ${MANIFEST} is not signed with a key of the log`);
   } else if (keys.length > 0 && !keys.some(signs)) {
-    reportFile('ALTERED', MANIFEST_NOTE, 'it is signed with a key that LOG_KEY_FILE does not have');
+    reportFile('ALTERED', MANIFEST_NOTE, 'it is signed with a key that is not in LOG_KEY_FILE');
   }
   const { since, until } = manifest.range;
   const [[first, last] = [], ...others] = manifest.leaves;
   if (since === null && until === null && (first !== 0 || last !== manifest.size || others.length > 0)) {
-    reportFile('ALTERED', MANIFEST, 'it is of the whole log, and does not have all leaves');
+    reportFile('ALTERED', MANIFEST, 'it covers the whole log, but does not have all leaves');
   }
 }
 
@@ -150,7 +150,7 @@ async function checkFiles({ directory, manifest, reportFile }: Folder): Promise<
   for (const { path: name, bytes, sha256 } of manifest.files) {
     const file = path.join(directory, name);
     const found = await unlessMissing(stat(file), undefined);
-    if (found === undefined) reportFile('MISSING', name, 'the manifest names it');
+    if (found === undefined) reportFile('MISSING', name, 'the manifest lists it');
     else if (found.size !== bytes || (await sha256Of(file)) !== sha256) {
       reportFile('ALTERED', name, 'it differs from its hash in the manifest');
     }
@@ -168,14 +168,14 @@ async function checkHeads(folder: Folder, anchors: readonly Checkpoint[]) {
       agreed[subject] += 1;
       return;
     }
-    const detail = `the leaves are not those of the ${subject} of ${size} leaves`;
+    const detail = `the leaves differ from the ${subject} of ${size} leaves`;
     report({ state: 'ALTERED', subject, detail, leaves: [0, size] });
   };
   let largest = 0;
   for await (const note of notesOf(path.join(directory, CHECKPOINTS))) {
     const checkpoint = checkpointOf(note);
     if (checkpoint === undefined || !verifiers.some((verifier) => isSignedBy(note, verifier))) {
-      const detail = `a checkpoint is damaged, or its signature is wrong: ${note.slice(0, 80)}`;
+      const detail = `a checkpoint is damaged or its signature is wrong: ${note.slice(0, 80)}`;
       report({ state: 'ALTERED', subject: 'checkpoint', detail });
       continue;
     }
@@ -190,7 +190,7 @@ async function checkHeads(folder: Folder, anchors: readonly Checkpoint[]) {
     largest = Math.max(largest, size);
   }
   if (largest !== manifest.size) {
-    const detail = `it has ${manifest.size} leaves, and the largest checkpoint or time-stamp has ${largest}`;
+    const detail = `it has ${manifest.size} leaves, but the largest checkpoint or time-stamp has ${largest}`;
     reportFile('ALTERED', MANIFEST, detail);
   }
   const own = [...sizes];
@@ -258,7 +258,7 @@ async function findUnknownFiles({ directory, manifest, reportFile }: Folder, siz
   for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
     const name = path.relative(directory, path.join(entry.parentPath, entry.name));
     if (entry.isDirectory() || known.has(name.split(path.sep).join('/'))) continue;
-    reportFile('INSERTED', name, 'it is no part of the proof');
+    reportFile('INSERTED', name, 'it is not part of the proof');
   }
 }
 
@@ -293,7 +293,7 @@ async function checkRows(
   }
   const missing = expected.next().value;
   if (missing !== undefined) {
-    const detail = `${ROWS} has no line of it, nor of those after it`;
+    const detail = `${ROWS} has no line for it, nor for those after it`;
     report({ state: 'MISSING', subject: 'leaves', detail, leaves: [missing, missing + 1] });
   }
   return counts;

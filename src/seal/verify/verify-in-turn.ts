@@ -121,7 +121,7 @@ async function checkTiles(db: Db, from: number, leaves: Buffer): Promise<readonl
     const above = hashAt(await readTile(db, level + 1, Math.floor(number / TILE_WIDTH)), number % TILE_WIDTH);
     if (tileRoot(tile).equals(above)) return;
     const width = TILE_WIDTH ** (level + 1);
-    const detail = `the leaves are not those of the tree's tiles of level ${level + 1}`;
+    const detail = `the leaves differ from the tree's tiles of level ${level + 1}`;
     const range = [number * width, (number + 1) * width] as const;
     findings.push({ state: 'ALTERED', subject: 'leaves', detail, leaves: range });
   };

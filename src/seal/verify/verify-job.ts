@@ -75,7 +75,7 @@ export function createVerifyJob(
       if (latest?.state === 'running') {
         throw new ConflictError(
           'VERIFICATION_RUNS',
-          `${latest.operator} has started one; wait until it ends`,
+          `${latest.operator} has started a verification; wait until it ends`,
         );
       }
       const run: VerificationRun = {

@@ -134,13 +134,13 @@ function doubtsOf(
   const doubts: string[] = [];
   if (checkpoints > 0 && trust.keys.length === 0) {
     doubts.push(
-      'No key of this log is known on this machine: the signatures were compared with the keys that the database itself names. Put the public key into LOG_KEY_FILE.',
+      'This machine has no key of this log: the signatures were checked with the keys in the database itself. Put the public key into LOG_KEY_FILE.',
     );
   }
   const since = Math.min(...unsigned.map((at) => at?.getTime() ?? Infinity));
   if (Date.now() - since > UNSIGNED_LIMIT_MS) {
     doubts.push(
-      `No checkpoint has what was stored since ${new Date(since).toISOString()}: nothing shows whether it was changed. A running service signs within two minutes; its log says why it does not.`,
+      `No checkpoint contains the data stored since ${new Date(since).toISOString()}, so it may have been changed. A running service signs within two minutes; otherwise, its log contains the reason.`,
     );
   }
   return doubts;
@@ -193,14 +193,14 @@ async function compareInstallation(db: Db, report: (finding: VerifyFinding) => v
   const { id } = (await findInstallation(db)) ?? { id: 'nothing' };
   const [origin] = note.split('\n');
   if (note === '' || origin === originOf(id)) return;
-  const detail = `the latest one is of the log ${origin}, and the table installation has ${id}`;
+  const detail = `the latest one belongs to the log ${origin}, but the table installation has ${id}`;
   report({ state: 'ALTERED', subject: 'checkpoint', detail });
 }
 
 export const describeStray = ({ receivedAt, ...event }: StrayEvent, where = 'it'): VerifyFinding => ({
   state: 'INSERTED',
   subject: 'event',
-  detail: `${where} is not in the log as it is; its time of arrival is ${receivedAt.toISOString()}`,
+  detail: `${where} is not in the log in this form; its time of arrival is ${receivedAt.toISOString()}`,
   ...event,
 });
 
@@ -239,7 +239,7 @@ export async function* chunksOf(
   let next = 0;
   function* unknownUpTo(leaf: number): Generator<Chunk> {
     if (leaf <= next) return;
-    const detail = 'the table log_seals does not say which rows they are of';
+    const detail = 'the table log_seals does not map them to rows';
     report({ state: 'MISSING', subject: 'leaves', detail, leaves: [next, leaf] });
     yield* pieces({ leaf: next, count: leaf - next, of: undefined });
     next = leaf;

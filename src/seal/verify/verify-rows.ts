@@ -80,7 +80,7 @@ export const explainErasure = ({ erasure, operator, isOnRecord }: ErasedLeaves) 
     ? ({ state: 'ERASED', detail: `erased on request ${erasure} by ${operator}` } as const)
     : ({
         state: 'MISSING',
-        detail: `erasure ${erasure} deleted it, and the operator log has no request for that`,
+        detail: `erasure ${erasure} deleted it, but the operator log has no request for it`,
       } as const);
 
 /** Compares events with their leaves. Retention and erasures explain missing rows. */
@@ -134,7 +134,7 @@ async function explainRewritten(trx: Trx, events: readonly SealedEvent[]): Promi
   return events.flatMap(({ eventId, position, source, messageType }) => {
     const columns = eventId === null ? undefined : rewritten.get(eventId);
     if (eventId === null || columns === undefined) return [];
-    const detail = `its payload contradicts ${columns.join(', ')}; it was sealed like that`;
+    const detail = `its payload contradicts ${columns.join(', ')}; it was sealed in this state`;
     return [{ state: 'ALTERED', subject: 'event', detail, eventId, position, source, messageType }];
   });
 }
@@ -206,7 +206,7 @@ const atPosition =
 
 const lostEntry = atPosition('MISSING', 'the log has no entry at this position');
 
-const secondRow = atPosition('INSERTED', 'the archive has a second row of the event at this position');
+const secondRow = atPosition('INSERTED', 'the archive has a second row for the event at this position');
 
 function explain(
   { record, position, eventId, occurredAt, source, messageType }: SealedEvent,
@@ -239,7 +239,7 @@ function explain(
   return month.isThere
     ? {
         state: 'MISSING',
-        detail: `the row is gone; not because ${reason}, since the month is there`,
+        detail: `the row is gone, but not because ${reason}: the month still exists`,
         ...event,
       }
     : { state: 'EXPIRED', detail: reason, ...event };

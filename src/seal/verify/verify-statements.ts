@@ -46,7 +46,7 @@ export async function checkStatements(
       !isNamedBy(statement.record, statement.kind, statement.key)
     ) {
       const { kind, key } = statement;
-      const detail = 'what was sealed of it differs from its leaf';
+      const detail = 'its sealed state differs from its leaf';
       findings.push({ state: 'ALTERED', subject: kind, key, detail, leaves: [at, at + 1] });
     } else if (statement.kind === 'deliveries') tiles.push(statement);
     else intact += 1;
@@ -113,7 +113,7 @@ export async function compareStated(db: Db, report: (finding: VerifyFinding) => 
     }
   }
   for (const { kind, key, leaf } of await findStrayStatements(db)) {
-    const detail = 'what says that it is sealed has a leaf that no tree has';
+    const detail = 'its seal refers to a leaf that is in no tree';
     report({ state: 'INSERTED', subject: kind, key, detail, leaves: [leaf, leaf + 1] });
   }
   for (const { quarter, source, messageType, ...found } of await readingSealed(db, findQuarterDifferences)) {
@@ -136,5 +136,5 @@ function describeStated({ leaf, isGone }: { readonly leaf: number | null; readon
   const leaves = [leaf, leaf + 1] as const;
   return isGone
     ? ({ state: 'MISSING', detail: 'the row is gone', leaves } as const)
-    : ({ state: 'ALTERED', detail: 'the row differs from what was sealed of it last', leaves } as const);
+    : ({ state: 'ALTERED', detail: 'the row differs from its last sealed state', leaves } as const);
 }

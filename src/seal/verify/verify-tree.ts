@@ -85,7 +85,7 @@ export function createTreeCheck(db: Db, { size, lastSigned }: TreeExtent, outsid
     // All later checkpoints differ, too: they contain the same leaves.
     if (differs && subject === 'checkpoint') return;
     differs = true;
-    const detail = `the leaves are not those of the ${subject}${timeOf(checkpoint)}`;
+    const detail = `the leaves differ from the ${subject}${timeOf(checkpoint)}`;
     report({ state: 'ALTERED', subject, detail, leaves: [agreedSize, checkpoint.size] });
   }
 
@@ -93,7 +93,7 @@ export function createTreeCheck(db: Db, { size, lastSigned }: TreeExtent, outsid
     for (const { level, index, node } of nodes.splice(0)) {
       if (node.equals(await readNode(level, index))) continue;
       const width = TILE_WIDTH ** level;
-      const detail = `the leaves are not those of the tree's tiles of level ${level}`;
+      const detail = `the leaves differ from the tree's tiles of level ${level}`;
       report({ state: 'ALTERED', subject: 'leaves', detail, leaves: [index * width, (index + 1) * width] });
     }
   }
@@ -112,7 +112,7 @@ export function createTreeCheck(db: Db, { size, lastSigned }: TreeExtent, outsid
     async end(): Promise<TreeResult> {
       while ((await heads.nextSize()) !== undefined) {
         const { checkpoint, subject } = heads.take();
-        const detail = `the tree has ${size} leaves, the ${subject}${timeOf(checkpoint)} has ${checkpoint.size}`;
+        const detail = `the tree has ${size} leaves, but the ${subject}${timeOf(checkpoint)} has ${checkpoint.size}`;
         report({ state: 'MISSING', subject, detail, leaves: [size, checkpoint.size] });
       }
       const lost = heads.lostSeen();
@@ -201,14 +201,14 @@ function readStored(
       if (!isForeign(note, trust)) {
         return [{ checkpoint, subject: 'checkpoint', publicKey }];
       }
-      const foreign = `the checkpoint${timeOf(checkpoint)} at size ${size} is signed with a key that LOG_KEY_FILE does not have: ${publicKey}`;
+      const foreign = `the checkpoint${timeOf(checkpoint)} at size ${size} is signed with a key that is not in LOG_KEY_FILE: ${publicKey}`;
       report({ state: 'ALTERED', subject: 'checkpoint', detail: foreign });
       return [];
     }
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
   }
-  const detail = `the checkpoint of ${madeAt.toISOString()} at size ${size} is damaged, or its signature is wrong`;
+  const detail = `the checkpoint of ${madeAt.toISOString()} at size ${size} is damaged or its signature is wrong`;
   report({ state: 'ALTERED', subject: 'checkpoint', detail });
   return [];
 }

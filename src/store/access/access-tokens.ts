@@ -30,7 +30,7 @@ export async function addAccessToken(db: Db, token: NewAccessToken): Promise<str
     .returning('id')
     .executeTakeFirst();
   if (added !== undefined) return added.id;
-  const message = `there is no account "${account}", or it is disabled; ${commandName()} access list shows all`;
+  const message = `the account "${account}" does not exist or is disabled; ${commandName()} access list shows all accounts`;
   throw new NotFoundError('UNKNOWN_ACCOUNT', message);
 }
 
@@ -78,6 +78,6 @@ export async function revokeAccessToken(db: Db, id: string) {
     .returning(['account', 'label'])
     .executeTakeFirst();
   if (revoked !== undefined) return revoked;
-  const message = `there is no API token ${id}, or it is revoked; ${commandName()} access list shows all`;
+  const message = `the API token ${id} does not exist or is revoked; ${commandName()} access list shows all tokens`;
   throw new NotFoundError('UNKNOWN_TOKEN', message);
 }

@@ -54,7 +54,7 @@ export async function addAccount(db: Db, account: NewAccount): Promise<void> {
     .onConflict((exists) => exists.doNothing())
     .executeTakeFirst();
   if (added === 1n) return;
-  const message = `an account "${name}" exists already, or did before it was removed`;
+  const message = `the name "${name}" is or was already used by an account`;
   throw new ConflictError('ACCOUNT_EXISTS', message);
 }
 
@@ -198,7 +198,7 @@ const endSessions = (trx: Trx, account: string) =>
 const unknownAccount = (name: string) =>
   new NotFoundError(
     'UNKNOWN_ACCOUNT',
-    `there is no account "${name}"; ${commandName()} access list shows all`,
+    `there is no account "${name}"; ${commandName()} access list shows all accounts`,
   );
 
 /**

@@ -102,7 +102,7 @@ interface Span {
   readonly groups: Map<string, readonly string[]>;
 }
 
-/** Beyond so many groups and times, all events are read. */
+/** Beyond this many groups and times, all events are read. */
 const MOST_FOUND = 100_000;
 
 /** Spans that lie close to each other are joined until there are not more. */
@@ -151,7 +151,7 @@ async function count<T>(db: Db, counting: Condition): Promise<readonly T[] | und
 }
 
 /**
- * The rows to count, as SQL; undefined if there are none. Few clients are ever far from where they were, so that is asked
+ * The rows to count, as SQL; undefined if there are none. Few clients are ever far from where they were, so this is queried
  * first for the whole range: 4 s instead of 18 s for 7,000,000 places.
  */
 async function rowsToCount(db: Db, queries: readonly FamilyQuery[], range: TimeRange, groups: RuleGroups) {
@@ -226,7 +226,7 @@ function isEnough(least: RuleGroups['least']): Condition {
   return sql`${degrees} * ${METRES_PER_DEGREE}::float8 >= ${least.metres}::float8`;
 }
 
-/** Joins spans, given by time, that overlap or are not farther from each other than so many milliseconds. */
+/** Joins spans, ordered by time, that overlap or are at most this many milliseconds apart. */
 function joinSpans(spans: readonly Span[], gap: number): readonly Span[] {
   const joined: Span[] = [];
   for (const span of spans) {

@@ -111,7 +111,7 @@ export async function saveSearch(
   const existing = await db.selectFrom('saved_searches').select('saved_by').where(isThis).executeTakeFirst();
   if (existing?.saved_by === savedBy) throw raisesAlertsNow();
   if (existing !== undefined) {
-    throw new ConflictError('NAME_TAKEN', `Another user saved a search “${name}”: choose another name.`);
+    throw new ConflictError('NAME_TAKEN', `Another user has saved a search “${name}”: choose another name.`);
   }
   const message = `You have saved ${MOST_OF_ONE} searches: delete one first.`;
   throw new ConflictError('TOO_MANY_SEARCHES', message);
@@ -140,7 +140,7 @@ export async function deleteSavedSearch(db: Db, scope: Scope, id: string, editor
       .forUpdate()
       .executeTakeFirst();
     if (search === undefined || !isDeletable(search, { ...editor, mayAlert: true })) {
-      throw new NotFoundError('NOT_FOUND', `you have saved no search with the id ${id}`);
+      throw new NotFoundError('NOT_FOUND', `you have no saved search with the id ${id}`);
     }
     if (!isDeletable(search, editor)) throw raisesAlertsNow();
     await trx.deleteFrom('saved_searches').where('id', '=', id).execute();

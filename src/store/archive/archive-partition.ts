@@ -27,8 +27,8 @@ export interface PartitionState {
 }
 
 /**
- * A month with fewer events of a source and type is one file, and a larger one has a file for each day: an erasure writes files
- * anew, which then takes a second, and a question about a year does not open hundreds of small ones.
+ * A month with fewer events of a source and type is one file, and a larger one has a file for each day: an erasure rewrites files
+ * in a second, and a query over a year does not open hundreds of small ones.
  */
 const ROWS_OF_A_MONTH = 200_000;
 
@@ -103,7 +103,7 @@ export async function reasonToWait(
 ): Promise<string | undefined> {
   const behind = await destinationsBehind(db, partition);
   if (behind.length > 0) {
-    return `${behind.map(({ name }) => `destination ${name}`).join(' and ')} has not received all of it`;
+    return `${behind.map(({ name }) => `destination ${name}`).join(' and ')} has not received all its events`;
   }
   const since = monthOf(partition);
   const pending = await allRows(db)`
@@ -137,10 +137,10 @@ export async function detachArchived(db: Db, archived: ArchivedPartition): Promi
   return makeChange(db, { action: 'drop', table: table.name, partition }, async (trx) => {
     await lockAtOnce(trx, [table.name, defaultOf(table), partition]);
     if (!(await isPartition(trx, partition)) || (await hasChanged(trx, archived))) {
-      throw new PartitionChangedError(`${partition} has changed while it was archived`);
+      throw new PartitionChangedError(`${partition} changed while it was being archived`);
     }
     if (!(await markArchived(trx, files)))
-      throw new PartitionChangedError(`another process archives ${partition}`);
+      throw new PartitionChangedError(`another process is archiving ${partition}`);
     await recordEnded(trx, { operator, action: 'archive.month', subject: partition, details });
     await run(trx)`select detach_month(${table.name}, ${partition})`;
     await run(trx)`select close_month(${table.name}, ${firstDay(monthOf(partition))}::date)`;

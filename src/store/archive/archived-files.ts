@@ -89,7 +89,7 @@ export async function hasArchive(db: Db): Promise<boolean> {
 export interface FileGroup {
   readonly source: string;
   readonly message_type: MessageType;
-  /** The first day that it has events of, in UTC: `2026-01-31`. */
+  /** The first day with events in the file, in UTC: `2026-01-31`. */
   readonly day: string;
   readonly first_at: string;
   readonly last_at: string;

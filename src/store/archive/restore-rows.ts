@@ -27,12 +27,12 @@ export async function restoreRows(
     );
     await pipeline(csv, storing);
     if (storing.rowCount !== rows)
-      throw new Error(`the file has ${storing.rowCount} rows, and was written with ${rows}`);
+      throw new Error(`the file has ${storing.rowCount} rows, but was written with ${rows}`);
     const { rowCount } = await client.query(
       `update archived_files set removed_at = now(), removed_because = 'back in the table' where id = $1 and removed_at is null`,
       [id],
     );
-    if (rowCount !== 1) throw new Error('another process has brought the file back');
+    if (rowCount !== 1) throw new Error('another process has already restored the file');
     await client.query('commit');
   });
 }

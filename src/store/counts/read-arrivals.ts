@@ -139,8 +139,8 @@ async function sumAll(db: Db, scope: Scope): Promise<ArrivalSum[]> {
 const VIEW = /^create or replace view conservation as\s([^;]+);/m;
 
 /**
- * Reads, in one statement, what the view `conservation` says as this program makes it: whoever may replace the one of the
- * database decides what that says.
+ * Reads, in one statement, the view `conservation` as this program defines it: anyone who can replace the view in the
+ * database decides what it shows.
  */
 async function readingConservation<T>(
   db: Db,

@@ -4,7 +4,7 @@ import { readHorizon } from '../log/horizon.ts';
 import { whileAlone } from '../server/locks.ts';
 import { firstRow, onlyRow, run } from '../server/statement.ts';
 
-/** After so many days, counts by the minute become counts by the hour. */
+/** After this many days, counts by the minute become counts by the hour. */
 const DAYS_BY_MINUTE = 14;
 
 /**

@@ -13,7 +13,7 @@ const [LEAST, MOST] = [512, 32_768];
 
 /**
  * Counts what arrives, and the people and devices that the events name, from now on. While there is more to count, the pause
- * after each step is so many times as long as the step, so that storing keeps the processor.
+ * after each step is this many times as long as the step, so that storing keeps the CPU.
  */
 export function startCounting(db: Db, logger: Logger, started: AsyncDisposableStack): void {
   function countInSteps(what: string, factor: number, step: (most: number) => Promise<boolean>): void {

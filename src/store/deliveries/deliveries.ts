@@ -92,7 +92,7 @@ export async function insertDeliveries(trx: Trx, deliveries: readonly NewDeliver
  * before it. `replicas` is the number of replicas whose log counts as replicated; 0: none does.
  */
 export async function locateDeliveries(db: Db, deliveryIds: readonly string[], replicas: number) {
-  // On one connection: while a standby takes over, two connections may lead to two servers.
+  // On one connection: while a standby takes over, two connections may go to two servers.
   return db.transaction().execute(async (trx) => {
     const stored =
       deliveryIds.length === 0 ? new Set<string>() : await findStoredDeliveries(trx, deliveryIds);

@@ -26,7 +26,7 @@ export async function insertOutput(db: Db, { kind, name, definition }: AddedOutp
     .values({ kind, name, definition: JSON.stringify(definition) })
     .onConflict((exists) => exists.doNothing())
     .executeTakeFirst();
-  if (added === 0n) throw new ConflictError('NAME_TAKEN', `there is a ${kind} "${name}" already`);
+  if (added === 0n) throw new ConflictError('NAME_TAKEN', `there is already a ${kind} "${name}"`);
 }
 
 /** Adds an output, or replaces the definition of the one of its kind and name. */
@@ -77,4 +77,4 @@ export async function deleteOutput(db: Db, kind: OutputKind, name: string): Prom
 }
 
 const unknownOutput = (kind: OutputKind, name: string) =>
-  new NotFoundError('UNKNOWN_OUTPUT', `no ${kind} "${name}" was added in the console or by the API`);
+  new NotFoundError('UNKNOWN_OUTPUT', `no ${kind} "${name}" was added in the console or through the API`);

@@ -15,7 +15,7 @@ export interface DestinationChange {
 }
 
 /**
- * Pauses or resumes a destination: forwarding stops after the current batch, or goes on within a second, also after
+ * Pauses or resumes a destination: forwarding stops after the current batch, or continues within a second, even after
  * the destination refused our credentials. Throws NotFoundError when neither settings nor database contain the name.
  */
 export async function changeDestinationState(
@@ -50,7 +50,7 @@ export async function rewindDestination(change: DestinationChange, time: Date | 
 async function mustNotBeArchived(db: Db, since: Date): Promise<void> {
   const { months, last } = await archivedSince(db, since);
   if (last === undefined) return;
-  const message = `events received since ${since.toISOString()} are archived (${months.join(', ')}), and an archive is not forwarded: bring these months back with xiq-sink unarchive, or resend what was received after ${last.toISOString()}`;
+  const message = `events received since ${since.toISOString()} are archived (${months.join(', ')}), and archived events are not forwarded: bring these months back with xiq-sink unarchive, or resend events received after ${last.toISOString()}`;
   throw new ConflictError('EVENTS_ARCHIVED', message);
 }
 

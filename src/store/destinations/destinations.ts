@@ -27,14 +27,14 @@ export async function addDestination(db: Db, name: string, start: number): Promi
     .execute();
 }
 
-/** Who forwards to a destination: an id that each start of forwarding has anew. */
+/** Who forwards to a destination: an id that is new at each start of forwarding. */
 export interface Holder {
   readonly name: string;
   readonly holder: string;
 }
 
 /**
- * Takes or renews the leases of destinations, for so many seconds of the database's clock. One is left out while another
+ * Takes or renews the leases of destinations, for this many seconds of the database's clock. A destination is omitted while another
  * process has it: one process forwards to a destination, however many run.
  */
 export async function takeLeases(db: Db, holders: readonly Holder[], seconds: number) {
@@ -54,7 +54,7 @@ export async function takeLeases(db: Db, holders: readonly Holder[], seconds: nu
 const lockedInOrder = (names: readonly string[]) =>
   sql`(select name from destinations where name = any(${names}::text[]) order by name for update) as locked`;
 
-/** Releases the lease, so that another process can go on at once. */
+/** Releases the lease, so that another process can continue immediately. */
 export async function releaseLease(db: Db, { name, holder }: Holder): Promise<void> {
   await db
     .updateTable('destinations')
@@ -147,7 +147,7 @@ export async function recordFailure(
     .execute();
 }
 
-/** Pauses or resumes a destination, which then begins to count its rejected events anew. False when it does not exist. */
+/** Pauses or resumes a destination, and resets its count of rejected events. False if it does not exist. */
 export async function setState(db: Db, name: string, state: 'running' | 'paused'): Promise<boolean> {
   const { numUpdatedRows: changed } = await db
     .updateTable('destinations')

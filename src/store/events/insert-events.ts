@@ -180,8 +180,8 @@ function boundsOf(rows: readonly DerivedColumns[]): readonly number[] {
 export const eventLine = (event: EventRow): string => copyLine(insertOf(event.messageType).columns, event);
 
 /**
- * Stores deliveries with the lines of all their events by `orderOf`, in a transaction of its own that takes one round trip. Throws,
- * and stores nothing, if one of the deliveries or events is stored already, or twice among these.
+ * Stores deliveries with the lines of all their events by `orderOf`, in its own transaction that takes one round trip. Throws,
+ * and stores nothing, if one of the deliveries or events is already stored, or occurs twice among these.
  */
 export async function copyDeliveries(
   db: Db,

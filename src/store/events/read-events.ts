@@ -13,7 +13,7 @@ import type { LoggedEvent } from '../../events/stored-event.ts';
 
 /** A slice of the log: in its order, the events that match a filter. */
 export interface LogSlice {
-  /** Can be iterated once. Each event is made when it is asked for: all at once would delay the ingest answers. */
+  /** Can be iterated once. Events are created on demand: all at once would delay the ingest answers. */
   readonly events: Iterable<LoggedEvent>;
   /** The position where the next slice begins; undefined when this one is empty. */
   readonly end: number | undefined;
@@ -23,7 +23,7 @@ export interface LogSlice {
 
 /**
  * Reads the next `limit` events from a position on, in the order of the log, and returns those that match the filter.
- * Reading goes on at `end`, also when no event matched. Rows are read only of the types of the filter and the sources of the scope;
+ * Reading continues at `end`, even if no event matched. Rows are read only of the types of the filter and the sources of the scope;
  * those that retention has dropped are left out.
  */
 export async function readSlice(

@@ -19,7 +19,7 @@ const PARTS_AT_ONCE = 4;
 
 export interface FoundEvents {
   readonly events: readonly StoredEvent[];
-  /** After which time and id to go on, if the page is short because payloads are long, or the time was over. */
+  /** The time and id to continue after, if the page is short because payloads are long or time ran out. */
   readonly next: Pick<StoredEvent, 'occurredAt' | 'eventId'> | undefined;
 }
 
@@ -35,7 +35,7 @@ const FIRST_SLICE_MS = 10_000;
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 
 /**
- * One page of the events that match. A page costs the same however far back it lies. Throws the database's error when
+ * One page of the events that match. A page costs the same however far back it is. Throws the database's error when
  * a code, an organization or a MAC address of the filter is invalid, and HttpError if there are so many events that not even
  * the first hours could be searched in 10 s.
  */
@@ -121,7 +121,7 @@ const tooSlow = ({ since, until }: TimeRange) =>
   new HttpError(
     503,
     'SEARCH_TOO_SLOW',
-    `the events from ${since?.toISOString() ?? 'the first'} to ${until?.toISOString() ?? 'the last'} could not be searched within 10 s: name a user, a device, an address or a shorter time`,
+    `the events from ${since?.toISOString() ?? 'the first'} to ${until?.toISOString() ?? 'the last'} could not be searched within 10 s: add a user, a device or an address, or choose a shorter time`,
   );
 
 const FIND_TIMEOUT_MS = 5_000;

@@ -34,7 +34,7 @@ import { beginEra } from '../counts/roll-up-arrivals.ts';
 
 export const TILE_ENTRIES = 256;
 
-/** About so many new events get their positions in one transaction, beside the whole of the last one stored. */
+/** About this many new events get their positions in one transaction, plus all of the last stored transaction. */
 const NEW_STEP = 20_000;
 
 export interface Extension {
@@ -84,7 +84,7 @@ export async function assignPositions(
   return db.transaction().execute(async (trx) => {
     const locked = await firstRow(trx)`select from log_state for update skip locked`;
     if (locked === undefined) return undefined;
-    // With a snapshot of its own: that of the statement before may be older than the row that it locked.
+    // With its own snapshot: that of the previous statement may be older than the row that it locked.
     const state = await onlyRow<State>(trx)`
       select next_position as next, next_xid::text as xid, held_xid::text,
         last_received::text, held_since > clock_timestamp() - make_interval(secs => ${holdMs} / 1000.0) as is_held,

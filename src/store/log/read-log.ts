@@ -153,7 +153,7 @@ export async function readRange(db: Db) {
 }
 
 /**
- * The position of an event; undefined while it has none. No index leads to it, but its tile has events that were received
+ * The position of an event; undefined while it has none. No index finds it, but its tile has events that were received
  * at about the same time.
  */
 export async function positionOf(

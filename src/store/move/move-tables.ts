@@ -68,7 +68,7 @@ async function moveBetween(
   observer.onTotal(tables.reduce((sum, { estimate }) => sum + estimate, 0));
   const positions = await readPositions(source, tables);
   const xids: string[] = [];
-  // Each in a transaction of its own, one after the other: ascending, and before that of the move.
+  // Each in its own transaction, one after the other: ascending, and before that of the move.
   for (let count = 0; count <= positions.length; count += 1) xids.push(await nextXid(target));
   await target.query('begin');
   try {
@@ -221,7 +221,7 @@ async function refuseRows(target: Client, tables: readonly Table[]): Promise<voi
     if (rowCount === 0) continue;
     throw new ConflictError(
       'TARGET_NOT_EMPTY',
-      `The target is not empty: ${name} has rows. Choose a new database. If an earlier move-to ended there, set DATABASE_URL.`,
+      `The target is not empty: ${name} has rows. Choose a new database. If an earlier move-to succeeded, set DATABASE_URL.`,
     );
   }
 }

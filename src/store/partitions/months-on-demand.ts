@@ -22,7 +22,7 @@ export class MonthsMissingError extends Error {
   }
 }
 
-/** A table gets so many at once: the events of all sources wait for them. Maintenance creates the others. */
+/** A table gets at most this many at once, because the events of all sources wait for them. Maintenance creates the others. */
 const MOST_MONTHS = 12;
 
 /**

@@ -27,11 +27,11 @@ export interface BlockedChange extends Change {
 /** The change that waits, and the sessions that it waits for. */
 export function describeBlocked({ action, table, partition, by }: BlockedChange): string {
   const sessions = by.map(describeSession).join('; ') || 'a session that has ended since';
-  return `maintenance waits to ${action} ${partition}, because ${table} is in use: ${sessions}`;
+  return `maintenance is waiting to ${action} ${partition}, because ${table} is in use: ${sessions}`;
 }
 
 /**
- * Makes a change in a transaction of its own, one process at a time: with the locks of two tables, it could deadlock
+ * Makes a change in its own transaction, one process at a time: with the locks of two tables, it could deadlock
  * with a batch that inserts into both. Returns the change if it did not get its locks; nothing is changed then.
  */
 export async function makeChange(

@@ -41,7 +41,7 @@ export const monthsAround = (now: Date) =>
     addMonths(now, index - MONTHS_BEHIND),
   );
 
-/** The first instant, in UTC, of the month that lies so many months after the date's. */
+/** The first instant, in UTC, of the month that is this many months after the date's. */
 export function addMonths(date: Date, months: number): Date {
   // Date.UTC takes the years up to 99 for those of the last century.
   const first = new Date(date);

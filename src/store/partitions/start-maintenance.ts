@@ -75,7 +75,7 @@ export async function startMaintenance(
     for (const difference of await recountDue(db, stopping.signal)) {
       logger.error(
         difference,
-        `the deliveries in ${difference.partition} are not those that were stored: see the table delivery_sums`,
+        `the deliveries in ${difference.partition} differ from those that were stored: see the table delivery_sums`,
       );
     }
   };
@@ -99,7 +99,7 @@ function logReport(report: PartitionReport, logger: Logger): void {
   for (const behind of held) {
     logger.warn(
       behind,
-      `retention waits: destination ${behind.destination} has not received all of ${behind.partition}`,
+      `retention is waiting: destination ${behind.destination} has not received all of ${behind.partition}`,
     );
   }
   for (const behind of missed) {
@@ -111,7 +111,7 @@ function logReport(report: PartitionReport, logger: Logger): void {
   for (const rows of inDefault) {
     logger.warn(
       rows,
-      'rows are in the default partition: their times cannot be right, or they move in a later round',
+      'rows are in the default partition: their times cannot be right, or a later round will move them',
     );
   }
 }

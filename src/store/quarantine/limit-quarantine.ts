@@ -139,7 +139,7 @@ export function startQuarantineLimits(
     const deleted = await limitQuarantine(db, new Date(), config.quarantine);
     for (const dropped of deleted) {
       onDropped(dropped);
-      logger.warn(dropped, 'quarantined content was deleted, because it exceeded a limit');
+      logger.warn(dropped, 'quarantined content was deleted because it exceeded a limit');
     }
     return deleted.length > 0 ? 'done' : 'idle';
   };

@@ -27,7 +27,7 @@ export interface NewQuarantined {
   readonly twinsBefore: number;
 }
 
-/** One statement inserts at most so many items: to write it takes a few milliseconds. */
+/** One statement inserts at most this many items: building it takes a few milliseconds. */
 const MAX_ROWS = 200;
 
 /** Inserts quarantined items. Those that an earlier run of the same job inserted are kept as they are. */

@@ -152,7 +152,7 @@ export interface OpenPlace {
 
 /**
  * One page of the open items that match, oldest first, after a place. Items quarantined since the first page was read
- * are left out: a replay that fails quarantines anew, and that item must not be replayed in turn.
+ * are omitted: a failed replay quarantines again, and the new item must not be replayed in turn.
  */
 export async function pageOfOpen(
   db: Db,

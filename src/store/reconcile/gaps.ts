@@ -17,7 +17,7 @@ export type MissingPeriod = Readonly<Pick<Selectable<Tables['gaps']>, (typeof CO
 /** A process reports every 10 s; without a report for so long, no process accepted deliveries. */
 const MISSED_SECONDS = 30;
 
-/** A process accepts deliveries so many seconds after its start at the latest: before it needs the database. */
+/** A process accepts deliveries at most this many seconds after its start: before it needs the database. */
 const START_SECONDS = 60;
 
 /**

@@ -117,7 +117,7 @@ export interface Superseded extends StoredAt {
   readonly supersededBy: string;
 }
 
-/** One statement has at most so many rows. */
+/** One statement has at most this many rows. */
 const MAX_ROWS = 500;
 
 /** Records together which log records are which events, their latest status, and which events are superseded. */
@@ -163,7 +163,7 @@ export async function saveHistory(
   });
 }
 
-/** Log records are known for so many days. The logs whose retention is published do not reach back as far. */
+/** Log records are kept for this many days. The logs whose retention is published do not reach back as far. */
 const DAYS_KNOWN = 90;
 
 /**
@@ -217,7 +217,7 @@ export async function saveComparedUntil(db: Db, source: string, messageType: Mes
 }
 
 /**
- * Takes a lease, or renews it, for so many milliseconds by the server's clock. False while another process has it: two
+ * Takes or renews a lease for this many milliseconds by the server's clock. False while another process has it: two
  * processes that compared the same history at once could fetch a record twice.
  */
 export async function takeLease(db: Db, name: string, holder: string, ms: number): Promise<boolean> {

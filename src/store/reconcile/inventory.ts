@@ -81,7 +81,7 @@ export interface Unnamed {
 }
 
 /**
- * The names that the inventory of a source had at a time, in the order of what is asked, in one query. Undefined where it had
+ * The names that the inventory of a source had at a time, in the requested order, in one query. Undefined if it had
  * none, or the source is not in the scope.
  */
 export async function namesAsOf(db: Db, scope: Scope, asked: readonly Unnamed[]) {

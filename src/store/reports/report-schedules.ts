@@ -53,8 +53,8 @@ export async function readSchedules(db: Db, names: readonly string[]) {
 }
 
 /**
- * Takes the right to send the next report of a schedule, for so many seconds: false if another process has it, if the report
- * was sent meanwhile, or if the pause after a failure is not over.
+ * Takes a lease on sending the next report of a schedule, for this many seconds: false if another process has it, if the report
+ * was sent in the meantime, or if the pause after a failure is not over.
  */
 export async function leaseReport(db: Db, name: string, since: Date, seconds: number): Promise<boolean> {
   const { numUpdatedRows } = await updateNext(db, name, since)

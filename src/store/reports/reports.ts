@@ -91,7 +91,7 @@ group by fold_name(user_name), code order by 1, 4 desc, 2`,
     name: 'logins',
     title: 'Logins of administrators',
     answers:
-      'How often each administrator logged in, and how often outside of working hours: at the weekend, or not between 7 and 19 h.',
+      'How often each administrator logged in, and how often outside working hours: on weekends, or not between 7:00 and 19:00.',
     statement: (range) => `
 select min(user_name) as "Administrator", count(*) as "Logins", count(*) filter (where ${IS_OFF_HOURS}) as "Off hours",
   ${time('min(local)')} as "First", ${time('max(local)')} as "Last"
@@ -103,7 +103,7 @@ where code = 10001 group by fold_name(user_name) order by 3 desc, 2 desc, 1`,
   {
     name: 'categories',
     title: 'Changes by category',
-    answers: 'How many audit records each category of the cloud has, without logins and logouts.',
+    answers: "How many audit records each of the cloud's categories has, without logins and logouts.",
     statement: (range) => `
 select coalesce(category::text, 'none') as "Category", count(*) as "Records",
   count(distinct fold_name(user_name)) as "People", ${time('min(local)')} as "First", ${time('max(local)')} as "Last"
@@ -114,7 +114,7 @@ where code is distinct from 10001 and code is distinct from 10002 group by categ
   {
     name: 'changes',
     title: 'Changes by device',
-    answers: 'Which devices audit records name, how often, and with how many different people.',
+    answers: 'Which devices audit records name, how often, and by how many different people.',
     statement: (range) => `
 select min(device) as "Device", count(distinct event_id) as "Records", count(distinct fold_name(user_name)) as "People", ${time('max(local)')} as "Last"
 from ${rowsOf('audit_log', range)}, unnest(host_names) as device
@@ -152,7 +152,8 @@ order by id`,
   {
     name: 'access',
     title: 'Network access of a person',
-    answers: 'On which days, networks and clients a person logged in to the network, and with which reply.',
+    answers:
+      'When, on which networks and with which clients a person logged in to the network, with the replies.',
     isOfPerson: true,
     statement: (range) => `
 select to_char(local, 'YYYY-MM-DD') as "Day", ssid as "Network", client_mac as "Client", reply as "Reply",

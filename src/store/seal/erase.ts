@@ -196,7 +196,7 @@ export async function addFingerprints(
       ${arrayLiteral(records.map(({ sieve }) => sieve))}::int[]) as one (kind, words, key_id, digest, sieve)`;
 }
 
-/** Lets the server make the statistics of its planner anew, which keep the most frequent values of a column. */
+/** Makes the server recompute its planner statistics, which contain the most frequent values of a column. */
 export async function renewStatistics(db: Db): Promise<void> {
   await run(db)`select renew_statistics()`;
 }

@@ -120,7 +120,7 @@ export async function findOtherTraces(
     named: {
       quarantine: quarantined.named,
       operations: await matching(
-        'entry of the operator log',
+        'operator log entry',
         sql`select id::text, jsonb_build_array(subject, details, result)::text as json from operator_log
         where ${source === undefined} order by operator_log.id`,
       ),

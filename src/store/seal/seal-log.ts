@@ -39,7 +39,7 @@ export async function whileSealing<T>(db: Db, work: (trx: Trx, state: SealState)
   return whileAlone(db, sql`log_seal_state`, async (trx) => work(trx, await readSealState(trx)));
 }
 
-/** Hashes to add to a tile, behind those that it has. */
+/** Hashes to append to a tile. */
 export interface TilePiece {
   readonly level: number;
   readonly number: number;

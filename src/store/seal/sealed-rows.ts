@@ -11,7 +11,7 @@ import { allRows, firstRow, onlyRow, run } from '../server/statement.ts';
 /**
  * The columns of the sealed form of each family, in their order, after the envelope and before the payload: those of
  * version 1, then what each later version added. A list that was released never changes; a column that a later release
- * brings stands in a list of the next version. `xid` is not among them: it belongs to the server, and a move to another one
+ * adds is in a list of the next version. `xid` is not among them: it belongs to the server, and a move to another one
  * changes it.
  */
 const SEALED_COLUMNS: Readonly<Record<Family, readonly string[]>> = {

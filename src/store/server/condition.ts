@@ -40,7 +40,7 @@ export function contains(text: string): Condition {
  * rows joined before.
  *
  * Because of the limit, the server looks each key up in the index. It plans a plain join by its statistics, and those may
- * be older than a burst of events: it then read the whole time of the burst anew for each of 10,000 keys, in 11 s instead
+ * be older than a burst of events: it then reread the whole burst for each of 10,000 keys, in 11 s instead
  * of 0.1 s.
  */
 export const rowByKey = (table: string, condition: RawBuilder<unknown>, most = 1): RawBuilder<unknown> =>

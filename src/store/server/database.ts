@@ -35,7 +35,7 @@ export async function withDatabase<T>(databaseUrl: string, work: (db: Db) => Pro
   }
 }
 
-/** Runs work that needs a session of its own for more than one transaction past a pooler, if there is an address for that. */
+/** Runs work that needs its own session for several transactions, bypassing a pooler if there is an address for that. */
 export async function withDirectConnection<T>(
   directUrl: string | undefined,
   db: Db,
@@ -189,7 +189,7 @@ export async function withinTime<T>(
   }
 }
 
-/** Runs work in a savepoint: when it throws, its changes are undone, and the transaction can go on. */
+/** Runs work in a savepoint: when it throws, its changes are undone, and the transaction can continue. */
 export async function inSavepoint<T>(trx: Trx, work: () => Promise<T>): Promise<T> {
   await sql`savepoint work`.execute(trx);
   try {
@@ -212,7 +212,7 @@ export async function checkDatabase(db: Db): Promise<void> {
   const { rows } = await sql`select where current_setting('transaction_read_only') = 'on'`.execute(db);
   if (rows.length === 0) return;
   throw new ReadOnlyError(
-    'the database is read-only (a standby, or default_transaction_read_only is on): no event, position of a destination, login or change can be written',
+    'the database is read-only (a standby, or default_transaction_read_only is on): no events, destination positions, logins or changes can be written',
   );
 }
 

@@ -41,7 +41,7 @@ export function listenForHints(databaseUrl: string, logger: Logger, started: Asy
     }
   }
   const onError = (error: unknown) =>
-    logger.debug(`no notifications of other processes: ${describeError(error)}`);
+    logger.debug(`no notifications from other processes: ${describeError(error)}`);
   const listening = repeat({ pauseMs: REOPEN_MS, work, stopping, onError });
   started.defer(closeLogged(logger, 'hints', () => listening.stop()));
 }

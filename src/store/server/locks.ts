@@ -18,7 +18,7 @@ export async function lockRow(trx: Trx, name: string): Promise<void> {
   if (row === undefined) throw new Error(`the table locks has no row ${name}`);
 }
 
-/** Creates the row unless it exists. In a transaction of its own, so that nobody waits for its end. */
+/** Creates the row unless it exists, in its own transaction, so that nobody waits for its end. */
 export async function createLock(db: Db, name: string): Promise<void> {
   await db
     .insertInto('locks')

@@ -6,7 +6,7 @@ import { isLoopbackHost } from '../../lib/loopback.ts';
 /** Parameters of a connection string that are about TLS. */
 const TLS_PARAMETERS = ['sslmode', 'ssl', 'sslrootcert', 'sslcert', 'sslkey'];
 
-/** The connection string for pg, which has meanings of its own for `sslmode` unless configured otherwise. */
+/** The connection string for pg, which interprets `sslmode` in its own way unless configured otherwise. */
 interface Connection {
   readonly connectionString: string;
   /** Without TLS if the server does not offer it: `OptionalTlsClient` finds out. */
@@ -24,7 +24,7 @@ export function connectionOf(databaseUrl: string): Connection {
   const host = searchParams.get('host') ?? decodeURIComponent(url.hostname).replaceAll(/[[\]]/g, '');
   const isSocketFile = host === '' || host.startsWith('/');
   const namesTls = TLS_PARAMETERS.some((name) => searchParams.has(name));
-  // pg has a parameter of its own, `ssl`.
+  // pg has its own parameter, `ssl`.
   if (searchParams.has('ssl') || (!namesTls && (isSocketFile || isLoopbackHost(host)))) {
     return { connectionString: databaseUrl, isTlsOptional: false };
   }
@@ -42,7 +42,7 @@ export function connectionOf(databaseUrl: string): Connection {
 
 type OnConnected = (error: unknown, client?: Client) => void;
 
-/** A connection that goes on without TLS if the server does not offer it. */
+/** A connection that continues without TLS if the server does not offer it. */
 export class OptionalTlsClient extends Client {
   override connect(): Promise<Client>;
   override connect(callback: OnConnected): void;

@@ -153,8 +153,8 @@ function applySettings(client: Client, settings: TransactionSettings): void {
 }
 
 /**
- * Gives a connection the settings of `SESSION` once, for all of its transactions, unless a pooler stands in between: that
- * gives each client an own process id, which is not that of the server's process (`isPooled`). Whether it did.
+ * Gives a connection the settings of `SESSION` once, for all its transactions, unless there is a pooler in between: that
+ * gives each client its own process id, which differs from the server's process (`isPooled`). Returns whether it did.
  */
 async function setWithoutPooler(client: Client, run: (text: string) => Promise<QueryResult>) {
   const { rowCount } = await run(
@@ -183,7 +183,7 @@ export function createClient(databaseUrl: string, options: ClientConfig = {}): C
 }
 
 /**
- * Runs work on a single connection of its own, and closes it. Throws when it cannot connect within 10 seconds. With
+ * Runs work on its own single connection, and closes it. Throws when it cannot connect within 10 seconds. With
  * settings, those and the ones of `SESSION` hold in each of its transactions, past a pooler too.
  */
 export async function withClient<T>(

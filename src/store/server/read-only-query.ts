@@ -105,7 +105,7 @@ async function checkReader(client: Client): Promise<void> {
   const { rows } = await client.query<{ isReader: boolean }>(IS_READER);
   if (rows[0]?.isReader === true) return;
   throw new UsageError(
-    `READER_DATABASE_URL must name the role ${READER}, without further rights and without membership in other roles (got ${client.user})`,
+    `READER_DATABASE_URL must name the role ${READER}, without further privileges and without membership in other roles (got ${client.user})`,
   );
 }
 
@@ -113,7 +113,7 @@ async function checkReader(client: Client): Promise<void> {
 export function describeReader(databaseUrl: string): string {
   const { database = '', host, port } = new Client({ connectionString: databaseUrl });
   return [
-    `READER_DATABASE_URL is not set: sql connects only as the role ${READER}. Let an administrator of the database run:`,
+    `READER_DATABASE_URL is not set: sql connects only as the role ${READER}. Ask a database administrator to run:`,
     `  alter role ${READER} login password 'PASSWORD' connection limit 10;`,
     `  grant connect on database ${escapeIdentifier(database)} to ${READER};`,
     `Then set READER_DATABASE_URL=postgresql://${READER}:PASSWORD@${host}:${port}/${database}`,

@@ -15,7 +15,7 @@ export const allRows =
   async (...statement: Template): Promise<Row[]> =>
     (await sql<Row>(...statement).execute(db)).rows;
 
-/** Runs a statement for at most so many milliseconds. Resolves with its rows; undefined if it would take longer. */
+/** Runs a statement for at most this many milliseconds. Resolves with its rows; undefined if it would take longer. */
 export const allRowsWithin =
   <Row>(db: Db, milliseconds: number) =>
   async (...statement: Template): Promise<Row[] | undefined> =>

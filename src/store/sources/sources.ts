@@ -38,7 +38,7 @@ export async function insertSource(db: Db, name: string, definition: object): Pr
         .where('sources.disabled_at', 'is not', null),
     )
     .executeTakeFirst();
-  if (added === 0n) throw new ConflictError('SOURCE_EXISTS', `there is a source "${name}" already`);
+  if (added === 0n) throw new ConflictError('SOURCE_EXISTS', `there is already a source "${name}"`);
 }
 
 export interface SourceUpdate {
@@ -97,5 +97,5 @@ const CHANGED: Readonly<{ revision: RawBuilder<string>; changed_at: RawBuilder<D
 const unknownSource = (name: string) =>
   new NotFoundError(
     'UNKNOWN_SOURCE',
-    `the database has no source "${name}" in use: "${commandName()} sources list" shows all sources`,
+    `the database has no active source "${name}": "${commandName()} sources list" shows all sources`,
   );

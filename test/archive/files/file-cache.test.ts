@@ -59,7 +59,7 @@ it('deletes no file that a statement reads, of this process or of another one', 
       A.path.padEnd(BYTES),
     ]);
     await expect(other.read(B, C)).rejects.toThrow(
-      /^This needs 300 bytes of archived files at once, with those that others read now, and the cache in .* has 200 bytes\. .*ARCHIVE_CACHE_MAX_BYTES/,
+      /^This needs 300 bytes of archived files at once, including those that others are reading, but the cache in .* has 200 bytes\. .*ARCHIVE_CACHE_MAX_BYTES/,
     );
   }
   expect(await other.read(B, D)).toEqual(pathsOf(B, D));
@@ -87,12 +87,12 @@ it.each(['../b.parquet', '/etc/b.parquet', 'audit_events/../../b.parquet', '.in-
   async (outside) => {
     const directory = await newDirectory();
     const { downloads, read } = await openCache(path.join(directory, 'cache'));
-    await expect(read({ ...A, path: outside })).rejects.toThrow('is no path in the archive');
+    await expect(read({ ...A, path: outside })).rejects.toThrow('is not a path in the archive');
     expect(downloads).toEqual([]);
     const files = new DirectoryFiles(directory);
-    await expect(files.digest({ ...A, path: outside })).rejects.toThrow('is no path in the archive');
-    await expect(files.use([{ ...A, path: outside }])).rejects.toThrow('is no path in the archive');
-    expect(() => placeIn('', outside)).toThrow('is no path in the archive');
+    await expect(files.digest({ ...A, path: outside })).rejects.toThrow('is not a path in the archive');
+    await expect(files.use([{ ...A, path: outside }])).rejects.toThrow('is not a path in the archive');
+    expect(() => placeIn('', outside)).toThrow('is not a path in the archive');
   },
 );
 

@@ -51,8 +51,8 @@ it('an object comes back as it was uploaded, with its size and hash, until it is
 });
 
 it.each([
-  ['has another SHA-256 than when it was written', CONTENT.toLowerCase()],
-  ['has 499 bytes, and was written with 500', CONTENT.slice(1)],
+  ['has a different SHA-256 than when it was written', CONTENT.toLowerCase()],
+  ['has 499 bytes, but was written with 500', CONTENT.slice(1)],
 ])('an object that %s is not taken', async (what, content) => {
   await server.put(KEY, Buffer.from(content));
   await expect(objectsIn().download(FILE, await newFile())).rejects.toThrow(`${KEY} ${what}`);
@@ -61,7 +61,7 @@ it.each([
 
 it('a bucket that refuses, and one that cannot be reached, are told apart', async () => {
   await expect(objectsIn({ bucket: 'no-bucket' }).sizes()).rejects.toThrow(
-    /^The archive's s3 bucket no-bucket at .* refuses the request \(NoSuchBucket.*Check ARCHIVE_S3, its key/,
+    /^The archive's s3 bucket no-bucket at .* refused the request \(NoSuchBucket.*Check ARCHIVE_S3, its key/,
   );
   await expect(objectsIn({ endpoint: 'http://127.0.0.1:1' }).sizes()).rejects.toThrow(
     /^Can't reach the archive's s3 bucket .*ECONNREFUSED.*Check ARCHIVE_S3 and/,
@@ -83,7 +83,7 @@ it.each([
 });
 
 it.each([
-  ['another SHA-256', { 'x-amz-checksum-sha256': 'x', 'content-length': String(FILE.bytes) }],
+  ['a different SHA-256', { 'x-amz-checksum-sha256': 'x', 'content-length': String(FILE.bytes) }],
   ['another size', { 'content-length': '5' }],
 ])('an upload after which the bucket has %s fails', async (_, headers) => {
   await using wrong = await startStandIn((request, response) => {
@@ -91,7 +91,7 @@ it.each([
     request.resume().on('end', () => response.writeHead(200, isRead ? headers : {}).end());
   });
   await expect(upload(objectsIn({ endpoint: wrong.url }))).rejects.toThrow(
-    `s3://network-events/${KEY} was not stored as it was uploaded`,
+    `s3://network-events/${KEY} was not stored as uploaded`,
   );
 });
 
@@ -116,7 +116,7 @@ it('all versions of an object are deleted, and what a key may not delete is name
         .end('<Error><Code>AccessDenied</Code><Message>Object is locked</Message></Error>');
   });
   await expect(objectsIn({ endpoint: locked.url }).remove(FILE.path)).rejects.toThrow(
-    'the bucket refuses to delete version v2 (AccessDenied: Object is locked)',
+    'the bucket refused to delete version v2 (AccessDenied: Object is locked)',
   );
   expect(deleted).toEqual(['v1', 'v2', 'v3']);
 });

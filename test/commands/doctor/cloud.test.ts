@@ -61,7 +61,7 @@ test('an API token of a few hours is a warning that says so', async () => {
 
 test.each([
   ['organizations', ['hiq.ctx:r'], 'GET /hiq/organizations answered 403'],
-  ['context', ['org'], 'which of them the cloud shows is unknown: GET /hiq/context answered 403'],
+  ['context', ['org'], 'it is unknown which of them the cloud shows: GET /hiq/context answered 403'],
 ])('%s that the token may not read are a warning that names the permission', async (_, some, message) => {
   const token = await tokenFor(90, [
     'auth:r',

@@ -42,5 +42,5 @@ test('events that were rejected since the last accepted one are a warning, with 
   const [web] = await findings([{ name: 'web', type: 'https' }]);
   expect(web?.status).toBe('warn');
   expect(web?.message).toBe('running, up to date: rejected an event: no such field');
-  expect(web?.remedy).toMatch(/^1 event rejected, none accepted since: /);
+  expect(web?.remedy).toMatch(/^1 event rejected in a row, none accepted since: /);
 });

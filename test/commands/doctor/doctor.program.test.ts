@@ -45,7 +45,7 @@ describe('doctor', () => {
     expect(told).toMatchObject({
       database: like(/Postgres \d+/),
       migrations: like(/all \d+ applied/),
-      roles: 'ok xiq_sink and xiq_reader have only the rights they need',
+      roles: 'ok xiq_sink and xiq_reader have only the privileges they need',
       queue: like(usesRedis ? /in Redis: 0 batches waiting/ : /in Postgres: 0 batches waiting/),
       'cloud clock': like(/agrees/),
       api: like(/logs in as/),

@@ -61,7 +61,7 @@ describe('doctor', () => {
     });
     expect(told).toMatchObject({
       database: like(ONLY_FSYNC),
-      queue: like(/^fail the queue does not answer: .*ECONNREFUSED/),
+      queue: like(/^fail the queue is not responding: .*ECONNREFUSED/),
       spool: like(/^warn .*set aside: .*x\.segment\.corrupt/),
       disk: like(/^fail .*less than SPOOL_MIN_FREE_BYTES/),
       certificate: like(/^fail .*expired on/),

@@ -129,7 +129,7 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
     await browser.page.getByLabel('Name', { exact: true }).fill('customer-a');
     await browser.page.getByLabel('Deliveries/s (optional)').fill('200');
     await button('Add').click();
-    await browser.page.getByText('The new secret of customer-a, shown only now:').waitFor();
+    await browser.page.getByText('The new secret of customer-a, shown only once:').waitFor();
     const shown = browser.page.locator('.shown code');
     const first = await shown.textContent();
     expect(first).toMatch(/^[0-9a-f]{64}$/);
@@ -145,7 +145,7 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
 
     await button('Rotate the secret of customer-a').click();
     await browser.page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click();
-    await browser.page.getByText('The new secret of customer-a, shown only now:').waitFor();
+    await browser.page.getByText('The new secret of customer-a, shown only once:').waitFor();
     expect(await shown.textContent()).not.toBe(first);
     const again = browser.page.waitForEvent('load');
     await browser.page.getByRole('link', { name: 'Continue' }).click();
@@ -153,7 +153,7 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
     await details.click();
     await button('Drop the old secrets of customer-a').click();
     await browser.page.getByRole('dialog').getByRole('button', { name: 'Drop the old secrets' }).click();
-    await browser.page.getByText('The old secrets of customer-a are dropped.').waitFor();
+    await browser.page.getByText('The old secrets of customer-a were dropped.').waitFor();
 
     await details.click();
     await button('Disable customer-a').click();
@@ -176,14 +176,14 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
     expect(await takenBy('archive', directory)).toContain('"description":"replayed"');
     await browser.page.getByLabel(/^Resend from/).fill('7d');
     await button('Resend').first().click();
-    await browser.page.getByRole('dialog').getByText('Those already sent are resent.').waitFor();
+    await browser.page.getByRole('dialog').getByText('Events already sent are resent.').waitFor();
     await browser.page.getByRole('dialog').getByRole('button', { name: 'Resend' }).click();
     await browser.page.getByText('Resending.').waitFor();
     expect(await lastAction(admin.db)).toMatchObject({ action: 'destination.rewind' });
     await button('Skip backlog').click();
     await browser.page.getByRole('dialog').getByText('will never be sent to it').waitFor();
     await browser.page.getByRole('dialog').getByRole('button', { name: 'Skip backlog' }).click();
-    await browser.page.getByText('The backlog is skipped.').waitFor();
+    await browser.page.getByText('The backlog was skipped.').waitFor();
     expect(await lastAction(admin.db)).toMatchObject({ action: 'destination.rewind' });
     await waitFor(async () => (await button('Skip backlog').count()) === 0);
   });

@@ -331,7 +331,7 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     await browser.page.keyboard.type('Failed logins');
     expect(await problemsOf(browser.page, 'events-saved')).toEqual([]);
     await browser.page.keyboard.press('Enter');
-    await browser.page.getByText('The search is saved.').waitFor();
+    await browser.page.getByText('The search was saved.').waitFor();
     await openSearch(range);
     await menu.click();
     await browser.page.getByRole('link', { name: 'Failed logins' }).click();
@@ -341,7 +341,7 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     await menu.click();
     await browser.page.getByRole('button', { name: 'Delete Failed logins' }).click();
     await browser.page.getByRole('dialog').getByRole('button', { name: 'Delete Failed logins' }).click();
-    await browser.page.getByText('The search “Failed logins” is deleted.').waitFor();
+    await browser.page.getByText('The search “Failed logins” was deleted.').waitFor();
     await expect.poll(() => browser.page.getByRole('link', { name: 'Failed logins' }).count()).toBe(0);
   });
 

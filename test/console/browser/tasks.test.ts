@@ -173,7 +173,7 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
   };
   const admin = useConsole(areas, {
     logs: true,
-    // With the first account, everyone has to log in.
+    // Once the first account exists, everyone has to log in.
     token: TOKEN,
     seed: async (db) => {
       url = admin.database.databaseUrl;
@@ -401,7 +401,7 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
         type('Sources', 'customer-a'),
         pushButton('Invite'),
       ],
-      shows('The new link of grace@example.com, shown only now:'),
+      shows('The new link of grace@example.com, shown only once:'),
       async () => {
         expect(await problemsOf(browser.page, 'access')).toEqual([]);
         const link = (await browser.page.locator('.shown code').textContent()) ?? '';
@@ -432,7 +432,7 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
         await browser.page.getByRole('button', { name: '1 token of grace@example.com' }).click();
         expect(await problemsOf(browser.page, 'access-tokens')).toEqual([]);
         await browser.page.getByRole('button', { name: 'Revoke the token grafana' }).click();
-        await browser.page.getByText('The token is revoked.').waitFor();
+        await browser.page.getByText('The token was revoked.').waitFor();
         await browser.page.getByRole('link', { name: 'Change grace@example.com' }).click();
         await browser.page.getByLabel('Role').selectOption('operator');
         expect(await problemsOf(browser.page, 'access-change')).toEqual([]);
@@ -445,7 +445,7 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
     expectInFourActions(
       task.name,
       [openPage('Sources'), enter('Name', 'customer-a')],
-      shows('shown only now'),
+      shows('shown only once'),
     ));
 
   it('a new SIEM', ({ task }) =>

@@ -27,12 +27,12 @@ test('the length counts bytes, and a frame without data has none', () => {
 });
 
 test.each([
-  ['HTTP/1.1 400 Bad Request', /does not answer in RELP but "HTTP/],
-  ['1234567890 rsp 0\n', /does not answer in RELP/],
-  [`1 ${'x'.repeat(33)} 0\n`, /does not answer in RELP/],
+  ['HTTP/1.1 400 Bad Request', /answered not in RELP but with "HTTP/],
+  ['1234567890 rsp 0\n', /answered not in RELP/],
+  [`1 ${'x'.repeat(33)} 0\n`, /answered not in RELP/],
   ['1 rsp 6\n200 OK\n', /frame 1 lacks its data/],
   ['1 rsp 6 200 OK!\n', /frame 1 does not end after its data/],
-  ['1 rsp 999999999 2', /announces an answer of 999999999 bytes/],
+  ['1 rsp 999999999 2', /announced an answer of 999999999 bytes/],
 ])('%j is an error', (bytes, problem) => {
   expect(() => createFrameReader()(Buffer.from(bytes))).toThrow(problem);
 });

@@ -127,14 +127,14 @@ const OPENED = rsp(1, ACCEPTED);
 test.each([
   ['no answer to open', '', '', /no answer for 200 ms/],
   ['no answer to an event', OPENED, '', /no answer for 200 ms/],
-  ['another protocol', 'HTTP/1.1 400 Bad Request\r\n', '', /does not answer in RELP but "HTTP\/1\.1 400/],
+  ['another protocol', 'HTTP/1.1 400 Bad Request\r\n', '', /answered not in RELP but with "HTTP\/1\.1 400/],
   [
     'a refused session',
     rsp(1, '500 required feature missing'),
     '',
-    /refuses a session: 500 required feature/,
+    /refused the session: 500 required feature/,
   ],
-  ['no offers', rsp(1, '200 OK'), '', /opens a session without relp_version/],
+  ['no offers', rsp(1, '200 OK'), '', /opened the session without relp_version/],
   ['no syslog', rsp(1, '200 OK\nrelp_version=0\ncommands=other'), '', /does not offer the command syslog/],
   ['no commands', rsp(1, '200 OK\nrelp_version=0'), '', /does not offer the command syslog/],
   ['an answer to nothing', OPENED, rsp(9, '200 OK'), /answered transaction 9, which is not open/],

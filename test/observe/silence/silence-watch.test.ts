@@ -95,7 +95,7 @@ test('if nothing arrives at all, one line reports it, and types that stay silent
   expect(watch.logged()).toEqual([]);
   await arrive('b', after(60));
   await watch.look(after(61));
-  expect(watch.logged()).toEqual(['info deliveries arrive again']);
+  expect(watch.logged()).toEqual(['info deliveries are arriving again']);
   await arrive('b', after(100));
   await watch.look(after(101));
   expect(watch.logged()).toEqual([expect.stringContaining('warn AUDIT_LOG_ALL from a is unusually quiet')]);

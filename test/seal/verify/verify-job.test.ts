@@ -22,7 +22,7 @@ it('a verification is one at a time, keeps what it finds, and is recorded with i
   const job = createVerifyJob(test.service, test.databaseUrl, async () => knowing(log.key));
   const since = new Date(0);
   await job.start({ source: 'branch', since }, OPERATOR);
-  await expect(job.start({}, OPERATOR)).rejects.toThrow('jane has started one');
+  await expect(job.start({}, OPERATOR)).rejects.toThrow('jane has started a verification');
   await waitFor(() => job.latest?.state !== 'running');
   expect(job.latest).toMatchObject({
     state: 'done',

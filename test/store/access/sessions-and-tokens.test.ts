@@ -93,12 +93,12 @@ it('an API token is of its account until it expires or is revoked, once, with th
   await disableAccount(test.service, 'bob');
   expect(await findTokenHolder(test.service, TWO)).toBeUndefined();
   expect((await listAccessTokens(test.service)).map((token) => token.id)).toEqual([id]);
-  await expect(revokeAccessToken(test.service, other)).rejects.toThrow(`no API token ${other}`);
+  await expect(revokeAccessToken(test.service, other)).rejects.toThrow(`API token ${other} does not exist`);
   await test.query`update access_tokens set expires_at = now() where id = ${id}`;
   expect(await use()).toBeUndefined();
   await test.query`update access_tokens set expires_at = '2999-01-01' where id = ${id}`;
   expect(await revokeAccessToken(test.service, id)).toEqual({ account: 'ada', label: 'test' });
   expect(await use()).toBeUndefined();
   expect(await listAccessTokens(test.service)).toEqual([]);
-  await expect(add('bob')).rejects.toThrow('no account "bob", or it is disabled');
+  await expect(add('bob')).rejects.toThrow('account "bob" does not exist or is disabled');
 });

@@ -187,7 +187,7 @@ describe('partitions', () => {
       change.replace(' ', ' audit_events_'),
     );
     expect(blocked.map(({ action, partition }) => `${action} ${partition}`)).toEqual(changes);
-    const told = changes.map((change) => `waits to ${change}, because audit_events is in use: pid`);
+    const told = changes.map((change) => `is waiting to ${change}, because audit_events is in use: pid`);
     expect(warnings).toEqual(
       ['rows are in the default partition', ...told].map((text): unknown => expect.stringContaining(text)),
     );

@@ -128,7 +128,7 @@ export function Chart({ label, bars, before, seconds, height, isEstimate = false
         class="plot"
         role="group"
         tabindex="0"
-        aria-label=${`${label}. Arrows tell the bars, Shift and arrows choose a range, Enter opens it.`}
+        aria-label=${`${label}. Arrows move between bars, Shift and arrows choose a range, Enter opens it.`}
         ref=${place}
         onKeyDown=${onKey}
         onBlur=${() => setTip(undefined)}

@@ -50,7 +50,7 @@ function RangeChart({ place }) {
   const { since, until, bars, bucket_seconds: seconds, is_complete: isComplete, before: outline } = counted;
   if (!isComplete && bars.every(({ counts }) => Object.keys(counts).length === 0)) {
     return html`<p class="legend">
-      Counting the events of this range takes too long. Choose a shorter range, or add a user, code or MAC
+      Counting the events in this range takes too long. Choose a shorter range, or add a user, code or MAC
       address.
     </p>`;
   }

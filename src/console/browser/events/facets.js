@@ -129,7 +129,7 @@ function Facet({ path, facet, label, titles, before }) {
             </svg>
             <a
               href=${searchWith(search, facet, value)}
-              title=${`${value}: click to include, Alt and click to exclude`}
+              title=${`${value}: click to include, Alt-click to exclude`}
               onClick=${(/** @type {MouseEvent} */ event) => {
                 if (!event.altKey) return;
                 event.preventDefault();

@@ -128,7 +128,7 @@ function follow(place, list) {
     const at = localText(pausedAt ?? since ?? Date.now(), zone).slice(11);
     const counted = seen === 0 ? 'no events yet' : countOf(seen, 'event');
     const left = skipped === 0 ? '' : `, ${formatCount(skipped)} of them not in the list`;
-    const problem = trouble === undefined ? '' : ` The database does not answer: ${trouble}.`;
+    const problem = trouble === undefined ? '' : ` The database is not responding: ${trouble}.`;
     return `${listening} since ${at}, ${counted}${left}.${problem}`;
   }
 
@@ -150,7 +150,8 @@ function follow(place, list) {
       ${
         hasGap &&
         html`<p class="problem">
-          Too many events arrived while disconnected; some are missing here. Turn Live off to see them.
+          Too many events arrived while this page was disconnected; some are missing here. Turn Live off to
+          see them.
         </p>`
       }
     `;

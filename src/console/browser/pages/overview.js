@@ -63,7 +63,7 @@ function showStale(why) {
   if (place === null) return;
   render(
     why !== undefined &&
-      html`<p class="note bad">Out of date: the service does not answer (${why}). Retrying.</p>`,
+      html`<p class="note bad">Out of date: the service is not responding (${why}). Retrying.</p>`,
     place,
   );
 }

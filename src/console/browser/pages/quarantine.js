@@ -50,7 +50,7 @@ function enable(form) {
     const isAll = ids.length === 0;
     const count = isAll ? total : ids.length;
     if (count === 0) return notify('Select at least one item.', 'bad');
-    const question = `Discard ${countOf(count, 'item')}? Their content is deleted permanently; reason, size and source stay.`;
+    const question = `Discard ${countOf(count, 'item')}? The content is deleted permanently; reason, size and source stay.`;
     if (action === 'discard' && !(await agree(question, 'Discard'))) return;
     const chosen = isAll ? { matching: JSON.parse(form.dataset['matching'] ?? '{}') } : { ids };
     const told = action === 'replay' ? REPLAYING : DISCARDING;

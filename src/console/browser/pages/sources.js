@@ -13,7 +13,7 @@ document.addEventListener('done', (event) => {
   const shown = typeof address === 'string' ? new URL(address, location.href).href : secret;
   if (form.dataset['secret'] !== undefined && typeof shown === 'string') {
     event.preventDefault();
-    show(form, `The new ${form.dataset['secret']} of ${name}, shown only now:`, [shown]);
+    show(form, `The new ${form.dataset['secret']} of ${name}, shown only once:`, [shown]);
     form.reset();
   }
   if (typeof event.detail.summary === 'string') {

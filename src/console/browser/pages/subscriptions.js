@@ -50,7 +50,7 @@ const Result = ({ outcomes, unfinished }) => html`
             ${step.action} ${step.message_type}: ${error === null ? 'accepted' : `failed: ${error}`}
           </li>`,
       )}
-      ${unfinished.map(({ step, reason }) => html`<li>${step.message_type} is left: ${reason}</li>`)}
+      ${unfinished.map(({ step, reason }) => html`<li>${step.message_type} is still pending: ${reason}</li>`)}
     </ul>
   </div>
 `;

@@ -7,10 +7,10 @@ import { openPalette } from './palette.js';
 
 const KEYS = [
   ['Ctrl K', 'go to a page, person, client, event or search'],
-  ['/', 'go to the search line; where there is none, as Ctrl K'],
+  ['/', 'go to the search line or, without one, same as Ctrl K'],
   ['j, k', 'next row, previous row'],
   ['Enter', 'open the row'],
-  ['Esc', 'close what is open'],
+  ['Esc', 'close the open panel'],
   ['?', 'list the keys'],
 ];
 

@@ -24,7 +24,7 @@ export function openPalette(title = 'Go to', label = EVERYTHING, useEntries = us
 
 sourceSwitch?.addEventListener('click', (event) => {
   event.preventDefault();
-  openPalette('Source', 'Part of the name of a source', (text) => matching(sources(), text));
+  openPalette('Source', 'Part of a source name', (text) => matching(sources(), text));
 });
 
 /** @param {string} text */

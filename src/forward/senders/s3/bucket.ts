@@ -42,7 +42,7 @@ export function openBucket(options: S3Options) {
         abortController: { signal: limits().abortSignal, abort: () => undefined },
       }).done();
       if (tag === undefined)
-        throw new Error('the answer has no ETag: it is not of S3, but of a proxy in between?');
+        throw new Error('the answer has no ETag: does it come from a proxy instead of S3?');
     },
     /** The last key that begins like this, in the order of UTF-8; undefined if there is none. */
     async lastKey(prefix: string): Promise<string | undefined> {

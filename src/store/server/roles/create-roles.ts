@@ -66,13 +66,13 @@ async function checkRoles(client: Client, bootstrapUrl: string, urls: RoleUrls):
   }
   if (facts.isFirst) {
     throw new UsageError(
-      `DATABASE_URL names ${service}, the superuser that ${server} was created with, which cannot lose this right. ` +
+      `DATABASE_URL names ${service}, the initial superuser of ${server}, which cannot be demoted. ` +
         'Rename it first: see "Database roles" in docs/operating.md.',
     );
   }
   if (facts.isSame) {
     throw new UsageError(
-      `DATABASE_URL must name a role for the service alone, such as xiq_sink (got ${service})`,
+      `DATABASE_URL must name a role used only by the service, such as xiq_sink (got ${service})`,
     );
   }
   if (reader !== READER) {
@@ -80,7 +80,7 @@ async function checkRoles(client: Client, bootstrapUrl: string, urls: RoleUrls):
   }
   if (urls.migrationUrl !== undefined && [service, OWNER, READER].includes(roleOf(urls.migrationUrl))) {
     throw new UsageError(
-      `MIGRATION_DATABASE_URL must name another role than DATABASE_URL, such as xiq_migrate (got ${roleOf(urls.migrationUrl)})`,
+      `MIGRATION_DATABASE_URL must name a different role than DATABASE_URL, such as xiq_migrate (got ${roleOf(urls.migrationUrl)})`,
     );
   }
   return service;
@@ -131,7 +131,7 @@ async function createLogin(client: Client, name: string, url: string): Promise<v
   );
 }
 
-/** Only these roles connect to the database. On a server without other databases, the reader connects to no other one. */
+/** Only these roles may connect to the database. On a server without other databases, the reader may connect to no other. */
 async function limitDatabases(client: Client, service: string, { migrationUrl }: RoleUrls): Promise<void> {
   const { rows } = await client.query<{ name: string }>('select current_database() as name');
   const database = client.escapeIdentifier(rows[0]?.name ?? '');

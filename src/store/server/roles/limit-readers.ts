@@ -29,7 +29,7 @@ export async function limitReaders(db: Db, limitSeconds = LIMIT_SECONDS): Promis
 }
 
 /**
- * Puts right what is not as this program made it: a reader may change the password and the settings of its own login. Resolves
+ * Repairs changed logins: a reader may change the password and the settings of its own login. Resolves
  * with what was changed. Does nothing in a database whose roles no administrator has created.
  */
 export async function repairReaders(db: Db, readerUrl: string | undefined): Promise<readonly ReaderChange[]> {
@@ -38,7 +38,7 @@ export async function repairReaders(db: Db, readerUrl: string | undefined): Prom
   if (readerUrl === undefined || !(await canKeepReaders(db)) || !(await isRejected(readerUrl)))
     return changed;
   await keepReader(db, READER, passwordOf(readerUrl));
-  return [...changed, { login: READER, changes: ['its password is not that of READER_DATABASE_URL'] }];
+  return [...changed, { login: READER, changes: ['its password differs from READER_DATABASE_URL'] }];
 }
 
 /** SQLSTATE invalid_password. */
@@ -60,10 +60,10 @@ interface ReaderUpkeep {
 export function startReaderLimits({ db, readerUrl, logger }: ReaderUpkeep, started: AsyncDisposableStack) {
   const work = async () => {
     for (const ended of await limitReaders(db)) {
-      logger.warn(ended, `a session of ${ended.role} was ended, because its transaction took too long`);
+      logger.warn(ended, `a session of ${ended.role} was ended because its transaction took too long`);
     }
     for (const changed of await repairReaders(db, readerUrl)) {
-      logger.warn(changed, `the login ${changed.login} was changed, and has been reset`);
+      logger.warn(changed, `the login ${changed.login} was changed and has been reset`);
     }
   };
   const failure = 'limits of readers were not enforced';

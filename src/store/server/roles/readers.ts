@@ -19,7 +19,7 @@ export async function canKeepReaders(db: Db): Promise<boolean> {
   return (await firstRow(db)`select where to_regnamespace('xiq_roles') is not null`) !== undefined;
 }
 
-/** Makes a login that may only read, or puts it right. Without a password, it keeps the one that it has. */
+/** Creates or repairs a read-only login. Without a password, the login keeps its current one. */
 export async function keepReader(db: Db, login: string, password?: string): Promise<void> {
   await run(db)`select xiq_roles.keep_reader(${login}, ${password ?? null})`;
 }

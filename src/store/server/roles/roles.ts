@@ -77,7 +77,7 @@ export async function checkReader(db: Db): Promise<void> {
         and to_regrole(${READER}) is null`;
   for (const { name, quoted } of rows) {
     throw new UsageError(
-      `The role ${READER} does not exist, and ${name} may not create roles. Let an administrator of the database server run:\n` +
+      `The role ${READER} does not exist, and ${name} may not create roles. Ask an administrator of the database server to run:\n` +
         `  create role ${READER} nologin; grant ${READER} to ${quoted};`,
     );
   }

@@ -41,7 +41,7 @@ export async function adopt(trx: Trx, known: Migrations): Promise<void> {
   if (unfinished.length > 0)
     throw updateFirst(
       `An earlier version of xiq-sink has not finished converting the database: ${unfinished.join('; ')}`,
-      'let its serve run until it has',
+      'run its serve until it has finished',
     );
   const baseline = Object.keys(known).filter((name) => name <= LAST_OF_BASELINE);
   for (const name of REPLACED) await known[name]?.up(trx);

@@ -19,7 +19,7 @@ interface IndexProgress {
 }
 
 export interface BuildOptions {
-  /** Cancels the building. What was built stays; the next call goes on. */
+  /** Cancels the build. Finished indexes stay; the next call continues. */
   readonly signal?: AbortSignal | undefined;
   /** Called with the progress every ten seconds. */
   readonly onProgress?: (progress: IndexProgress) => void;
@@ -37,7 +37,7 @@ const LOCK_WAIT_MS = 300;
 /**
  * Builds the indexes that the applied migrations declare and that do not exist, while others store and read, as the
  * owner of the tables. What a crash has left half built is dropped and built again. Resolves with the names of the
- * indexes that are new, with `busy` if another process builds now, or with `pooled` if that needs a session of its own. Throws the signal's reason if it fires, and an
+ * indexes that are new, with `busy` if another process is building them, or with `pooled` if that needs its own session. Throws the signal's reason if it fires, and an
  * OutageError if a table is in use: it can be repeated.
  */
 export async function buildIndexes(
@@ -215,7 +215,7 @@ const RETRY_INTERVAL_MS = 60_000;
 const DONE_INTERVAL_MS = 24 * 60 * 60 * 1000;
 
 const POOLED =
-  'indexes are missing, and cannot be built through a pooler, so searches are slow: set DATABASE_DIRECT_URL';
+  'indexes are missing and cannot be built through a pooler, so searches are slow: set DATABASE_DIRECT_URL';
 
 /** Builds the missing indexes of large tables in the background, until they exist. */
 export function startIndexBuilding(
@@ -237,6 +237,6 @@ export function startIndexBuilding(
     else if (built !== 'busy' && built.length > 0) logger.info({ built }, 'indexes built');
   };
   const pauseMs = () => (isDone ? DONE_INTERVAL_MS : RETRY_INTERVAL_MS);
-  const failure = 'indexes were not built, will be retried';
+  const failure = 'indexes were not built; building is retried';
   repeatInBackground({ part: 'building of indexes', failure, pauseMs, work, stopping }, logger, started);
 }

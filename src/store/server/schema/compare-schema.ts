@@ -7,7 +7,7 @@ import { readScripts } from './migrations.ts';
 
 interface CreatedFunction {
   readonly body: string;
-  /** It has the rights of its owner, whoever calls it. */
+  /** It runs with the privileges of its owner, whoever calls it. */
   readonly isDefiner: boolean;
   /** What it sets while it runs, as Postgres prints it. */
   readonly settings: readonly string[];
@@ -89,7 +89,7 @@ const VIEWS_IN_BLOCK = /^do \$\$(?:(?!^end \$\$;)[^])*'create view %I as[^]*?^en
 /** What triggers of partitions stand on, which a function makes for each. */
 const EACH = 'each_partition';
 
-/** Makes the triggers of a script anew on empty copies of their tables. */
+/** Recreates the triggers of a script on empty copies of their tables. */
 const triggersAnew = (script: string) =>
   Array.from(script.matchAll(TRIGGER), ({ groups = {} }) => {
     const { name = '', when = '', table = '', does = '' } = groups;
@@ -118,8 +118,8 @@ async function makeTriggersAgain(trx: Trx): Promise<void> {
 class DoneError extends Error {}
 
 /**
- * Makes each view and trigger of the migrations, and each function that is kept parsed, anew, under another name and for this
- * transaction alone, and compares how the server prints it: what it prints depends on its version.
+ * Recreates each view and trigger of the migrations, and each function that is stored parsed, under another name and for this
+ * transaction only, and compares how the server prints it, because the output depends on the server's version.
  */
 async function findParsed(db: Db): Promise<readonly SchemaDifference[]> {
   const { standby } = await onlyRow<{ standby: boolean }>(db)`select pg_is_in_recovery() as standby`;
@@ -203,10 +203,9 @@ function* differencesOf(
   const difference = (detail: string) => ({ name: `function ${name}`, detail });
   if (made !== undefined && meaningOf(made.body) !== meaningOf(body))
     yield difference('its definition was changed');
-  if (isDefiner && made?.isDefiner !== true)
-    yield difference('it lends the rights of its owner to who calls it');
+  if (isDefiner && made?.isDefiner !== true) yield difference('it runs with the privileges of its owner');
   if (made === undefined) return;
-  if (made.isDefiner && !isDefiner) yield difference('it has lost the rights of its owner');
+  if (made.isDefiner && !isDefiner) yield difference('it no longer runs with the privileges of its owner');
   if (made.isDefiner && stranger !== null) yield difference(`it belongs to ${stranger}`);
   if (settings.toSorted().join() !== made.settings.toSorted().join())
     yield difference(`it sets ${settings.join('; ') || 'nothing'} while it runs`);

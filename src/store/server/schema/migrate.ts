@@ -39,7 +39,7 @@ export async function migrateStore(
     return await asOwner(db, (trx) =>
       cancelledBy(signal, db, trx, async () => {
         const applied = await applyMigrations(trx, known);
-        // In the same transaction: whoever sees a new table may read it.
+        // In the same transaction, so that anyone who sees a new table may read it.
         await grantToService(trx, service);
         return applied;
       }),
@@ -61,12 +61,12 @@ async function explainRights(db: Db, error: unknown): Promise<unknown> {
       (select pg_get_userbyid(relowner) from pg_class
         where oid = to_regclass('kysely_migration') and not pg_has_role(relowner, 'usage')) as owner`;
   if (owner !== null) {
-    const message = `The tables belong to ${owner}, and ${name} may not use them. Create the roles (see "Database roles" in docs/operating.md), or let DATABASE_URL name the owner.`;
+    const message = `The tables belong to ${owner}, and ${name} may not use them. Create the roles (see "Database roles" in docs/operating.md), or use the owner in DATABASE_URL.`;
     return new UsageError(message, { cause: error });
   }
   // From Postgres 15 on, not every role may create tables in it.
   if (!/\bschema public\b/.test(error.message)) return error;
-  const message = `The tables cannot be created. Let an administrator of the database run: grant create on schema public to ${name}`;
+  const message = `The tables cannot be created. Ask a database administrator to run: grant create on schema public to ${name}`;
   return new UsageError(message, { cause: error });
 }
 
@@ -104,7 +104,7 @@ export function checkCompatible({ pending, unknown, incompatible }: MigrationSta
   }
   if (unknown.length > 0 && pending.length > 0) {
     throw new UsageError(
-      `The database has migrations of another version of xiq-sink (${unknown.join(', ')}), but not ${pending.join(', ')} of this one. Use a version that has all of them.`,
+      `The database has migrations from another version of xiq-sink (${unknown.join(', ')}), but not ${pending.join(', ')} from this one. Use a version that has all of them.`,
     );
   }
 }
@@ -150,7 +150,7 @@ async function describeBlocked(db: Db): Promise<string> {
   const tables = sql`select oid from pg_class where relnamespace = current_schema()::regnamespace`;
   const holders = await findHolders(db, tables, LOCK_WAIT_MS / 1_000);
   const names = holders.map(describeSession).join('; ') || 'a session that has ended since';
-  return `migrations wait for tables that others use: ${names}`;
+  return `migrations are waiting for tables used by others: ${names}`;
 }
 
 export type MigrationState = Awaited<ReturnType<typeof stateOf>>;

@@ -22,7 +22,7 @@ it.each<[string, () => Urls, RegExp]>([
   [
     'the owner as the service',
     () => ({ databaseUrl: withRole(test.databaseUrl, 'xiq_owner') }),
-    /for the service alone.*got xiq_owner/,
+    /used only by the service.*got xiq_owner/,
   ],
   [
     'another reader',
@@ -32,7 +32,7 @@ it.each<[string, () => Urls, RegExp]>([
   [
     'the service for migrations',
     () => ({ migrationUrl: test.databaseUrl }),
-    /^MIGRATION_DATABASE_URL must name another role than DATABASE_URL/,
+    /^MIGRATION_DATABASE_URL must name a different role than DATABASE_URL/,
   ],
 ])('roles are not made with %s', async (_with, urlsOf, message) => {
   const { databaseUrl, readerUrl } = test;

@@ -154,7 +154,7 @@ describe('a database of the last program before the baseline', () => {
   ])('is not adopted while %s', async (reason, statement) => {
     await sql.raw(statement).execute(test.db);
     await expect(migrateStore(db, undefined, undefined, SERVICE_ROLE)).rejects.toThrow(
-      `An earlier version of xiq-sink has not finished converting the database: ${reason}. Update it first: with the commit ${LAST_COMMIT}, let its serve run until it has.`,
+      `An earlier version of xiq-sink has not finished converting the database: ${reason}. Update it first: with the commit ${LAST_COMMIT}, run its serve until it has finished.`,
     );
     expect((await sql`select from kysely_migration`.execute(test.db)).rows).toHaveLength(34);
   });

@@ -32,11 +32,11 @@ function refuse_change: its definition was changed
   create or replace function refuse_change() returns trigger language plpgsql as $$ begin return new; end $$
 function create_month: it belongs to postgres
   alter function create_month owner to postgres
-function drop_detached: it has lost the rights of its owner
+function drop_detached: it no longer runs with the privileges of its owner
   alter function drop_detached security invoker
 function move_month: it sets search_path=elsewhere; timezone=utc while it runs
   alter function move_month set search_path = elsewhere
-function create_like: it lends the rights of its owner
+function create_like: it runs with the privileges of its owner
   alter function create_like security definer
 trigger refuse_change on superseded_events: its definition was changed
   create or replace trigger refuse_change before update or delete on superseded_events for each row

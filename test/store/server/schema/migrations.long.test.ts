@@ -82,7 +82,7 @@ describe('migrating', () => {
   it('waits for a table in use for 2 s, and then the error names the session', async () => {
     const end = await openTransaction(test.databaseUrl, 'lock table kysely_migration');
     await expect(migrateStore(db)).rejects.toThrow(
-      /^migrations wait for tables that others use: pid \d+ \(xiq-sink, user \w+\), in a transaction for \d s/,
+      /^migrations are waiting for tables used by others: pid \d+ \(xiq-sink, user \w+\), in a transaction for \d s/,
     );
     await end();
     expect(await migrateStore(db)).toEqual([]);
@@ -102,7 +102,7 @@ describe('migrating', () => {
     expect(performance.now() - began).toBeLessThan(5_000);
     await test.query`drop schema bullmq cascade`;
     await expect(migrateQueue(test.databaseUrl)).rejects.toThrow(
-      /^the migration of the queue waits for a lock of pid \d+ \(xiq-sink, user \w+\)$/,
+      /^the migration of the queue is waiting for a lock held by pid \d+ \(xiq-sink, user \w+\)$/,
     );
     await end();
     await migrateQueue(test.databaseUrl);
