@@ -166,7 +166,7 @@ describe('FORWARD_TO', () => {
     ['kafka+tls://[2001:db8::1]/events?compression=zstd', 'kafka', 'json'],
     ['smtp://mail.test:25?from=sink@siem.test&to=noc@siem.test', 'smtp', 'text'],
     ['smtps://mail.test?from=sink@siem.test&to=noc@siem.test&format=json', 'smtp', 'json'],
-    ['file:///var/log/events.jsonl?max_bytes=1000000&keep=3', 'file', 'json'],
+    ['file:///var/log/events.jsonl?daily=true&keep=3', 'file', 'json'],
     ['stdout:?format=ecs', 'stdout', 'ecs'],
     ['https://siem.test/in?body=ndjson', 'https', 'json'],
     ['elasticsearch+https://siem.test:9200/es?index=logs-x', 'elasticsearch', 'ecs'],

@@ -9,7 +9,9 @@ import { appendDurably, replaceFile, syncDirectory, unlessMissing } from '../../
 export const fileOptions = z.strictObject({
   path: z.string().refine((text) => path.isAbsolute(text), 'must be an absolute path'),
   /** Starts a new file before this one exceeds this size. */
-  max_bytes: z.int().min(1_000_000, 'must be a whole number of bytes, at least 1000000').default(Infinity),
+  max_bytes: z.int().min(1_000_000, 'must be a whole number of bytes, at least 1000000').optional(),
+  /** Starts a new file every day (UTC). */
+  daily: z.boolean('must be true or false').default(false),
   /** How many full files are kept, as PATH.1 (the newest), PATH.2 and so on. */
   keep: z
     .int()
@@ -36,8 +38,7 @@ export function createFileSender(options: FileOptions): Sender {
   async function fileFor(bytes: number): Promise<LogFile> {
     if (open !== undefined && !(await open.isInPlace())) await closeFile();
     open ??= await openLogFile(options.path);
-    const size = open.size();
-    if (size === 0 || size + bytes <= options.max_bytes) return open;
+    if (!isFull(open, bytes, options)) return open;
     await closeFile();
     await rotate(options.path, options.keep);
     open = await openLogFile(options.path);
@@ -68,6 +69,14 @@ export function createFileSender(options: FileOptions): Sender {
   };
 }
 
+function isFull(file: LogFile, bytes: number, { max_bytes: maxBytes, daily }: FileOptions): boolean {
+  if (file.size() === 0) return false;
+  const isTooLarge = maxBytes !== undefined && file.size() + bytes > maxBytes;
+  return isTooLarge || (daily && dayOf(file.writtenAt()) !== dayOf(Date.now()));
+}
+
+const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+
 type LogFile = Awaited<ReturnType<typeof openLogFile>>;
 
 /** Only owner and group may read the file: events name people. */
@@ -77,13 +86,15 @@ const MODE = 0o640;
 async function openLogFile(filePath: string) {
   const handle = await open(filePath, 'a+', MODE);
   try {
-    const { ino, dev } = await handle.stat();
+    const { ino, dev, mtimeMs } = await handle.stat();
     await endLine(handle);
     await syncDirectory(path.dirname(filePath));
     let { size } = await handle.stat();
+    let writtenAt = mtimeMs;
 
     return {
       size: () => size,
+      writtenAt: () => writtenAt,
       async isInPlace(): Promise<boolean> {
         const there = await unlessMissing(stat(filePath), undefined);
         return there?.ino === ino && there.dev === dev;
@@ -92,6 +103,7 @@ async function openLogFile(filePath: string) {
       async append(lines: Buffer): Promise<void> {
         await appendDurably(handle, lines, size);
         size += lines.length;
+        writtenAt = Date.now();
       },
       close: () => handle.close(),
     };

@@ -30,6 +30,8 @@ export const kafkaOptions = z
     compression: z
       .enum(['gzip', 'zstd', 'lz4', 'snappy', 'none'], 'must be one of gzip, zstd, lz4, snappy, none')
       .default('lz4'),
+    /** Lets the cluster create the topic if it does so on request (`auto.create.topics.enable`). */
+    create_topic: z.boolean('must be true or false').default(false),
     timeout_seconds: z.number().min(0.1, 'must be at least 0.1 seconds').default(30),
   })
   .refine(({ sasl, tls }) => sasl?.mechanism !== 'plain' || tls !== undefined, {

@@ -34,8 +34,8 @@ type TextProducer = Producer<string, string, string, string>;
  * a failure the next attempt has a new one, so brokers may get the batch again, whole or in part, but no earlier one.
  */
 export function createKafkaSender(options: KafkaOptions): Sender {
-  const { topic, brokers } = options;
-  const name = `kafka topic ${topic} at ${brokers.join(',')}`;
+  const { topic, create_topic: mayCreate } = options;
+  const name = `kafka topic ${topic} at ${options.brokers.join(',')}`;
   let producer: TextProducer | undefined;
 
   async function end(): Promise<void> {
@@ -58,7 +58,7 @@ export function createKafkaSender(options: KafkaOptions): Sender {
         return [];
       } catch (cause) {
         await end();
-        throw kafkaFailure(`${name} did not accept ${batch.length} events`, cause);
+        throw kafkaFailure(`${name} did not accept ${batch.length} events`, cause, mayCreate);
       }
     },
     close: end,
@@ -66,7 +66,7 @@ export function createKafkaSender(options: KafkaOptions): Sender {
 }
 
 function createProducer(options: KafkaOptions): TextProducer {
-  const { brokers, tls, sasl, compression } = options;
+  const { brokers, tls, sasl, compression, create_topic: autocreateTopics } = options;
   const timeoutMs = options.timeout_seconds * 1000;
   const producer: TextProducer = new Producer({
     clientId: 'xiq-sink',
@@ -79,7 +79,7 @@ function createProducer(options: KafkaOptions): TextProducer {
     producerId: -1n,
     producerEpoch: -1,
     compression,
-    autocreateTopics: false,
+    autocreateTopics,
     retries: RETRIES,
     retryDelay: RETRY_DELAY_MS,
     connectTimeout: timeoutMs,
@@ -121,7 +121,6 @@ const OF_SETTINGS = new Set([
   'SASL_AUTHENTICATION_FAILED',
   'SECURITY_DISABLED',
   'TOPIC_AUTHORIZATION_FAILED',
-  'UNKNOWN_TOPIC_OR_PARTITION',
   'UNSUPPORTED_COMPRESSION_TYPE',
   'UNSUPPORTED_FOR_MESSAGE_FORMAT',
   'UNSUPPORTED_SASL_MECHANISM',
@@ -134,9 +133,9 @@ type Fault = 'event' | 'settings' | 'outage';
  * The error that a failed attempt means for its batch. One attempt may fail for several reasons: in several partitions,
  * or again and again. It counts as refused only if no reason among them may pass, because then a new attempt tells.
  */
-export function kafkaFailure(what: string, error: unknown): Error {
+export function kafkaFailure(what: string, error: unknown, mayCreateTopic: boolean): Error {
   const reasons = reasonsOf(error);
-  const faults = new Set(reasons.map(faultOf));
+  const faults = new Set(reasons.map((reason) => faultOf(reason, mayCreateTopic)));
   // The library's own messages tell little more than the number of attempts: a full stop ends the explanation.
   const message = `${what}: ${[...new Set(reasons.map(describeReason))].join('; ')}.`;
   if (faults.has('outage') || faults.size === 0) return new OutageError(message, { cause: error });
@@ -152,11 +151,13 @@ function reasonsOf(error: unknown): readonly Error[] {
   return inner.length === 0 ? [error] : inner;
 }
 
-function faultOf(reason: Error): Fault {
+function faultOf(reason: Error, mayCreateTopic: boolean): Fault {
   if (reason instanceof AuthenticationError) return 'settings';
   const id = reason instanceof ProtocolError ? String(reason['apiId']) : '';
   // The library has words of its own for this answer to its question for the topic's partitions.
-  if (reason.message.startsWith('Unknown topic ')) return 'settings';
+  if (id === 'UNKNOWN_TOPIC_OR_PARTITION' || reason.message.startsWith('Unknown topic ')) {
+    return mayCreateTopic ? 'outage' : 'settings';
+  }
   if (OF_EVENTS.has(id)) return 'event';
   return OF_SETTINGS.has(id) ? 'settings' : 'outage';
 }

@@ -51,6 +51,8 @@ export const smtpOptions = z
         'must be one or more mail addresses',
       )
       .pipe(z.array(z.string())),
+    /** `{events}` is the number of events, such as "3 events"; `{first}` the beginning of the first one. */
+    subject: z.string().min(1, 'must be a text').default('{events}: {first}'),
     /** For the whole mail, from connecting to the answer. Servers may scan a mail before they answer. */
     timeout_seconds: timeoutOption(600, 60),
   })
@@ -129,7 +131,7 @@ export function createSmtpSender(options: SmtpOptions): Sender {
   return {
     async send(batch) {
       const text = batch.map((message) => message.text).join('\n\n');
-      await sendMail(batchId(batch), { subject: subjectOf(batch), text });
+      await sendMail(batchId(batch), { subject: subjectOf(batch, options.subject), text });
       return [];
     },
     sendReport: (report) =>
@@ -164,9 +166,17 @@ function secretsOf({ auth }: SmtpOptions): Secrets {
   return createSecrets([base64(`\0${user}\0${password}`), base64(password), password]);
 }
 
-/** The number of events and the beginning of the first one, on one line whatever it contains. */
-const subjectOf = (batch: readonly Message[]) =>
-  `${countOf(batch.length, 'event')}: ${cut(revealOnLine(batch[0]?.text ?? ''), MAX_FIRST_LENGTH)}`;
+/** The template with its values, on one line whatever the events contain. */
+function subjectOf(batch: readonly Message[], template: string): string {
+  const first = cut(revealOnLine(batch[0]?.text ?? ''), MAX_FIRST_LENGTH);
+  const values: Readonly<Record<string, string>> = {
+    '{events}': countOf(batch.length, 'event'),
+    '{first}': first,
+  };
+  return revealOnLine(
+    template.replaceAll(/\{(?:events|first)\}/g, (placeholder) => values[placeholder] ?? ''),
+  );
+}
 
 /**
  * The error that a failed mail means for its batch (RFC 5321, section 4.2.1): 4yz and no answer may pass, 5yz stays. After

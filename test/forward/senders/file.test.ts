@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { appendFile, readdir, readFile, rename, stat } from 'node:fs/promises';
+import { appendFile, readdir, readFile, rename, stat, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -85,6 +85,17 @@ describe('rotation', () => {
     const sender = senderWith({ max_bytes: 1_000_000 });
     await sender.send([large(0), large(1)]);
     expect(await readdir(directory)).toEqual(['events.jsonl']);
+  });
+
+  test('by day goes by the day of the last line', async () => {
+    await senderWith({ daily: true }).send(messages(1));
+    const yesterday = new Date(Date.now() - 86_400_000);
+    await utimes(file, yesterday, yesterday);
+    const sender = senderWith({ daily: true });
+    await sender.send(messages(1, 1));
+    await sender.send(messages(1, 2));
+    expect(await textOf('events.jsonl.1')).toBe(lines(1));
+    expect(await textOf()).toBe(lines(2, 1));
   });
 });
 

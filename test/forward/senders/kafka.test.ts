@@ -8,8 +8,8 @@ import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
 import { kafkaBroker, SASL_AUTHENTICATION_FAILED } from './kafka-stand-in.ts';
 import { messages } from './messages.ts';
 
-const failureOf = (errors: Error[]) =>
-  kafkaFailure('it failed', new MultipleErrors('produce failed 4 times.', errors));
+const failureOf = (errors: Error[], mayCreateTopic = false) =>
+  kafkaFailure('it failed', new MultipleErrors('produce failed 4 times.', errors), mayCreateTopic);
 
 const sasl = { username: 'sink', password: 'secret' };
 
@@ -43,6 +43,10 @@ test.each(Object.keys(protocolErrors))('%s means what it says for the batch', (i
   const failure = failureOf([new ProtocolError(id)]);
   expect(failure).toBeInstanceOf(kindOf(id));
   expect(describeError(failure)).toContain(`it failed: ${id}, `);
+});
+
+test('an unknown topic that may be created is awaited', () => {
+  expect(failureOf([new ProtocolError('UNKNOWN_TOPIC_OR_PARTITION')], true)).toBeInstanceOf(OutageError);
 });
 
 test.each([

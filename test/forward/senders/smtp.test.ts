@@ -52,12 +52,14 @@ test('a batch has the same message id when it is sent again, another batch anoth
   expect(ids[3]).toBe(ids[2]);
 });
 
-test('the subject has the number of events and the beginning of the first one', async () => {
+test.each([
+  [undefined, 1, '1 event: {"event_id":"00000000-0000-8000-8000-000000000000","description":"event 0"}'],
+  ['[network] {events}', 3, '[network] 3 events'],
+  ['{first} {other}', 1, /^\{"event_id":.* \{other\}$/],
+])('the subject %j of %i events', async (subject, count, expected) => {
   const { port, mails } = await mailServer();
-  await senderTo(port).send(messages(3));
-  expect(mails[0]?.headers['subject']).toBe(
-    '3 events: {"event_id":"00000000-0000-8000-8000-000000000000","description":"event 0"}',
-  );
+  await senderTo(port, subject === undefined ? {} : { subject }).send(messages(count));
+  expect(mails[0]?.headers['subject']).toMatch(expected);
 });
 
 test('hostile text adds no header, recipient, mail or command', async () => {
