@@ -60,8 +60,8 @@ function derived<Settings, Made>(
 interface ConsoleSubscriptions {
   readonly db: Db;
   readonly sources: () => readonly SourceConfig[];
-  /** The names of all sources, if there are more. */
-  readonly allNames?: () => readonly string[];
+  /** The names of all sources, of which there may be more. */
+  readonly allNames: () => readonly string[];
   readonly publicUrl: string | undefined;
   readonly logger: Logger;
   readonly opened: AsyncDisposableStack;
@@ -71,7 +71,7 @@ interface ConsoleSubscriptions {
 export function subscriptionsOf({
   db,
   sources,
-  allNames = () => [],
+  allNames,
   publicUrl,
   logger,
   opened,

@@ -39,8 +39,9 @@ afterEach(async () => {
 async function start(sources: readonly SourceConfig[], publicUrl: string | undefined): Promise<void> {
   const logger = pino({ level: 'silent' });
   opened = new AsyncDisposableStack();
-  const options = subscriptionsOf({ db: test.db, sources: () => sources, publicUrl, logger, opened });
-  admin = await startAdmin([subscriptionsArea(options)], test.db);
+  const needs = { db: test.db, sources: () => sources, publicUrl, logger, opened };
+  const area = subscriptionsArea(subscriptionsOf({ ...needs, allNames: () => [] }));
+  admin = await startAdmin([area], test.db);
 }
 
 describe('the subscriptions of a source', () => {

@@ -21,7 +21,14 @@ const reportSchema = z.object({
 });
 
 const acceptedSchema = z.array(
-  z.strictObject({ file: z.string(), line: z.string(), mutation: z.string(), reason: z.string().min(1) }),
+  z
+    .strictObject({
+      file: z.string(),
+      line: z.string(),
+      mutations: z.array(z.string()),
+      reason: z.string().min(1),
+    })
+    .transform(({ file, line, mutations }) => mutations.map((mutation) => keyOf({ file, line, mutation }))),
 );
 
 /** A mutation that no test noticed, with the line that it changes and where its text begins. */
@@ -54,7 +61,7 @@ export async function readReport(path: string): Promise<{ total: number; survivo
 /** Survivors that `accepted.yaml` does not list. A line that has moved is found by its text. */
 export async function unexplained(survivors: readonly Survivor[]): Promise<readonly Survivor[]> {
   const text = await readFile(new URL('accepted.yaml', import.meta.url), 'utf8');
-  const accepted = new Set(acceptedSchema.parse(parse(text) ?? []).map(keyOf));
+  const accepted = new Set(acceptedSchema.parse(parse(text)).flat());
   return survivors.filter((one) => !accepted.has(keyOf(one)));
 }
 

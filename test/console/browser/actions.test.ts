@@ -53,7 +53,9 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
     return [
       quarantineArea({ db, maxBodyBytes: 1024 * 1024, logger }),
       outputsForTests(db, [fileDestination('archive', directory)]).destinations,
-      subscriptionsArea(subscriptionsOf({ db, sources: () => [source], publicUrl, logger, opened })),
+      subscriptionsArea(
+        subscriptionsOf({ db, sources: () => [source], allNames: () => [], publicUrl, logger, opened }),
+      ),
       sourcesForTests(db),
     ];
   }
