@@ -1,18 +1,10 @@
-import {
-  accessPointNames,
-  accessPointPositions,
-  clientPositions,
-  type ClientPosition,
-} from '../../store/events/positions.ts';
-import type { Db } from '../../store/server/database.ts';
-import type { Scope } from '../../store/server/scope.ts';
+import type { ClientPosition } from '../../store/events/positions.ts';
 import { formatCount } from '../../lib/text/units.ts';
 import { accessPointAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
 import { timeOf } from '../html/elements.ts';
 import { tableOf } from '../browser/shared/table.js';
 import { staysOf, type Sighting } from './intervals.ts';
-import type { WholeRange } from '../../lib/text/parse-time.ts';
 
 /** The access points that received a client best, with the times of each stay. */
 export const staysTable = (sightings: readonly Sighting[], names: ReadonlyMap<string, string>) =>
@@ -32,31 +24,6 @@ export function accessPointName(mac: string | null, names: ReadonlyMap<string, s
   if (mac === null) return undefined;
   const name = names.get(mac);
   return html`<a class="mono" href=${accessPointAddress(mac)}>${mac}</a>${name !== undefined && ` ${name}`}`;
-}
-
-/**
- * Reads the newest `limit` observations of a client in a range, the access points that have an estimated position, and the
- * known names of all, by MAC address.
- */
-export async function readPlaces(
-  db: Db,
-  scope: Scope,
-  mac: string,
-  { since, until }: WholeRange,
-  limit: number,
-) {
-  const positions = await clientPositions(db, scope, mac, since, until, limit);
-  const macs = [...new Set(positions.flatMap(({ apMac }) => apMac ?? []))];
-  const [placed, names] = await Promise.all([
-    accessPointPositions(db, scope, macs),
-    accessPointNames(db, scope, macs),
-  ]);
-  const accessPoints = placed.map(({ apMac, ...others }) => ({
-    mac: apMac,
-    name: names.get(apMac),
-    ...others,
-  }));
-  return { positions, accessPoints, names };
 }
 
 /** The observation with the strongest signal of each time. */

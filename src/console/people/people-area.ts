@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { recordEnded } from '../../store/access/operator-log.ts';
 import type { Db } from '../../store/server/database.ts';
+import { accessPointNames, accessPointPositions, clientPositions } from '../../store/events/positions.ts';
 import { summarizeClient, summarizeUser } from '../../store/events/timeline.ts';
 import { VIEW } from '../access/access.ts';
 import { toAnswer, jsonRoute, type ApiRoute } from '../api/route.ts';
@@ -12,7 +13,6 @@ import { renderDirectory } from './directory-page.ts';
 import { directoryQuery, directorySchema, readDirectory } from './directory-schemas.ts';
 import { clientSchema, positionsSchema, wholeRange, userSchema } from './people-schemas.ts';
 import { renderClient, renderUser } from './timeline-pages.ts';
-import { readPlaces } from './client-location.ts';
 
 export function peopleArea({ db }: { readonly db: Db }): Area {
   return {
@@ -112,11 +112,16 @@ const positionsRoute = (db: Db) =>
     async work({ path, query }, { operator, scope }) {
       const period = wholeRange(query);
       await recordEnded(db, { operator, action: 'timeline.read', subject: path.mac, details: period });
-      const { positions, accessPoints } = await readPlaces(db, scope, path.mac, period, query.limit);
+      const positions = await clientPositions(db, scope, path.mac, period, query.limit);
+      const macs = [...new Set(positions.flatMap(({ apMac }) => apMac ?? []))];
+      const [placed, names] = await Promise.all([
+        accessPointPositions(db, scope, macs),
+        accessPointNames(db, scope, macs),
+      ]);
       return {
         ...period,
         items: positions.map(toAnswer),
-        access_points: accessPoints.map((one) => ({ ...toAnswer(one), ap_mac: one.mac })),
+        access_points: placed.map((one) => ({ ...toAnswer(one), name: names.get(one.apMac) ?? null })),
       };
     },
   });

@@ -3,7 +3,7 @@ import { MESSAGE_TYPES, type MessageType } from '../../events/domain.ts';
 import { TYPE_TITLES } from '../../events/event-words.ts';
 import { FIELDS } from '../../events/message-types.ts';
 import { exactTerm, printSearch, type SearchTerm } from '../../events/search-query.ts';
-import { accessPointNames } from '../../store/events/positions.ts';
+import { accessPointNames, clientPositions } from '../../store/events/positions.ts';
 import { recordEnded } from '../../store/access/operator-log.ts';
 import type { Db } from '../../store/server/database.ts';
 import type { EventFilter } from '../../store/events/event-filter.ts';
@@ -26,7 +26,7 @@ import { rangePicker } from '../html/range-picker.ts';
 import { factsOf } from '../browser/shared/facts.js';
 import { roamingBars, sessionBars } from './time-bars.ts';
 import { clientQuery, userQuery, USUAL_DAYS, wholeRange } from './people-schemas.ts';
-import { accessPointName, readPlaces, staysTable, strongestOfEachTime } from './client-location.ts';
+import { accessPointName, staysTable, strongestOfEachTime } from './client-location.ts';
 
 const USER: Subject = { path: '/people/user', parameter: 'name' };
 const CLIENT: Subject = { path: '/devices/client', parameter: 'mac' };
@@ -72,7 +72,7 @@ export async function renderUser(db: Db, { operator, scope }: Visitor, request: 
     read(mentioned, ['AUDIT_LOG_ALL'], EVENTS_PER_PAGE),
     read([named], ['ACCOUNTING_LOG_ALL'], OBSERVATIONS),
   ]);
-  const names = await namesOf(db, scope, summary, [...did.items, ...sessions.items]);
+  const names = await namesOf(db, scope, macsOf(summary), [...did.items, ...sessions.items]);
   const inRange = rangeOf(written);
   const panels = [
     seenPanel(summary, USER, written),
@@ -99,7 +99,7 @@ export async function renderUser(db: Db, { operator, scope }: Visitor, request: 
   return { title: user, content };
 }
 
-/** The page of a client: sessions, roaming, positions, what it did, and what happened to it. */
+/** The page of a client: sessions, roaming, what it did, and what happened to it. */
 export async function renderClient(db: Db, { operator, scope }: Visitor, request: Request): Promise<Page> {
   const asked = readQuery(clientQuery, queryOf(request), inUsualRange);
   const { values, right: written } = asked;
@@ -109,16 +109,16 @@ export async function renderClient(db: Db, { operator, scope }: Visitor, request
     await recordEnded(db, { operator, action: 'timeline.read', subject: mac, details: range });
   const named = exactTerm('client', mac);
   const read = eventsReader(db, scope, { since, until });
-  const [summary, did, affected, sessions, logins, places] = await Promise.all([
+  const [summary, did, affected, sessions, logins, positions] = await Promise.all([
     summarizeClient(db, scope, mac, range.since, range.until),
     read([named], type ?? CLIENT_DOES, EVENTS_PER_PAGE, values.cursor),
     read([named], ['GDPR_LOG_ALL'], EVENTS_PER_PAGE),
     read([named], ['ACCOUNTING_LOG_ALL'], OBSERVATIONS),
     read([named], ['AUTHENTICATION_LOG_ALL'], OBSERVATIONS),
-    readPlaces(db, scope, mac, range, OBSERVATIONS),
+    clientPositions(db, scope, mac, range, OBSERVATIONS),
   ]);
-  const names = await namesOf(db, scope, summary, [...did.items, ...sessions.items]);
-  const allNames = new Map([...places.names, ...names]);
+  const macs = [...macsOf(summary), ...positions.flatMap(({ apMac }) => apMac ?? [])];
+  const names = await namesOf(db, scope, macs, [...did.items, ...sessions.items]);
   const inRange = rangeOf(written);
   const panels = [
     seenPanel(summary, CLIENT, written),
@@ -127,7 +127,7 @@ export async function renderClient(db: Db, { operator, scope }: Visitor, request
     seenWithPanel('SSIDs', summary.ssids, (name) => name),
   ];
   const sightings = [
-    ...strongestOfEachTime(places.positions),
+    ...strongestOfEachTime(positions),
     ...[...sessions.items, ...logins.items].map((event) => ({
       occurredAt: new Date(event.occurredAt),
       apMac: viewEvent(event).apMac,
@@ -137,7 +137,7 @@ export async function renderClient(db: Db, { operator, scope }: Visitor, request
     ${timelineForm(CLIENT, asked)}
     <div class="panels">${panels}</div>
     ${sessionBars(sessions.items, range, ({ ssid, user }) => [user, ssid].filter(Boolean).join(' on ') || 'session')}
-    ${roamingBars(sightings, range, allNames)} ${sightings.length > 0 && staysTable(sightings, allNames)}
+    ${roamingBars(sightings, range, names)} ${sightings.length > 0 && staysTable(sightings, names)}
     ${eventsOf('Activity', CLIENT.path, written, did, printSearch([named, exactTerm('type', ...(type ?? CLIENT_DOES))]))}
     ${affectedOf(affected.items, written, [printSearch([named, exactTerm('type', 'GDPR_LOG_ALL')])])}
   `;
@@ -160,18 +160,16 @@ const eventsReader =
       { limit, after },
     );
 
+const macsOf = ({ accessPoints }: UserSummary | ClientSummary) => accessPoints.map(({ name: mac }) => mac);
+
 /** The names of access points by MAC address: those in the inventory at the time of these events, else those in records. */
 async function namesOf(
   db: Db,
   scope: Scope,
-  { accessPoints }: UserSummary | ClientSummary,
+  macs: readonly string[],
   events: readonly StoredEvent[],
 ): Promise<ReadonlyMap<string, string>> {
-  const inRecords = await accessPointNames(
-    db,
-    scope,
-    accessPoints.map(({ name: mac }) => mac),
-  );
+  const inRecords = await accessPointNames(db, scope, macs);
   const inInventory = events.toReversed().flatMap((event): [string, string][] => {
     const { apMac } = viewEvent(event);
     const name = event.names?.accessPoint ?? null;

@@ -1,3 +1,4 @@
+import type { WholeRange } from '../../lib/text/parse-time.ts';
 import { withinTime, type Db } from '../server/database.ts';
 import { inScope, type Scope } from '../server/scope.ts';
 import { allRowsWithin } from '../server/statement.ts';
@@ -28,8 +29,7 @@ export async function clientPositions(
   db: Db,
   scope: Scope,
   mac: string,
-  since: Date,
-  until: Date,
+  { since, until }: WholeRange,
   limit: number,
 ) {
   const positions = await withinTime(db, TIMEOUT_MS, (trx) =>

@@ -132,7 +132,7 @@ it('an access point has the name that it had last', async () => {
 
 describe('positions', () => {
   it('of a client come newest first, with what is known of each', async () => {
-    const positions = await clientPositions(test.db, ALL_SOURCES, CLIENT, at(0), at(24), 2);
+    const positions = await clientPositions(test.db, ALL_SOURCES, CLIENT, { since: at(0), until: at(24) }, 2);
     const unknown = { x: null, y: null, unc: null, lat: null, lng: null };
     expect(positions).toEqual([
       { occurredAt: at(8), apMac: OTHER_AP, rssi: -50, ...unknown },
