@@ -3,7 +3,7 @@ import { mkdir, rename, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api';
 import { literal } from '../src/archive/engine.ts';
-import { sortedBy, withColumns, writeParquet } from '../src/archive/file-format.ts';
+import { nullAs, sortedBy, writeParquet } from '../src/archive/file-format.ts';
 import type { MessageType } from '../src/events/domain.ts';
 import type { ArchivedColumn } from '../src/store/archive/archive-tables.ts';
 import type { NewFile } from '../src/store/archive/archived-files.ts';
@@ -135,7 +135,8 @@ async function writeDay(
   await mkdir(path.dirname(file), { recursive: true });
   if (!existsSync(file)) {
     const selected = Object.entries(values).map(([column, value]) => `${value} as ${column}`);
-    const events = withColumns(`select ${selected.join(', ')} from (${drawn(rows, day)})`, columns);
+    const nulls = columns.map(nullAs).join(', ');
+    const events = `(select ${selected.join(', ')} from (${drawn(rows, day)}) union all by name select ${nulls} where false)`;
     const earlier = fileOf(directory, type, new Date(day.getTime() - DRAWN_DAYS * DAY_MS));
     const later = ['occurred_at', 'received_at'].map(
       (time) => `${time} + interval '${DRAWN_DAYS} days' as ${time}`,

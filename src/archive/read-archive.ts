@@ -19,6 +19,7 @@ import { hasArchive, listArchivedFiles, type ReadableFile } from '../store/archi
 import { neededRows, type NeededRows } from '../store/archive/needed-rows.ts';
 import type { Db } from '../store/server/database.ts';
 import { createClient, isBehindPooler, type Client } from '../store/server/postgres.ts';
+import { withConstants } from './constant-columns.ts';
 import { EngineError, literal, READING_THREADS, type Engine } from './engine.ts';
 import { filesAsTable, printed } from './file-format.ts';
 import { BrokenFileError, type ArchiveFiles } from './files/archive-files.ts';
@@ -182,7 +183,7 @@ export class ArchiveReader implements AsyncDisposable {
     const loaded = await this.#tableOf(scan.table, this.#weighedSchema);
     const meets = await translateAll(scan, loaded.columns, evaluate);
     const columns = readColumnsOf(loaded, [scan]);
-    const files = await this.#filesOf(scan.table, meets);
+    const files = await withConstants(this.#access, await this.#filesOf(scan.table, meets));
     const summed = { all: loaded.columns, columns, kept: scan.passedOn, meets, weighed };
     return this.#fill(scan.table, loaded, files, {
       columns: [...columns.map(({ name }) => name), WEIGHT],

@@ -1,12 +1,17 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import * as fc from 'fast-check';
 import { beforeAll, expect, it } from 'vitest';
 import { sql } from 'kysely';
 import { readsArchive } from '../../src/archive/archive-database.ts';
 import { ArchiveReader, type RunInSession } from '../../src/archive/read-archive.ts';
 import type { Db } from '../../src/store/server/database.ts';
+import { listArchivedFiles } from '../../src/store/archive/archived-files.ts';
 import { createClient } from '../../src/store/server/postgres.ts';
 import { readOnlyQuery } from '../../src/store/server/read-only-query.ts';
 import { POOL, START, DAY } from '../store/events/varied-events.ts';
+import { storeDeliveries } from '../support/actions.ts';
+import { queuedDelivery } from '../support/deliveries.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { useArchive } from './archived-months.ts';
 
@@ -117,6 +122,12 @@ const ask = async (db: Db, question: string) => (await sql.raw(question).execute
 const before = new Map<string, unknown>();
 
 beforeAll(async () => {
+  // The files of one source have events of two origins then.
+  const observations = [{ clientMac: POOL.macs[0], ssid: POOL.texts[0], seenEpoch: START, rssi: -50 }];
+  const record = { orgId: 5, apMac: POOL.macs[1], observations };
+  const backfilled = queuedDelivery('LOCATION_AP_CENTRIC', [record], { origin: 'backfill' });
+  await storeDeliveries(test.service, backfilled);
+  await archived.log.seal();
   for (const question of DRAWN) before.set(question, await ask(test.service, question));
 });
 
@@ -165,4 +176,22 @@ it('sums read a row for each group, with the names and types of columns as they 
   expect(both.columns).toEqual(live.columns);
   expect(both.rows.length).toBeGreaterThan(3);
   expect(both.archived?.rows).toBeLessThan(100);
+});
+
+it('the rows of a file are counted and not read if all of them meet the condition', async () => {
+  const text = `select source, count(*) from location_ap_centric where source = 'branch' group by 1`;
+  const read = async () => (await readOnlyQuery(test.readerUrl, text, readsArchive(archived.access))).rows;
+  const answer = await read();
+  const files = (await listArchivedFiles(test.service, 'location_observations')).filter(
+    ({ source }) => source === 'branch',
+  );
+  for (const file of files) {
+    const place = path.join(archived.access.files.directory, file.path);
+    const content = await readFile(place);
+    // Its length stands before the last four bytes.
+    const footer = content.length - 8 - content.readUInt32LE(content.length - 8);
+    await writeFile(place, content.fill(0, 4, footer));
+  }
+  await expect(ask(archived.events, 'select * from location_ap_centric')).rejects.toThrow();
+  expect(await read()).toEqual(answer);
 });
