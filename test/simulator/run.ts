@@ -1,15 +1,18 @@
 import { availableParallelism } from 'node:os';
 import { Command } from '@commander-js/extra-typings';
+import { createRandom } from '../../emulator/random.ts';
 import { describeCoverage, type Coverage } from './coverage.ts';
 import { describeFault } from './faults.ts';
 import { PLANTS } from './plants.ts';
+import { OF_A_RUN } from './set-up.ts';
 import { shrink } from './shrink.ts';
 import { drawHistory, type History, type Outcome } from './simulate.ts';
 import { SimulatingThread } from './threads.ts';
 import { whole } from '../support/whole.ts';
 
-/** One run has at most so many deliveries. */
-const OF_A_RUN = 2_000;
+/** A third of the runs are dense: much is on the way at once, and more deliveries share what time alone costs. */
+const OF_A_DENSE_RUN = 10_000;
+const mostOf = (seed: number) => (createRandom(seed, 'density').chance(1 / 3) ? OF_A_DENSE_RUN : OF_A_RUN);
 
 /** Of runs that look for a planted fault. */
 const OF_A_PLANTED_RUN = 400;
@@ -27,7 +30,12 @@ await new Command('npm run simulate --')
       'does the same. Exit code 1 if a run failed.',
   )
   .option('--seed <number>', 'seed of the first run; each further run adds 1 (default: drawn)', whole)
-  .option('--deliveries <number>', `deliveries to simulate, up to ${OF_A_RUN} in each run`, whole, 100_000)
+  .option(
+    '--deliveries <number>',
+    `deliveries to simulate, up to ${OF_A_RUN} in a run, ${OF_A_DENSE_RUN} in a third of them`,
+    whole,
+    100_000,
+  )
   .option('--seconds <number>', 'begin no run after so long', whole)
   .option('--threads <number>', 'runs at a time', whole, 1)
   .option('--plant <name>', 'put this fault into the program')
@@ -57,17 +65,16 @@ async function search(seed: number, options: Search) {
   const began = performance.now();
   const outcomes: Outcome[] = [];
   let failed: Outcome | undefined;
-  let next = 0;
-  const isOver = () =>
-    failed !== undefined || next * OF_A_RUN >= deliveries || performance.now() - began > seconds * 1_000;
+  let next = seed;
+  let left = deliveries;
+  const isOver = () => failed !== undefined || left === 0 || performance.now() - began > seconds * 1_000;
   const work = async () => {
     const thread = new SimulatingThread({ plant, isLogged: log, coverage });
     while (!isOver()) {
-      const run = next;
+      const history = drawHistory(next, Math.min(mostOf(next), left));
       next += 1;
-      const outcome = await thread.simulate(
-        drawHistory(seed + run, Math.min(OF_A_RUN, deliveries - run * OF_A_RUN)),
-      );
+      left -= history.deliveries;
+      const outcome = await thread.simulate(history);
       outcomes.push(outcome);
       for (const line of outcome.lines) write(line);
       if (outcome.failures.length > 0) failed ??= outcome;

@@ -11,6 +11,8 @@ export interface Setup {
   readonly maxBytesInFlight: number;
   /** Both ingest processes have one DATA_DIR. */
   readonly sharesDirectory: boolean;
+  /** How many events the forwarder sends at once. */
+  readonly batchEvents: number;
   /** The mean of deliveries in a second. */
   readonly perSecond: number;
   /** The share of deliveries that come together with the one before. */
@@ -29,11 +31,18 @@ export interface Setup {
 
 const MIB = 1024 * 1024;
 
-export function drawSetup(seed: number): Setup {
+/** Of more deliveries, more come in the same time, and leave in larger batches: a run takes no longer. */
+export const OF_A_RUN = 2_000;
+
+/** Batches are small, so that a backlog is several. */
+const BATCH_EVENTS = 20;
+
+export function drawSetup(seed: number, deliveries: number): Setup {
   const random = createRandom(seed, 'set-up');
   const forwards = random.chance(0.5);
   // Only then may commits be lost, from which most is to be feared.
   const isStrict = random.chance(forwards ? 0.8 : 0.5);
+  const density = Math.max(1, deliveries / OF_A_RUN);
   return {
     sources: random.pick<Setup['sources']>([['a'], ['a', 'b'], ['a', 'b', 'c']]),
     isStrict,
@@ -41,7 +50,8 @@ export function drawSetup(seed: number): Setup {
     spoolBytes: random.pick([MIB, 16 * MIB, 1024 * MIB]),
     maxBytesInFlight: random.pick([MIB, 64 * MIB]),
     sharesDirectory: random.chance(0.75),
-    perSecond: random.pick([10, 10, 20, 50, 200, 800]),
+    batchEvents: Math.round(BATCH_EVENTS * density),
+    perSecond: density * random.pick([10, 10, 20, 50, 200, 800]),
     together: random.pick([0.5, 0.9, 0.99]),
     repeated: random.pick([0, 0.02, 0.3]),
     damaged: random.pick([0, 0.02, 0.3]),

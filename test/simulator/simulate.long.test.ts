@@ -17,6 +17,12 @@ it('finds nothing wrong where an operator moved a cursor back just before a fail
   expect((await thread.simulate(drawHistory(15_735_019, 2_000))).failures).toEqual([]);
 });
 
+it('finds nothing wrong where many deliveries come at once', async () => {
+  const thread = new SimulatingThread();
+  onTestFinished(() => thread.end());
+  expect((await thread.simulate(drawHistory(3_001, 10_000))).failures).toEqual([]);
+});
+
 it('finds a planted fault', async () => {
   const thread = new SimulatingThread({ plant: 'answered-before-durable' });
   onTestFinished(() => thread.end());

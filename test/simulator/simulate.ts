@@ -35,7 +35,7 @@ const QUIET_WITHIN_TURNS = 2_000_000;
 const LOOK_MS = 500;
 
 export function drawHistory(seed: number, deliveries: number): History {
-  const setup = drawSetup(seed);
+  const setup = drawSetup(seed, deliveries);
   const sendingMs = (deliveries * 1_000) / setup.perSecond;
   return { seed, deliveries, faults: drawFaults(seed, setup, sendingMs) };
 }
@@ -43,7 +43,7 @@ export function drawHistory(seed: number, deliveries: number): History {
 /** Runs a history, and compares what is stored in the end with what was sent. `write` receives what happens, line by line. */
 export async function simulate(history: History, write?: (line: string) => void): Promise<Outcome> {
   const { seed, deliveries, faults } = history;
-  const world = new World(seed, write);
+  const world = new World(seed, deliveries, write);
   const onRejection = (reason: unknown) => world.fail(`unhandled: ${String(reason)}`);
   process.on('unhandledRejection', onRejection);
   const senders = new Senders(world, deliveries);

@@ -55,9 +55,9 @@ export class World {
   readonly failures: string[] = [];
   readonly #write: ((line: string) => void) | undefined;
 
-  constructor(seed: number, write?: (line: string) => void) {
+  constructor(seed: number, deliveries: number, write?: (line: string) => void) {
     this.seed = seed;
-    this.setup = drawSetup(seed);
+    this.setup = drawSetup(seed, deliveries);
     this.troubles = new Troubles(seed);
     this.receivers = new Receivers(this.database, seed);
     this.#write = write;

@@ -15,14 +15,14 @@ import { UNOBSERVED } from '../../../src/queue/delivery-observer.ts';
 import { openLimited, openPartDatabase } from '../../../src/store/server/database.ts';
 import { DESTINATIONS } from '../receivers.ts';
 import { SEAL_KEY } from '../seal-statements.ts';
+import type { Setup } from '../set-up.ts';
 import { startingProcess, type Service, type Start } from '../simulated-process.ts';
 
 const self = startingProcess();
 self.begin = startWorker;
 const { receivers } = self.surroundings;
 
-/** Of the forwarder: batches are small, so that a backlog is several. */
-const BATCH_EVENTS = 20;
+/** Of the forwarder. */
 const RETRY_MS = 1_000;
 
 /** Of `startProving`. */
@@ -48,12 +48,16 @@ function startWorker({ setup, logger }: Start): Service {
     },
     started,
   );
-  const following = setup.forwards ? starting.then(() => startFollowing(logger, started)) : starting;
+  const following = setup.forwards ? starting.then(() => startFollowing(setup, logger, started)) : starting;
   return { stop: () => following.then(() => started.disposeAsync()) };
 }
 
 /** Extends the log, seals it, and forwards from it. */
-async function startFollowing(logger: Logger, started: AsyncDisposableStack): Promise<void> {
+async function startFollowing(
+  { batchEvents }: Setup,
+  logger: Logger,
+  started: AsyncDisposableStack,
+): Promise<void> {
   const parts = { databaseUrl: 'postgres://simulated', logger };
   startSequencing(openPartDatabase('the log', 'log', parts, started), logger, started);
   const sealer = createSealer(
@@ -64,7 +68,7 @@ async function startFollowing(logger: Logger, started: AsyncDisposableStack): Pr
   const sealing = { part: 'sealer', failure: 'the log was not sealed', pauseMs: SEAL_MS };
   repeatInBackground({ ...sealing, work: () => sealer.seal() }, logger, started);
   const db = openPartDatabase('the forwarder', 'forwarding', parts, started);
-  const destinations = DESTINATIONS.map(destinationOf);
+  const destinations = DESTINATIONS.map((name) => destinationOf(name, batchEvents));
   const observer = { sent: () => undefined, failed: () => undefined };
   const options = { db, config: { destinations }, follow: () => () => undefined, observer, logger };
   while (self.isAlive && !started.disposed) {
@@ -76,14 +80,14 @@ async function startFollowing(logger: Logger, started: AsyncDisposableStack): Pr
   }
 }
 
-const destinationOf = (name: string): Destination => ({
+const destinationOf = (name: string, events: number): Destination => ({
   name,
   type: 'https',
   origin: 'settings',
   formatName: 'json',
   fingerprint: name,
   filter: destinationFilterSchema.parse({}),
-  limits: { ...DEFAULT_LIMITS, events: BATCH_EVENTS },
+  limits: { ...DEFAULT_LIMITS, events },
   format: ({ eventId }) => eventId,
   createSender: () => ({ send: (batch) => send(name, batch), close: async () => undefined }),
 });
