@@ -60,7 +60,7 @@ beforeEach(async () => {
   Object.assign(people, {
     'sub-ada': { preferred_username: 'ada', groups: ['netops'] },
     'sub-other-ada': { preferred_username: 'Ada', groups: ['audit-team'] },
-    'sub-eve': { preferred_username: 'Eve Smith', groups: ['audit-team'] },
+    'sub-eve': { preferred_username: 'Eve  \uFF33mith', groups: ['audit-team'] },
   });
 });
 

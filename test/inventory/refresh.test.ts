@@ -45,6 +45,7 @@ function writtenCloud() {
         id: String(id),
         mac_address: macOf(id),
         hostname,
+        location_id: '7',
       }));
     },
     locations: async () => cloud.locations,
@@ -115,27 +116,29 @@ describe('a refresh', () => {
     cloud.devices = new Map([[1, 'AP-Entrance']]);
     await round();
     expect((await versions()).map(({ host_name }) => host_name)).toEqual(['AP-Lobby', 'AP-Entrance']);
+    expect(await test.query`select distinct location_id from devices`).toEqual([{ location_id: '7' }]);
   });
 
   it('goes on with the other tables if one cannot be read', async () => {
     const { cloud, inventory } = writtenCloud();
     cloud.devices = new Error('not permitted');
     cloud.locations = [
-      { id: '1', name: 'Building 1', type: 'BUILDING', children: [{ id: '2', name: 'Floor 1' }] },
+      { id: '1', name: 'Campus', children: [{ id: '2', name: ' Building\0 1 ', type: 'Building' }] },
+      { id: '3', name: 'Floor 1', parent_id: '2' },
+      { id: '4', name: 'x'.repeat(501), parent_id: '4' },
     ];
-    cloud.users = [
-      { id: '3', login_name: 'ann@example.com', display_name: 'Ann', user_role: 'ADMINISTRATOR' },
-    ];
+    const ann = { first_name: 'Ann', last_name: 'Lee', user_role: 'ADMINISTRATOR' };
+    cloud.users = [{ id: '3', login_name: 'ann@example.com', ...ann }];
     await startProcess(inventory).round();
-    const rows = await test.query`
-      select place, user_name, role from locations, people order by location_id`;
-    expect(rows).toEqual(
-      ['Building 1', 'Building 1, Floor 1'].map((place) => ({
-        place,
-        user_name: 'ann@example.com',
-        role: 'ADMINISTRATOR',
-      })),
-    );
+    expect(await test.query`select place, parent_id from locations order by location_id`).toEqual([
+      { place: 'Campus', parent_id: null },
+      { place: 'Building 1', parent_id: '1' },
+      { place: 'Building 1, Floor 1', parent_id: '2' },
+      { place: 'x'.repeat(500), parent_id: '4' },
+    ]);
+    expect(await test.query`select user_name, name, role from people`).toEqual([
+      { user_name: 'ann@example.com', name: 'Ann Lee', role: 'ADMINISTRATOR' },
+    ]);
   });
 
   it('leaves the organizations as they are while the token may not list them, and says so once', async () => {

@@ -49,6 +49,7 @@ const FAULTS: Readonly<Record<string, () => Promise<unknown>>> = {
     await freely(test.db, (trx) =>
       sql`update deliveries set stored_at = now() - interval '20 minutes'`.execute(trx),
     );
+    await waitFor(() => fires('xiq_sink_seal_behind_events > 0'));
   },
   XiqSinkOutsidePartitions: () => insertAudits(test.db, { count: 1, occurredAt: new Date('2001-01-01') }),
   XiqSinkRetentionWaits: () => sql`select create_month('audit_events', '2015-01-01')`.execute(test.db),

@@ -71,6 +71,8 @@ describe.skipIf(!hasRedisServer())('the queue in Redis (needs redis-server)', ()
       await expect(checkInstallation(client, 'bull', memory)).rejects.toThrow(UsageError);
     }
     await checkInstallation(client, 'elsewhere', memoryOf(other, 'database'));
+    const unknown = checkInstallation(client, 'bull', new InstallationMemory(undefined, true));
+    await expect(unknown).rejects.toThrow(OutageError);
   });
 
   it('is left alone by the worker of another installation, until it belongs to that', async () => {

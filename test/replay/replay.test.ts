@@ -135,7 +135,10 @@ describe('a replay', () => {
     await store(unreadable(Buffer.from('[{"code":1}]')), unreadable(Buffer.from('[{"code":2}]')));
     const ids = idsOf(await quarantined());
     const [bad = ''] = ids;
-    const outcomes = await whileMarkingDies([bad], () => replayQuarantined(context, ids));
+    const lines: string[] = [];
+    const logger = pino({ level: 'error' }, { write: (line: string) => lines.push(line) });
+    const outcomes = await whileMarkingDies([bad], () => replayQuarantined({ ...context, logger }, ids));
+    expect(lines.join()).toContain(bad);
     expect(outcomes).toMatchObject([
       { quarantineId: bad, kind: 'refused', reason: 'died' },
       { kind: 'replayed', events: 1 },

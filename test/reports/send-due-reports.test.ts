@@ -189,6 +189,8 @@ describe('a scheduled report', () => {
     expect(done).toMatchObject({ attempts: 0, lastError: null });
     expect(done?.sentAt).toBeInstanceOf(Date);
     expect((await entries()).slice(before)).toEqual(['failed', 'done']);
+    const [, first] = await listActions(test.db, { action: 'report.send', limit: 2 });
+    expect(first?.result).toEqual({ error: failed?.lastError });
   });
 
   it('reaches people by mail, with the table in the text and the CSV attached', async () => {

@@ -2,7 +2,7 @@ import { exactTerms } from '../../src/events/search-query.ts';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { sql, type RawBuilder } from 'kysely';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parseCheckpoints } from '../../src/seal/checkpoint.ts';
 import { proveEvent, sealOf } from '../../src/seal/prove-event.ts';
 import { createHasher } from '../../src/seal/sealer.ts';
@@ -282,15 +282,23 @@ describe('sealing', () => {
     expect(await log.seal()).toMatchObject({ size: size + 3 });
   });
 
-  it('leaves the processor to a burst of events, and seals them when it is over', async () => {
+  it('leaves the processor to a burst of events for a while, and seals them when it is over', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    vi.advanceTimersByTime(60_000);
     const sealer = log.sealer();
     while ((await sealer.seal()) === 'more');
     const { size } = await readSealState(test.service);
-    await insertAudits(test.db, { occurredAt: '2026-03-01T09:00:00Z', count: 5_000 });
-    await untilSeen(test.db);
-    expect(await sealer.seal()).toBe('done');
+    const burst = async () => {
+      await insertAudits(test.db, { occurredAt: '2026-03-01T09:00:00Z', count: 4_001 });
+      await untilSeen(test.db);
+      return sealer.seal();
+    };
+    expect(await burst()).toBe('done');
     expect((await readSealState(test.service)).size).toBe(size);
+    vi.advanceTimersByTime(40_000);
+    expect(await burst()).toBe('more');
     while ((await sealer.seal()) === 'more');
-    expect((await readSealState(test.service)).size).toBe(size + 5_000);
+    expect((await readSealState(test.service)).size).toBe(size + 8_002);
   });
 });

@@ -1,7 +1,9 @@
+import { sql } from 'kysely';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { loadConfig } from '../../src/config/config.ts';
-import { locateQueue, prepareStore, withStore } from '../../src/serve/open-store.ts';
+import { locateQueue, prepareStore, prepareTables, withStore } from '../../src/serve/open-store.ts';
+import { UsageError } from '../../src/lib/errors.ts';
 import { FIRST_MIGRATION } from '../../src/store/server/schema/migrations.ts';
 import { createOwnedDatabase } from '../support/database.ts';
 import { newDirectory } from '../support/use-directory.ts';
@@ -18,6 +20,14 @@ it('a database is prepared once, for commands that find it then', async () => {
   expect(await prepareStore(config, logger)).toContain(FIRST_MIGRATION);
   expect(await prepareStore(config, logger)).toEqual([]);
   await store();
+
+  const urls = { ...empty, readerUrl: undefined, migrationUrl: undefined };
+  const tables = (more: object) =>
+    prepareTables({ ...config, migrates: false, ...more }, urls, empty.db, AbortSignal.abort());
+  expect(await tables({})).toEqual([]);
+  await sql`delete from bullmq.migration`.execute(empty.db);
+  await expect(tables({})).rejects.toThrow(UsageError);
+  expect(await tables({ redisUrl: 'redis://cache' })).toEqual([]);
 });
 
 it.each([

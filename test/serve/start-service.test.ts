@@ -106,14 +106,15 @@ describe('a service with the role all', () => {
     await waitFor(async () => /"ann"[^]*"eve"/.test(await taken()));
     expect(await taken()).not.toContain('"bob"');
     await waitFor(() => lineWith('rule of-eve raised an alert'));
-    const metrics = await ask(service.adminUrl, { path: '/metrics' });
-    expect(metrics.text).toContain('xiq_sink_alerts_total{rule="of-eve"} 1');
     const outcomeOf = async (user: string) => {
       const [found] = Items.parse(await api(`/events?q=user:${user}`)).items;
       return api(`/events/${found?.event_id}`);
     };
     expect(await outcomeOf('bob')).toMatchObject({ forwarding: [{ outcome: 'filtered' }] });
     await waitFor(async () => JSON.stringify(await outcomeOf('ann')).includes('"sent"'));
+    const { text } = await ask(service.adminUrl, { path: '/metrics' });
+    expect(text).toContain('xiq_sink_alerts_total{rule="of-eve"} 1');
+    expect(text).toContain('xiq_sink_forward_sent_total{destination="archive"} 2');
     const silences = await waitFor(async () => {
       const found = JSON.stringify(await api('/silences'));
       return found.includes('AUDIT_LOG_ALL') ? found : undefined;
@@ -158,6 +159,7 @@ describe('a service with the role all', () => {
     expect(await statusOf(`Bearer ${SECRET}`)).toBe(401);
     await api('/destinations', { name: 'siem', ...SIEM });
     await waitFor(async () => (await test.query`select from destinations where name = 'siem'`).length === 1);
+    expect(lineWith('the destinations have changed')).toContain('destination siem added');
   });
 
   it('puts other settings in force with a reload, which is in the operator log', async () => {
@@ -192,7 +194,11 @@ describe('a service with the role all', () => {
     await waitFor(
       async () => (await test.query`select from audit_log where user_name = 'late'`).length === 1,
     );
+    await api('/events?q=user:late');
     await service.stop();
+    const sessions = () =>
+      test.query`select from pg_stat_activity where datname = current_database() and usename <> current_user`;
+    await waitFor(async () => (await sessions()).length === 0, 5_000);
     const [left] = await test.query`
       select (select count(*)::int from processes) as processes, (select count(*)::int from history_leases) as leases,
         (select count(*)::int from destinations where lease_holder is not null) as senders`;
@@ -217,6 +223,8 @@ it('accepts deliveries while its database is away, and stores them once that is 
     expect.objectContaining({ durability: 'spooled' }),
   ]);
   expect(await ready(late)).toMatchObject({ answer: { status: 'degraded', checks: { start: 'starting' } } });
+  await late.reload('SIGHUP');
+  expect(late.lines.some((line) => line.includes('the reload is not in the operator log'))).toBe(true);
   heal();
   await waitFor(async () => (await db.selectFrom('audit_events').selectAll().execute()).length === 1);
   await waitFor(() => late.lines.some((line) => line.includes('storing and forwarding have started')));
@@ -237,6 +245,17 @@ it('of another role has its parts alone, and what is added in one process is in 
     'queue spool database locks',
     'database locks start forwarding',
     'database locks start',
+  ]);
+  const KINDS = ['queue_works', 'verify_age_seconds', 'forward_sent_total'];
+  const metricsOf = async ({ adminUrl }: LocalService) => {
+    const { text } = await ask(adminUrl, { path: '/metrics' });
+    return KINDS.filter((name) => text.includes(`# TYPE xiq_sink_${name} `)).join(' ');
+  };
+  expect(await Promise.all([worker, ...others].map(metricsOf))).toEqual([
+    'verify_age_seconds',
+    'queue_works',
+    'forward_sent_total',
+    '',
   ]);
   const statuses = [worker, ...others].map(async (one) => {
     const [page, delivery] = [

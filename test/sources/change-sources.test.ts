@@ -6,6 +6,7 @@ import { addSource, disable, reencryptSources, rotateSecret } from '../../src/so
 import { joinSources, readStoredSources } from '../../src/sources/join-sources.ts';
 import { loadSettings } from '../../src/serve/load-settings.ts';
 import { openDatabase } from '../../src/store/server/database.ts';
+import { listActions } from '../../src/store/access/operator-log.ts';
 import { readSourcesRevision } from '../../src/store/sources/sources.ts';
 import { startAdmin } from '../support/admin.ts';
 import { useDatabase } from '../support/use-database.ts';
@@ -52,6 +53,8 @@ it('a key is replaced: both decrypt, then everything is encrypted with the new o
   await addSource(change(), given('east', secret));
   const both = `${NEW_KEY},${SECRETS_KEY}`;
   await rotateSecret(change(both), 'east', { value: 'next-secret-0123456789' }, null);
+  const [rotated] = await listActions(test.db, { action: 'source.rotate', limit: 1 });
+  expect(rotated?.details).toEqual({ secret: 'given', old_secrets_until: 'dropped by an operator' });
   const secrets = ['next-secret-0123456789', secret];
   expect(await secretsOf('east', both)).toEqual({ secrets, problems: [] });
   // One of them is still encrypted with the old key.
@@ -68,6 +71,7 @@ it('of several at once that add a source, one does; a disabled name can be added
   expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   const [refused] = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []));
   expect(refused).toBeInstanceOf(ConflictError);
+  await expect(addSource(change(), given('default'))).rejects.toThrow(ConflictError);
   await disable(change(), 'west');
   await expect(rotateSecret(change(), 'west', undefined, null)).rejects.toThrow(NotFoundError);
   await expect(disable(change(), 'nowhere')).rejects.toThrow(NotFoundError);
@@ -92,11 +96,13 @@ it('limits are stored as those of the settings file are, and a wrong one is refu
   const admin = await startAdmin([sourcesForTests(test.db)], test.db);
   // As a form sends it.
   await admin.post('/sources', { name: 'slow', deliveries_per_second: '5', bytes_per_second: 1_000 });
+  await admin.post('/sources', { name: 'small', bytes_per_second: 7 });
+  await admin.post('/sources', { name: 'free' });
   const { sources } = joinSources([], await readStoredSources(test.db), contextOf(SECRETS_KEY));
-  expect(sources.find(({ name }) => name === 'slow')?.limits).toEqual({
-    deliveriesPerSecond: 5,
-    bytesPerSecond: 1_000,
-  });
+  const limitsOf = (source: string) => sources.find(({ name }) => name === source)?.limits;
+  expect(limitsOf('slow')).toEqual({ deliveriesPerSecond: 5, bytesPerSecond: 1_000 });
+  expect(limitsOf('small')).toEqual({ bytesPerSecond: 7 });
+  expect(limitsOf('free')).toBeUndefined();
   const { items } = Listed.parse(await admin.get('/sources'));
   expect(items.find(({ name }) => name === 'slow')).toEqual({
     name: 'slow',

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/config.ts';
 import { readStoredSource, subjectOf, type SourceDefinition } from '../../src/sources/stored-sources.ts';
+import { readSecrets } from '../../src/sources/webhook-secret.ts';
 import { sealSecret } from '../../src/config/sealed-secret.ts';
 import { SECRETS_KEY } from '../support/sources.ts';
 import { useDirectory } from '../support/use-directory.ts';
@@ -101,4 +102,12 @@ it.each([
   const known = { apiUrl: address, credentials: { apiToken: 'of-the-settings' } };
   const settings = sources.map((one) => ({ ...one, cloud: known }));
   expect(read(definition, { settings }).source?.cloud).toMatchObject({ apiUrl: address, publicOnly: false });
+});
+
+it('the generated secret is that of the sources without one, once it is there', async () => {
+  const [without] = sources;
+  const settings = { ...loadConfig({}), dataDir: directory };
+  expect(await readSecrets(settings)).toEqual([without]);
+  await writeFile(path.join(directory, 'webhook-secret'), 'kept-secret-0123456789\n');
+  expect(await readSecrets(settings)).toEqual([{ ...without, secrets: ['kept-secret-0123456789'] }]);
 });

@@ -55,9 +55,11 @@ describe('a segment', () => {
     );
   });
 
-  it('that ends in space which was never filled is torn there', () => {
-    const segment = Buffer.concat([framePayload(Buffer.from('kept')), Buffer.alloc(100)]);
-    expect([...readFrames(segment)].map(({ kind }) => kind)).toEqual(['frame', 'torn']);
+  it('that ends in space which was never filled is torn there, and damaged if a frame follows', () => {
+    const [frame, space] = [framePayload(Buffer.from('kept')), Buffer.alloc(100)];
+    const kindsIn = (...parts: Buffer[]) => [...readFrames(Buffer.concat(parts))].map(({ kind }) => kind);
+    expect(kindsIn(frame, space)).toEqual(['frame', 'torn']);
+    expect(kindsIn(frame, space, frame)).toEqual(['frame', 'damaged', 'frame']);
   });
 
   it('of any bytes at all accounts for every byte', () => {

@@ -174,6 +174,8 @@ it('whether a directory can be written to is tried in its nearest parent, and le
   const file = path.join(directory, 'file');
   await writeFile(file, '');
   await expect(checkWritable(file)).rejects.toThrow('ENOTDIR');
+  await mkdir(path.join(directory, `.written-by-${process.pid}`));
+  await expect(checkWritable(path.join(directory, 'not', 'yet'))).rejects.toThrow('EISDIR');
 });
 
 describe('several processes on one spool', () => {

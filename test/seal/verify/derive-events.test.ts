@@ -91,15 +91,17 @@ it('rows of earlier programs, which read fewer notations, are no rewritten ones;
     apMac: 'ec_f4_bb_37_dd_aa',
     framedIpAddress: '::ffff:192.0.2.7',
   });
-  const insert = (client: string) =>
+  const insert = (client: string, day: string) =>
     sql`insert into log_entries (occurred_at, received_at, event_id, delivery_id, source, message_type, origin, payload,
         client_mac, framed_ip_address)
-      values ('2026-11-01', '2026-11-01', gen_random_uuid(), gen_random_uuid(), 's', 'ACCOUNTING_LOG_ALL', 'webhook',
+      values (${day}, ${day}, gen_random_uuid(), gen_random_uuid(), 's', 'ACCOUNTING_LOG_ALL', 'webhook',
         ${payload}::jsonb, ${client}::macaddr, '::ffff:192.0.2.7')`.execute(earlier.db);
-  await insert('ecf4bbfffe37');
-  await insert('0000bbfffe37');
+  await insert('0000bbfffe37', '2026-11-01');
+  await insert('ecf4bbfffe37', '2026-11-02');
+  await insert('0000bbfffe37', '2026-11-03');
   await log.seal();
   const { findings } = await log.verify({ isFull: true });
   const rewritten = findings.filter(({ detail }) => detail.includes('its payload contradicts'));
-  expect(rewritten).toMatchObject([{ detail: expect.stringMatching(/contradicts client_mac;/) as unknown }]);
+  const finding = { detail: expect.stringMatching(/contradicts client_mac;/) as unknown };
+  expect(rewritten).toMatchObject([finding, finding]);
 });

@@ -2,7 +2,7 @@ import { exactTerms } from '../../../src/events/search-query.ts';
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { assignPositions } from '../../../src/store/log/extend-log.ts';
+import { adoptServer, assignPositions } from '../../../src/store/log/extend-log.ts';
 import { readSlice } from '../../../src/store/events/read-events.ts';
 import { openLog, positionOf, positionsSince } from '../../../src/store/log/read-log.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
@@ -152,6 +152,7 @@ describe('the log', () => {
     const { events } = await readSlice(log, ALL_SOURCES, first, 500);
     for (const event of [...events].filter((_, index) => index % 97 === 0)) {
       expect(await positionOf(test.db, event)).toBe(event.position);
+      expect(await positionOf(test.db, { ...event, eventId: randomUUID() })).toBeUndefined();
     }
     const times = ['2026-03-01T10:03:00Z', '2026-03-01T10:00:00Z', '2027-01-01T00:00:00Z'];
     const positions = await positionsSince(
@@ -159,6 +160,7 @@ describe('the log', () => {
       times.map((time) => new Date(time)),
     );
     expect(positions).toEqual([first + 200, first, next]);
+    expect(await positionsSince(test.db, [new Date('2027-01-01T00:00:00Z')])).toEqual([next]);
   });
 
   it('is read once for a hundred readers who share it', async () => {
@@ -207,10 +209,12 @@ describe('the log', () => {
     expect(after.slice(0, 1)).toEqual(before.slice(0, 1));
     expect(before).not.toContain(after[1]);
     expect((await log.range()).next).toBeLessThan(next);
-    await test.query`update log_tiles set event_ids = '{}'`;
-    await expect(openLog(test.db).read(first, 1)).rejects.toThrow(
-      `the log's entry at position ${first} is damaged: see table log_tiles`,
-    );
+    for (const damage of ["kinds = '{99}'", "occurred_at = '{}'", "event_ids = '{}'"]) {
+      const trx = await test.db.startTransaction().execute();
+      await sql.raw(`update log_tiles set ${damage}`).execute(trx);
+      await expect(openLog(trx).read(first, 1)).rejects.toThrow(`position ${first} is damaged`);
+      await trx.rollback().execute();
+    }
   });
 
   it('continues on a server with lower transaction ids with what it does not have', async () => {
@@ -227,7 +231,8 @@ describe('the log', () => {
       .execute(test.db);
     // Stored on this server before it was noticed.
     await sql.raw(insert([3])).execute(test.db);
-    expect(await assignPositions(test.db)).toMatchObject({ isNewServer: true, added: 2 });
+    await adoptServer(test.db);
+    expect(await assignPositions(test.db)).toMatchObject({ isNewServer: false, added: 0 });
     await sql.raw(insert([4])).execute(test.db);
     await untilSeen(test.db);
     const { numbers } = await readAll();
