@@ -105,9 +105,6 @@ it('limits are stored as those of the settings file are, and a wrong one is refu
   expect(limitsOf('slow')).toEqual({ deliveriesPerSecond: 5, bytesPerSecond: 1_000 });
   expect(limitsOf('small')).toEqual({ bytesPerSecond: 7 });
   expect(limitsOf('free')).toBeUndefined();
-  const settings = sources.filter(({ name }) => name === 'free');
-  const joined = joinSources(settings, await readStoredSources(test.db), contextOf(SECRETS_KEY));
-  expect(joined.conflicts).toEqual([expect.stringContaining('free')]);
   const { items } = Listed.parse(await admin.get('/sources'));
   expect(items.find(({ name }) => name === 'slow')).toEqual({
     name: 'slow',

@@ -159,7 +159,7 @@ describe('the log', () => {
       test.db,
       times.map((time) => new Date(time)),
     );
-    expect(positions).toEqual([first + 300, first, next]);
+    expect(positions).toEqual([first + 200, first, next]);
     expect(await positionsSince(test.db, [new Date('2027-01-01T00:00:00Z')])).toEqual([next]);
   });
 
