@@ -224,7 +224,9 @@ it('accepts deliveries while its database is away, and stores them once that is 
   ]);
   expect(await ready(late)).toMatchObject({ answer: { status: 'degraded', checks: { start: 'starting' } } });
   await late.reload('SIGHUP');
-  expect(late.lines.some((line) => line.includes('the reload was not recorded in the operator log'))).toBe(true);
+  expect(late.lines.some((line) => line.includes('the reload was not recorded in the operator log'))).toBe(
+    true,
+  );
   heal();
   await waitFor(async () => (await db.selectFrom('audit_events').selectAll().execute()).length === 1);
   await waitFor(() => late.lines.some((line) => line.includes('storing and forwarding have started')));

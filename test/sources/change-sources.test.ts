@@ -22,7 +22,7 @@ const change = (keys = SECRETS_KEY) => ({
   db: test.db,
   operator: { name: 'ada', via: 'command' } as const,
   context: contextOf(keys),
-  configured: loadSettings({}).sources.flatMap((source) => [source, { ...source, name: 'other' }]),
+  configured: loadSettings({}).sources,
 });
 
 const given = (name: string, secret?: string) => ({

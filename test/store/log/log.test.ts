@@ -19,7 +19,7 @@ const TIME = '2026-03-01T10:00:00.000Z';
 /** The statement that stores a delivery of events with these numbers, in the order of the list. */
 const insert = (numbers: readonly number[], receivedAt = TIME, delivery: string = randomUUID()) => `
   insert into audit_events (occurred_at, received_at, event_id, delivery_id, source, message_type, origin, user_id, place, payload)
-  select '${receivedAt}'::timestamptz - interval '1 hour', '${receivedAt}', gen_random_uuid(), '${delivery}', 's' || number % 3, 'AUDIT_LOG_ALL',
+  select '2026-03-01T09:00:00Z', '${receivedAt}', gen_random_uuid(), '${delivery}', 's' || number % 3, 'AUDIT_LOG_ALL',
     'webhook', number, number, '{}'
   from unnest(array[${numbers.join()}]::bigint[]) with ordinality as given (number, place) order by given.place desc`;
 
@@ -154,7 +154,7 @@ describe('the log', () => {
       expect(await positionOf(test.db, event)).toBe(event.position);
       expect(await positionOf(test.db, { ...event, eventId: randomUUID() })).toBeUndefined();
     }
-    const times = ['2026-03-01T10:04:00Z', '2026-03-01T10:00:00Z', '2027-01-01T00:00:00Z'];
+    const times = ['2026-03-01T10:03:00Z', '2026-03-01T10:00:00Z', '2027-01-01T00:00:00Z'];
     const positions = await positionsSince(
       test.db,
       times.map((time) => new Date(time)),
