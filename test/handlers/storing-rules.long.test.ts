@@ -128,7 +128,7 @@ const TESTS: Readonly<Record<string, (context: TestContext) => Promise<void>>> =
     const done = storing.store(some());
     await waitForLocks(storing.db, 1);
     await sql`lock table deliveries in exclusive mode`.execute(other);
-    await waitFor(() => storing.logged('transaction repeated (deadlock)'));
+    await waitFor(() => storing.logged('transaction retried (deadlock)'));
     await other.commit().execute();
     await done;
     expect(await counts(storing.db)).toEqual(stored);
@@ -150,7 +150,7 @@ const TESTS: Readonly<Record<string, (context: TestContext) => Promise<void>>> =
     );
     await sql`grant usage on sequence attempts to public`.execute(storing.db);
     await storing.store(some());
-    expect(storing.logged('transaction repeated (serialization failure)')).toBe(true);
+    expect(storing.logged('transaction retried (serialization failure)')).toBe(true);
     expect(await counts(storing.db)).toEqual(stored);
   },
 
@@ -164,7 +164,7 @@ const TESTS: Readonly<Record<string, (context: TestContext) => Promise<void>>> =
     await waitForLocks(storing.db, 2);
     await other.commit().execute();
     await Promise.all(workers);
-    expect(storing.logged('transaction repeated (stored meanwhile)')).toBe(true);
+    expect(storing.logged('transaction retried (stored meanwhile)')).toBe(true);
     expect(await counts(storing.db)).toEqual(stored);
     expect(await storing.db.selectFrom('quarantine').selectAll().execute()).toHaveLength(1);
     expect(await storing.db.selectFrom('events').selectAll().execute()).toHaveLength(3);
