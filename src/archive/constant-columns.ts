@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { ReadableFile } from '../store/archive/archived-files.ts';
 import { EngineError, literal, READING_THREADS, type Engine } from './engine.ts';
@@ -13,18 +14,23 @@ export interface KnownFile extends ReadableFile {
 
 const Found = z.array(z.object({ file: z.string(), column: z.string(), value: z.string() }));
 
+/** A provider's year can have 180,000 files. By estimate, 2 kB are known of one with many columns: 40 MB in all. */
+const MOST_KNOWN = 20_000;
+
 /** By the path of the file, which never changes. */
-const KNOWN = new WeakMap<ArchiveFiles, Map<string, Constants>>();
+const KNOWN = new WeakMap<ArchiveFiles, LRUCache<string, Constants>>();
 
 /**
  * Adds to files which texts are the same in all of their rows, by the statistics in the files: a condition that these meet is
- * not compared with each row. The statistics of a file are read once, which takes 3 ms. Nothing is known of files that cannot be read.
+ * not compared with each row. The statistics of a file are read once, which takes 3 ms. Nothing is known of files that cannot be
+ * read, nor of more files than are kept in mind.
  */
 export async function withConstants(
   { files: place, engine }: { readonly files: ArchiveFiles; readonly engine: Engine },
   files: readonly ReadableFile[],
 ): Promise<readonly KnownFile[]> {
-  const known = KNOWN.get(place) ?? new Map<string, Constants>();
+  if (files.length > MOST_KNOWN) return files;
+  const known = KNOWN.get(place) ?? new LRUCache<string, Constants>({ max: MOST_KNOWN });
   KNOWN.set(place, known);
   const others = files.filter(({ path }) => !known.has(path));
   try {
