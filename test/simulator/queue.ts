@@ -24,6 +24,8 @@ export interface Job {
 /** One queue on the server: BullMQ's scripts, each of which runs whole. */
 export class SimulatedQueue {
   readonly jobs = new Map<string, Job>();
+  /** The last job that was added with a delivery. */
+  readonly #jobWith = new Map<string, Job>();
   readonly #waiting: Job[] = [];
   readonly #delayed = new Set<Job>();
   readonly #now: () => number;
@@ -58,6 +60,7 @@ export class SimulatedQueue {
       dueAt: this.#now() + delay,
     };
     this.jobs.set(id, job);
+    for (const { deliveryId } of data.deliveries) this.#jobWith.set(deliveryId, job);
     if (delay > 0) this.#delayed.add(job);
     else this.#wait(job);
   }
@@ -136,6 +139,12 @@ export class SimulatedQueue {
     }
   }
 
+  /** Whether the last job that was added with this delivery is there. */
+  hasDelivery(deliveryId: string): boolean {
+    const job = this.#jobWith.get(deliveryId);
+    return job !== undefined && this.jobs.get(job.id) === job;
+  }
+
   count(): Record<'wait' | 'active' | 'delayed', number> {
     const counts = { wait: 0, active: 0, delayed: 0 };
     for (const { state } of this.jobs.values()) counts[state] += 1;
@@ -191,10 +200,6 @@ export class SimulatedQueues {
 
   /** Whether a job has this delivery. */
   hasDelivery(deliveryId: string): boolean {
-    return this.all
-      .values()
-      .some(({ jobs }) =>
-        jobs.values().some(({ stored }) => stored.deliveries.some((one) => one.deliveryId === deliveryId)),
-      );
+    return this.all.values().some((queue) => queue.hasDelivery(deliveryId));
   }
 }
