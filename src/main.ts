@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseEnv } from 'node:util';
-import { FAILED, WRONG_USAGE } from './commands/shared/process.ts';
+import { exitCodeOf } from './commands/shared/process.ts';
 import { describeError, UsageError } from './lib/errors.ts';
 import { revealHidden } from './lib/text/hidden-characters.ts';
 
@@ -22,7 +22,7 @@ try {
 } catch (thrown) {
   const error = explainMissingPackage(thrown);
   process.stderr.write(`xiq-sink: ${revealHidden(describeError(error))}\n`);
-  process.exitCode = error instanceof UsageError ? WRONG_USAGE : FAILED;
+  process.exitCode = exitCodeOf(error);
 }
 
 /** The settings in a file; none if it does not exist. */

@@ -3,6 +3,7 @@ import express, { type Express, type Request, type Response } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
 import type { OpenIdConfig } from '../config/config.ts';
+import { scanBody } from '../ingest/scan/scan-body.ts';
 import { HttpError } from '../lib/errors.ts';
 import type { Db } from '../store/server/database.ts';
 import { askingAbout, createAccess, METRICS_PATH, type Access } from './access/access.ts';
@@ -143,7 +144,7 @@ function serveApi(
   const routes = areas.flatMap((area) => area.routes);
   const document = describeApi(areas, version);
   app.get('/api/openapi.json', (_request, response) => void response.json(document));
-  const json = express.json({ limit: '1mb' });
+  const json = express.json({ limit: '1mb', verify: (_request, _response, body) => checkBody(body) });
   // `/events/stream` must match before `/events/{event_id}`, in whichever order the areas are.
   const parameters = ({ route }: ApiRoute) => route.split('{').length;
   const sorted = routes.toSorted((a, b) => parameters(a) - parameters(b));
@@ -201,4 +202,11 @@ function servePages(app: Express, { areas, db }: ConsoleOptions): void {
       response.send(renderDocument(document, source));
     });
   }
+}
+
+/** Throws HttpError 400 for a body beyond the limits of a record: what reads it later would fail on its depth. */
+function checkBody(body: Buffer): void {
+  const { problem, setAside } = scanBody(body);
+  const reason = problem ?? setAside[0]?.reason;
+  if (body.length > 0 && reason !== undefined) throw new HttpError(400, 'BAD_REQUEST', reason);
 }

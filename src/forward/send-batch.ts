@@ -51,7 +51,7 @@ interface LoggedBatch {
 
 /** Whether a destination accepts an event that it has accepted before: if so, the ones that it rejects are the cause. */
 export const acceptsAgain = async (sender: Sender, message: Message): Promise<boolean> =>
-  sender.recognizesEvents !== true && (await sendBisecting(sender, [message])).rejected.length === 0;
+  (await sendBisecting(sender, [message])).rejected.length === 0;
 
 /**
  * Decides what a batch has achieved, given the number of events that were rejected in a row before it. If they are too

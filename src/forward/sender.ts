@@ -19,8 +19,6 @@ export interface Sender {
    * EndpointRefusedError if it refuses us.
    */
   send(batch: readonly Message[]): Promise<readonly Refusal[]>;
-  /** True if it says of an event that it has it already, without reading it once more. */
-  readonly recognizesEvents?: boolean;
   /**
    * Sends a report; the same one again replaces it or can be recognized by its id. Throws as `send` does. Undefined if this
    * type of destination carries events alone.

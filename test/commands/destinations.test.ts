@@ -160,7 +160,7 @@ describe('destinations rejected and replay', () => {
     [[], 2, 'either event ids or --all'],
     [[UNKNOWN_ID, '--all'], 2, 'either event ids or --all'],
     [['1'], 2, 'is not an event id'],
-    [[UNKNOWN_ID], 1, 'has no rejected event'],
+    [[UNKNOWN_ID], 2, 'has no rejected event'],
   ])('take ids or --all, and only what was refused: %j', async (words, code, reason) => {
     await addDestination(test.db, 'archive', START);
     expect(await run('replay', 'archive', ...words)).toMatchObject({ code, stderr: matching(reason) });

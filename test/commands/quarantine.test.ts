@@ -148,8 +148,8 @@ describe('a mistake', () => {
     [['replay', ID, '--source', 'x'], 2, ''],
     [['replay', 'x'], 2, ''],
     [['show', 'x'], 2, ''],
-    [['show', ID], 1, `there is no quarantined item ${ID}`],
-    [['discard', ID, '--yes'], 1, `there is no quarantined item ${ID}`],
+    [['show', ID], 2, `there is no quarantined item ${ID}`],
+    [['discard', ID, '--yes'], 2, `there is no quarantined item ${ID}`],
     [['replay', ID], 1, `${ID}  does not exist`],
   ])('is told: %j', async (words, code, told) => {
     const ended = await quarantine(...words);

@@ -17,6 +17,7 @@ import { emptyTables } from '../support/database.ts';
 import { factsIn, rowsIn, textIn } from '../support/read-page.ts';
 import { useConsole } from '../support/use-console.ts';
 import { withDates } from '../support/with-dates.ts';
+import { insertAudits } from '../support/stored-rows.ts';
 import { untilSeen } from '../support/until-seen.ts';
 import { overviewForTests, systemForTests } from './overview/overview-for-tests.ts';
 import { eventsForTests } from '../support/events-area.ts';
@@ -184,6 +185,11 @@ test('before anything arrived the page shows how to send a first delivery, witho
 
   await deliverAndCount(admin.db, { receivedAt: ago(MINUTE), messageType: 'AUDIT_LOG_ALL' });
   expect(await admin.page('/')).not.toContain('data/webhook-secret');
+});
+
+test('the first event is counted seconds after it arrived', async () => {
+  await insertAudits(admin.db, { occurredAt: ago(2_000) });
+  expect(await admin.page('/')).toMatch(/<h2>Events<\/h2>\s*<p class="figure"><a [^>]*>1<\/a>/);
 });
 
 test('the account of a range counts what arrived in it, and names the range', async () => {

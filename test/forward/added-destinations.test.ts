@@ -8,8 +8,10 @@ import { reencryptDestinations } from '../../src/forward/change-destinations.ts'
 import { SENDER_TYPES, type SenderType } from '../../src/forward/senders/sender-types.ts';
 import { loadSettings } from '../../src/serve/load-settings.ts';
 import { listActions } from '../../src/store/access/operator-log.ts';
-import { listAddedOutputs } from '../../src/store/destinations/added-outputs.ts';
+import { deleteOutput, listAddedOutputs } from '../../src/store/destinations/added-outputs.ts';
 import { openDatabase } from '../../src/store/server/database.ts';
+import { checkAlertRules } from '../../src/commands/doctor/forwarding.ts';
+import { accessTo } from '../commands/doctor/access-to.ts';
 import { fileDestination } from '../support/actions.ts';
 import { startAdmin, type RunningAdmin } from '../support/admin.ts';
 import { outputsForTests } from '../support/outputs.ts';
@@ -45,6 +47,14 @@ const Listed = z.object({
 });
 
 describe('a destination that is added', () => {
+  it('in a body that is nested too deep is refused with the reason', async () => {
+    const body = `{"name":"deep","type":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
+    const headers = { 'Content-Type': 'application/json' };
+    const response = await fetch(`${admin.url}/api/v1/destinations`, { method: 'POST', headers, body });
+    expect(response.status).toBe(400);
+    expect(await response.text()).toContain('200 levels');
+  });
+
   it('is in force at once, and its credentials are readable nowhere', async () => {
     await add('splunk', splunk);
     expect(names()).toEqual(['archive', 'splunk']);
@@ -208,6 +218,17 @@ describe('a change', () => {
     await admin.post('/destinations/splunk/delete', {});
     expect(names()).toEqual(['archive']);
     await expect(admin.post('/destinations/splunk/delete', {})).rejects.toThrow(/answered 404/);
+  });
+
+  it('that deletes it while a rule that sends there is being saved shows in the rule', async () => {
+    await add('splunk', splunk);
+    await admin.post('/alert-rules', { use: 'many-keys-made', destinations: ['splunk'] });
+    const config = loadSettings({ SECRETS_KEY });
+    expect(await checkAlertRules(accessTo(test), config)).toMatchObject({ status: 'ok' });
+    await deleteOutput(test.db, 'destination', 'splunk');
+    outputs.live.useOutputs(await listAddedOutputs(test.db));
+    expect(await checkAlertRules(accessTo(test), config)).toMatchObject({ status: 'warn' });
+    expect(await admin.page('/alerts')).toContain('destination missing');
   });
 
   it('of the key encrypts every credential again, and changes nothing else', async () => {

@@ -99,7 +99,7 @@ describe('a body is JSON', () => {
       if (Array.isArray(value)) return value.length;
       return isObject(value) ? 1 : 'the body is neither a JSON object nor an array';
     } catch {
-      return 'the body is not JSON';
+      return /^[ \t\r\n]*$/.test(text) ? 'the body is empty' : 'the body is not JSON';
     }
   }
   const scanned = (text: string) => {

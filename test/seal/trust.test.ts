@@ -2,6 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { checkSeal } from '../../src/commands/doctor/seal.ts';
 import { keepLogKey } from '../../src/seal/log-key.ts';
 import { parseCheckpoints, writeCheckpoint } from '../../src/seal/checkpoint.ts';
 import { createFrontier, HASH_BYTES, hashAt } from '../../src/seal/merkle-tree.ts';
@@ -17,6 +18,7 @@ import { findEvent } from '../../src/store/events/search-events.ts';
 import { readLeafHashes } from '../../src/store/seal/read-seals.ts';
 import { latestCheckpoint, readSealState } from '../../src/store/seal/seal-log.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
+import { accessTo } from '../commands/doctor/access-to.ts';
 import { storeDeliveries } from '../support/actions.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
@@ -73,6 +75,13 @@ async function eventOf(code: number) {
 }
 
 const ownSealer = () => createSealer(test.service, log.key, trust);
+
+it('doctor accepts the seal only with a key of the log', async () => {
+  const check = (dataDir: string) =>
+    checkSeal(accessTo(test), { dataDir, logKeyFile: undefined, ...NO_ANCHORS });
+  expect(await check(log.directory)).toMatchObject({ status: 'ok' });
+  expect(await check(path.join(log.directory, 'none'))).toMatchObject({ status: 'warn' });
+});
 
 describe('history that was made anew', () => {
   it('and signed with another key: verify names the checkpoint, prove and the sealer refuse', async () => {

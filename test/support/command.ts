@@ -1,7 +1,7 @@
 import { vi } from 'vitest';
 import { runProgram } from '../../src/commands/program.ts';
-import { FAILED, WRONG_USAGE } from '../../src/commands/shared/process.ts';
-import { describeError, UsageError } from '../../src/lib/errors.ts';
+import { exitCodeOf } from '../../src/commands/shared/process.ts';
+import { describeError } from '../../src/lib/errors.ts';
 import { printedBy } from './printed.ts';
 
 /** How a command ended, and what it printed. */
@@ -29,7 +29,7 @@ export async function endOfCommand(
       runProgram(env, words, () => env).catch((error: unknown) => {
         if (error instanceof Exit) return;
         process.stderr.write(`xiq-sink: ${describeError(error)}\n`);
-        process.exitCode = error instanceof UsageError ? WRONG_USAGE : FAILED;
+        process.exitCode = exitCodeOf(error);
       }),
     );
     return { code: process.exitCode, stdout: out, stderr: err };

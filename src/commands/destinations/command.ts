@@ -3,7 +3,7 @@ import type { Destination } from '../../forward/parse-destinations.ts';
 import type { Db } from '../../store/server/database.ts';
 import { atLeastOne, defineCommand, readTime, time, TIME_FORMS, zoneOption } from '../shared/options.ts';
 import type { DestinationChange } from '../../store/destinations/change-destination.ts';
-import { asUsage, commandOperator, FAILED, stopSignal } from '../shared/process.ts';
+import { commandOperator, FAILED, stopSignal } from '../shared/process.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 export function defineDestinations(program: Command, settings: Settings): void {
@@ -103,9 +103,7 @@ export function defineDestinations(program: Command, settings: Settings): void {
 
   async function withDestinations(work: (db: Db, configured: readonly Destination[]) => Promise<void>) {
     const { joinStored } = await import('./destinations.ts');
-    await runOnStore(settings, ({ db }, config) =>
-      asUsage(async () => work(db, await joinStored(db, config))),
-    );
+    await runOnStore(settings, async ({ db }, config) => work(db, await joinStored(db, config)));
   }
 
   async function changing(name: string, work: (change: DestinationChange) => Promise<void>): Promise<void> {

@@ -21,7 +21,6 @@ import {
   rewindDestination,
   type DestinationChange,
 } from '../../store/destinations/change-destination.ts';
-import { asUsage } from '../shared/process.ts';
 import { recordCommand } from '../shared/record.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { describeIds } from '../../store/access/operator-log.ts';
@@ -88,20 +87,20 @@ export async function printRejected(
 
 /** `destinations pause` and `resume`: forwarding stops after the current batch, or resumes within a second. */
 export async function changeState(change: DestinationChange, state: 'running' | 'paused'): Promise<void> {
-  await asUsage(() => changeDestinationState(change, state));
+  await changeDestinationState(change, state);
   print(`${change.name} is ${state}`);
 }
 
 /** `destinations rewind`: moves the position to the first event received since a time; undefined is now. */
 export async function rewind(change: DestinationChange, time: Date | undefined): Promise<void> {
-  await asUsage(() => rewindDestination(change, time));
+  await rewindDestination(change, time);
   const since = time === undefined ? 'from now on' : `since ${time.toISOString()}`;
   print(`${change.name} continues with events received ${since}`);
 }
 
 /** `destinations forget`: deletes the state of a destination that was removed from the settings. */
 export async function forget(change: DestinationChange): Promise<void> {
-  await asUsage(() => forgetUnconfigured(change));
+  await forgetUnconfigured(change);
   print(`deleted the state of ${change.name}`);
 }
 
@@ -192,6 +191,6 @@ async function* chosenRejected(db: Db, name: string, { ids, all }: ChosenRejecte
   }
   const found = await findRejected(db, ALL_SOURCES, name, ids);
   const missing = ids.find((id) => found.every((rejected) => rejected.event_id !== id.toLowerCase()));
-  if (missing !== undefined) throw new Error(`${name} has no rejected event ${missing}`);
+  if (missing !== undefined) throw new UsageError(`${name} has no rejected event ${missing}`);
   yield* found;
 }

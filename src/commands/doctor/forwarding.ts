@@ -86,11 +86,18 @@ function remedyOf({ name, rejected_in_row: inRow }: DestinationStatus, word: Des
 /** Rules that are farther behind do not keep up, or nothing evaluates them. */
 const FAR_BEHIND_S = 10 * 60;
 
-/** Checks that the alert rules that are on keep up: those of the settings, of the database and of saved searches. */
+/** Checks that the alert rules that are on keep up, and that their destinations exist: those of the settings, of the database and of saved searches. */
 export async function checkAlertRules(access: DatabaseAccess, config: ServiceConfig): Promise<Finding> {
   const { db } = access.opened();
   const rules = await withStoredRules(db, config.rules);
   if (rules.length === 0) return ok('all rules are off: no event raises an alert');
+  const { names } = joinDestinations(config, await listAddedOutputs(db));
+  for (const { name, destinations = [] } of rules) {
+    const missing = destinations.find((one) => !names.includes(one));
+    if (missing === undefined) continue;
+    const problem = `rule ${name} sends its alerts to ${missing}, which does not exist`;
+    return warn(problem, "change the rule on the console's page Alerts");
+  }
   const { events, since } = await ruleBacklog(db);
   const behindS = since === null ? 0 : (Date.now() - since.getTime()) / 1_000;
   if (behindS <= FAR_BEHIND_S)

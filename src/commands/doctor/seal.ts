@@ -54,6 +54,8 @@ export async function checkSeal(
     checkpoint === undefined
       ? what
       : `${what}; ${countOf(checkpoint.size, 'leaf', 'leaves')} signed with ${checkpoint.publicKey}`;
+  if (level === 'good' && checkpoint !== undefined && trust.keys.length === 0)
+    return warn(`${told}, which this machine does not know`, 'put the public key into LOG_KEY_FILE');
   if (level === 'good') return ok(told);
   return (level === 'bad' ? fail : warn)(told, remedyOf(word));
 }

@@ -28,7 +28,6 @@ import {
 import { maintainPartitions } from '../../store/partitions/partitions.ts';
 import { countOf, formatCount } from '../../lib/text/units.ts';
 import { note, print, printRows } from '../shared/output.ts';
-import { asUsage } from '../shared/process.ts';
 import { recordCommand } from '../shared/record.ts';
 import { createProgress, type Progress } from '../shared/progress.ts';
 
@@ -59,7 +58,7 @@ export async function moveTo(move: Move): Promise<void> {
     }
     opened.defer(() => lock.release());
     await prepareTarget(move);
-    await asUsage(() => refuseUsed(databaseUrl));
+    await refuseUsed(databaseUrl);
     if (from.redisUrl === undefined) await drainQueue(source, move);
     const target = opened.adopt(openDatabase(databaseUrl, logLostConnections(logger)), (db) => db.destroy());
     const moved = await copyAll(source, target, move);
@@ -142,9 +141,7 @@ async function copyAll(source: CommandStore, target: Db, { to, databaseUrl, sign
     onRow: () => progress?.show((done += 1)),
   };
   try {
-    return await asUsage(() =>
-      moveTables(source.databaseUrl, to.migrationDatabaseUrl ?? databaseUrl, observer, signal),
-    );
+    return await moveTables(source.databaseUrl, to.migrationDatabaseUrl ?? databaseUrl, observer, signal);
   } finally {
     progress?.clear();
   }

@@ -48,7 +48,7 @@ export type ShowFormat = 'text' | 'json' | 'raw';
 export async function printQuarantined(db: Db, id: string, format: ShowFormat): Promise<void> {
   checkIds([id]);
   const [item] = await findQuarantined(db, ALL_SOURCES, [id]);
-  if (item === undefined) throw new Error(`there is no quarantined item ${id}`);
+  if (item === undefined) throw new UsageError(`there is no quarantined item ${id}`);
   const content = await readContent(db, ALL_SOURCES, id);
   switch (format) {
     case 'raw':

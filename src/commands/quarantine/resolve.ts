@@ -100,7 +100,7 @@ async function reportResolved(db: Db, ids: readonly string[]): Promise<void> {
     (await findQuarantined(db, ALL_SOURCES, ids)).map((item) => [item.quarantine_id, item]),
   );
   const missing = ids.find((id) => !found.has(id));
-  if (missing !== undefined) throw new Error(`there is no quarantined item ${missing}`);
+  if (missing !== undefined) throw new UsageError(`there is no quarantined item ${missing}`);
   for (const { quarantine_id, resolution, resolved_at } of found.values()) {
     if (resolution !== null)
       print(`${quarantine_id}  already ${resolution} at ${resolved_at?.toISOString()}`);

@@ -20,15 +20,9 @@ export function commandOperator(): Operator {
   return { name: `${userName()}@${os.hostname()}`, via: 'command' };
 }
 
-/** Turns a refused change into wrong usage: the person at the command line has to change the command. */
-export async function asUsage<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof NotFoundError || error instanceof ConflictError)) throw error;
-    throw new UsageError(error.message, { cause: error });
-  }
-}
+/** What does not exist, and what the present state refuses, is wrong usage: the person has to change the command. */
+export const exitCodeOf = (error: unknown): number =>
+  [UsageError, NotFoundError, ConflictError].some((one) => error instanceof one) ? WRONG_USAGE : FAILED;
 
 function userName(): string {
   try {

@@ -17,7 +17,7 @@ import type { Db } from '../../store/server/database.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
 import { countOf } from '../../lib/text/units.ts';
 import { note, print, printRows, type Columns } from '../shared/output.ts';
-import { asUsage, commandOperator } from '../shared/process.ts';
+import { commandOperator } from '../shared/process.ts';
 import { commandName } from '../../lib/text/command-name.ts';
 
 interface AddOptions {
@@ -47,7 +47,7 @@ export async function add(db: Db, config: ServiceConfig, name: string, options: 
     messageTypes: type,
     limits: { deliveries_per_second: options.deliveriesPerSecond, bytes_per_second: options.bytesPerSecond },
   };
-  const made = await asUsage(() => addSource(changeOf(db, config), given));
+  const made = await addSource(changeOf(db, config), given);
   print(`added ${name}: send deliveries to ${config.publicUrl ?? ''}/ingest/${name}/MESSAGE_TYPE`);
   printSecret(made);
   if (hasCloud) printNextStep(config, name);
@@ -78,13 +78,13 @@ export async function rotate(
   }
   if (name === undefined) throw new UsageError('give the name of a source (see --help)');
   if (dropOld === true) {
-    await asUsage(() => dropOldSecrets(change, name));
+    await dropOldSecrets(change, name);
     print(`dropped the old secrets of ${name}`);
     return;
   }
   const until = keep === undefined ? null : new Date(Date.now() + keep * 3_600_000);
   const given = await secretAt(secret);
-  const made = await asUsage(() => rotateSecret(change, name, given, until));
+  const made = await rotateSecret(change, name, given, until);
   const end = until === null ? `until "sources rotate ${name} --drop-old"` : `until ${until.toISOString()}`;
   print(`${name} accepts a new secret, and the old ones ${end}`);
   printSecret(made);
@@ -96,7 +96,7 @@ export async function rotate(
 
 /** `sources disable`: refuses further deliveries of a source. */
 export async function disableOne(db: Db, config: ServiceConfig, name: string): Promise<void> {
-  await asUsage(() => disable(changeOf(db, config), name));
+  await disable(changeOf(db, config), name);
   print(`disabled ${name}: its deliveries are refused, its events stay`);
 }
 

@@ -91,9 +91,9 @@ export function alertsArea({ db, rules, outputs }: AlertsOptions): Area {
         ...VIEW,
         answer: wholeSchema(ruleSchema),
         async work(_asked, context) {
-          const described = await describeRules(db, context, rules());
+          const described = await describeRules(db, context, rules(), outputs.names());
           return whole(
-            described.map(({ tally, search, isOn, isAdded: _isAdded, ...rule }) => ({
+            described.map(({ tally, search, isOn, isAdded: _isAdded, isUnsent: _isUnsent, ...rule }) => ({
               ...rule,
               on: isOn,
               saved_search: search?.id ?? null,
@@ -115,7 +115,7 @@ export function alertsArea({ db, rules, outputs }: AlertsOptions): Area {
         path: '/alerts',
         entry: { label: 'Alerts', group: 'Administer', icon: 'alerts' },
         ...VIEW,
-        render: (request, visitor) => renderAlerts(db, rules(), request, visitor),
+        render: (request, visitor) => renderAlerts(db, rules(), outputs.names(), request, visitor),
       },
     ],
   };
@@ -124,6 +124,7 @@ export function alertsArea({ db, rules, outputs }: AlertsOptions): Area {
 async function renderAlerts(
   db: Db,
   configured: readonly ConfiguredRule[],
+  destinations: readonly string[],
   request: Request,
   visitor: Visitor,
 ): Promise<Page> {
@@ -131,7 +132,7 @@ async function renderAlerts(
   const { values, right } = asked;
   const { limit: most } = values;
   const [rules, alerts] = await Promise.all([
-    describeRules(db, visitor, configured),
+    describeRules(db, visitor, configured, destinations),
     listAlerts(db, visitor.scope, values),
   ]);
   const mayAlert = hasAccess(visitor, ALERTING);
@@ -199,7 +200,7 @@ function causeOf({ causes, count }: StoredAlert): Content {
 
 const columnsOfRules = (mayAlert: boolean): readonly Column<DescribedRule>[] => [
   { heading: 'Rule', kind: 'wrap', cell: ruleCell },
-  { heading: 'State', cell: ({ isOn }) => (isOn ? badge('good', 'on') : badge('plain', 'off')) },
+  { heading: 'State', cell: stateOf },
   { heading: 'Severity', cell: severityOf },
   {
     heading: { time: 'Last alert' },
@@ -223,6 +224,11 @@ const columnsOfRules = (mayAlert: boolean): readonly Column<DescribedRule>[] => 
       </span>`,
   },
 ];
+
+function stateOf({ isOn, isUnsent }: DescribedRule): Content {
+  if (isUnsent) return badge('warn', 'destination missing');
+  return isOn ? badge('good', 'on') : badge('plain', 'off');
+}
 
 const CHANGES: Column<DescribedRule> = {
   heading: 'Actions',
@@ -253,6 +259,7 @@ async function describeRules(
   db: Db,
   { sources, scope }: Pick<Visitor, 'sources' | 'scope'>,
   configured: readonly ConfiguredRule[],
+  destinations: readonly string[],
 ) {
   const [tallies, searches, outputs] = await Promise.all([
     tallyAlerts(db, scope),
@@ -263,15 +270,16 @@ async function describeRules(
     .filter(({ raisesAlerts }) => raisesAlerts)
     .map((search) => {
       const rule = { name: `search-${search.id}`, title: search.name, severity: 'medium' } as const;
-      return { ...rule, isOn: true, isAdded: false, search };
+      return { ...rule, isOn: true, isAdded: false, isUnsent: false, search };
     });
   const added = readAddedRules(outputs).filter(({ name }) => !configured.some((rule) => rule.name === name));
   const others = allRules([...configured, ...added])
     .filter(({ filter }) => filter.some((terms) => canMatch(scope, terms)))
-    .map(({ name, title, severity }) => {
+    .map(({ name, title, severity, destinations: named = [] }) => {
       const isAdded = added.some((rule) => rule.name === name);
       const isOn = isAdded || configured.some((rule) => rule.name === name);
-      return { name, title, severity, isOn, isAdded, search: undefined };
+      const isUnsent = isOn && named.some((one) => !destinations.includes(one));
+      return { name, title, severity, isOn, isAdded, isUnsent, search: undefined };
     });
   return [...own, ...others]
     .map((rule) => ({ ...rule, tally: tallies.find((tally) => tally.rule === rule.name) }))

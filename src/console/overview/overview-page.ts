@@ -31,7 +31,7 @@ export async function renderOverview(
   const asked = readQuery(query, queryOf(request), (written) => withUsualRange(written, overview));
   const { right: written } = asked;
   const shown = wholeRange(asked.values);
-  const counted = asked.values.until === undefined ? countedRange(shown) : shown;
+  const counted = asked.values.until === undefined ? countedRange(shown, overview) : shown;
   const activity = await read('activity', () => questions.activity(scope, counted));
   const all = [...overview.problems, ...problems];
   const range = only(written, ['since', 'until', 'source']);
@@ -105,10 +105,16 @@ function withUsualRange(written: Written, overview: Overview): Written {
   return withBeginning({ ...written, until: new Date(end).toISOString() }, 1);
 }
 
+/** So many events are counted in 50 ms. */
+const FEW_EVENTS = 100_000;
+
 /** What the figures count of a range that ends now: at least a day. */
-function countedRange({ since, until }: WholeRange): WholeRange {
-  // Whole minutes, so that those who look within a minute share the answer.
-  const end = Math.floor(until.getTime() / MINUTE_MS) * MINUTE_MS;
+function countedRange({ since, until }: WholeRange, { conservation }: Overview): WholeRange {
+  // Whole minutes, so that those who look within a minute share the answer. Few events are counted up to this second, as
+  // the first one is looked for at once.
+  const events = conservation?.items.reduce((sum, one) => sum + one.events, 0) ?? Infinity;
+  const step = events > FEW_EVENTS ? MINUTE_MS : 1_000;
+  const end = Math.floor(until.getTime() / step) * step;
   const length = Math.max(DAY_MS, until.getTime() - since.getTime());
   return { since: new Date(end - length), until: new Date(end) };
 }

@@ -97,7 +97,6 @@ export function createElasticsearchSender(options: ElasticsearchOptions): Sender
   }
 
   return {
-    recognizesEvents: true,
     async send(batch) {
       const refusals: Refusal[] = [];
       let items = batch.map((message, index) => ({ index, message }));
@@ -114,7 +113,7 @@ export function createElasticsearchSender(options: ElasticsearchOptions): Sender
   };
 }
 
-/** 409: an earlier attempt created the document. */
+/** 409: an earlier attempt created the document. Elasticsearch and OpenSearch read a document before they look for its id. */
 const isStored = ({ status }: ItemResult) => (status >= 200 && status <= 299) || status === 409;
 
 /** The index is missing, forbidden or read-only: the events are not the cause. */

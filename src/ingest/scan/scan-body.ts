@@ -200,8 +200,9 @@ export function scanBody(body: Buffer, lists: readonly string[] = []): ScannedBo
     }
   }
   const isWhole = isValid && next === AFTER_VALUE && depth === 0;
+  const isEmpty = isValid && next === VALUE && depth === 0;
   const { records, rows, setAside } = elements;
-  const problem = problemOf(elements, isArray, isWhole, rowLimit);
+  const problem = isEmpty ? 'the body is empty' : problemOf(elements, isArray, isWhole, rowLimit);
   const total = new RecordShape(deepest, structural, exactNumbers, longestName, length + writtenOut);
   return { problem, isArray, records, rows, total, setAside };
 }

@@ -62,24 +62,28 @@ export function openLog(db: Db, maxAgeMs = 0): Log {
     return pieces.flatMap((piece) => entriesOf(piece, kinds));
   }
 
+  function keep(number: number, next: number, loading: Promise<readonly LogEntry[]>) {
+    const entries = loading.then((all) => all.filter(({ position }) => tileOf(position) === number));
+    entries.catch(() => tiles.delete(number));
+    tiles.set(number, { next, entries });
+    return entries;
+  }
+
   /** The tiles with the positions of a range; those that are not kept are read together. */
   async function tilesOf(from: number, to: number, next: number): Promise<readonly (readonly LogEntry[])[]> {
     const numbers = [];
     for (let number = tileOf(from); number <= tileOf(to - 1); number += 1) numbers.push(number);
-    const isKept = (number: number) =>
-      (tiles.get(number)?.next ?? 0) >= Math.min(to, (number + 1) * TILE_ENTRIES);
-    const missing = numbers.filter((number) => !isKept(number));
-    const [lowest] = missing;
+    const kept = numbers.map((number) => {
+      const tile = tiles.get(number);
+      const isKept = tile !== undefined && tile.next >= Math.min(to, (number + 1) * TILE_ENTRIES);
+      return isKept ? tile.entries : undefined;
+    });
+    const missing = numbers.filter((_, index) => kept[index] === undefined);
+    const [lowest = 0] = missing;
     const highest = missing.at(-1);
-    if (lowest !== undefined && highest !== undefined) {
-      const loaded = load(lowest * TILE_ENTRIES, (highest + 1) * TILE_ENTRIES);
-      for (const number of missing) {
-        const entries = loaded.then((all) => all.filter(({ position }) => tileOf(position) === number));
-        entries.catch(() => tiles.delete(number));
-        tiles.set(number, { next, entries });
-      }
-    }
-    return Promise.all(numbers.map(async (number) => (await tiles.get(number)?.entries) ?? []));
+    const loading =
+      highest === undefined ? Promise.resolve([]) : load(lowest * TILE_ENTRIES, (highest + 1) * TILE_ENTRIES);
+    return Promise.all(numbers.map((number, index) => kept[index] ?? keep(number, next, loading)));
   }
 
   return {

@@ -4,7 +4,7 @@ import {
   createElasticsearchSender,
   elasticsearchOptions,
 } from '../../../src/forward/senders/elasticsearch.ts';
-import { sendBisecting } from '../../../src/forward/send-batch.ts';
+import { acceptsAgain, sendBisecting } from '../../../src/forward/send-batch.ts';
 import { BatchRefusedError } from '../../../src/forward/sender.ts';
 import { messages, storedEvent, untilTestEnds } from './messages.ts';
 import { standIn, type Received, type Script, type StandIn } from '../../support/stand-in.ts';
@@ -78,6 +78,9 @@ test('each item counts for itself: there already, too busy, unreadable', async (
     { index: 3, reason: '400 document_parsing_exception: for a reason' },
   ]);
   expect(server.received.slice(1).map(idsIn)).toEqual([[idOf(2), idOf(4)], [idOf(4)]]);
+  // It has read the event that it has; the one that it cannot read says nothing of others.
+  const again = messages(6).map((message) => acceptsAgain(sender, message));
+  expect(await Promise.all(again)).toEqual([true, true, true, false, true, true]);
 });
 
 test('items that stay too busy make the batch wait', async () => {

@@ -189,6 +189,14 @@ describe('the log', () => {
     expect(queries).toBeLessThanOrEqual(6);
   });
 
+  it('gives all entries of a range that is longer than what is kept', async () => {
+    await sql.raw(insert(range(33_000))).execute(test.db);
+    await untilSeen(test.db);
+    const log = openLog(test.db);
+    const { first } = await log.range();
+    expect(await log.read(first, 33_000)).toHaveLength(33_000);
+  });
+
   it('is read anew after an older copy of it, or another server, has taken its place', async () => {
     await sql.raw(insert(range(3))).execute(test.db);
     await untilSeen(test.db);
