@@ -1,6 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import type { CommandUnknownOpts } from '@commander-js/extra-typings';
 import { describe, expect, it } from 'vitest';
+import { defineProgram } from '../src/commands/program.ts';
 import { FIRST_MIGRATION, loadMigrations } from '../src/store/server/schema/migrations.ts';
 import { findBanned } from './support/banned-phrases.ts';
 
@@ -122,6 +124,50 @@ describe('the map of the project', () => {
       .map(({ name }) => `src/${name}/`);
     expect(rooms.filter((room) => !map.includes(room))).toEqual([]);
   });
+});
+
+describe('the commands of the documentation', () => {
+  const program = defineProgram({});
+  const documented = PAGES.filter((page) => page !== 'CHANGELOG.md').flatMap((page) => {
+    const code =
+      read(page)
+        .replaceAll('\\\n', '')
+        .match(/^ *```sh.*?^ *```|`[^`\n]+`/gms) ?? [];
+    return code.flatMap((text) =>
+      [...text.matchAll(/(?<!namespace )\bxiq-sink ((?!xiq-sink)[a-z][^`\n#|&>]*)/g)].map(
+        ([, line = '']) => ({
+          page,
+          line,
+        }),
+      ),
+    );
+  });
+
+  it('are found', () => {
+    expect(documented.length).toBeGreaterThan(100);
+  });
+
+  it.each(documented)('$page: xiq-sink $line', ({ line }) => {
+    let command: CommandUnknownOpts = program;
+    const words = line.split(/[\s[\]]+/);
+    for (const word of words) {
+      const next: CommandUnknownOpts | undefined = command.commands.find((one) => one.name() === word);
+      if (next === undefined) break;
+      command = next;
+    }
+    expect(command, 'no such command').not.toBe(program);
+    expect(command.commands.length === 0 || words.length === 1, 'no such subcommand').toBe(true);
+    const options = ['--help', ...command.options.map(({ long }) => long)];
+    expect(options).toEqual(
+      expect.arrayContaining(words.filter((word) => word.startsWith('--') && word !== '--')),
+    );
+  });
+});
+
+it('every route of the API that a page names has a row in the table of roles', () => {
+  const routes = new Set(read('docs/access.md').match(/(?:GET|POST) \/api\/[^`]+/g));
+  const named = PAGES.flatMap((page) => read(page).match(/(?:GET|POST) \/api\/[^`\s,)]+/g) ?? []);
+  expect(named.filter((route) => !routes.has(route))).toEqual([]);
 });
 
 // docs/style.md quotes the phrases that it replaces.

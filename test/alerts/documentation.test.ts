@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { alertRuleSchema } from '../../src/alerts/alert-rule.ts';
 import { BUILT_IN_RULES } from '../../src/alerts/built-in-rules.ts';
 import { parseRules } from '../../src/alerts/parse-rules.ts';
+import { RECORD_KINDS } from '../../src/events/record-kind.ts';
 import { forwardingSettings } from '../support/forwarding-settings.ts';
 
 const PAGE = readFileSync(new URL('../../docs/alerts.md', import.meta.url), 'utf8');
@@ -18,6 +19,11 @@ const namesBelow = (heading: string): string[] => {
 describe('docs/alerts.md', () => {
   it('lists every built-in rule', () => {
     expect(namesBelow('Built-in rules')).toEqual(BUILT_IN_RULES.map(({ name }) => name));
+  });
+
+  it('lists every kind of record', () => {
+    const [, kinds = ''] = /^- `kinds` are (.*?)\. `outcome`/m.exec(PAGE) ?? [];
+    expect(kinds.match(/(?<=`)\w+(?=`)/g)).toEqual([...RECORD_KINDS]);
   });
 
   it('lists every setting', () => {
