@@ -18,11 +18,14 @@ const test = useDatabase();
 
 const contextOf = (keys: string) => loadSettings({ SECRETS_KEY: keys });
 
+/** The sources in the settings: "default" and "other". */
+const CONFIGURED = loadSettings({}).sources.flatMap((one) => [one, { ...one, name: 'other' }]);
+
 const change = (keys = SECRETS_KEY) => ({
   db: test.db,
   operator: { name: 'ada', via: 'command' } as const,
   context: contextOf(keys),
-  configured: loadSettings({}).sources,
+  configured: CONFIGURED,
 });
 
 const given = (name: string, secret?: string) => ({
@@ -80,6 +83,9 @@ it('of several at once that add a source, one does; a disabled name can be added
   expect((await secretsOf('west', SECRETS_KEY)).secrets).toBeUndefined();
   const { generated } = await addSource(change(), given('west'));
   expect((await secretsOf('west', SECRETS_KEY)).secrets).toEqual([generated]);
+  const settings = CONFIGURED.map((one) => ({ ...one, name: 'west' }));
+  const { conflicts } = joinSources(settings, await readStoredSources(test.db), contextOf(SECRETS_KEY));
+  expect(conflicts).toEqual([expect.stringContaining('sources disable west')]);
   expect(await readSourcesRevision(test.db)).toBe(before + 3);
 });
 

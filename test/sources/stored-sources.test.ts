@@ -1,8 +1,15 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/config.ts';
-import { readStoredSource, subjectOf, type SourceDefinition } from '../../src/sources/stored-sources.ts';
+import { followSources } from '../../src/sources/follow-sources.ts';
+import {
+  readStoredSource,
+  subjectOf,
+  type SourceDefinition,
+  type StoredSource,
+} from '../../src/sources/stored-sources.ts';
 import { readSecrets } from '../../src/sources/webhook-secret.ts';
 import { sealSecret } from '../../src/config/sealed-secret.ts';
 import { SECRETS_KEY } from '../support/sources.ts';
@@ -103,6 +110,26 @@ it.each([
   const settings = sources.map((one) => ({ ...one, cloud: known }));
   expect(read(definition, { settings }).source?.cloud).toMatchObject({ apiUrl: address, publicOnly: false });
 });
+
+it.each([
+  ['ingest', 1],
+  ['worker', 0],
+] as const)(
+  'without a database, a process that receives says that it knows only the settings: %s',
+  async (role, lines) => {
+    const logged: string[] = [];
+    const logger = pino({}, { write: (line) => logged.push(line) });
+    const used: (readonly StoredSource[])[] = [];
+    const useStored = (stored: readonly StoredSource[]) => used.push(stored);
+    const refresh = () => undefined;
+    await using opened = new AsyncDisposableStack();
+    await followSources(
+      { dataDir: directory, useStored, refresh, databaseUrl: undefined, role, logger },
+      opened,
+    );
+    expect([logged.length, used]).toEqual([lines, [[]]]);
+  },
+);
 
 it('the generated secret is that of the sources without one, once it is there', async () => {
   const [without] = sources;

@@ -219,6 +219,9 @@ describe('where the list does not show secrets', () => {
     cloud.behaviour.tellsCreated = false;
     await apply();
     expect((await apply()).outcomes).toEqual([]);
+    // Each has the secret of its own record.
+    await test.query`update subscriptions set secret_digest = message_type where message_type <> ${TYPES[0]}`;
+    expect((await apply()).outcomes).toHaveLength(TYPES.length - 1);
     expect((await apply({ secret: 'webhook-secret-2' })).outcomes).toHaveLength(TYPES.length);
     expect((await apply({ secret: 'webhook-secret-2' })).outcomes).toEqual([]);
   });

@@ -2,23 +2,23 @@ import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { watchSubscriptions } from '../../src/subscribe/start-subscription-watch.ts';
+import { startSubscriptionWatch, watchSubscriptions } from '../../src/subscribe/start-subscription-watch.ts';
 import type { Repetition } from '../../src/lib/repeat.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startStandIn, type StandIn } from './stand-in.ts';
-import { testSubscriber } from './test-subscriber.ts';
+import { PUBLIC_URL, testSubscriber } from './test-subscriber.ts';
 
 const test = useDatabase();
 
 let cloud: StandIn;
-let watch: Repetition;
+let watch: Repetition | undefined;
 beforeEach(async () => {
   await test.db.deleteFrom('subscriptions').execute();
   cloud = await startStandIn();
 });
 afterEach(async () => {
-  await watch.stop();
+  await watch?.stop();
   await cloud[Symbol.asyncDispose]();
 });
 
@@ -62,6 +62,34 @@ function start(repairs: boolean) {
   const checks = (number: number) => waitFor(() => clock.sleeps.length >= number);
   return { lines, drifts, clock, checks, warnings: () => lines.filter(({ level }) => level === 40) };
 }
+
+it('is started for sources with an API, once there is a public address', async () => {
+  const checked: [string, number][] = [];
+  const source = {
+    name: 'default',
+    secrets: ['webhook-secret-1'],
+    cloud: { apiUrl: cloud.url, credentials: { apiToken: 'api-token-1' } },
+    messageTypes: ['SMS_LOG_ALL'] as const,
+  };
+  await using opened = new AsyncDisposableStack();
+  await startSubscriptionWatch(
+    {
+      db: test.db,
+      config: { sources: [source], publicUrl: PUBLIC_URL, subscribe: 'auto', erasureKeyFile: '/none' },
+      follow: () => async () => undefined,
+      knowsStored: () => true,
+      allNames: () => ['default'],
+      onChecked: (name, changes) => checked.push([name, changes]),
+      logger: pino({ enabled: false }),
+    },
+    opened,
+  );
+  await waitFor(() => checked.length === 2);
+  expect(checked).toEqual([
+    ['default', 1],
+    ['default', 0],
+  ]);
+});
 
 describe('the watch', () => {
   it('reports what differs at once and every ten minutes, and changes nothing', async () => {
@@ -129,7 +157,7 @@ describe('the watch', () => {
     cloud.behaviour.intercept = () => 'silent';
     const { lines } = start(true);
     await waitFor(() => cloud.received.length > 0);
-    await watch.stop();
+    await watch?.stop();
     expect(lines).toEqual([]);
   });
 });

@@ -125,8 +125,8 @@ async function advance(db: Db, progress: readonly LeasedProgress[]) {
 }
 
 function errorOf({ rejected, rejectedInRow }: Progress): string | null {
-  const reason = rejectedInRow > 0 ? rejected.at(-1)?.reason : undefined;
-  return reason === undefined ? null : `rejected an event: ${reason}`;
+  const last = rejectedInRow > 0 ? rejected.at(-1) : undefined;
+  return last === undefined ? null : `rejected an event: ${last.reason}`;
 }
 
 export async function recordFailure(

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { addAccount, findAccount, isAccountName, useTotpStep } from '../../../src/store/access/accounts.ts';
+import {
+  addAccount,
+  findAccount,
+  hasAccounts,
+  isAccountName,
+  useTotpStep,
+} from '../../../src/store/access/accounts.ts';
 import { useDatabase } from '../../support/use-database.ts';
 
 const test = useDatabase();
@@ -49,4 +55,11 @@ it('the step of a one-time password counts once, and never goes back', async () 
   expect(await use(7)).toBe(false);
   expect(await use(6)).toBe(false);
   expect((await Promise.all([use(8), use(8), use(8)])).filter(Boolean)).toHaveLength(1);
+});
+
+it('a database before the migration has no accounts', async () => {
+  expect(await hasAccounts(test.db)).toBe(true);
+  await test.query`alter table accounts rename to accounts_away`;
+  expect(await hasAccounts(test.db)).toBe(false);
+  await test.query`alter table accounts_away rename to accounts`;
 });

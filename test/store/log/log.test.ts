@@ -19,7 +19,7 @@ const TIME = '2026-03-01T10:00:00.000Z';
 /** The statement that stores a delivery of events with these numbers, in the order of the list. */
 const insert = (numbers: readonly number[], receivedAt = TIME, delivery: string = randomUUID()) => `
   insert into audit_events (occurred_at, received_at, event_id, delivery_id, source, message_type, origin, user_id, place, payload)
-  select '2026-03-01T09:00:00Z', '${receivedAt}', gen_random_uuid(), '${delivery}', 's' || number % 3, 'AUDIT_LOG_ALL',
+  select '2026-03-01T09:00:00Z'::timestamptz + number * interval '1.5 ms', '${receivedAt}', gen_random_uuid(), '${delivery}', 's' || number % 3, 'AUDIT_LOG_ALL',
     'webhook', number, number, '{}'
   from unnest(array[${numbers.join()}]::bigint[]) with ordinality as given (number, place) order by given.place desc`;
 
@@ -144,7 +144,8 @@ describe('the log', () => {
 
   it('finds the position of an event, and the first one received since a time', async () => {
     for (const minute of range(5)) {
-      await sql.raw(insert(range(100, minute * 100), `2026-03-01T10:0${minute}:00.000Z`)).execute(test.db);
+      const count = minute === 5 ? 1 : 100;
+      await sql.raw(insert(range(count, minute * 100), `2026-03-01T10:0${minute}:00.000Z`)).execute(test.db);
       await untilSeen(test.db);
     }
     const log = openLog(test.db);
@@ -160,7 +161,12 @@ describe('the log', () => {
       times.map((time) => new Date(time)),
     );
     expect(positions).toEqual([first + 200, first, next]);
-    expect(await positionsSince(test.db, [new Date('2027-01-01T00:00:00Z')])).toEqual([next]);
+    for (const [time, position] of [
+      ['2026-03-01T10:05:00Z', next - 1],
+      ['2027-01-01T00:00:00Z', next],
+    ] as const) {
+      expect(await positionsSince(test.db, [new Date(time)])).toEqual([position]);
+    }
   });
 
   it('is read once for a hundred readers who share it', async () => {

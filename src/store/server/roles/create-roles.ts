@@ -104,9 +104,7 @@ async function createLogins(client: Client, service: string, urls: RoleUrls): Pr
   // A superuser is every role already. The service's role has just ceased to be one.
   if (facts?.isSuper !== true) {
     if (migrationUrl !== undefined) await createLogin(client, migrator, migrationUrl);
-    const name = client.escapeIdentifier(migrator);
-    await client.query(`grant ${OWNER} to ${name}`);
-    if (isSince16) await client.query(`grant ${OWNER} to ${name} with inherit false, set true`);
+    await client.query(`grant ${OWNER} to ${client.escapeIdentifier(migrator)}`);
   }
   const serviceName = client.escapeIdentifier(service);
   if (migrationUrl !== undefined) await client.query(`revoke ${OWNER} from ${serviceName}`);

@@ -74,7 +74,8 @@ const sqlMigration = (script: string): Migration => ({
   },
 });
 
-const CREATION = /^create (?:or replace )?(table|view|function) (\w+)/;
+const CREATION = /^create (?:or replace )?((?:table|view|function) \w+)/;
+const TABLE = /^create table (\w+) \($/;
 const COLUMN = /^ {2}(\w+) .* -- (.+)$/;
 const COMMENT_LINE = /^-- (.+)$/;
 
@@ -87,12 +88,11 @@ function withComments(script: string): string {
   let above: string | undefined;
   for (const line of script.split('\n')) {
     lines.push(line);
-    const [, kind, name] = CREATION.exec(line) ?? [];
+    const [, object] = CREATION.exec(line) ?? [];
+    if (object !== undefined && above !== undefined) objects.push(commentOn(object, above));
+    table ??= TABLE.exec(line)?.[1];
     const [, column, meaning] = COLUMN.exec(line) ?? [];
-    if (kind !== undefined && name !== undefined) {
-      if (above !== undefined) objects.push(commentOn(`${kind} ${name}`, above));
-      if (kind === 'table' && !line.endsWith(';')) table = name;
-    } else if (table !== undefined && column !== undefined && meaning !== undefined) {
+    if (table !== undefined && column !== undefined && meaning !== undefined) {
       columns.push(commentOn(`column ${table}.${column}`, meaning));
     }
     if (line.startsWith(')')) {

@@ -84,10 +84,16 @@ it('every migration says whether older programs may run', async () => {
 });
 
 it('migrations are applied once by processes that start at the same time, on an empty database too', async () => {
+  const comments = () => test.query`
+    select object::text, objsubid, description
+    from pg_description, pg_identify_object_as_address(classoid, objoid, objsubid) as object
+    where object_names[1] = 'public' and type <> 'schema' order by 1`;
+  const before = await comments();
   await test.query`drop schema public cascade`;
   await test.query`create schema public`;
   const applied = await Promise.all([1, 2, 3].map(() => migrateStore(test.db)));
   expect(applied.map((list) => list.length > 0).filter(Boolean)).toHaveLength(1);
+  expect(await comments()).toEqual(before);
 });
 
 describe('indexes on large tables', () => {
