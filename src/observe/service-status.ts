@@ -34,38 +34,45 @@ export interface ServiceFacts {
   readonly quarantine: OpenQuarantine | null;
   readonly destinations: readonly DestinationFacts[] | null;
   readonly seal: SealFacts | null;
+  /** What arrived in the last 24 hours. */
+  readonly lastDay: { readonly deliveries: number; readonly events: number } | null;
   /** Paths of the pages about processes, queue and database, and about the seal. */
   readonly systemPage: string;
   readonly sealPage: string;
 }
 
-/** The status of one question, and everything that needs attention, the worst first. */
+/** The status of one question, its most telling number, and everything that needs attention, the worst first. */
 interface Answer {
   readonly status: Status;
+  /** A number, followed by what it counts; null: it could not be read. */
+  readonly figure: string | null;
   readonly needs: Status[];
 }
 
 /** Answers the four questions. A question has the status of its worst problem. */
 export function answerQuestions(facts: ServiceFacts): Readonly<Record<Question, Answer>> {
+  const { lastDay } = facts;
   return {
     arriving: answer(
       [...checkProblems(facts, 'arriving'), ...silenceProblems(facts.silences ?? [])],
       whenArriving(facts),
+      lastDay && `${countOf(lastDay.deliveries, 'delivery', 'deliveries')} in 24 h`,
     ),
     stored: answer(
       [...checkProblems(facts, 'stored'), ...sumProblems(facts), ...quarantineProblems(facts)],
       facts.sums === null ? unknown(facts.systemPage) : good('stored', 'nothing lost', '/events'),
+      lastDay && `${countOf(lastDay.events, 'event')} in 24 h`,
     ),
-    forwarded: answer(destinationProblems(facts), whenForwarded(facts)),
+    forwarded: forwarded(facts),
     proven: proven(facts),
   };
 }
 
 const SEVERITY = { bad: 0, warn: 1, plain: 2, good: 3 } as const;
 
-function answer(problems: readonly Status[], otherwise: Status): Answer {
+function answer(problems: readonly Status[], otherwise: Status, figure: string | null): Answer {
   const needs = problems.toSorted((a, b) => SEVERITY[a.level] - SEVERITY[b.level]);
-  return { status: needs[0] ?? otherwise, needs };
+  return { status: needs[0] ?? otherwise, figure, needs };
 }
 
 const good = (word: string, what: string, page: string) => statusAs('good', word, what, page);
@@ -160,26 +167,30 @@ function quarantineProblems({ quarantine }: ServiceFacts): Status[] {
   ];
 }
 
-function destinationProblems({ destinations, now }: ServiceFacts): Status[] {
-  return (destinations ?? []).flatMap((one) => {
+function forwarded({ destinations, now, systemPage }: ServiceFacts): Answer {
+  if (destinations === null) return answer([], unknown(systemPage), null);
+  const configured = destinations.filter(({ state }) => state !== 'not configured');
+  const problems = destinations.flatMap((one) => {
     const status = statusOfDestination(one, now);
     return isNeed(status) ? [{ ...status, what: `${one.name}: ${status.what}` }] : [];
   });
+  const all = configured.length;
+  const figure = `${formatCount(all - problems.length)} of ${countOf(all, 'destination')}`;
+  return answer(problems, whenForwarded(all), figure);
 }
 
-function whenForwarded({ destinations, systemPage }: ServiceFacts): Status {
-  if (destinations === null) return unknown(systemPage);
-  const configured = destinations.filter(({ state }) => state !== 'not configured').length;
+function whenForwarded(configured: number): Status {
   const page = '/destinations';
-  if (configured > 0) return good('forwarding', `${countOf(configured, 'destination')} up to date`, page);
+  if (configured > 0) return good('forwarding', 'up to date', page);
   const remedy = 'Set FORWARD_TO to forward every event to a SIEM.';
   return statusAs('plain', 'not set up', 'no destination is configured', page, { remedy });
 }
 
 function proven({ seal, now, systemPage, sealPage }: ServiceFacts): Answer {
-  if (seal === null) return { status: unknown(systemPage), needs: [] };
+  if (seal === null) return answer([], unknown(systemPage), null);
   const status = { ...statusOfSeal(seal, now), page: sealPage };
-  return { status, needs: isNeed(status) ? [status] : [] };
+  const figure = `${countOf(seal.verified.leaves, 'row')} compared`;
+  return answer(isNeed(status) ? [status] : [], status, figure);
 }
 
 const isNeed = ({ level }: Status) => level === 'warn' || level === 'bad';

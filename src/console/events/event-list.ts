@@ -4,19 +4,21 @@ import { sentenceOfEvent, titleOfEvent, TYPE_TITLES, accessPointIn } from '../..
 import { outcomeOf, recordKind } from '../../events/record-kind.ts';
 import type { SearchKey } from '../../events/search-query.ts';
 import { viewEvent, type StoredEvent } from '../../events/stored-event.ts';
+import { listSourcesAfter } from '../../store/reconcile/coverage.ts';
 import { withNames } from '../../store/reconcile/inventory.ts';
 import type { Db } from '../../store/server/database.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { addressOf, eventAddress, searchAddress } from '../addresses.ts';
 import { queryOf, textOf, type Written } from '../api/parameters.ts';
 import { html, renderToString, withSource, type Content } from '../html/html.ts';
-import { timeHeading, timeOf } from '../html/elements.ts';
-import { withZone, zoneOf } from '../html/time-zone.ts';
+import { localText } from '../browser/shared/local-time.js';
+import { clockOf, timeOf } from '../html/elements.ts';
+import { inZone, withZone, zoneOf } from '../html/time-zone.ts';
 import { joinSearchLine, searchWith } from './search-line.ts';
 
 interface ListColumn {
   readonly heading: string;
-  readonly cell: (event: StoredEvent, written: Written) => Content;
+  readonly cell: (event: StoredEvent, written: Written, columns: readonly string[]) => Content;
 }
 
 /** Columns that a phone shows, too, have styles of their own. */
@@ -61,13 +63,15 @@ const isColumn = (name: string): name is ColumnName => name in COLUMNS;
 /** The cookie with the columns that a reader chose; columns.js writes it. */
 const COLUMNS_COOKIE = 'xiq_event_columns';
 
-const USUAL_COLUMNS: readonly ColumnName[] = ['title', 'person', 'details', 'source'];
+const USUAL_COLUMNS: readonly ColumnName[] = ['title', 'person', 'details'];
 
-/** The columns that a reader chose; the usual ones if there is no valid choice. */
-export function columnsOf({ headers }: Request): readonly ColumnName[] {
+/** The columns that a reader chose; else the usual ones, with the source if the reader sees several. */
+export async function columnsOf(db: Db, scope: Scope, { headers }: Request): Promise<readonly ColumnName[]> {
   const { [COLUMNS_COOKIE]: written = '' } = parseCookie(headers.cookie ?? '');
   const chosen = written.split('.').filter(isColumn);
-  return chosen.length === 0 ? USUAL_COLUMNS : [...new Set(chosen)];
+  if (chosen.length > 0) return [...new Set(chosen)];
+  const [, second] = await listSourcesAfter(db, scope, '', 2);
+  return second === undefined ? USUAL_COLUMNS : [...USUAL_COLUMNS, 'source'];
 }
 
 /** The choice of columns, which columns.js keeps. Without any, the list has the usual ones. */
@@ -93,7 +97,7 @@ export const columnChoice = (chosen: readonly ColumnName[]): Content => html`
   </details>
 `;
 
-/** Events in lines of one height, each with a link to its page; on a phone as cards of two lines. */
+/** Events by day in lines of one height, each with a link to its page; on a phone as cards of two lines. */
 export function eventList(events: readonly StoredEvent[], written: Written, columns: readonly ColumnName[]) {
   const isOldest = written['order'] === 'oldest';
   const turned = { ...written, order: isOldest ? undefined : 'oldest', cursor: undefined };
@@ -109,34 +113,58 @@ export function eventList(events: readonly StoredEvent[], written: Written, colu
               <a
                 href=${addressOf('/events', turned)}
                 title=${isOldest ? 'Show newest first' : 'Show oldest first'}
-                >${timeHeading('Time')} <span aria-hidden="true">${isOldest ? '↑' : '↓'}</span></a
+                ><span class="first-day">${events[0] ? inZone(dayOf(events[0])) : 'Time'}</span>${' '}
+                <span aria-hidden="true">${isOldest ? '↑' : '↓'}</span></a
               >
             </th>
             ${columns.map((name) => html`<th scope="col" class=${name}>${COLUMNS[name].heading}</th>`)}
           </tr>
         </thead>
         <tbody>
-          ${events.map((event) => rowOf(event, written, columns))}
+          ${events.map((event, index) => [
+            separatorBetween(events[index - 1], event, columns.length + 1),
+            rowOf(event, written, columns),
+          ])}
         </tbody>
       </table>
     </div>
   `;
 }
 
-const rowOf = (event: StoredEvent, written: Written, columns: readonly ColumnName[]) => html`
-  <tr>
-    <td class="time"><a href=${eventAddress(event)}>${timeOf(event.occurredAt)}</a></td>
-    ${columns.map((name) => COLUMNS[name].cell(event, written))}
-  </tr>
-`;
+const dayOf =
+  ({ occurredAt }: StoredEvent) =>
+  (zone: string) =>
+    localText(occurredAt, zone).slice(0, 10);
+
+/** The heading of the list names its first day, a line each further one. browser/events/live.js does the same. */
+const separatorBetween = (before: StoredEvent | undefined, event: StoredEvent, width: number): Content =>
+  before !== undefined &&
+  inZone((zone) => {
+    const day = dayOf(event)(zone);
+    return (
+      day !== dayOf(before)(zone) &&
+      html`<tr class="day" data-day=${day}>
+        <th colspan=${width} scope="rowgroup">${day}</th>
+      </tr>`
+    );
+  });
+
+const rowOf = (event: StoredEvent, written: Written, columns: readonly ColumnName[]) =>
+  inZone(
+    (zone) => html`
+      <tr data-day=${dayOf(event)(zone)}>
+        <td class="time"><a href=${eventAddress(event)}>${clockOf(event.occurredAt)}</a></td>
+        ${columns.map((name) => COLUMNS[name].cell(event, written, columns))}
+      </tr>
+    `,
+  );
 
 /** Draws events as rows, in HTML, of the list that a request finds at an address of the console. */
 export function rowDrawer(db: Db, scope: Scope, request: Request, address: string) {
   const written = joinSearchLine(queryOf({ url: address }));
-  const columns = columnsOf(request);
   const zone = zoneOf(request);
   return async (events: readonly StoredEvent[]): Promise<readonly string[]> => {
-    const named = await withNames(db, scope, events);
+    const [named, columns] = await Promise.all([withNames(db, scope, events), columnsOf(db, scope, request)]);
     return named.map((event) =>
       withSource(renderToString(withZone(zone, rowOf(event, written, columns))), textOf(written, 'source')),
     );
@@ -144,26 +172,33 @@ export function rowDrawer(db: Db, scope: Scope, request: Request, address: strin
 }
 
 function titleCell(event: StoredEvent): Content {
-  const { code } = viewEvent(event);
   return html`
     <td class="title" title=${event.messageType}>
-      <span class=${`swatch ${event.family}`}></span
-      >${titleOfEvent(event)}${code !== null && html` <span class="dim">${code}</span>`}
+      <span class=${`swatch ${event.family}`}></span>${titleOfEvent(event)}
     </td>
   `;
 }
 
+const subjectOf = (event: StoredEvent) => viewEvent(event).user ?? viewEvent(event).clientMac;
+
 function personCell(event: StoredEvent, written: Written): Content {
-  const { user, clientMac } = viewEvent(event);
-  return linkCell('person', written, user === null ? 'client' : 'user', user ?? clientMac);
+  const key = viewEvent(event).user === null ? 'client' : 'user';
+  return linkCell('person', written, key, subjectOf(event));
 }
 
 /** Longer sentences are shown in full on the page of the event. */
 const LONGEST = 300;
 
-function detailsCell(event: StoredEvent): Content {
+/** A sentence that begins with the person does so only where there is no room for a column of theirs. */
+function detailsCell(event: StoredEvent, _written: Written, columns: readonly string[]): Content {
   const sentence = sentenceOfEvent(event).slice(0, LONGEST);
-  return html`<td class="details" title=${sentence}>${sentence}</td>`;
+  const beginning = `${subjectOf(event) ?? ''} `;
+  const isSaid = columns.includes('person') && sentence.startsWith(beginning);
+  return html`
+    <td class="details" title=${sentence}>
+      ${isSaid && html`<span class="subject">${beginning}</span>`}${isSaid ? sentence.slice(beginning.length) : sentence}
+    </td>
+  `;
 }
 
 const plainCell = (kind: string, text: string): Content => html`<td class=${kind}>${text}</td>`;

@@ -63,7 +63,7 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
   const exactly = queryOfConditions({ ...chosen, until: conditions.until ?? new Date() });
   const facets = addressOf('/events/facets', exactly);
   const before = written['compare'] === 'on' ? queryBefore(chosen, zoneOf(request)) : undefined;
-  const columns = columnsOf(request);
+  const columns = await columnsOf(db, visitor.scope, request);
   const saved = await listSavedSearches(db, visitor.sources);
   const line = printSearch(termsOfConditions(chosen));
   const statement = searchStatement(db, visitor.scope, filterOf(conditions));
@@ -79,7 +79,7 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
       'charts/range-chart.js',
       'events/export.js',
     ],
-    bar: searchLine(asked, wrong, facets),
+    search: searchLine(asked, wrong, facets),
     content: [
       problems.has('cursor') &&
         html`<p class="note bad">That page of the list does not exist. This is the first one.</p>`,
@@ -192,7 +192,7 @@ const histogramFigure = (exactly: Query, before: Query | undefined) => html`
     data-histogram=${addressOf('/events/histogram', exactly)}
     data-before=${before && addressOf('/events/histogram', before)}
     data-label="Events over time, by family of message types"
-    data-height="110"
+    data-height="74"
     data-fit="bars"
   ></section>
 `;

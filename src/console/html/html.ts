@@ -13,8 +13,12 @@ export interface Page {
   readonly content: Content;
   /** `dense`: controls and lists use the whole page. */
   readonly kind?: 'dense';
-  /** Stands in the top bar instead of the title. */
+  /** The search line of the page, in the top bar instead of the search for everything. */
+  readonly search?: Content;
+  /** Stands in the top bar, too. */
   readonly bar?: Content;
+  /** Stands beside the title. */
+  readonly beside?: Content;
   /** File names of the modules in `browser/` that the page runs. */
   readonly modules?: readonly string[];
 }

@@ -3,7 +3,7 @@ import type { Visitor } from '../access/access.ts';
 import { ASSETS, IMPORT_MAP, modulesFor } from '../assets.ts';
 import { html, type Content, type Page } from './html.ts';
 import { withZone } from './time-zone.ts';
-import { navigation, type ShownEntry } from './navigation.ts';
+import { iconOf, navigation, type ShownEntry } from './navigation.ts';
 
 function headOf(title: string, more: Content): VNode {
   return html`
@@ -30,11 +30,18 @@ export const bareDocument = (title: string, heading: string, content: Content, h
   </html>
 `;
 
+/** browser/shared/palette.js opens the command palette instead of the Events page. */
+const searchForEverything = html`
+  <a class="opener" href="/events" aria-haspopup="dialog">
+    ${iconOf('search')}<span>Search pages, people, devices, events</span><kbd>Ctrl K</kbd>
+  </a>
+`;
+
 const OF_EVERY_PAGE = ['shared/page.js', 'shared/time-zone.js', 'shared/keys.js', 'shared/actions.js'];
 
 /** The document around a page: navigation, user name, content. Its times are in the zone. */
 export function layOut(
-  { title, content, kind, bar, modules = [] }: Page,
+  { title, content, kind, search, bar, beside, modules = [] }: Page,
   entries: readonly ShownEntry[],
   path: string,
   visitor: Visitor,
@@ -64,9 +71,10 @@ export function layOut(
           <a class="skip visually-hidden" href="#content">Skip to content</a>
           ${navigation(entries, path, visitor)}
           <main id="content" class=${kind} tabindex="-1">
-            <div class="top">
-              <h1 class=${bar && 'visually-hidden'}>${title}</h1>
-              ${bar} ${sourceSwitch}
+            <div class="top">${search ?? searchForEverything} ${bar} ${sourceSwitch}</div>
+            <div class=${search === undefined ? 'row heading' : 'visually-hidden'}>
+              <h1>${title}</h1>
+              ${beside}
             </div>
             ${content}
           </main>

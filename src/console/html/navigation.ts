@@ -28,6 +28,7 @@ const ICONS = {
   subscriptions: 'M3 13a10 10 0 0 1 10-10M3 13a5.5 5.5 0 0 1 5.5-5.5M3.5 13h.01',
   system: 'M2 3h12v4H2zM2 9h12v4H2zM4.5 5h.01M4.5 11h.01',
   all: 'M2 4h12M2 8h12M2 12h12',
+  search: 'M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9zM10.5 10.5L14 14',
 } as const;
 
 export interface NavigationEntry {
@@ -102,7 +103,7 @@ function linkOf({ path, label, icon, notice }: ShownEntry, current: string): VNo
   `;
 }
 
-const iconOf = (icon: keyof typeof ICONS): VNode => html`
+export const iconOf = (icon: keyof typeof ICONS): VNode => html`
   <svg viewBox="0 0 16 16" aria-hidden="true"><path d=${ICONS[icon]} /></svg>
 `;
 

@@ -10,7 +10,7 @@ type Range = Pick<Activity, 'since' | 'until'>;
 /** A number as a link to the search that lists exactly its events. */
 function figureOf(range: Range, { q, count }: Figure): Content {
   if (count === 0) return html`<span class="dim">0</span>`;
-  const text = count === null ? 'search' : formatCount(count);
+  const text = count === null ? 'not counted' : formatCount(count);
   return html`<a href=${searchAddress({ q, ...queryOf(range) })}>${text}</a>`;
 }
 

@@ -21,9 +21,10 @@ import { shareAnswers } from './share-answers.ts';
 import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
 
 export function overviewArea(options: OverviewOptions): Area {
+  const arrivals = createArrivalsReader(options.db);
   const questions = {
-    overview: shareAnswers((scope: Scope) => readOverview(options, scope)),
-    arrivals: createArrivalsReader(options.db),
+    overview: shareAnswers((scope: Scope) => readOverview(options, arrivals, scope)),
+    arrivals,
     activity: createActivityReader(options.db),
   };
   return {

@@ -5,7 +5,8 @@ import { only, queryOf, readQuery, withBeginning, type Written } from '../api/pa
 import { withValidRange, rangeShape } from '../events/conditions.ts';
 import { partOf, loadParts } from '../page-parts.ts';
 import { html, type Content, type Page } from '../html/html.ts';
-import { filterForm } from '../html/range-picker.ts';
+import { rangePicker } from '../html/range-picker.ts';
+import { sparkline } from '../html/sparkline.ts';
 import { freshnessOf, livePart, timeOf, zoneName, badge, sinceOf, withTimes } from '../html/elements.ts';
 import { administratorsPanel, alertsPanel, eventsPanel, failedLoginsPanel } from './activity-panels.ts';
 import { wholeRange } from '../people/people-schemas.ts';
@@ -42,15 +43,14 @@ export async function renderOverview(
   return {
     title: 'Overview',
     modules: ['pages/overview.js', 'charts/range-chart.js'],
+    bar: html`<form method="get" action="/" aria-label="Time range">${rangePicker('/', asked)}</form>`,
+    beside: freshnessOf(overview.at),
     content: html`
-      ${freshnessOf(overview.at)} ${livePart('service', answersPanel(overview), 'panels')}
+      ${livePart('service', answersPanel(overview), 'panels')}
       ${livePart('start', isFirst && firstDeliveryNote(firstDelivery))}
       ${livePart('needs', needsPanel(overview), 'panel')}
       <section class="panel" id="arrivals">
-        <div class="row apart">
-          <h2>Events received</h2>
-          ${filterForm('/', 'Overview', asked, undefined)}
-        </div>
+        <h2>Events received</h2>
         <div
           id="arrivals-chart"
           data-histogram=${addressOf('/arrivals', range)}
@@ -60,7 +60,7 @@ export async function renderOverview(
         <noscript><p class="dim">The chart needs JavaScript.</p></noscript>
       </section>
       ${livePart('counted', countedNote(counted), 'dim')}
-      <div class="panels broad">
+      <div class="panels activity">
         ${figures('administrators', administratorsPanel)} ${figures('events', eventsPanel)}
         ${figures('failed-logins', failedLoginsPanel)} ${figures('alerts', alertsPanel)}
       </div>
@@ -149,17 +149,22 @@ const TITLES: Readonly<Record<Question, string>> = {
   proven: 'Proven',
 };
 
-/** The answer to each of the four questions: its status in a word and a sentence, with the page behind it. */
-function answersPanel({ answers }: Overview): Content {
+/** The answer to each of the four questions: its status in a word, a figure and a sentence, with the page behind it. */
+function answersPanel({ answers, hourly_events: hourly }: Overview): Content {
   return QUESTIONS.map((question) => {
-    const { status } = answers[question];
+    const { status, figure } = answers[question];
+    const [number, ...unit] = figure?.split(' ') ?? ['–'];
     return html`
-      <section class="panel">
+      <section class="panel answer">
         <div class="row apart">
           <h2><a href=${status.page}>${TITLES[question]}</a></h2>
           ${badge(status.level, status.word)}
         </div>
-        <p>${withTimes(status.what)}</p>
+        <div class="row apart">
+          <p class="figure">${number} <span class="unit">${unit.join(' ')}</span></p>
+          ${question === 'stored' && hourly && sparkline(hourly, '24 hours')}
+        </div>
+        <p class="dim">${withTimes(status.what)}</p>
       </section>
     `;
   });

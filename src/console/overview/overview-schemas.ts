@@ -25,7 +25,11 @@ const status = z
   .meta({ id: 'Status' });
 
 const answer = z
-  .object({ status, needs: z.array(status).describe('everything that needs attention, worst first') })
+  .object({
+    status,
+    figure: text.nullable().describe('a number, followed by what it counts; null: it could not be read'),
+    needs: z.array(status).describe('everything that needs attention, worst first'),
+  })
   .meta({ id: 'Answer' });
 
 /** Whether deliveries arrive, and events are stored, forwarded and proven. */
@@ -66,6 +70,7 @@ export const overviewSchema = z
     answers,
     checks: z.array(check),
     has_arrived: z.boolean().nullable(),
+    hourly_events: z.array(number).nullable().describe('events that arrived in each of the last 24 hours'),
     sources: z.array(text),
     silences: z.array(silenceSchema).nullable(),
     conservation: conservationSchema.nullable(),

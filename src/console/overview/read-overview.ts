@@ -10,10 +10,11 @@ import { readOpenQuarantine } from '../../store/quarantine/search-quarantine.ts'
 import { readSealFacts } from '../../store/seal/verifications.ts';
 import type { TypeSilence } from '../../observe/silence/silence.ts';
 import { toAnswer } from '../api/route.ts';
+import { DAY_MS, HOUR_MS } from '../../lib/clock.ts';
 import { loadParts } from '../page-parts.ts';
 import type { createActivityReader } from './count-activity.ts';
 import type { createArrivalsReader } from './arrivals.ts';
-import type { Conservation, Overview } from './overview-schemas.ts';
+import type { Arrivals, Conservation, Overview } from './overview-schemas.ts';
 
 export type SilenceLine = Pick<TypeSilence, 'source' | 'messageType' | 'lastReceivedAt' | 'state'> & {
   readonly sentence: string;
@@ -39,12 +40,16 @@ export interface OverviewQuestions {
  * Reads everything concurrently. Never throws: an unavailable part is null, with the reason in `problems`. A reader of
  * some sources gets nothing that depends on the others: no reasons of checks, no backlog, no totals of the seal.
  */
-export async function readOverview(options: OverviewOptions, scope: Scope): Promise<Overview> {
+export async function readOverview(
+  options: OverviewOptions,
+  arrivals: OverviewQuestions['arrivals'],
+  scope: Scope,
+): Promise<Overview> {
   const { db } = options;
   const now = new Date();
   const seesAll = scope === ALL_SOURCES;
   const { read, problems } = loadParts();
-  const [readiness, silences, sums, processes, destinations, quarantine, seal] = await Promise.all([
+  const [readiness, silences, sums, processes, destinations, quarantine, seal, lastDay] = await Promise.all([
     read('checks', options.readiness),
     read('silences', async () => silencesWithin(scope, await options.silences())),
     read('conservation', () => sumArrivals(db, scope)),
@@ -52,6 +57,7 @@ export async function readOverview(options: OverviewOptions, scope: Scope): Prom
     read('destinations', () => describeDestinations(db, scope, options.destinations())),
     read('quarantine', () => readOpenQuarantine(db, scope)),
     read('seal', () => (seesAll ? readSealFacts(db) : readSealOf(db, scope))),
+    read('arrivals', () => arrivals(scope, { since: new Date(now.getTime() - DAY_MS), until: now })),
   ]);
   const checks = checksWithin(scope, withOthers(readiness?.checks ?? [], processes ?? []));
   const answers = answerQuestions({
@@ -62,6 +68,7 @@ export async function readOverview(options: OverviewOptions, scope: Scope): Prom
     quarantine,
     destinations,
     seal,
+    lastDay: lastDay && { deliveries: sumOf(lastDay, 'deliveries'), events: sumOf(lastDay, 'events') },
     systemPage: seesAll ? '/system' : '/',
     sealPage: seesAll ? '/integrity' : '/certificate',
   });
@@ -70,11 +77,28 @@ export async function readOverview(options: OverviewOptions, scope: Scope): Prom
     answers,
     checks: [...checks],
     has_arrived: sums && sums.length > 0,
+    hourly_events: lastDay && hourlyEvents(lastDay, now),
     sources: [...new Set(sums?.map(({ source }) => source))],
     silences: silences && silences.map(toAnswer),
     conservation: sums && describeConservation(sums),
     problems: seesAll ? [...problems] : problems.map(({ part }) => ({ part, why: 'not available' })),
   };
+}
+
+const sumOf = ({ items }: Arrivals, what: 'deliveries' | 'events') =>
+  items.reduce((sum, item) => sum + item[what], 0);
+
+const HOURS = 24;
+
+function hourlyEvents({ items }: Arrivals, now: Date): number[] {
+  const hours = Array.from({ length: HOURS }, () => 0);
+  for (const { bucket, events } of items) {
+    // The buckets extend the day at both ends.
+    const ago = Math.max(0, Math.floor((now.getTime() - bucket.getTime()) / HOUR_MS));
+    const hour = HOURS - 1 - Math.min(ago, HOURS - 1);
+    hours[hour] = (hours[hour] ?? 0) + events;
+  }
+  return hours;
 }
 
 /** The seal as a reader of some sources may see it: when, and what was found of these sources. */

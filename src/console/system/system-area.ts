@@ -71,11 +71,15 @@ export function systemArea(options: SystemOptions): Area {
         path: '/system',
         entry: { label: 'System', group: 'Administer', icon: 'system' },
         ...VIEW_WHOLE,
-        render: async () => ({
-          title: 'System',
-          modules: ['pages/overview.js'],
-          content: layOut(await readSystem(options), options.keeping()),
-        }),
+        async render() {
+          const system = await readSystem(options);
+          return {
+            title: 'System',
+            modules: ['pages/overview.js'],
+            beside: freshnessOf(system.at),
+            content: layOut(system, options.keeping()),
+          };
+        },
       },
     ],
   };
@@ -104,7 +108,6 @@ async function readSystem({ db, ...options }: SystemOptions): Promise<System> {
 }
 
 const layOut = (system: System, keeping: ReturnType<SystemOptions['keeping']>): Content => html`
-  ${freshnessOf(system.at)}
   <div class="panels">
     ${livePart('answers', [html`<h2>Ingest</h2>`, answersOf(system)], 'panel')}
     ${livePart('queue', [html`<h2>Queue and spool</h2>`, queueOf(system), spoolOf(system)], 'panel')}

@@ -258,7 +258,7 @@ function draw(whole, place, { starts, seconds, height, counted, before }) {
       series: [{}, ...FAMILIES.map(([family]) => series(family)).toReversed(), ...(before ? [outline] : [])],
       axes: [
         // A date is 70 pixels wide.
-        { ...axis, size: 44, space: 80, values: timeLabels },
+        { ...axis, size: 24, space: 80, values: timeLabels },
         {
           ...axis,
           size: 60,
@@ -290,7 +290,7 @@ function draw(whole, place, { starts, seconds, height, counted, before }) {
 const styleOf = (element) => getComputedStyle(element ?? document.body);
 
 /**
- * Labels of the time axis in the reader's time zone, with the date where it changes.
+ * Labels of the time axis in the reader's time zone: at midnight the date.
  *
  * @param {unknown} _plot
  * @param {number[]} splits
@@ -299,13 +299,8 @@ const styleOf = (element) => getComputedStyle(element ?? document.body);
  * @param {number} step seconds
  */
 function timeLabels(_plot, splits, _axis, _space, step) {
-  let shown = '';
   return splits.map((seconds) => {
     const [date = '', time = ''] = clock(seconds).split(' ');
-    if (step >= 86_400) return date;
-    const label = time.slice(0, step < 60 ? 8 : 5);
-    if (date === shown) return label;
-    shown = date;
-    return `${label}\n${date}`;
+    return step >= 86_400 || time === '00:00:00' ? date : time.slice(0, step < 60 ? 8 : 5);
   });
 }

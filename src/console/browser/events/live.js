@@ -63,7 +63,23 @@ function follow(place, list) {
     );
     list.prepend(...rows.querySelectorAll('tr'));
     while (list.rows.length > MAX_ROWS) list.deleteRow(-1);
+    nameDays();
     waiting = [];
+  }
+
+  function nameDays() {
+    const first = document.querySelector('.first-day');
+    if (first !== null) first.textContent = list.rows[0]?.dataset['day'] ?? first.textContent;
+    for (const row of list.querySelectorAll('tr:not(.day)')) {
+      const above = row.previousElementSibling;
+      const day = row instanceof HTMLElement ? row.dataset['day'] : undefined;
+      if (!(above instanceof HTMLElement) || above.dataset['day'] === day) continue;
+      const separator = document.createElement('tr');
+      separator.className = 'day';
+      separator.dataset['day'] = day;
+      render(html`<th colspan="20" scope="rowgroup">${day}</th>`, separator);
+      row.before(separator);
+    }
   }
 
   /** @param {{ event_id: string, row?: string }} event */

@@ -22,6 +22,11 @@ export function openPalette(title = 'Go to', label = EVERYTHING, useEntries = us
   void showDialog(title, html`<${Palette} label=${label} useEntries=${useEntries} />`, 'palette');
 }
 
+document.querySelector('.opener')?.addEventListener('click', (event) => {
+  event.preventDefault();
+  openPalette();
+});
+
 sourceSwitch?.addEventListener('click', (event) => {
   event.preventDefault();
   openPalette('Source', 'Part of a source name', (text) => matching(sources(), text));
