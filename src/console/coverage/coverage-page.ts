@@ -91,7 +91,7 @@ const LOOKS: Readonly<Record<CoverageState, Look>> = {
   whole: ['good', '', "the cloud's logs contain no event that is missing here"],
   healed: ['good', '+', "missing events were fetched from the cloud's logs"],
   'push only': ['plain', '·', 'the cloud has no log of this type'],
-  'not comparable': ['bad', '?', "the cloud's logs prove nothing"],
+  'not comparable': ['warn', '?', "the cloud's logs prove nothing"],
   unrecoverable: ['bad', '×', "not proven, and the cloud's logs no longer reach back that far"],
   pending: ['open', '…', 'not proven yet'],
 };
