@@ -162,7 +162,9 @@ describe('the stream of events', () => {
     const { row, occurred_at: time } = z
       .object({ row: z.string(), occurred_at: z.string() })
       .parse(JSON.parse(data));
-    expect(row).toContain(localText(time, 'Asia/Tokyo'));
+    const [day, clock] = localText(time, 'Asia/Tokyo').split(' ');
+    expect(row).toContain(`data-day="${day}"`);
+    expect(row).toContain(`>${clock}</time>`);
     expect(row).toContain('&lt;i>drawn&lt;/i>');
     expect(row).toContain('href="/events?since=7d&amp;q=type%3Aaudit+user%3A');
     expect(row.match(/<td/g)).toHaveLength(3);

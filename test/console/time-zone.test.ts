@@ -103,10 +103,13 @@ describe('pages in the time zone of the reader', () => {
     const times = texts.map((text) =>
       [...text.matchAll(/<time datetime="([^"]*)">([^<]*)</g)].map(([, instant, shown]) => [instant, shown]),
     );
-    const heading = (text = '') => /Time \((\w+)\)/.exec(text)?.[1];
+    const heading = (text = '') => /(\w+) time</.exec(text)?.[1];
     expect(texts.map(heading)).toEqual(['UTC', 'Tokyo', 'UTC']);
     expect(times[0]?.length).toBeGreaterThan(10);
-    expect(times[1]).toEqual(times[0]?.map(([instant = '']) => [instant, localText(instant, 'Asia/Tokyo')]));
+    const inTokyo = (instant = '') => localText(instant, 'Asia/Tokyo').slice(11);
+    expect(times[1]).toEqual(times[0]?.map(([instant]) => [instant, inTokyo(instant)]));
+    const days = (text = '') => [...text.matchAll(/data-day="([^"]*)"/g)].map(([, day]) => day);
+    expect(days(texts[1])).toContain(localText(times[0]?.[0]?.[0] ?? '', 'Asia/Tokyo').slice(0, 10));
   });
 
   it('redirect from local times to instants, and show these as local times', async () => {

@@ -18,7 +18,7 @@ export const contentOf = (page: string) => page.slice(page.indexOf('<main'), pag
 /** The links of a page by their words, the first of each. */
 export const linksIn = (page: string) =>
   Object.fromEntries(
-    pairsIn(contentOf(page), /<a\b[^>]*?href="([^"]*)"[^>]*>(.*?)<\/a>/gs)
+    pairsIn(contentOf(page), /<a\b(?! class="opener")[^>]*?href="([^"]*)"[^>]*>(.*?)<\/a>/gs)
       .map(([address, label]) => [textIn(label), decoded(address)] as const)
       .toReversed(),
   );

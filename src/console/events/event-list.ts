@@ -11,7 +11,7 @@ import type { Scope } from '../../store/server/scope.ts';
 import { addressOf, eventAddress, searchAddress } from '../addresses.ts';
 import { queryOf, textOf, type Written } from '../api/parameters.ts';
 import { html, renderToString, withSource, type Content } from '../html/html.ts';
-import { localText } from '../browser/shared/local-time.js';
+import { localText, zoneWord } from '../browser/shared/local-time.js';
 import { clockOf, timeOf } from '../html/elements.ts';
 import { inZone, withZone, zoneOf } from '../html/time-zone.ts';
 import { joinSearchLine, searchWith } from './search-line.ts';
@@ -117,7 +117,14 @@ export function eventList(events: readonly StoredEvent[], written: Written, colu
                 <span aria-hidden="true">${isOldest ? '↑' : '↓'}</span></a
               >
             </th>
-            ${columns.map((name) => html`<th scope="col" class=${name}>${COLUMNS[name].heading}</th>`)}
+            ${columns.map(
+              (name, index) => html`
+                <th scope="col" class=${name}>
+                  ${COLUMNS[name].heading}
+                  ${index === columns.length - 1 && html`<span class="zone">${inZone(zoneWord)} time</span>`}
+                </th>
+              `,
+            )}
           </tr>
         </thead>
         <tbody>

@@ -25,7 +25,8 @@ const elementOf = (time: Date | string, textOf: typeof localText): VNode =>
   inZone((zone) => html`<time datetime=${new Date(time).toISOString()}>${textOf(time, zone)}</time>`);
 
 /** The time of day in the time zone of the reader: 08:00:00. */
-export const clockOf = (time: Date | string): VNode => elementOf(time, (at, zone) => localText(at, zone).slice(11));
+export const clockOf = (time: Date | string): VNode =>
+  elementOf(time, (at, zone) => localText(at, zone).slice(11));
 
 /** A state: a word, and a colour that says the same. */
 export const badge = (kind: 'good' | 'warn' | 'bad' | 'plain', word: string): VNode =>

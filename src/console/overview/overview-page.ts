@@ -105,7 +105,7 @@ function withUsualRange(written: Written, overview: Overview): Written {
   return withBeginning({ ...written, until: new Date(end).toISOString() }, 1);
 }
 
-/** So many events are counted in 50 ms. */
+/** Counting this many events takes 50 ms. */
 const FEW_EVENTS = 100_000;
 
 /** What the figures count of a range that ends now: at least a day. */
