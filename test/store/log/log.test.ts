@@ -146,7 +146,8 @@ describe('the log', () => {
     for (const minute of range(6)) {
       const count = minute < 5 ? 100 : 1;
       await sql.raw(insert(range(count, minute * 100), `2026-03-01T10:0${minute}:00.000Z`)).execute(test.db);
-      await untilSeen(test.db);
+      // The last two events are in one tile.
+      if (minute !== 5) await untilSeen(test.db);
     }
     const log = openLog(test.db);
     const { first, next } = await log.range();
