@@ -78,15 +78,12 @@ function fromListed(listed: Subscription, records: readonly RecordedSubscription
 }
 
 function recordOf(
-  { id, messageType, url }: Omit<ActualSubscription, 'secretDigest'>,
+  { id, url }: Omit<ActualSubscription, 'secretDigest'>,
   records: readonly RecordedSubscription[],
 ): RecordedSubscription | undefined {
   return (
     records.find((record) => record.subscription_id === id) ??
-    records.find(
-      (record) =>
-        record.subscription_id === null && record.message_type === messageType && record.url === url,
-    )
+    records.find((record) => record.subscription_id === null && record.url === url)
   );
 }
 

@@ -89,6 +89,10 @@ describe('rows that may change', () => {
     expect(await tampered(forged, 'log_statements')).toContainEqual(
       expect.objectContaining({ state: 'ALTERED', subject: 'operation', leaves: [0, 1] }),
     );
+    const stray = sql`insert into log_statements (leaf, kind, key, record) values (-5, 'operation', '1', '[]')`;
+    expect(await tampered(stray, 'log_statements')).toContainEqual(
+      expect.objectContaining({ state: 'INSERTED', subject: 'operation', key: '1', leaves: [-5, -4] }),
+    );
     const cut = sql`delete from log_statements where leaf = 1`;
     expect(await tampered(cut, 'log_statements')).toContainEqual(
       expect.objectContaining({ state: 'MISSING', leaves: [1, 2] }),

@@ -9,7 +9,12 @@ import { findEventsById } from '../../../src/store/seal/erase.ts';
 import { NO_TRACES } from '../../../src/store/seal/person-traces.ts';
 import { readConservation, sumArrivals } from '../../../src/store/counts/read-arrivals.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
-import { CHUNK_LEAVES, nextToVerify, readVerified } from '../../../src/store/seal/verifications.ts';
+import {
+  CHUNK_LEAVES,
+  keepVerification,
+  nextToVerify,
+  readVerified,
+} from '../../../src/store/seal/verifications.ts';
 import { countAll } from '../../support/arrivals.ts';
 import { endOfCommand } from '../../support/command.ts';
 import { freely } from '../../support/tamper.ts';
@@ -53,6 +58,19 @@ it('keeps what it finds, and says when', async () => {
   expect(since?.getTime()).toBeGreaterThan(Date.now() - 60_000);
   expect(await verifyNext(test.service, { intervalSeconds: 60, restSeconds: 0 })).toBeUndefined();
   expect(await verifyNext(test.service, { intervalSeconds: 0, restSeconds: 60 })).toBeUndefined();
+  const counts = {
+    source: 's',
+    messageType: 'OTHER',
+    events: 31,
+    expired: 1,
+    erased: 2,
+    altered: 4,
+    missing: 8,
+  };
+  await keepVerification(test.service, { chunk: 1, leaves: 1, altered: 4, missing: 8, events: [counts] });
+  expect(await test.query`select intact::int from log_verified_events where chunk = 1`).toEqual([
+    { intact: 16 },
+  ]);
 });
 
 it('verifies leaves that it has not, and then those again that it has verified longest ago', async () => {
