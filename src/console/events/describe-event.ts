@@ -100,7 +100,7 @@ export const facetSchema = z
     ),
     is_complete: z
       .boolean()
-      .describe('whether all events in the range are counted: false if counting takes longer than 2 s'),
+      .describe('whether all events in the range are counted: false if counting takes too long'),
     since: isoTime
       .nullable()
       .describe(

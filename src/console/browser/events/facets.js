@@ -28,6 +28,9 @@ const FACETS = [
 const TOP = 10;
 const MOST = 200;
 
+/** How long counting may take at most on request, in milliseconds. */
+const PATIENCE = 10_000;
+
 const place = document.querySelector('[data-facets]');
 if (place instanceof HTMLElement) {
   const path = place.dataset['facets'] ?? '';
@@ -56,25 +59,29 @@ if (place instanceof HTMLElement) {
 /** @param {{ path: string, facet: string, label: string, titles: Readonly<Record<string, string>>, before: string | undefined }} props */
 function Facet({ path, facet, label, titles, before }) {
   const [counted, setCounted] = useState(
-    /** @type {(Counted & { earlier: Counted | undefined }) | string | undefined} */ (undefined),
+    /** @type {(Counted & { earlier: Counted | undefined, isPatient: boolean }) | string | undefined} */ (
+      undefined
+    ),
   );
   const [isOpen, setOpen] = useState(false);
   const [begun, setBegun] = useState('');
+  const [isPatient, setPatient] = useState(false);
   const search = location.pathname + location.search;
   const limit = isOpen ? MOST : TOP;
   useEffect(() => {
     const stop = new AbortController();
+    const asked = isPatient ? `${path}&milliseconds=${PATIENCE}` : path;
     Promise.all([
-      facetValues(path, facet, begun, limit, stop.signal),
+      facetValues(asked, facet, begun, limit, stop.signal),
       before && facetValues(before, facet, begun, MOST, stop.signal),
     ]).then(
-      ([now, earlier]) => setCounted({ ...now, earlier: earlier || undefined }),
+      ([now, earlier]) => setCounted({ ...now, earlier: earlier || undefined, isPatient }),
       (error) => {
         if (!stop.signal.aborted) setCounted(String(error));
       },
     );
     return () => stop.abort();
-  }, [path, facet, begun, limit]);
+  }, [path, facet, begun, limit, isPatient]);
   if (counted === undefined)
     return html`<h2>${label}</h2>
       <p class="dim">Counting…</p>`;
@@ -111,13 +118,20 @@ function Facet({ path, facet, label, titles, before }) {
         value=${begun}
         onInput=${(/** @type {InputEvent} */ { target }) => {
           if (target instanceof HTMLInputElement) setBegun(target.value);
+          setPatient(false);
         }}
       />`
     }
     ${
       !isComplete &&
       html`<p class="dim">
-        ${since === null ? 'Counting takes too long for this range.' : `since ${localText(since, zone).slice(0, 16)}`}
+        ${since === null ? 'Counting takes too long for this range.' : `since ${localText(since, zone).slice(0, 16)}`}${' '}
+        ${
+          !counted.isPatient &&
+          html`<button class="quiet" type="button" onClick=${() => setPatient(true)}>
+            ${isPatient ? 'Counting…' : 'count longer'}
+          </button>`
+        }
       </p>`
     }
     <ul class=${isOpen ? 'plain all' : 'plain'}>
