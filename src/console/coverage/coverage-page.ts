@@ -15,7 +15,7 @@ import type { Scope } from '../../store/server/scope.ts';
 import { addressOf, type Query } from '../addresses.ts';
 import { pageOf } from '../api/paging.ts';
 import { text } from '../api/parameters.ts';
-import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
+import { numberColumn, tableOf, type Column } from '../browser/shared/table.ts';
 import { pagerOf, timeOf } from '../html/elements.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { legendOf, markOf, marksTable, type Look, type Mark } from '../html/marks.ts';

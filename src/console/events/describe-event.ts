@@ -89,6 +89,8 @@ export const histogramSchema = z
   })
   .meta({ id: 'Histogram', description: 'The number of events in each bucket of a range' });
 
+export type Histogram = z.output<typeof histogramSchema>;
+
 export const facetSchema = z
   .object({
     values: z.array(
@@ -108,6 +110,8 @@ export const facetSchema = z
       ),
   })
   .meta({ id: 'Facet', description: 'The number of matching events by the values of a field' });
+
+export type CountedFacet = z.output<typeof facetSchema>;
 
 const forwardingSchema = z
   .object({
@@ -154,6 +158,8 @@ export const exportSchema = z
     expected_rows: z.number().nullable().describe('null until counted, and if there are more than a million'),
   })
   .meta({ id: 'Export' });
+
+export type ExportProgress = z.output<typeof exportSchema>;
 
 /** Whether the filter of a configured destination leaves an event out. */
 export type IsFiltered = (destination: string, event: StoredEvent) => boolean;

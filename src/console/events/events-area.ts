@@ -142,7 +142,7 @@ export function eventsArea(needs: EventDetailNeeds): Area {
   };
 }
 
-/** `search`: the address of the search whose drawer the event is shown in (browser/events/event-drawer.js). */
+/** `search`: the address of the search whose drawer the event is shown in (browser/events/event-drawer.ts). */
 const shownEvent = {
   ...oneEvent,
   query: oneEvent.query.extend({ search: text.startsWith('/events').optional() }),

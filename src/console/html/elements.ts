@@ -1,8 +1,8 @@
 import type { VNode } from 'preact';
 import { formatDuration } from '../../lib/text/units.ts';
 import { addressOf, type Query } from '../addresses.ts';
-import { factsOf, type Fact } from '../browser/shared/facts.js';
-import { exactText, localText, zoneWord } from '../browser/shared/local-time.js';
+import { factsOf, type Fact } from '../browser/shared/facts.ts';
+import { exactText, localText, zoneWord } from '../browser/shared/local-time.ts';
 import { html, type Content } from './html.ts';
 import { inZone } from './time-zone.ts';
 
@@ -25,7 +25,8 @@ const elementOf = (time: Date | string, textOf: typeof localText): VNode =>
   inZone((zone) => html`<time datetime=${new Date(time).toISOString()}>${textOf(time, zone)}</time>`);
 
 /** The time of day in the time zone of the reader: 08:00:00. */
-export const clockOf = (time: Date | string): VNode => elementOf(time, (at, zone) => localText(at, zone).slice(11));
+export const clockOf = (time: Date | string): VNode =>
+  elementOf(time, (at, zone) => localText(at, zone).slice(11));
 
 /** A state: a word, and a colour that says the same. */
 export const badge = (kind: 'good' | 'warn' | 'bad' | 'plain', word: string): VNode =>
@@ -53,7 +54,7 @@ export const sheetOf = (id: string, button: string, name: string, content: Conte
   </div>
 `;
 
-/** A part of a page that browser/pages/overview.js refreshes. */
+/** A part of a page that browser/pages/overview.ts refreshes. */
 export const livePart = (id: string, content: Content, kind?: string): VNode =>
   html`<section id=${id} class=${kind} data-live>${content}</section>`;
 
@@ -93,7 +94,7 @@ export function pagerOf(
   `;
 }
 
-/** Links that download a list, with its times in the zone of the reader; browser/events/export.js shows the progress. */
+/** Links that download a list, with its times in the zone of the reader; browser/events/export.ts shows the progress. */
 export const exportLinks = (path: string, query: Query): VNode =>
   inZone(
     (tz) => html`

@@ -1,4 +1,4 @@
-import { tableOf, type Column } from '../browser/shared/table.js';
+import { tableOf, type Column } from '../browser/shared/table.ts';
 import { html, type Content } from './html.ts';
 
 /** How a state looks: a colour, a sign beside it, and what it means. */

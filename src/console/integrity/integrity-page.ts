@@ -7,7 +7,7 @@ import { html, type Content } from '../html/html.ts';
 import { fieldOf, monthField, timeField } from '../html/form.ts';
 import { badge, factsPanel, livePart, timeHeading, timeOf, withTimes, zoneName } from '../html/elements.ts';
 import { legendOf, markOf, marksTable, type Look, type Mark } from '../html/marks.ts';
-import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
+import { numberColumn, tableOf, type Column } from '../browser/shared/table.ts';
 import { type Day, type Finding, type Integrity, type DescribedRun } from './integrity-schemas.ts';
 
 interface Shown {

@@ -23,7 +23,7 @@ import { typeSelect } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { pagerOf, timeOf } from '../html/elements.ts';
 import { rangePicker } from '../html/range-picker.ts';
-import { factsOf } from '../browser/shared/facts.js';
+import { factsOf } from '../browser/shared/facts.ts';
 import { roamingBars, sessionBars } from './time-bars.ts';
 import { clientQuery, userQuery, USUAL_DAYS, wholeRange } from './people-schemas.ts';
 import { accessPointName, staysTable, strongestOfEachTime } from './client-location.ts';

@@ -30,8 +30,8 @@ import {
   formatDuration,
   formatMilliseconds,
 } from '../../lib/text/units.ts';
-import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
-import { factsOf, type Fact } from '../browser/shared/facts.js';
+import { numberColumn, tableOf, type Column } from '../browser/shared/table.ts';
+import { factsOf, type Fact } from '../browser/shared/facts.ts';
 
 export interface SystemOptions {
   readonly db: Db;
@@ -75,7 +75,7 @@ export function systemArea(options: SystemOptions): Area {
           const system = await readSystem(options);
           return {
             title: 'System',
-            modules: ['pages/overview.js'],
+            modules: ['pages/overview.ts'],
             beside: freshnessOf(system.at),
             content: layOut(system, options.keeping()),
           };
