@@ -20,7 +20,7 @@ export const accountsPage = (accounts: readonly DescribedAccount[], changed?: st
   content: html`
     ${formOf(accounts.find(({ name }) => name === changed))}
     <div class="shown" role="status"></div>
-    ${tableOf('Accounts, by name', COLUMNS, accounts, 'sources', 'No accounts yet.')}
+    ${tableOf('Accounts, by name', COLUMNS, accounts, 'No accounts yet.', 'sources')}
   `,
 });
 

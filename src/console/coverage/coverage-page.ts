@@ -72,7 +72,7 @@ export async function renderCoverage(db: Db, scope: Scope, shown: Shown): Promis
       ${source === undefined && pagerOf('/coverage', shown, next, ['First sources', 'Next sources'])}
       ${legendOf(LOOKS)}
       <h2>Periods in which events may have been missed</h2>
-      ${tableOf('Gaps, newest first', GAPS, gaps, undefined, 'None.')}
+      ${tableOf('Gaps, newest first', GAPS, gaps, 'None.')}
     `,
   };
 }

@@ -221,14 +221,9 @@ function outcomeOf(
 
 function toSealAnswer(seal: Seal): z.input<typeof sealSchema> {
   const { state } = seal;
-  switch (state) {
-    case 'waiting':
-      return { state, leaf: null, checkpoint_size: null, signed_at: null };
-    case 'altered':
-      return { state, leaf: seal.leaf, checkpoint_size: null, signed_at: null };
-    case 'proven': {
-      const { leaf, size, signedAt } = seal.proof;
-      return { state, leaf, checkpoint_size: size, signed_at: signedAt };
-    }
-  }
+  const unsigned = { state, leaf: null, checkpoint_size: null, signed_at: null };
+  if (state === 'waiting') return unsigned;
+  if (state === 'altered') return { ...unsigned, leaf: seal.leaf };
+  const { leaf, size, signedAt } = seal.proof;
+  return { state, leaf, checkpoint_size: size, signed_at: signedAt };
 }

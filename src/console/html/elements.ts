@@ -64,13 +64,16 @@ export const freshnessOf = (at: Date): Content => html`
   <div id="stale" role="status"></div>
 `;
 
-/** A panel of names and values, followed by any other content. */
-export const factsPanel = (title: string, facts: readonly Fact[], further?: Content): VNode => html`
-  <section class="panel">
+export const panelOf = (title: string, content: Content, kind = 'panel'): VNode => html`
+  <section class=${kind}>
     <h2>${title}</h2>
-    ${factsOf(facts)} ${further}
+    ${content}
   </section>
 `;
+
+/** A panel of names and values, followed by any other content. */
+export const factsPanel = (title: string, facts: readonly Fact[], further?: Content): VNode =>
+  panelOf(title, [factsOf(facts), ' ', further]);
 
 /** Links to the next page of a list and back to the first, if there are any. `query` is that of this page. */
 export function pagerOf(

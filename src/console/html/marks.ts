@@ -38,7 +38,7 @@ export function marksTable(
     })),
     ...further,
   ];
-  return tableOf(caption, columns, [...new Set(marks.map(({ line }) => line))], 'marks');
+  return tableOf(caption, columns, [...new Set(marks.map(({ line }) => line))], undefined, 'marks');
 }
 
 /** A state as a sign, with the words for screen readers and on hovering; with an address, it leads there. */

@@ -64,7 +64,7 @@ function operatorLogPage(
         selectOf(entered, 'action', 'Action', ACTIONS),
       ])}
       ${hasAccess(visitor, EXPORTING) && items.length > 0 && exportLinks('/api/v1/operator-log/export', only(right, ['operator', 'action', 'since', 'until']))}
-      ${tableOf('Operator actions, newest first', COLUMNS, items, undefined, emptyText(right))}
+      ${tableOf('Operator actions, newest first', COLUMNS, items, emptyText(right))}
       ${pagerOf('/operator-log', right, next)}
     `,
   };

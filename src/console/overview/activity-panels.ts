@@ -60,7 +60,6 @@ export function administratorsPanel(activity: Activity): Content {
               number('Keys deleted', ({ keys_deleted: deleted }) => deleted),
             ],
             administrators,
-            undefined,
             'No audit events in this range.',
           )
     }

@@ -123,6 +123,7 @@ function listOf(
       `${TITLES[name]}, ${order === 'name' ? 'by name' : `last seen ${order === 'seen' ? 'first' : 'last'}`}`,
       columns,
       items,
+      undefined,
       'directory',
     ),
     pagerOf(`/${name}`, written, next, ['First page', 'Next page']),

@@ -200,16 +200,10 @@ function bytes({ item }: DescribedQuarantined, content: Buffer): Content {
   `;
 }
 
-function stateBadge({ resolution }: Pick<Quarantined, 'resolution'>): Content {
-  switch (resolution) {
-    case null:
-      return badge('warn', 'open');
-    case 'replayed':
-      return badge('good', 'replayed');
-    case 'discarded':
-      return badge('plain', 'discarded');
-  }
-}
+const STATE_KINDS = { open: 'warn', replayed: 'good', discarded: 'plain' } as const;
+
+const stateBadge = ({ resolution }: Quarantined): Content =>
+  badge(STATE_KINDS[resolution ?? 'open'], resolution ?? 'open');
 
 const COLUMNS: readonly Column<Quarantined>[] = [
   {

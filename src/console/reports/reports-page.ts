@@ -193,7 +193,6 @@ function scheduledReports(schedules: readonly DescribedSchedule[]): Content {
       'Scheduled reports',
       SCHEDULE_COLUMNS,
       schedules,
-      undefined,
       'None. Use the setting reports to send a report after each day, week or month.',
     )}
   `;

@@ -80,8 +80,8 @@ export async function renderSources(
           'Sources',
           columnsOf(written, values.order, mayChange),
           shown,
-          'sources',
           `No source${begun === '' ? '' : ` has “${begun}” in its name`}.`,
+          'sources',
         )}
       </div>
       ${mayChange && ADD}

@@ -222,7 +222,7 @@ function planOf(view: SourceView, mayApply: boolean): Content {
     <h3>Plan</h3>
     ${tableOf('Planned change of each subscription', STEP_COLUMNS, steps)}
     <h3>Subscriptions in the cloud</h3>
-    ${tableOf('Subscriptions in the cloud', HELD_COLUMNS, view.held, undefined, 'No subscriptions. Apply the plan to create them.')}
+    ${tableOf('Subscriptions in the cloud', HELD_COLUMNS, view.held, 'No subscriptions. Apply the plan to create them.')}
   `;
 }
 

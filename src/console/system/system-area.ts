@@ -194,13 +194,7 @@ function processesPanel(system: System): Content {
   return html`
     <h2>Processes</h2>
     ${partOf(system.problems, 'processes', system.processes, (processes) =>
-      tableOf(
-        'Processes of the last day',
-        columns,
-        processes,
-        undefined,
-        'No process has reported in the last day.',
-      ),
+      tableOf('Processes of the last day', columns, processes, 'No process has reported in the last day.'),
     )}
   `;
 }

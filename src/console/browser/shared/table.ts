@@ -27,14 +27,14 @@ export const numberColumn = <Row>(heading: string, cell: (row: Row) => Content):
 
 /**
  * A table that scrolls sideways if it is wider than the page; on a phone each row is a card with its headings. Screen
- * readers announce `caption`. `ofTable` is a class of its own; `empty` is shown instead if there are no rows.
+ * readers announce `caption`. `empty` is shown instead if there are no rows; `ofTable` is a class of its own.
  */
 export function tableOf<Row>(
   caption: string,
   columns: readonly Column<Row>[],
   rows: readonly Row[],
-  ofTable?: string,
   empty?: Content,
+  ofTable?: string,
 ): VNode {
   if (rows.length === 0 && empty !== undefined) return html`<p class="empty">${empty}</p>`;
   const draw = (zone: string) => {
