@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { createRequire, stripTypeScriptTypes } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -21,7 +21,7 @@ const BROWSER_DIRECTORY = path.join(import.meta.dirname, './browser');
 const UPLOT_STYLE = path.join(folderOf('uplot'), 'dist/uPlot.min.css');
 
 /** Relative to that directory, as in their addresses: their imports of each other are the same there. */
-const browserFiles = globSync('**/*.{js,css,svg}', { cwd: BROWSER_DIRECTORY }).toSorted();
+const browserFiles = globSync('**/*.{ts,css,svg}', { cwd: BROWSER_DIRECTORY }).toSorted();
 
 /** Changes with any of the files, so that browsers can cache them forever: a new version has new addresses. */
 const version = hash(
@@ -54,7 +54,9 @@ const filesOf = new Map<string, string>([
 const imports = new Map([...filesOf].map(([name, file]) => [name, importsOf(name, file)]));
 
 function importsOf(name: string, file: string): readonly string[] {
-  const specifiers = readFileSync(file, 'utf8').matchAll(/\bfrom ?["']([\w./-]+)["']/g);
+  const specifiers = readFileSync(file, 'utf8')
+    .replaceAll(/^import type .*$/gm, '')
+    .matchAll(/\bfrom ?["']([\w./-]+)["']/g);
   return [...specifiers].map(([, from = '']) =>
     from.startsWith('.') ? path.posix.join(path.posix.dirname(name), from) : from,
   );
@@ -75,36 +77,42 @@ export const IMPORT_MAP = JSON.stringify({
 /** The hash that allows the import map, an inline script (CSP Level 3, section 2.3.1). */
 export const IMPORT_MAP_HASH = `'sha256-${hash('sha256', IMPORT_MAP, 'base64')}'`;
 
-const textOf = (specifier: string, file: string): string =>
-  `${readFileSync(file, 'utf8')}${specifier === 'uplot' ? '\nexport default uPlot;' : ''}`;
+/** A file as browsers run it: types become blanks, so that every line and column stays where it is. */
+function textOf(specifier: string, file: string): string {
+  const text = readFileSync(file, 'utf8');
+  if (specifier.endsWith('.ts')) return stripTypeScriptTypes(text);
+  return specifier === 'uplot' ? `${text}\nexport default uPlot;` : text;
+}
 
-const ENCODERS = { br: promisify(brotliCompress), gzip: promisify(gzip) };
+const ENCODERS = {
+  br: promisify(brotliCompress),
+  gzip: promisify(gzip),
+  identity: async (text: string) => Buffer.from(text),
+};
 
 /**
  * Serves the modules and styles of the console, and only those files of the packages above. They are public, like the
- * repository, so that neither a login nor the database holds them up. Each is compressed once, when it is first asked for.
+ * repository, so that neither a login nor the database holds them up. Each is made once, when it is first asked for.
  */
 export function serveAssets(): Router {
   const router = express.Router({ caseSensitive: true });
-  const send = (address: string, text: string) => {
+  const send = (address: string, read: () => string) => {
     const bodies = new Map<string, Promise<Buffer>>();
     router.get(address, async (request, response) => {
       // Browsers list gzip first, although Brotli is smaller.
-      const encoding = request.acceptsEncodings('br') || request.acceptsEncodings('gzip');
-      response.type(path.extname(address)).vary('Accept-Encoding');
+      const encoding =
+        (['br', 'gzip'] as const).find((one) => request.acceptsEncodings(one) !== false) ?? 'identity';
+      response.type(path.extname(address).replace('ts', 'js')).vary('Accept-Encoding');
       // Express keeps a header that is set, and other answers are not to be kept.
       response.set('Cache-Control', 'public, max-age=31536000, immutable');
-      if (encoding !== 'br' && encoding !== 'gzip') {
-        response.send(text);
-        return;
-      }
-      const body = bodies.get(encoding) ?? ENCODERS[encoding](text);
+      if (encoding !== 'identity') response.set('Content-Encoding', encoding);
+      const body = bodies.get(encoding) ?? ENCODERS[encoding](read());
       bodies.set(encoding, body);
-      response.set('Content-Encoding', encoding).send(await body);
+      response.send(await body);
     });
   };
-  for (const [name, file] of filesOf) send(addressOf(name), textOf(name, file));
-  send(ASSETS.uplotStyle, readFileSync(UPLOT_STYLE, 'utf8'));
+  for (const [name, file] of filesOf) send(addressOf(name), () => textOf(name, file));
+  send(ASSETS.uplotStyle, () => readFileSync(UPLOT_STYLE, 'utf8'));
   return router;
 }
 

@@ -24,7 +24,7 @@ const admin = useConsole(() => [{ ...ONE_PAGE, routes: [words] }], {
   token: 'a-token-of-32-characters-or-more',
 });
 
-const modules = globSync('**/*.js', { cwd: path.join(import.meta.dirname, '../../src/console/browser') });
+const modules = globSync('**/*.ts', { cwd: path.join(import.meta.dirname, '../../src/console/browser') });
 
 /** An answer as it is sent, which fetch would decompress. */
 async function ask(address: string, headers: Readonly<Record<string, string>>) {
@@ -85,8 +85,8 @@ test('a page names its modules and all that they import', async () => {
   const page = await admin.page('/page');
   const named = [...page.matchAll(/rel="modulepreload" href="([^"]+)"/g)].map(([, address]) => address);
   expect(named).toEqual(
-    modulesFor(['shared/page.js', 'shared/time-zone.js', 'shared/keys.js', 'shared/actions.js']),
+    modulesFor(['shared/page.ts', 'shared/time-zone.ts', 'shared/keys.ts', 'shared/actions.ts']),
   );
   expect(named.join()).toContain('/npm/preact.mjs');
-  expect(named.join()).toContain('/shared/local-time.js');
+  expect(named.join()).toContain('/shared/local-time.ts');
 });

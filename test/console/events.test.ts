@@ -278,6 +278,8 @@ it('facets count the events of a search by a field, the most frequent values fir
     ...isComplete,
   });
   expect(await facetsOf('facet=ssid&q=type:audit')).toEqual({ values: [], ...isComplete });
+  expect(await facetsOf('facet=ssid&milliseconds=10000')).toMatchObject(isComplete);
+  expect((await refusalOf(`/events/facets?${range}&milliseconds=10001`)).status).toBe(400);
 });
 
 describe('the page of events', () => {

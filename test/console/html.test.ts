@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { reveal } from '../../src/console/browser/shared/reveal.js';
+import { reveal } from '../../src/console/browser/shared/reveal.ts';
 import { html, renderDocument, renderToString } from '../../src/console/html/html.ts';
 import { sparkline } from '../../src/console/html/sparkline.ts';
 import { revealHidden } from '../../src/lib/text/hidden-characters.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { jsonRoute } from '../../src/console/api/route.ts';
-import { localText } from '../../src/console/browser/shared/local-time.js';
+import { localText } from '../../src/console/browser/shared/local-time.ts';
 import { createEventHub } from '../../src/console/live/event-hub.ts';
 import { liveArea } from '../../src/console/live/live-area.ts';
 import { startActions, storeDeliveries } from '../support/actions.ts';

@@ -1,6 +1,6 @@
 import { assert, constantFrom, date, pre, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { instantOf, localText } from '../../src/console/browser/shared/local-time.js';
+import { instantOf, localText } from '../../src/console/browser/shared/local-time.ts';
 import { absoluteAddress, writtenIn } from '../../src/console/html/time-zone.ts';
 import { isoIn, parseTime } from '../../src/lib/text/parse-time.ts';
 import { useConsole } from '../support/use-console.ts';

@@ -81,7 +81,7 @@ describe('the admin listener off this machine', () => {
       ...pages,
       '/api/openapi.json',
       '/metrics',
-      `${ASSETS.modules}/actions.js`,
+      `${ASSETS.modules}/actions.ts`,
       `${ASSETS.modules}/../events/search-page.ts`,
       `${ASSETS.modules}/npm/express.mjs`,
     ];

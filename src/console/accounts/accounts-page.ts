@@ -2,7 +2,7 @@ import { ACCOUNT_ROLES } from '../../store/access/permissions.ts';
 import { countOf } from '../../lib/text/units.ts';
 import { addressOf } from '../addresses.ts';
 import { enteredOf, NOTHING_ENTERED, type Entered } from '../api/parameters.ts';
-import { tableOf, type Column } from '../browser/shared/table.js';
+import { tableOf, type Column } from '../browser/shared/table.ts';
 import { agoOf, badge, sheetOf } from '../html/elements.ts';
 import { actionButton, fieldOf, selectOf } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
@@ -16,11 +16,11 @@ const ROLES = ['auditor', ...ACCOUNT_ROLES.filter((role) => role !== 'auditor')]
 /** The accounts, and the form that adds one, or changes the one with this name. */
 export const accountsPage = (accounts: readonly DescribedAccount[], changed?: string): Page => ({
   title: 'Access',
-  modules: ['pages/sources.js'],
+  modules: ['pages/sources.ts'],
   content: html`
     ${formOf(accounts.find(({ name }) => name === changed))}
     <div class="shown" role="status"></div>
-    ${tableOf('Accounts, by name', COLUMNS, accounts, 'sources', 'No accounts yet.')}
+    ${tableOf('Accounts, by name', COLUMNS, accounts, 'No accounts yet.', 'sources')}
   `,
 });
 

@@ -20,7 +20,7 @@ import { actionButton, selectOf } from '../html/form.ts';
 import { filterForm } from '../html/range-picker.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { badge, timeOf } from '../html/elements.ts';
-import { tableOf, type Column } from '../browser/shared/table.js';
+import { tableOf, type Column } from '../browser/shared/table.ts';
 import { ruleAddress, ruleForm, ruleRoutes, type AlertOutputs } from './rule-form.ts';
 import { listSavedSearches } from '../../store/alerts/saved-searches.ts';
 

@@ -186,7 +186,7 @@ export async function ruleForm(
   const isOn = entry !== undefined;
   return {
     title: name === undefined ? 'Add a rule' : (title ?? name),
-    modules: ['pages/sources.js'],
+    modules: ['pages/sources.ts'],
     content: html`
       <form
         class="panel fields"

@@ -81,7 +81,7 @@ export function certificateArea({ db, verifying, signingKey }: CertificateOption
           const run = verifying.latest && describeRun(verifying.latest);
           return {
             title: `Certificate ${month.month}`,
-            modules: run?.state === 'running' ? ['pages/overview.js'] : [],
+            modules: run?.state === 'running' ? ['pages/overview.ts'] : [],
             content: html`
               <form class="filters" action="/certificate" aria-label="Month">
                 ${monthField(month.month)}

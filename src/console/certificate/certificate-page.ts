@@ -7,8 +7,8 @@ import { countOf, formatCount } from '../../lib/text/units.ts';
 import { html, renderDocument, type Content } from '../html/html.ts';
 import { badge } from '../html/elements.ts';
 import { foundOf } from '../integrity/integrity-page.ts';
-import { numberColumn, tableOf } from '../browser/shared/table.js';
-import { factsOf } from '../browser/shared/facts.js';
+import { numberColumn, tableOf } from '../browser/shared/table.ts';
+import { factsOf } from '../browser/shared/facts.ts';
 
 /** A certificate says the same wherever it is read. */
 const utc = (at: Date) => html`<time datetime=${at.toISOString()}>${at.toISOString()}</time>`;

@@ -15,7 +15,7 @@ import type { Scope } from '../../store/server/scope.ts';
 import { addressOf, type Query } from '../addresses.ts';
 import { pageOf } from '../api/paging.ts';
 import { text } from '../api/parameters.ts';
-import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
+import { numberColumn, tableOf, type Column } from '../browser/shared/table.ts';
 import { pagerOf, timeOf } from '../html/elements.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { legendOf, markOf, marksTable, type Look, type Mark } from '../html/marks.ts';
@@ -72,7 +72,7 @@ export async function renderCoverage(db: Db, scope: Scope, shown: Shown): Promis
       ${source === undefined && pagerOf('/coverage', shown, next, ['First sources', 'Next sources'])}
       ${legendOf(LOOKS)}
       <h2>Periods in which events may have been missed</h2>
-      ${tableOf('Gaps, newest first', GAPS, gaps, undefined, 'None.')}
+      ${tableOf('Gaps, newest first', GAPS, gaps, 'None.')}
     `,
   };
 }

@@ -11,8 +11,8 @@ import { typeSelect } from '../html/form.ts';
 import { filterForm } from '../html/range-picker.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { pagerOf, timeHeading, timeOf } from '../html/elements.ts';
-import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
-import { factsOf } from '../browser/shared/facts.js';
+import { numberColumn, tableOf, type Column } from '../browser/shared/table.ts';
+import { factsOf } from '../browser/shared/facts.ts';
 import { quarantineTable } from '../quarantine/quarantine-pages.ts';
 import { deliveryQuery, MOST_OF_EACH, readDeliveries, type DescribedDelivery } from './read-deliveries.ts';
 

@@ -141,7 +141,7 @@ function formPage(
   const inputs = paths.map((field) => inputOf(entered, type, field, name !== undefined));
   return {
     title: name === undefined ? `Add a destination: ${label}` : `Change ${name}`,
-    modules: ['pages/destinations.js', 'pages/sources.js'],
+    modules: ['pages/destinations.ts', 'pages/sources.ts'],
     content: html`
       <form
         class="panel fields"

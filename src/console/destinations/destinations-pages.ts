@@ -13,8 +13,8 @@ import type { PageOf } from '../api/paging.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { badge, pagerOf, timeHeading, timeOf } from '../html/elements.ts';
 import { actionButton, timeField } from '../html/form.ts';
-import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
-import { factsOf, type Fact } from '../browser/shared/facts.js';
+import { numberColumn, tableOf, type Column } from '../browser/shared/table.ts';
+import { factsOf, type Fact } from '../browser/shared/facts.ts';
 import { addLinks } from './destination-form.ts';
 import { readRejected } from './rejected-events.ts';
 
@@ -70,7 +70,7 @@ function stateForm({ name, state }: DescribedDestination): Content {
       });
 }
 
-/** The button to send a test event; browser/pages/destinations.js reports the result. */
+/** The button to send a test event; browser/pages/destinations.ts reports the result. */
 const testForm = ({ name }: DescribedDestination): Content =>
   actionButton(`${destinationAddress(name)}/test`, 'Test', {
     name: `Send a test event to ${name}`,
@@ -102,7 +102,7 @@ export async function destinationsPage(options: ConfiguredDestinations, visitor:
   const destinations = await describeDestinations(db, scope, configured());
   return {
     title: 'Destinations',
-    modules: ['pages/destinations.js'],
+    modules: ['pages/destinations.ts'],
     content: html`
       ${
         destinations.length === 0
@@ -185,7 +185,7 @@ export async function destinationPage(
   const isConfigured = described.state !== 'not configured';
   return {
     title: name,
-    modules: ['pages/destinations.js'],
+    modules: ['pages/destinations.ts'],
     content: html`
       ${destinationFacts(described, seesAll)} ${actionsOn(described, visitor)}
       <h2>Rejected events</h2>

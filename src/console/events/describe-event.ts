@@ -89,6 +89,8 @@ export const histogramSchema = z
   })
   .meta({ id: 'Histogram', description: 'The number of events in each bucket of a range' });
 
+export type Histogram = z.output<typeof histogramSchema>;
+
 export const facetSchema = z
   .object({
     values: z.array(
@@ -100,7 +102,7 @@ export const facetSchema = z
     ),
     is_complete: z
       .boolean()
-      .describe('whether all events in the range are counted: false if counting takes longer than 2 s'),
+      .describe('whether all events in the range are counted: false if counting takes too long'),
     since: isoTime
       .nullable()
       .describe(
@@ -108,6 +110,8 @@ export const facetSchema = z
       ),
   })
   .meta({ id: 'Facet', description: 'The number of matching events by the values of a field' });
+
+export type CountedFacet = z.output<typeof facetSchema>;
 
 const forwardingSchema = z
   .object({
@@ -154,6 +158,8 @@ export const exportSchema = z
     expected_rows: z.number().nullable().describe('null until counted, and if there are more than a million'),
   })
   .meta({ id: 'Export' });
+
+export type ExportProgress = z.output<typeof exportSchema>;
 
 /** Whether the filter of a configured destination leaves an event out. */
 export type IsFiltered = (destination: string, event: StoredEvent) => boolean;
@@ -215,14 +221,9 @@ function outcomeOf(
 
 function toSealAnswer(seal: Seal): z.input<typeof sealSchema> {
   const { state } = seal;
-  switch (state) {
-    case 'waiting':
-      return { state, leaf: null, checkpoint_size: null, signed_at: null };
-    case 'altered':
-      return { state, leaf: seal.leaf, checkpoint_size: null, signed_at: null };
-    case 'proven': {
-      const { leaf, size, signedAt } = seal.proof;
-      return { state, leaf, checkpoint_size: size, signed_at: signedAt };
-    }
-  }
+  const unsigned = { state, leaf: null, checkpoint_size: null, signed_at: null };
+  if (state === 'waiting') return unsigned;
+  if (state === 'altered') return { ...unsigned, leaf: seal.leaf };
+  const { leaf, size, signedAt } = seal.proof;
+  return { state, leaf, checkpoint_size: size, signed_at: signedAt };
 }

@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import { countOf, formatCount } from '../../lib/text/units.ts';
 import { clientAddress, deliveryAddress, searchAddress, userAddress } from '../addresses.ts';
-import { searchWith } from '../browser/events/search-address.js';
-import { factsOf, type Fact } from '../browser/shared/facts.js';
-import { exactText } from '../browser/shared/local-time.js';
+import { searchWith } from '../browser/events/search-address.ts';
+import { factsOf, type Fact } from '../browser/shared/facts.ts';
+import { exactText } from '../browser/shared/local-time.ts';
 import { badge, exactTimeOf } from '../html/elements.ts';
 import { html, type Content } from '../html/html.ts';
 import { inZone } from '../html/time-zone.ts';
@@ -110,7 +110,7 @@ export const eventDetail = (detail: Detail, search: string | undefined): Content
     `;
   });
 
-/** A value that can be filtered for, filtered out, and copied by page.js. */
+/** A value that can be filtered for, filtered out, and copied by page.ts. */
 const valueOf = (value: string, text: string, filter: string | undefined, search: string): Content => html`
   <span class="row apart value">
     <span>${text}</span>

@@ -11,7 +11,7 @@ import type { Scope } from '../../store/server/scope.ts';
 import { addressOf, eventAddress, searchAddress } from '../addresses.ts';
 import { queryOf, textOf, type Written } from '../api/parameters.ts';
 import { html, renderToString, withSource, type Content } from '../html/html.ts';
-import { localText, zoneWord } from '../browser/shared/local-time.js';
+import { localText, zoneWord } from '../browser/shared/local-time.ts';
 import { clockOf, timeOf } from '../html/elements.ts';
 import { inZone, withZone, zoneOf } from '../html/time-zone.ts';
 import { joinSearchLine, searchWith } from './search-line.ts';
@@ -60,7 +60,7 @@ type ColumnName = keyof typeof COLUMNS;
 
 const isColumn = (name: string): name is ColumnName => name in COLUMNS;
 
-/** The cookie with the columns that a reader chose; columns.js writes it. */
+/** The cookie with the columns that a reader chose; columns.ts writes it. */
 const COLUMNS_COOKIE = 'xiq_event_columns';
 
 const USUAL_COLUMNS: readonly ColumnName[] = ['title', 'person', 'details'];
@@ -74,7 +74,7 @@ export async function columnsOf(db: Db, scope: Scope, { headers }: Request): Pro
   return second === undefined ? USUAL_COLUMNS : [...USUAL_COLUMNS, 'source'];
 }
 
-/** The choice of columns, which columns.js keeps. Without any, the list has the usual ones. */
+/** The choice of columns, which columns.ts keeps. Without any, the list has the usual ones. */
 export const columnChoice = (chosen: readonly ColumnName[]): Content => html`
   <details class="picker columns">
     <summary class="button quiet">Columns</summary>
@@ -143,7 +143,7 @@ const dayOf =
   (zone: string) =>
     localText(occurredAt, zone).slice(0, 10);
 
-/** The heading of the list names its first day, a line each further one. browser/events/live.js does the same. */
+/** The heading of the list names its first day, a line each further one. browser/events/live.ts does the same. */
 const separatorBetween = (before: StoredEvent | undefined, event: StoredEvent, width: number): Content =>
   before !== undefined &&
   inZone((zone) => {

@@ -4,8 +4,8 @@ import { formatCount } from '../../lib/text/units.ts';
 import { accessPointAddress, clientAddress, eventAddress, userAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
 import { timeOf } from '../html/elements.ts';
-import { factsOf } from '../browser/shared/facts.js';
-import { tableOf, type Column } from '../browser/shared/table.js';
+import { factsOf } from '../browser/shared/facts.ts';
+import { tableOf, type Column } from '../browser/shared/table.ts';
 
 /** A column of the timeline that is left out of the rows if it says the same in all. */
 interface FactColumn {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { eventHistogram, type RangeFilter } from '../../store/events/event-histogram.ts';
-import { countFacet, FACETS } from '../../store/events/facets.ts';
+import { countFacet, FACET_MS, FACETS } from '../../store/events/facets.ts';
 import { accessPointNames } from '../../store/events/positions.ts';
 import { VIEW } from '../access/access.ts';
 import { toAnswer, jsonRoute, parseInput } from '../api/route.ts';
@@ -82,7 +82,7 @@ export function eventsArea(needs: EventDetailNeeds): Area {
         route: 'GET /events/facets',
         summary: 'count matching events by the values of a field',
         description:
-          'The most frequent values first. The default range is the last 24 hours. If counting takes longer than 2 s, only the newest events are counted.',
+          'The most frequent values first. The default range is the last 24 hours. If counting takes too long, only the newest events are counted.',
         ...VIEW,
         input: {
           query: withValidRange({
@@ -92,11 +92,14 @@ export function eventsArea(needs: EventDetailNeeds): Area {
               .default('type')
               .describe('the field'),
             limit: limit(10, 200),
+            milliseconds: wholeNumber(1, 10_000)
+              .default(FACET_MS)
+              .describe('how long counting may take, 1 to 10,000'),
           }),
         },
         answer: facetSchema,
-        async work({ query: { facet, limit: most, ...conditions } }, { scope }) {
-          const counted = await countFacet(db, scope, rangeFilterOf(conditions), facet, most);
+        async work({ query: { facet, limit: most, milliseconds, ...conditions } }, { scope }) {
+          const counted = await countFacet(db, scope, rangeFilterOf(conditions), facet, most, milliseconds);
           const { values, since = null, isComplete } = counted;
           const macs = facet === 'ap' ? values.map(({ value }) => value) : [];
           const names = await (macs.length > 0 ? accessPointNames(db, scope, macs) : undefined);
@@ -139,7 +142,7 @@ export function eventsArea(needs: EventDetailNeeds): Area {
   };
 }
 
-/** `search`: the address of the search whose drawer the event is shown in (browser/events/event-drawer.js). */
+/** `search`: the address of the search whose drawer the event is shown in (browser/events/event-drawer.ts). */
 const shownEvent = {
   ...oneEvent,
   query: oneEvent.query.extend({ search: text.startsWith('/events').optional() }),

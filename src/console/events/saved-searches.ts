@@ -48,6 +48,8 @@ const savedSchema = z
   })
   .meta({ id: 'SavedSearch', description: 'A saved search' });
 
+export type SavedSearch = z.output<typeof savedSchema>;
+
 /** Listing, saving and deleting searches. Those of people who could see more are not there. */
 export function savedSearchRoutes(db: Db): readonly ApiRoute[] {
   return [

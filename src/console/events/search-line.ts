@@ -9,7 +9,7 @@ import {
 import { searchAddress, type Query } from '../addresses.ts';
 import { only, textOf, type Entered, type Written } from '../api/parameters.ts';
 import { rangePicker } from '../html/range-picker.ts';
-import { SearchLine, type Chip } from '../browser/events/search-line.js';
+import { SearchLine, type Chip } from '../browser/events/search-line.ts';
 import { html, type Content } from '../html/html.ts';
 
 /** The query with the parts of its search line joined: the terms that are set, and those that are entered. */

@@ -71,13 +71,13 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
     title: 'Events',
     kind: 'dense',
     modules: [
-      'events/columns.js',
-      isLive ? 'events/live.js' : 'events/newer.js',
-      'events/search.js',
-      'events/facets.js',
-      'events/event-drawer.js',
-      'charts/range-chart.js',
-      'events/export.js',
+      'events/columns.ts',
+      isLive ? 'events/live.ts' : 'events/newer.ts',
+      'events/search.ts',
+      'events/facets.ts',
+      'events/event-drawer.ts',
+      'charts/range-chart.ts',
+      'events/export.ts',
     ],
     search: searchLine(asked, wrong, facets),
     content: [
@@ -159,7 +159,7 @@ const switchTo = (label: string, isOn: boolean, title: string, query: Query): Co
   >
 `;
 
-/** browser/events/live.js adds the events from a position on to the list, and says here how it is. */
+/** browser/events/live.ts adds the events from a position on to the list, and says here how it is. */
 function livePlace(values: ChosenConditions, written: Written, position: number): Content {
   const { since: _since, ...watched } = queryOfConditions(values);
   const list = addressOf('/events', written);
@@ -173,7 +173,7 @@ function livePlace(values: ChosenConditions, written: Written, position: number)
 }
 
 /**
- * browser/events/newer.js tells here how many events there are since the newest one of the list. One from the future, of a
+ * browser/events/newer.ts tells here how many events there are since the newest one of the list. One from the future, of a
  * device whose clock is wrong, must not hide those of today.
  */
 function newerPlace(values: ChosenConditions, newest: StoredEvent | undefined): Content {
@@ -184,7 +184,7 @@ function newerPlace(values: ChosenConditions, newest: StoredEvent | undefined): 
   return html`<div class="newer" role="status" data-newer=${addressOf('/events/histogram', query)}></div>`;
 }
 
-/** browser/charts/range-chart.js draws into this section. */
+/** browser/charts/range-chart.ts draws into this section. */
 const histogramFigure = (exactly: Query, before: Query | undefined) => html`
   <section
     class="histogram"

@@ -1,8 +1,8 @@
 import type { VNode } from 'preact';
 import { formatDuration } from '../../lib/text/units.ts';
 import { addressOf, type Query } from '../addresses.ts';
-import { factsOf, type Fact } from '../browser/shared/facts.js';
-import { exactText, localText, zoneWord } from '../browser/shared/local-time.js';
+import { factsOf, type Fact } from '../browser/shared/facts.ts';
+import { exactText, localText, zoneWord } from '../browser/shared/local-time.ts';
 import { html, type Content } from './html.ts';
 import { inZone } from './time-zone.ts';
 
@@ -54,7 +54,7 @@ export const sheetOf = (id: string, button: string, name: string, content: Conte
   </div>
 `;
 
-/** A part of a page that browser/pages/overview.js refreshes. */
+/** A part of a page that browser/pages/overview.ts refreshes. */
 export const livePart = (id: string, content: Content, kind?: string): VNode =>
   html`<section id=${id} class=${kind} data-live>${content}</section>`;
 
@@ -64,13 +64,16 @@ export const freshnessOf = (at: Date): Content => html`
   <div id="stale" role="status"></div>
 `;
 
-/** A panel of names and values, followed by any other content. */
-export const factsPanel = (title: string, facts: readonly Fact[], further?: Content): VNode => html`
-  <section class="panel">
+export const panelOf = (title: string, content: Content, kind = 'panel'): VNode => html`
+  <section class=${kind}>
     <h2>${title}</h2>
-    ${factsOf(facts)} ${further}
+    ${content}
   </section>
 `;
+
+/** A panel of names and values, followed by any other content. */
+export const factsPanel = (title: string, facts: readonly Fact[], further?: Content): VNode =>
+  panelOf(title, [factsOf(facts), ' ', further]);
 
 /** Links to the next page of a list and back to the first, if there are any. `query` is that of this page. */
 export function pagerOf(
@@ -94,7 +97,7 @@ export function pagerOf(
   `;
 }
 
-/** Links that download a list, with its times in the zone of the reader; browser/events/export.js shows the progress. */
+/** Links that download a list, with its times in the zone of the reader; browser/events/export.ts shows the progress. */
 export const exportLinks = (path: string, query: Query): VNode =>
   inZone(
     (tz) => html`

@@ -31,7 +31,7 @@ export function fieldOf(
   );
 }
 
-/** A field for a time in the zone of the reader, which browser/shared/actions.js sends as an instant. */
+/** A field for a time in the zone of the reader, which browser/shared/actions.ts sends as an instant. */
 export const timeField = (
   name: string,
   label: string,
@@ -105,7 +105,7 @@ interface ActionOptions {
   readonly values?: Readonly<Record<string, string>>;
 }
 
-/** A button that sends a change to the API by browser/shared/actions.js. */
+/** A button that sends a change to the API by browser/shared/actions.ts. */
 export const actionButton = (
   action: string,
   label: string,

@@ -1,7 +1,7 @@
 import { html } from 'htm/preact';
 import type { VNode } from 'preact';
 import { renderToString } from 'preact-render-to-string';
-import '../browser/shared/reveal.js';
+import '../browser/shared/reveal.ts';
 
 export { html, renderToString };
 

@@ -30,14 +30,14 @@ export const bareDocument = (title: string, heading: string, content: Content, h
   </html>
 `;
 
-/** browser/shared/palette.js opens the command palette instead of the Events page. */
+/** browser/shared/palette.ts opens the command palette instead of the Events page. */
 const searchForEverything = html`
   <a class="opener" href="/events" aria-haspopup="dialog">
     ${iconOf('search')}<span>Search pages, people, devices, events</span><kbd>Ctrl K</kbd>
   </a>
 `;
 
-const OF_EVERY_PAGE = ['shared/page.js', 'shared/time-zone.js', 'shared/keys.js', 'shared/actions.js'];
+const OF_EVERY_PAGE = ['shared/page.ts', 'shared/time-zone.ts', 'shared/keys.ts', 'shared/actions.ts'];
 
 /** The document around a page: navigation, user name, content. Its times are in the zone. */
 export function layOut(

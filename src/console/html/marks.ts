@@ -1,4 +1,4 @@
-import { tableOf, type Column } from '../browser/shared/table.js';
+import { tableOf, type Column } from '../browser/shared/table.ts';
 import { html, type Content } from './html.ts';
 
 /** How a state looks: a colour, a sign beside it, and what it means. */
@@ -38,7 +38,7 @@ export function marksTable(
     })),
     ...further,
   ];
-  return tableOf(caption, columns, [...new Set(marks.map(({ line }) => line))], 'marks');
+  return tableOf(caption, columns, [...new Set(marks.map(({ line }) => line))], undefined, 'marks');
 }
 
 /** A state as a sign, with the words for screen readers and on hovering; with an address, it leads there. */

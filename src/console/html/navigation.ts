@@ -107,7 +107,7 @@ export const iconOf = (icon: keyof typeof ICONS): VNode => html`
   <svg viewBox="0 0 16 16" aria-hidden="true"><path d=${ICONS[icon]} /></svg>
 `;
 
-/** time-zone.js adds the other zones, and keeps the choice. */
+/** time-zone.ts adds the other zones, and keeps the choice. */
 const zoneSelect = inZone(
   (zone) => html`
     <label class="time-zone">

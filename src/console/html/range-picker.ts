@@ -2,7 +2,7 @@ import type { VNode } from 'preact';
 import { periodAt, type Period } from '../../lib/text/parse-time.ts';
 import { addressOf } from '../addresses.ts';
 import { textOf, type Entered, type Written } from '../api/parameters.ts';
-import { zoneWord } from '../browser/shared/local-time.js';
+import { zoneWord } from '../browser/shared/local-time.ts';
 import { fieldOf } from './form.ts';
 import { html, type Content } from './html.ts';
 import { inZone, writtenIn } from './time-zone.ts';

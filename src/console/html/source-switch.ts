@@ -9,7 +9,7 @@ import { html, type Content } from './html.ts';
 const MOST_SOURCES = 2_000;
 
 /**
- * The choice of one source for all pages, for visitors who may see several; browser/shared/palette.js opens it. Without
+ * The choice of one source for all pages, for visitors who may see several; browser/shared/palette.ts opens it. Without
  * scripts it leads back to all sources. From a page about one thing (`/events/:event_id`), it leads to the list of them.
  */
 export async function sourceSwitch(

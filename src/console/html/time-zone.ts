@@ -2,11 +2,11 @@ import { parseCookie } from 'cookie';
 import type { Request } from 'express';
 import type { VNode } from 'preact';
 import { isTimeZone, parseTime } from '../../lib/text/parse-time.ts';
-import { exactText } from '../browser/shared/local-time.js';
-import { Zone } from '../browser/shared/zone.js';
+import { exactText } from '../browser/shared/local-time.ts';
+import { Zone } from '../browser/shared/zone.ts';
 import { html, type Content } from './html.ts';
 
-/** The cookie with the IANA name of the time zone that a reader chose; time-zone.js writes it. */
+/** The cookie with the IANA name of the time zone that a reader chose; time-zone.ts writes it. */
 const ZONE_COOKIE = 'xiq_time_zone';
 
 /** The time zone of a reader: UTC until the browser has named another one that exists. */

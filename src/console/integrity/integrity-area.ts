@@ -65,7 +65,7 @@ export function integrityArea(db: Db, verifying: VerifyJob): Area {
           const run = latest();
           return {
             title: 'Integrity',
-            modules: run?.state === 'running' ? ['pages/overview.js'] : [],
+            modules: run?.state === 'running' ? ['pages/overview.ts'] : [],
             content: integrityContent({
               integrity,
               status,

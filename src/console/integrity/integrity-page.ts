@@ -5,9 +5,18 @@ import { addressOf, eventAddress } from '../addresses.ts';
 import { NOTHING_ENTERED } from '../api/parameters.ts';
 import { html, type Content } from '../html/html.ts';
 import { fieldOf, monthField, timeField } from '../html/form.ts';
-import { badge, factsPanel, livePart, timeHeading, timeOf, withTimes, zoneName } from '../html/elements.ts';
+import {
+  badge,
+  factsPanel,
+  livePart,
+  panelOf,
+  timeHeading,
+  timeOf,
+  withTimes,
+  zoneName,
+} from '../html/elements.ts';
 import { legendOf, markOf, marksTable, type Look, type Mark } from '../html/marks.ts';
-import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
+import { numberColumn, tableOf, type Column } from '../browser/shared/table.ts';
 import { type Day, type Finding, type Integrity, type DescribedRun } from './integrity-schemas.ts';
 
 interface Shown {
@@ -34,13 +43,7 @@ export function integrityContent({ integrity, status, month, run, mayVerify }: S
       </form>
       ${livePart('days', daysOf(integrity.days, month))}
     </section>
-    ${
-      integrity.differences.length > 0 &&
-      html`<section class="panel">
-        <h2>Altered and missing</h2>
-        ${findingsOf(integrity.differences)}
-      </section>`
-    }
+    ${integrity.differences.length > 0 && panelOf('Altered and missing', findingsOf(integrity.differences))}
     ${livePart(
       'verification',
       html`<h2>Verify now</h2>
@@ -220,9 +223,9 @@ const ANCHOR_COLUMNS: readonly Column<Integrity['anchors'][number]>[] = [
 const NO_ANCHORS = html`No checkpoints are kept outside the database. Set <code>ANCHOR_FILE</code>,${' '}
   <code>ANCHOR_URL</code>, <code>TIMESTAMP_URL</code> or <code>WITNESSES</code>, or forward events.`;
 
-const anchorsPanel = ({ anchors }: Integrity): Content => html`
-  <section class="panel wide">
-    <h2>External copies</h2>
-    ${tableOf('Places that keep checkpoints', ANCHOR_COLUMNS, anchors, undefined, NO_ANCHORS)}
-  </section>
-`;
+const anchorsPanel = ({ anchors }: Integrity): Content =>
+  panelOf(
+    'External copies',
+    tableOf('Places that keep checkpoints', ANCHOR_COLUMNS, anchors, NO_ANCHORS),
+    'panel wide',
+  );

@@ -10,7 +10,7 @@ import { fieldOf, selectOf } from '../html/form.ts';
 import { filterForm } from '../html/range-picker.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { badge, exportLinks, pagerOf, timeOf } from '../html/elements.ts';
-import { tableOf, type Column } from '../browser/shared/table.js';
+import { tableOf, type Column } from '../browser/shared/table.ts';
 import { type Visitor, hasAccess, READ_OPERATOR_LOG } from '../access/access.ts';
 import { actionSchema, askedPage, readActions, exportRoute, EXPORTING } from './operator-log-entries.ts';
 import { OPERATOR_ACTIONS } from '../../store/server/schema/access-tables.ts';
@@ -64,7 +64,7 @@ function operatorLogPage(
         selectOf(entered, 'action', 'Action', ACTIONS),
       ])}
       ${hasAccess(visitor, EXPORTING) && items.length > 0 && exportLinks('/api/v1/operator-log/export', only(right, ['operator', 'action', 'since', 'until']))}
-      ${tableOf('Operator actions, newest first', COLUMNS, items, undefined, emptyText(right))}
+      ${tableOf('Operator actions, newest first', COLUMNS, items, emptyText(right))}
       ${pagerOf('/operator-log', right, next)}
     `,
   };

@@ -2,7 +2,7 @@ import { titleOfType } from '../../events/event-words.ts';
 import { formatCount } from '../../lib/text/units.ts';
 import { searchAddress, userAddress, type Query } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
-import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
+import { numberColumn, tableOf, type Column } from '../browser/shared/table.ts';
 import type { Activity, Figure, NamedFigure } from './overview-schemas.ts';
 
 type Range = Pick<Activity, 'since' | 'until'>;
@@ -60,7 +60,6 @@ export function administratorsPanel(activity: Activity): Content {
               number('Keys deleted', ({ keys_deleted: deleted }) => deleted),
             ],
             administrators,
-            undefined,
             'No audit events in this range.',
           )
     }

@@ -22,6 +22,7 @@ const RULE_ALERTS = 'type:OTHER origin:xiq-sink';
 const LISTED = 10;
 const LISTED_VALUES = 3;
 
+const COUNT_MS = 2_000;
 const KEPT_MS = 60_000;
 
 /** Counts are kept for a minute for those with the same scope and range: pages refresh every few seconds. */
@@ -39,7 +40,7 @@ async function countActivity(db: Db, scope: Scope, range: WholeRange): Promise<A
     ...figure(search, count),
   });
   const [counted, administrators, failed, rules] = await Promise.all([
-    countFacet(db, scope, filter(''), 'type', 100),
+    countFacet(db, scope, filter(''), 'type', 100, COUNT_MS),
     countAdministrators(db, scope, filter(AUDIT), MOST_ADMINISTRATORS),
     countLogins(db, scope, filter(FAILED_LOGINS)),
     countRuleAlerts(db, scope, filter(RULE_ALERTS)),

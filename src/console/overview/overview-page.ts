@@ -18,7 +18,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../lib/clock.ts';
 
 const query = withValidRange(rangeShape);
 
-/** The first page. browser/pages/overview.js refreshes its parts with `data-live`. */
+/** The first page. browser/pages/overview.ts refreshes its parts with `data-live`. */
 export async function renderOverview(
   request: Request,
   visitor: Visitor,
@@ -42,7 +42,7 @@ export async function renderOverview(
   const isFirst = scope === 'all' && overview.has_arrived === false;
   return {
     title: 'Overview',
-    modules: ['pages/overview.js', 'charts/range-chart.js'],
+    modules: ['pages/overview.ts', 'charts/range-chart.ts'],
     bar: html`<form method="get" action="/" aria-label="Time range">${rangePicker('/', asked)}</form>`,
     beside: freshnessOf(overview.at),
     content: html`

@@ -128,3 +128,4 @@ export const arrivalsSchema = z
   .meta({ id: 'Arrivals' });
 
 export type Arrivals = z.input<typeof arrivalsSchema>;
+export type ArrivalsAnswer = z.output<typeof arrivalsSchema>;

@@ -3,7 +3,7 @@ import { formatCount } from '../../lib/text/units.ts';
 import { accessPointAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
 import { timeOf } from '../html/elements.ts';
-import { tableOf } from '../browser/shared/table.js';
+import { tableOf } from '../browser/shared/table.ts';
 import { staysOf, type Sighting } from './intervals.ts';
 
 /** The access points that received a client best, with the times of each stay. */

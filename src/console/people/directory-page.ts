@@ -9,7 +9,7 @@ import { CHANGE_OUTPUTS, hasAccess, type Visitor } from '../access/access.ts';
 import { ruleAddress } from '../alerts/rule-form.ts';
 import { accessPointAddress, addressOf, clientAddress, searchAddress, userAddress } from '../addresses.ts';
 import { only, queryOf, readQuery, textOf, type Written } from '../api/parameters.ts';
-import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
+import { numberColumn, tableOf, type Column } from '../browser/shared/table.ts';
 import { agoOf, badge, pagerOf } from '../html/elements.ts';
 import { fieldOf, selectOf } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
@@ -31,7 +31,7 @@ export function lastSeenOf(kind: SeenKind, at: Date): Content {
 
 const TITLES: Readonly<Record<DirectoryName, string>> = { people: 'People', devices: 'Devices' };
 
-/** The directory of people or of devices, which directory.js filters as one types. */
+/** The directory of people or of devices, which directory.ts filters as one types. */
 export async function renderDirectory(
   db: Db,
   visitor: Visitor,
@@ -46,7 +46,7 @@ export async function renderDirectory(
   const kinds = KINDS_IN[name].map((kind) => [kind, `${kind}s`] as const);
   return {
     title: TITLES[name],
-    modules: ['pages/directory.js'],
+    modules: ['pages/directory.ts'],
     content: html`
       <form class="filters" action=${`/${name}`} role="search" aria-label=${TITLES[name]} data-filters>
         ${fieldOf(asked, 'q', label, 'starts with')}
@@ -123,6 +123,7 @@ function listOf(
       `${TITLES[name]}, ${order === 'name' ? 'by name' : `last seen ${order === 'seen' ? 'first' : 'last'}`}`,
       columns,
       items,
+      undefined,
       'directory',
     ),
     pagerOf(`/${name}`, written, next, ['First page', 'Next page']),

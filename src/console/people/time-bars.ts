@@ -1,7 +1,7 @@
 import { HOUR_MS } from '../../lib/clock.ts';
 import { formatDuration, countOf } from '../../lib/text/units.ts';
 import type { EventBar } from '../../store/events/event-histogram.ts';
-import { localText } from '../browser/shared/local-time.js';
+import { localText } from '../browser/shared/local-time.ts';
 import { html, type Content } from '../html/html.ts';
 import { inZone } from '../html/time-zone.ts';
 import { type Interval, sessionsOf, staysOf, type Session, type Sighting } from './intervals.ts';

@@ -21,9 +21,9 @@ import { readEvents } from '../events/conditions.ts';
 import { eventTimeline } from '../events/event-timeline.ts';
 import { typeSelect } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
-import { pagerOf, timeOf } from '../html/elements.ts';
+import { pagerOf, panelOf, timeOf } from '../html/elements.ts';
 import { rangePicker } from '../html/range-picker.ts';
-import { factsOf } from '../browser/shared/facts.js';
+import { factsOf } from '../browser/shared/facts.ts';
 import { roamingBars, sessionBars } from './time-bars.ts';
 import { clientQuery, userQuery, USUAL_DAYS, wholeRange } from './people-schemas.ts';
 import { accessPointName, staysTable, strongestOfEachTime } from './client-location.ts';
@@ -239,9 +239,9 @@ function seenPanel(
   { path }: Subject,
   query: Query,
 ): Content {
-  return html`
-    <section class="panel">
-      <h2>Seen in this range</h2>
+  return panelOf(
+    'Seen in this range',
+    html`
       ${
         firstSeen === undefined || lastSeen === undefined
           ? html`<p class="dim">Not seen.</p>`
@@ -266,29 +266,25 @@ function seenPanel(
           Part of the data is missing because the query took too long. Choose a shorter range.
         </p>`
       }
-    </section>
-  `;
+    `,
+  );
 }
 
 /** The users, clients, access points or SSIDs seen together with a user or client. */
 function seenWithPanel(title: string, seen: readonly SeenWith[], nameOf: (name: string) => Content): Content {
-  return html`
-    <section class="panel">
-      <h2>${title}</h2>
-      ${
-        seen.length === 0
-          ? html`<p class="dim">None in this range.</p>`
-          : html`<ul class="lines seen" tabindex="0" aria-label=${title}>
-              ${seen.map(
-                ({ name, count, lastSeen }) => html`
-                  <li>
-                    <span>${nameOf(name)}</span>
-                    <span class="dim">${formatCount(count)}, last ${timeOf(lastSeen)}</span>
-                  </li>
-                `,
-              )}
-            </ul>`
-      }
-    </section>
-  `;
+  if (seen.length === 0) return panelOf(title, html`<p class="dim">None in this range.</p>`);
+  const lines = seen.map(
+    ({ name, count, lastSeen }) => html`
+      <li>
+        <span>${nameOf(name)}</span>
+        <span class="dim">${formatCount(count)}, last ${timeOf(lastSeen)}</span>
+      </li>
+    `,
+  );
+  return panelOf(
+    title,
+    html`<ul class="lines seen" tabindex="0" aria-label=${title}>
+      ${lines}
+    </ul>`,
+  );
 }

@@ -12,8 +12,8 @@ import { actionButton, fieldOf, selectOf, typeSelect } from '../html/form.ts';
 import { filterForm } from '../html/range-picker.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { badge, pagerOf, timeHeading, timeOf } from '../html/elements.ts';
-import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
-import { factsOf, type Fact } from '../browser/shared/facts.js';
+import { numberColumn, tableOf, type Column } from '../browser/shared/table.ts';
+import { factsOf, type Fact } from '../browser/shared/facts.ts';
 import {
   conditionsShape,
   quarantineQuery,
@@ -27,7 +27,7 @@ export async function renderQuarantine(db: Db, visitor: Visitor, request: Reques
   const page = await readQuarantine(db, visitor.scope, query);
   return {
     title: 'Quarantine',
-    modules: ['pages/quarantine.js'],
+    modules: ['pages/quarantine.ts'],
     content: html`
       <p>
         Authenticated deliveries and records that could not be parsed or stored, with their original bytes.
@@ -123,7 +123,7 @@ export function quarantinedPage(
   const { item } = described;
   return {
     title: 'Quarantined item',
-    modules: ['pages/quarantine.js'],
+    modules: ['pages/quarantine.ts'],
     content: html`
       ${quarantinedFacts(described)}
       ${hasAccess(visitor, CHANGE_QUARANTINE) && item.resolution === null && actions(item.quarantine_id)}
@@ -200,16 +200,10 @@ function bytes({ item }: DescribedQuarantined, content: Buffer): Content {
   `;
 }
 
-function stateBadge({ resolution }: Pick<Quarantined, 'resolution'>): Content {
-  switch (resolution) {
-    case null:
-      return badge('warn', 'open');
-    case 'replayed':
-      return badge('good', 'replayed');
-    case 'discarded':
-      return badge('plain', 'discarded');
-  }
-}
+const STATE_KINDS = { open: 'warn', replayed: 'good', discarded: 'plain' } as const;
+
+const stateBadge = ({ resolution }: Quarantined): Content =>
+  badge(STATE_KINDS[resolution ?? 'open'], resolution ?? 'open');
 
 const COLUMNS: readonly Column<Quarantined>[] = [
   {

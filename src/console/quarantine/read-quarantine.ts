@@ -97,9 +97,11 @@ export const replaySchema = z
   })
   .meta({ id: 'Replay', description: 'The result of replaying one quarantined item' });
 
+export type ReplayAnswer = z.output<typeof replaySchema>;
+
 const NOT_REPLAYED = { delivery_id: null, events: 0, duplicates: 0, again: [], reason: null };
 
-export function toReplayAnswer(replay: Replay): z.output<typeof replaySchema> {
+export function toReplayAnswer(replay: Replay): ReplayAnswer {
   const base = { ...NOT_REPLAYED, quarantine_id: replay.quarantineId, outcome: replay.kind };
   switch (replay.kind) {
     case 'replayed': {

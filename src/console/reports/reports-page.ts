@@ -7,7 +7,7 @@ import { html, type Content, type Page } from '../html/html.ts';
 import { badge, timeOf } from '../html/elements.ts';
 import { fieldOf } from '../html/form.ts';
 import { rangePicker } from '../html/range-picker.ts';
-import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
+import { numberColumn, tableOf, type Column } from '../browser/shared/table.ts';
 import type { Entered } from '../api/parameters.ts';
 import type { ReportSchedule } from '../../reports/parse-schedules.ts';
 import { readSchedules } from '../../store/reports/report-schedules.ts';
@@ -193,7 +193,6 @@ function scheduledReports(schedules: readonly DescribedSchedule[]): Content {
       'Scheduled reports',
       SCHEDULE_COLUMNS,
       schedules,
-      undefined,
       'None. Use the setting reports to send a report after each day, week or month.',
     )}
   `;

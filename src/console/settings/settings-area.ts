@@ -5,7 +5,17 @@ import { hasAccess } from '../access/access.ts';
 import { jsonRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { html, type Content, type Page } from '../html/html.ts';
-import { factsOf, type Fact } from '../browser/shared/facts.js';
+import { factsOf, type Fact } from '../browser/shared/facts.ts';
+
+const names = z.array(z.string()).readonly();
+
+const reloadedSchema = z.object({
+  changed: names.describe('changed settings, sources and destinations that were applied'),
+  needs_restart: names.describe('changed settings that take effect only after a restart'),
+  errors: names.describe('changes that could not be applied'),
+});
+
+export type Reloaded = z.output<typeof reloadedSchema>;
 
 interface SettingsOptions {
   readonly db: Db;
@@ -13,11 +23,7 @@ interface SettingsOptions {
   /** What was added in the console, as YAML for the settings file; empty if nothing was. */
   readonly added: () => Promise<string>;
   /** Reads the settings again. Throws a SettingsError if one is wrong: nothing has changed then. */
-  readonly reload: () => Promise<{
-    readonly changed: readonly string[];
-    readonly needs_restart: readonly string[];
-    readonly errors: readonly string[];
-  }>;
+  readonly reload: () => Promise<Reloaded>;
 }
 
 export function settingsArea({ db, settings, added, reload }: SettingsOptions): Area {
@@ -45,17 +51,7 @@ export function settingsArea({ db, settings, added, reload }: SettingsOptions): 
         description:
           'The same as the signal SIGHUP. If a setting is invalid, the answer is 400 and nothing changes.',
         ...RELOAD,
-        answer: z.object({
-          changed: z
-            .array(z.string())
-            .readonly()
-            .describe('changed settings, sources and destinations that were applied'),
-          needs_restart: z
-            .array(z.string())
-            .readonly()
-            .describe('changed settings that take effect only after a restart'),
-          errors: z.array(z.string()).readonly().describe('changes that could not be applied'),
-        }),
+        answer: reloadedSchema,
         work: (_asked, { operator }) =>
           recordAction(db, { operator, action: 'settings.reload' }, reload, (reloaded) => ({ ...reloaded })),
       }),
@@ -67,7 +63,7 @@ export function settingsArea({ db, settings, added, reload }: SettingsOptions): 
         ...READ,
         render: async (_request, visitor): Promise<Page> => ({
           title: 'Settings',
-          modules: ['pages/sources.js'],
+          modules: ['pages/sources.ts'],
           content: html`
             <p>
               The settings of this process. To change sources, secrets, destinations, retention or the log

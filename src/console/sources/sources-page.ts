@@ -9,8 +9,8 @@ import { formatCount } from '../../lib/text/units.ts';
 import { CHANGE_SOURCES, hasAccess, type Visitor } from '../access/access.ts';
 import { addressOf, searchAddress } from '../addresses.ts';
 import { NOTHING_ENTERED, only, queryOf, readQuery, text, type Written } from '../api/parameters.ts';
-import { factsOf } from '../browser/shared/facts.js';
-import { tableOf, type Column } from '../browser/shared/table.js';
+import { factsOf } from '../browser/shared/facts.ts';
+import { tableOf, type Column } from '../browser/shared/table.ts';
 import { agoOf, badge, sheetOf, timeOf } from '../html/elements.ts';
 import { actionButton, fieldOf } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
@@ -33,7 +33,7 @@ type ShownSource = SourceLine & {
   readonly open: number;
 };
 
-/** The sources with what they sent, a line each, which directory.js filters as one types. */
+/** The sources with what they sent, a line each, which directory.ts filters as one types. */
 export async function renderSources(
   db: Db,
   changes: SourceChanges,
@@ -62,7 +62,7 @@ export async function renderSources(
   const mayChange = hasAccess(visitor, CHANGE_SOURCES);
   return {
     title: 'Sources',
-    modules: ['pages/sources.js', 'pages/directory.js'],
+    modules: ['pages/sources.ts', 'pages/directory.ts'],
     content: html`
       <p>
         Cloud accounts that send deliveries. All processes with this database accept a new source within a
@@ -80,8 +80,8 @@ export async function renderSources(
           'Sources',
           columnsOf(written, values.order, mayChange),
           shown,
-          'sources',
           `No source${begun === '' ? '' : ` has “${begun}” in its name`}.`,
+          'sources',
         )}
       </div>
       ${mayChange && ADD}

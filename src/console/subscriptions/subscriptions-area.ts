@@ -9,7 +9,7 @@ import { hasAccess, VIEW } from '../access/access.ts';
 import { addressOf } from '../addresses.ts';
 import { jsonRoute, orBadGateway } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { tableOf, type Column } from '../browser/shared/table.js';
+import { tableOf, type Column } from '../browser/shared/table.ts';
 import { badge } from '../html/elements.ts';
 import { actionButton } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
@@ -163,7 +163,7 @@ async function subscriptionsPage(
   `;
   return {
     title: 'Subscriptions',
-    modules: ['pages/subscriptions.js'],
+    modules: ['pages/subscriptions.ts'],
     content:
       sources.length === 0
         ? emptyState(missing)
@@ -222,7 +222,7 @@ function planOf(view: SourceView, mayApply: boolean): Content {
     <h3>Plan</h3>
     ${tableOf('Planned change of each subscription', STEP_COLUMNS, steps)}
     <h3>Subscriptions in the cloud</h3>
-    ${tableOf('Subscriptions in the cloud', HELD_COLUMNS, view.held, undefined, 'No subscriptions. Apply the plan to create them.')}
+    ${tableOf('Subscriptions in the cloud', HELD_COLUMNS, view.held, 'No subscriptions. Apply the plan to create them.')}
   `;
 }
 
@@ -337,4 +337,4 @@ const appliedSchema = z.object({
 
 type SourceView = z.input<typeof sourceSchema>;
 
-type AppliedView = z.input<typeof appliedSchema>;
+export type AppliedView = z.input<typeof appliedSchema>;

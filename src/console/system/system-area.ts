@@ -30,8 +30,8 @@ import {
   formatDuration,
   formatMilliseconds,
 } from '../../lib/text/units.ts';
-import { numberColumn, tableOf, type Column } from '../browser/shared/table.js';
-import { factsOf, type Fact } from '../browser/shared/facts.js';
+import { numberColumn, tableOf, type Column } from '../browser/shared/table.ts';
+import { factsOf, type Fact } from '../browser/shared/facts.ts';
 
 export interface SystemOptions {
   readonly db: Db;
@@ -75,7 +75,7 @@ export function systemArea(options: SystemOptions): Area {
           const system = await readSystem(options);
           return {
             title: 'System',
-            modules: ['pages/overview.js'],
+            modules: ['pages/overview.ts'],
             beside: freshnessOf(system.at),
             content: layOut(system, options.keeping()),
           };
@@ -194,13 +194,7 @@ function processesPanel(system: System): Content {
   return html`
     <h2>Processes</h2>
     ${partOf(system.problems, 'processes', system.processes, (processes) =>
-      tableOf(
-        'Processes of the last day',
-        columns,
-        processes,
-        undefined,
-        'No process has reported in the last day.',
-      ),
+      tableOf('Processes of the last day', columns, processes, 'No process has reported in the last day.'),
     )}
   `;
 }

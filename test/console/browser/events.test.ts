@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { Client } from 'pg';
+import type { Route } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { peopleArea } from '../../../src/console/people/people-area.ts';
 import { storeDeliveries } from '../../support/actions.ts';
@@ -506,6 +507,27 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     await lock.end();
     await browser.page.unrouteAll();
     expect(await browser.page.locator('[data-histogram]').textContent()).toContain('takes too long');
+  });
+
+  it('are counted for longer on request where a facet takes too long', async () => {
+    const lock = new Client({ connectionString: admin.database.adminUrl });
+    await lock.connect();
+    const lockOnce = async (route: Route) => {
+      await lock.query('begin; lock table audit_events');
+      await route.continue();
+    };
+    await browser.page.route('**/events/facets?*facet=user*', lockOnce, { times: 1 });
+    await openSearch(`${range}&q=type:audit`);
+    const button = browser.page.locator('.facets h2:has-text("Person") + p').getByRole('button');
+    expect(await problemsOf(browser.page, 'events-facet-since')).toEqual([]);
+    const request = browser.page.waitForRequest(/facet=user.*milliseconds|milliseconds.*facet=user/);
+    await button.click();
+    await request;
+    await expect.poll(() => button.textContent()).toContain('Counting');
+    await lock.end();
+    const bob = browser.page.locator('.facets li', { hasText: 'bob' });
+    await expect.poll(() => bob.textContent()).toBe('bob60');
+    expect(await button.count()).toBe(0);
   });
 
   it('lead to all that is known of one', async () => {

@@ -21,15 +21,16 @@ beforeAll(async () => {
     from generate_series(0, ${DAYS - 1}::int) as n`;
 });
 
-const ssids = () => countFacet(test.db, ALL_SOURCES, { since: SINCE, until: UNTIL }, 'ssid', 10);
+const ssids = (milliseconds?: number) =>
+  countFacet(test.db, ALL_SOURCES, { since: SINCE, until: UNTIL }, 'ssid', 10, milliseconds);
 
 /** Counts while nobody can read a table. */
-async function whileLocked(table: 'log_old' | 'log_entries') {
+async function whileLocked<T>(table: 'log_old' | 'log_entries', work: () => Promise<T>) {
   const locker = new Client({ connectionString: test.adminUrl });
   await locker.connect();
   try {
     await locker.query(`begin; lock table ${table} in access exclusive mode`);
-    return await ssids();
+    return await work();
   } finally {
     await locker.end();
   }
@@ -40,8 +41,8 @@ it('counts all events of a range, the most frequent values first', async () => {
   expect(await ssids()).toEqual({ values, since: SINCE, isComplete: true });
 });
 
-it('counts the newest events if the others take longer than 2 s, and says since when', async () => {
-  const { values, since, isComplete } = await whileLocked('log_old');
+it('counts the newest events if the others take too long, and says since when', async () => {
+  const { values, since, isComplete } = await whileLocked('log_old', ssids);
   expect(isComplete).toBe(false);
   // An eighth of the range: seven days, which begin with an odd one.
   expect(since).toEqual(new Date(UNTIL.getTime() - 7 * 86_400_000));
@@ -52,5 +53,18 @@ it('counts the newest events if the others take longer than 2 s, and says since 
 });
 
 it('has no counts if not even the newest events are counted in that time', async () => {
-  expect(await whileLocked('log_entries')).toEqual({ values: [], since: undefined, isComplete: false });
+  expect(await whileLocked('log_entries', ssids)).toEqual({
+    values: [],
+    since: undefined,
+    isComplete: false,
+  });
+});
+
+it('waits for as long as it is told', async () => {
+  const counting = await whileLocked('log_old', async () => {
+    const counting = ssids(10_000);
+    await ssids();
+    return { counting };
+  });
+  expect(await counting.counting).toEqual(await ssids());
 });
