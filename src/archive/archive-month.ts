@@ -38,7 +38,6 @@ import { deleteRemoved } from './delete-removed.ts';
 import { exported, readExported, sortedBy, writeParquet } from './file-format.ts';
 import { namingFullDisk } from './files/full-disk.ts';
 import { sha256Of } from '../lib/files/sha256.ts';
-import { givingWay, type GiveWay } from './give-way.ts';
 import type { ArchiveAccess } from './read-archive.ts';
 
 /** A month of events of one table. */
@@ -80,18 +79,15 @@ export async function archiveMonth(
   { onProgress }: ArchivingObserver,
 ): Promise<ArchivedMonth> {
   const { db } = access;
-  const patient = { ...access, giveWay: givingWay(db) };
   const reason = await reasonToWait(db, table, partition);
   if (reason !== undefined) throw new NotArchivedError(`${partition} stays: ${reason}`);
   await giveUpUnused(db, table.name);
   await deleteRemoved(access);
-  const { files, state } = await writeFiles(patient, { table, partition }, onProgress);
+  const { files, state } = await writeFiles(access, { table, partition }, onProgress);
   if (files.length === 0) throw new NotArchivedError(`${partition} stays: it has no events`);
   const ids = files.map(({ id }) => id);
   const rows = files.reduce((sum, file) => sum + file.row_count, 0);
-  await compareWithLeaves(patient, { table, partition }, files, (done) =>
-    onProgress('comparing', done, rows),
-  );
+  await compareWithLeaves(access, { table, partition }, files, (done) => onProgress('comparing', done, rows));
   onProgress('sealing', 0, rows);
   await untilSealed(access, partition, ids);
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
@@ -108,8 +104,6 @@ export async function archiveMonth(
   return { partition, rows, files: files.length, bytes, tableBytes };
 }
 
-type PatientAccess = ArchiveAccess & { readonly giveWay: GiveWay };
-
 type WrittenFile = NewFile & { readonly id: string };
 
 interface WrittenFiles {
@@ -118,7 +112,7 @@ interface WrittenFiles {
 }
 
 async function writeFiles(
-  access: PatientAccess,
+  access: ArchiveAccess,
   { table, partition }: ArchivableMonth,
   onProgress: ArchivingObserver['onProgress'],
 ): Promise<WrittenFiles> {
@@ -134,7 +128,6 @@ async function writeFiles(
       onProgress('writing', done, rows);
       files.push(await storeFile(access, client, table.name, partition, group));
       done += group.row_count;
-      await access.giveWay();
     }
     await client.query('commit');
     return { files, state };
@@ -143,7 +136,7 @@ async function writeFiles(
 
 /** Writes a file on the disk, records it, so that it is deleted if this attempt does not end, and stores it. */
 async function storeFile(
-  access: PatientAccess,
+  access: ArchiveAccess,
   client: Client,
   table: string,
   partition: string,
@@ -196,7 +189,7 @@ async function writeFile(
 
 /** Reads the written rows back, and compares each with its leaf, by the statement that `verify` uses. */
 async function compareWithLeaves(
-  access: PatientAccess,
+  access: ArchiveAccess,
   { table, partition }: ArchivableMonth,
   files: readonly NewFile[],
   onRows: (done: number) => void,
@@ -236,7 +229,6 @@ async function compareWithLeaves(
           );
         compared += intact;
         onRows(compared);
-        await access.giveWay();
       }
     }
   } finally {

@@ -1,3 +1,4 @@
+import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { escapeIdentifier, type Client } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
@@ -120,11 +121,11 @@ export async function loadArchived(
   schema: string,
   table: string,
   columns: readonly string[],
-  lines: AsyncIterable<Buffer>,
+  file: string,
 ): Promise<number> {
   const names = columns.map((column) => escapeIdentifier(column)).join(', ');
   const target = `${schema}.${archivedRowsOf(table)}`;
   const loading = loader.query(copyFrom(`copy ${target} (${names}) from stdin (format csv)`));
-  await pipeline(lines, loading);
+  await pipeline(createReadStream(file), loading);
   return loading.rowCount;
 }
