@@ -15,7 +15,16 @@ export interface CopyEvents {
  */
 export function copyOut(client: Client, statement: string, events: CopyEvents = {}): Readable {
   const { stream } = client.connection;
-  const data = new Readable({ objectMode: true, highWaterMark: 1_000, read: () => void stream.resume() });
+  const data = new Readable({
+    objectMode: true,
+    highWaterMark: 1_000,
+    read: () => void stream.resume(),
+    // Nobody reads on: if the last rows paused the connection, the answers to further statements would never come.
+    destroy(error, onDestroyed) {
+      stream.resume();
+      onDestroyed(error);
+    },
+  });
   client.query({
     submit: (connection: Connection) => connection.query(statement),
     handleRowDescription() {},
@@ -25,7 +34,7 @@ export function copyOut(client: Client, statement: string, events: CopyEvents = 
     handleCopyData({ chunk }: { chunk: Buffer }) {
       events.onMessage?.(chunk.length);
       // A copy: pg reads the next bytes of the connection into the same memory.
-      if (!data.push(Buffer.from(chunk))) stream.pause();
+      if (!data.push(Buffer.from(chunk)) && !data.destroyed) stream.pause();
     },
     handleCommandComplete() {},
     handleError(error: Error) {

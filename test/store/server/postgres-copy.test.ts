@@ -44,6 +44,20 @@ it('keeps the lines of several transactions apart until they are released, in th
   );
 });
 
+it('a connection answers the next statement, however the rows of the last one came to an end', async () => {
+  await withClient(database.databaseUrl, async (client) => {
+    // More rows than the stream holds come with the end, in the same packet.
+    const copy = (value: string) =>
+      copyOut(client, `copy (select ${value} from generate_series(1, 1500) as n) to stdout`);
+    expect(await copy('n').toArray()).toHaveLength(1_500);
+    expect((await client.query('select 1')).rowCount).toBe(1);
+    await expect(copy('1 / (1500 - n)').toArray()).rejects.toThrow('division by zero');
+    expect((await client.query('select 1')).rowCount).toBe(1);
+    copy("n || repeat('x', 10000)").destroy();
+    expect((await client.query('select 1')).rowCount).toBe(1);
+  });
+});
+
 it('the data of a statement comes one row at a time, however slow its reader is, and ends with its error', async () => {
   await withClient(database.databaseUrl, async (client) => {
     let bytes = 0;
