@@ -38,6 +38,7 @@ import { deleteRemoved } from './delete-removed.ts';
 import { exported, readExported, sortedBy, writeParquet } from './file-format.ts';
 import { namingFullDisk } from './files/full-disk.ts';
 import { sha256Of } from '../lib/files/sha256.ts';
+import { givingWay, type GiveWay } from './give-way.ts';
 import type { ArchiveAccess } from './read-archive.ts';
 
 /** A month of events of one table. */
@@ -79,15 +80,18 @@ export async function archiveMonth(
   { onProgress }: ArchivingObserver,
 ): Promise<ArchivedMonth> {
   const { db } = access;
+  const patient = { ...access, giveWay: givingWay(db) };
   const reason = await reasonToWait(db, table, partition);
   if (reason !== undefined) throw new NotArchivedError(`${partition} stays: ${reason}`);
   await giveUpUnused(db, table.name);
   await deleteRemoved(access);
-  const { files, state } = await writeFiles(access, { table, partition }, onProgress);
+  const { files, state } = await writeFiles(patient, { table, partition }, onProgress);
   if (files.length === 0) throw new NotArchivedError(`${partition} stays: it has no events`);
   const ids = files.map(({ id }) => id);
   const rows = files.reduce((sum, file) => sum + file.row_count, 0);
-  await compareWithLeaves(access, { table, partition }, files, (done) => onProgress('comparing', done, rows));
+  await compareWithLeaves(patient, { table, partition }, files, (done) =>
+    onProgress('comparing', done, rows),
+  );
   onProgress('sealing', 0, rows);
   await untilSealed(access, partition, ids);
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
@@ -104,6 +108,8 @@ export async function archiveMonth(
   return { partition, rows, files: files.length, bytes, tableBytes };
 }
 
+type PatientAccess = ArchiveAccess & { readonly giveWay: GiveWay };
+
 type WrittenFile = NewFile & { readonly id: string };
 
 interface WrittenFiles {
@@ -112,7 +118,7 @@ interface WrittenFiles {
 }
 
 async function writeFiles(
-  access: ArchiveAccess,
+  access: PatientAccess,
   { table, partition }: ArchivableMonth,
   onProgress: ArchivingObserver['onProgress'],
 ): Promise<WrittenFiles> {
@@ -128,6 +134,7 @@ async function writeFiles(
       onProgress('writing', done, rows);
       files.push(await storeFile(access, client, table.name, partition, group));
       done += group.row_count;
+      await access.giveWay();
     }
     await client.query('commit');
     return { files, state };
@@ -136,7 +143,7 @@ async function writeFiles(
 
 /** Writes a file on the disk, records it, so that it is deleted if this attempt does not end, and stores it. */
 async function storeFile(
-  access: ArchiveAccess,
+  access: PatientAccess,
   client: Client,
   table: string,
   partition: string,
@@ -189,7 +196,7 @@ async function writeFile(
 
 /** Reads the written rows back, and compares each with its leaf, by the statement that `verify` uses. */
 async function compareWithLeaves(
-  access: ArchiveAccess,
+  access: PatientAccess,
   { table, partition }: ArchivableMonth,
   files: readonly NewFile[],
   onRows: (done: number) => void,
@@ -229,6 +236,7 @@ async function compareWithLeaves(
           );
         compared += intact;
         onRows(compared);
+        await access.giveWay();
       }
     }
   } finally {

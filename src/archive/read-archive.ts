@@ -1,3 +1,4 @@
+import { createReadStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import pLimit from 'p-limit';
@@ -25,6 +26,7 @@ import { filesAsTable, printed } from './file-format.ts';
 import { BrokenFileError, type ArchiveFiles } from './files/archive-files.ts';
 import { namingFullDisk } from './files/full-disk.ts';
 import { filesWithRows } from './files-with-rows.ts';
+import { inPieces, type GiveWay } from './give-way.ts';
 import { firstRows } from './first-rows.ts';
 import { limitOf } from './limit-of.ts';
 import { longestWindow, overlaps, windowFor, type TimeWindow } from './read-ahead.ts';
@@ -60,6 +62,8 @@ export interface ArchiveAccess {
   readonly onBroken?: ((path: string, error: Error) => void) | undefined;
   /** The statements go through the events in about the order of their times, as `verify` does. */
   readonly readsOn?: boolean | undefined;
+  /** Nobody waits for the rows: they are loaded as slowly as this allows. */
+  readonly giveWay?: GiveWay | undefined;
   /** Only these files are read, and neither live rows nor the rest of the archive. They may change between two statements. */
   readonly instead?: { files: readonly ReadableFile[] } | undefined;
 }
@@ -271,7 +275,10 @@ export class ArchiveReader implements AsyncDisposable {
     await makePrivateDirectory(directory);
     try {
       await this.#writeCsv(csv, files, selection);
-      return await loadArchived(this.#loader, loaded.schema, table, selection.columns, csv);
+      const { giveWay } = this.#access;
+      const data = createReadStream(csv);
+      const lines = giveWay === undefined ? data : inPieces(data, giveWay);
+      return await loadArchived(this.#loader, loaded.schema, table, selection.columns, lines);
     } catch (error) {
       const problem = problemOf(error);
       if (problem === undefined) throw error;

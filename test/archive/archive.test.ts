@@ -5,6 +5,7 @@ import { expect, it } from 'vitest';
 import { monthsBefore } from '../../src/archive/archive-in-turn.ts';
 import { archiveMonth } from '../../src/archive/archive-month.ts';
 import { readsArchive } from '../../src/archive/archive-database.ts';
+import { givingWay } from '../../src/archive/give-way.ts';
 import { deleteRemoved } from '../../src/archive/delete-removed.ts';
 import { longestWindow, windowFor } from '../../src/archive/read-ahead.ts';
 import { restoreFiles } from '../../src/archive/unarchive.ts';
@@ -166,4 +167,19 @@ it.each([
     lastAt: new Date(START + (day + 1) * DAY),
   }));
   expect(windowFor({ since, until }, files)).toEqual({ since, until: new Date(START + hours * HOUR) });
+});
+
+it('archiving rests after each part of its work while storing needs the processor', async () => {
+  const restAfter = async (workMs: number) => {
+    const giveWay = givingWay(test.service);
+    const began = performance.now();
+    while (performance.now() - began < workMs);
+    const ended = performance.now();
+    await giveWay();
+    return performance.now() - ended;
+  };
+  expect(await restAfter(100)).toBeLessThan(500);
+  await test.query`update log_state set next_position = next_position + 100000`;
+  expect(await restAfter(100)).toBeGreaterThan(890);
+  await test.query`update log_state set next_position = next_position - 100000`;
 });

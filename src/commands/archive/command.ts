@@ -1,3 +1,4 @@
+import os from 'node:os';
 import type { Command } from '@commander-js/extra-typings';
 import { defineCommand, month } from '../shared/options.ts';
 import { FAILED } from '../shared/process.ts';
@@ -16,6 +17,8 @@ export function defineArchive(program: Command, settings: Settings): void {
       '\nExits with 1 if a month stays; the reason is printed.\nDocumentation: docs/archive.md.',
     )
     .action(async ({ before, dryRun, json }) => {
+      // The service goes first.
+      os.setPriority(os.constants.priority.PRIORITY_BELOW_NORMAL);
       const { archive } = await import('./archive.ts');
       const options = { before: before.since, isDryRun: dryRun === true, asJson: json === true };
       await runOnStore(settings, async ({ archive: access }) => {

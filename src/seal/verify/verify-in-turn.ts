@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { Db } from '../../store/server/database.ts';
 import { readRunsBetween, type SealRun } from '../../store/seal/read-seals.ts';
-import { readSealState, readTile } from '../../store/seal/seal-log.ts';
+import { isStoringBusy, readSealState, readTile } from '../../store/seal/seal-log.ts';
 import { hashAt, HASH_BYTES, tileRoot, TILE_WIDTH } from '../merkle-tree.ts';
 import {
   CHUNK_LEAVES,
@@ -20,19 +20,16 @@ import { EVERYTHING, readGoneReasons, type GoneReasons, type RowResult } from '.
 /** 8,192 rows take about 100 ms of the server's processor: a fiftieth of a core. 10^7 rows take two hours, 10^8 a day. */
 const PACE: VerificationPace = { intervalSeconds: 4.5, restSeconds: 60 };
 
-/** More events than this that wait for their seal mean that storing needs the processor. */
-const BUSY_EVENTS = 4_000;
-
 /**
  * Compares the leaves that are next with their rows, as `verify` does, and keeps what was found. `events` reads those of the archive, too. Resolves with that; undefined if
  * nothing is due, or storing needs the processor.
  */
 export async function verifyNext(db: Db, pace = PACE, events = db): Promise<Verification | undefined> {
-  const { size, sealed, logged } = await readSealState(db);
-  if (logged.to - sealed.to > BUSY_EVENTS) return undefined;
-  const chunk = await nextToVerify(db, size, pace);
+  const state = await readSealState(db);
+  if (isStoringBusy(state)) return undefined;
+  const chunk = await nextToVerify(db, state.size, pace);
   if (chunk === undefined) return undefined;
-  const found = await verifyChunk(events, chunk, size);
+  const found = await verifyChunk(events, chunk, state.size);
   await keepVerification(db, found);
   return found;
 }

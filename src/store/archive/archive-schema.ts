@@ -1,4 +1,3 @@
-import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { escapeIdentifier, type Client } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
@@ -121,11 +120,11 @@ export async function loadArchived(
   schema: string,
   table: string,
   columns: readonly string[],
-  file: string,
+  lines: AsyncIterable<Buffer>,
 ): Promise<number> {
   const names = columns.map((column) => escapeIdentifier(column)).join(', ');
   const target = `${schema}.${archivedRowsOf(table)}`;
   const loading = loader.query(copyFrom(`copy ${target} (${names}) from stdin (format csv)`));
-  await pipeline(createReadStream(file), loading);
+  await pipeline(lines, loading);
   return loading.rowCount;
 }

@@ -34,6 +34,11 @@ export async function readSealState(db: Db): Promise<SealState> {
     from log_seal_state as seal cross join log_state as log`;
 }
 
+/** More events than this that wait for their seal mean that storing needs the processor. */
+const BUSY_EVENTS = 4_000;
+
+export const isStoringBusy = ({ sealed, logged }: SealState) => logged.to - sealed.to > BUSY_EVENTS;
+
 /** Runs work as the only process that seals. Undefined, with nothing done, while another one does. */
 export async function whileSealing<T>(db: Db, work: (trx: Trx, state: SealState) => Promise<T>) {
   return whileAlone(db, sql`log_seal_state`, async (trx) => work(trx, await readSealState(trx)));
