@@ -105,7 +105,7 @@ export function eventList(events: readonly StoredEvent[], written: Written, colu
     <div class="list">
       <table class="events">
         <caption class="visually-hidden">
-          Events, ${isOldest ? 'oldest' : 'newest'} first
+          Events, ${isOldest ? 'oldest' : 'newest'} first, ${inZone(zoneWord)} time
         </caption>
         <thead>
           <tr>
@@ -121,7 +121,7 @@ export function eventList(events: readonly StoredEvent[], written: Written, colu
               (name, index) => html`
                 <th scope="col" class=${name}>
                   ${COLUMNS[name].heading}
-                  ${index === columns.length - 1 && html`<span class="zone">${inZone(zoneWord)} time</span>`}
+                  ${index === columns.length - 1 && html`<span class="zone" aria-hidden="true">${inZone(zoneWord)} time</span>`}
                 </th>
               `,
             )}
