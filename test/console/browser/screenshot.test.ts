@@ -126,6 +126,8 @@ describe.skipIf(!hasChromium())('the pictures of README.md (need Chromium)', () 
     const { page } = browser;
     await page.goto(program.adminUrl + address);
     await isDrawn(page);
+    // The click of a row that was below scrolled there.
+    await page.evaluate(() => scrollTo(0, 0));
     if (process.env['UPDATE_SCREENSHOT'] === '1') await page.screenshot({ path: fileOf(name) });
     return statSync(fileOf(name)).size;
   }
