@@ -44,7 +44,7 @@ export interface ServiceFacts {
 /** The status of one question, its most telling number, and everything that needs attention, the worst first. */
 interface Answer {
   readonly status: Status;
-  /** A number, followed by what it counts; null: it could not be read. */
+  /** A number, followed by what it counts; null: not known. */
   readonly figure: string | null;
   readonly needs: Status[];
 }
@@ -189,7 +189,9 @@ function whenForwarded(configured: number): Status {
 function proven({ seal, now, systemPage, sealPage }: ServiceFacts): Answer {
   if (seal === null) return answer([], unknown(systemPage), null);
   const status = { ...statusOfSeal(seal, now), page: sealPage };
-  const figure = `${countOf(seal.verified.leaves, 'row')} compared`;
+  const { leaves, last } = seal.verified;
+  // Readers of some sources are told how many rows theirs are, but not when any were compared.
+  const figure = last === undefined ? null : `${countOf(leaves, 'row')} compared`;
   return answer(isNeed(status) ? [status] : [], status, figure);
 }
 

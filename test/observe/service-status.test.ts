@@ -74,6 +74,13 @@ test('a service without problems answers all four questions with yes', () => {
   expect(forwarded.status.what).toBe('up to date');
 });
 
+test('only rows that were compared are counted as such', () => {
+  const figureOf = (last: Date | undefined) =>
+    answers({ seal: { ...SEAL, verified: { ...VERIFIED, leaves: 8_192, last } } }).proven.figure;
+  expect(figureOf(NOW)).toBe('8,192 rows compared');
+  expect(figureOf(undefined)).toBeNull();
+});
+
 test('a service that is not set up yet is told what to do, and has no problem', () => {
   const { arriving, forwarded } = answers({ sums: [], destinations: [] });
   expect(arriving).toMatchObject({ status: { level: 'plain', word: 'nothing yet' }, needs: [] });

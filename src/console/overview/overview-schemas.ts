@@ -27,7 +27,7 @@ const status = z
 const answer = z
   .object({
     status,
-    figure: text.nullable().describe('a number, followed by what it counts; null: it could not be read'),
+    figure: text.nullable().describe('a number, followed by what it counts; null: not known'),
     needs: z.array(status).describe('everything that needs attention, worst first'),
   })
   .meta({ id: 'Answer' });

@@ -20,6 +20,14 @@ const RETRY_MS = 5_000;
 /** How often screen readers announce the counters. */
 const ANNOUNCE_MS = 10_000;
 
+/** What the stream of events sends, by the name of the message. */
+interface Messages {
+  readonly listening: { readonly since: string };
+  readonly stored: { readonly event_id: string; readonly row?: string };
+  readonly gap: unknown;
+  readonly trouble: { readonly message: string | null };
+}
+
 const place = document.querySelector('[data-stream]');
 const list = document.querySelector('table.events tbody');
 if (place instanceof HTMLElement && list instanceof HTMLTableSectionElement) follow(place, list);
@@ -75,7 +83,7 @@ function follow(place: HTMLElement, list: HTMLTableSectionElement) {
     }
   }
 
-  function take({ event_id: id, row }: { event_id: string; row?: string }) {
+  function take({ event_id: id, row }: Messages['stored']) {
     if (listed.some((href) => href?.includes(id))) return;
     seen += 1;
     if (pausedAt !== undefined) arrivedPaused += 1;
@@ -106,7 +114,7 @@ function follow(place: HTMLElement, list: HTMLTableSectionElement) {
     const url = new URL(place.dataset['stream'] ?? '', location.href);
     if (lastId !== '') url.searchParams.set('after', lastId);
     const stream = new EventSource(url);
-    const on = (name: string, work: (data: any) => unknown) =>
+    const on = <Name extends keyof Messages>(name: Name, work: (data: Messages[Name]) => unknown) =>
       stream.addEventListener(name, (message) => {
         if (message.lastEventId !== '') lastId = message.lastEventId;
         work(JSON.parse(message.data));
