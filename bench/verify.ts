@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { sql } from 'kysely';
 import { pino } from 'pino';
@@ -16,6 +17,7 @@ import { openDatabase, withDatabase, type Db } from '../src/store/server/databas
 import { assignPositions } from '../src/store/log/extend-log.ts';
 import { readInstallation } from '../src/store/server/installation.ts';
 import { migrateStore } from '../src/store/server/schema/migrate.ts';
+import { addMonths } from '../src/store/partitions/partitioned-tables.ts';
 import { maintainPartitions } from '../src/store/partitions/partitions.ts';
 import { rollUpArrivals } from '../src/store/counts/roll-up-arrivals.ts';
 import { watchMemory } from './memory.ts';
@@ -24,14 +26,21 @@ import { knowing } from '../test/support/trust.ts';
 
 /*
  * What the log costs when there is much of it: events a second that get their positions and their seal after an outage of
- * both, then the time and the memory of `verify`, first with a tenth of the events, then with all. The database is kept
- * for the next run. Run it on a machine that does nothing else: node bench/verify.ts [EVENTS]
+ * both, then the time and the memory of `verify`, first with a tenth of the events, then with all, and again after their
+ * month was archived. Run it on a machine that does nothing else: node bench/verify.ts [EVENTS]
  */
 
 const EVENTS = Number(process.argv[2] ?? 1_000_000);
 const RECORDS = 20;
 const DELIVERIES_AT_ONCE = 100;
 const STORING_AT_ONCE = 2;
+
+/** All events are from this month, which is old enough to be archived. */
+const MONTH = addMonths(new Date(), -4);
+const DAYS_MS = 28 * 86_400_000;
+
+/** How often the seal looks for more while the month is archived. */
+const SEAL_MS = 1_000;
 
 const PROGRAM = fileURLToPath(new URL('../bin/xiq-sink', import.meta.url));
 const dataDir = fileURLToPath(new URL(`data/verify-${EVENTS}`, import.meta.url));
@@ -65,7 +74,7 @@ async function storeUpTo(db: Db, events: number): Promise<void> {
 }
 
 function deliveryOf(number: number): QueuedDelivery {
-  const receivedAt = Date.now();
+  const receivedAt = MONTH.getTime() + Math.floor((number * DAYS_MS) / EVENTS);
   const records = fill(template, number, receivedAt);
   return {
     deliveryId: newDeliveryId(receivedAt),
@@ -100,8 +109,9 @@ async function seal(db: Db): Promise<void> {
   await sealer.checkpoint();
 }
 
-async function verify(databaseUrl: string): Promise<string> {
-  const child = spawn(PROGRAM, ['verify', '--json'], {
+/** Runs a command. Returns how long it took, how much memory its largest process did, and what it printed. */
+async function run(databaseUrl: string, ...given: string[]): Promise<string> {
+  const child = spawn(PROGRAM, given, {
     env: { ...process.env, DATABASE_URL: databaseUrl, DATA_DIR: dataDir },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -142,7 +152,21 @@ async function report(databaseUrl: string, events: number): Promise<void> {
   } finally {
     await db.destroy();
   }
-  console.log(`  verify: ${await verify(databaseUrl)}`);
+  console.log(`  verify: ${await run(databaseUrl, 'verify', '--json')}`);
+}
+
+/** The list of the files must be sealed meanwhile. */
+async function archive(databaseUrl: string): Promise<string> {
+  const before = addMonths(MONTH, 1).toISOString().slice(0, 7);
+  const done = new AbortController();
+  const archiving = run(databaseUrl, 'archive', '--before', before).finally(() => done.abort());
+  await withDatabase(databaseUrl, async (db) => {
+    while (!done.signal.aborted) {
+      await seal(db);
+      await delay(SEAL_MS, undefined, { signal: done.signal }).catch(() => undefined);
+    }
+  });
+  return archiving;
 }
 
 await mkdir(dataDir, { recursive: true });
@@ -154,6 +178,10 @@ try {
   await db.destroy();
   await report(postgres.databaseUrl, EVENTS / 10);
   await report(postgres.databaseUrl, EVENTS);
+  console.log(`verify --full: ${await run(postgres.databaseUrl, 'verify', '--full', '--json')}`);
+  console.log(`archive: ${await archive(postgres.databaseUrl)}`);
+  console.log(`verify: ${await run(postgres.databaseUrl, 'verify', '--json')}`);
+  console.log(`verify --full: ${await run(postgres.databaseUrl, 'verify', '--full', '--json')}`);
 } finally {
   if (postgres.started) await postgres.stop();
 }

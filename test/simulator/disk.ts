@@ -41,6 +41,7 @@ export class SimulatedDisk {
   /** The share of syncs that fail. */
   syncFailures = 0;
   #unsynced: Change[] = [];
+  #segments: ReadonlyMap<string, Inode> | undefined;
 
   /** A disk with one directory. */
   constructor(directory: string) {
@@ -142,19 +143,17 @@ export class SimulatedDisk {
     }
     for (const change of this.#unsynced.toReversed()) if (!kept.has(change)) change.undo();
     this.#unsynced = [];
-    for (const inode of filesIn(this.root)) {
+    this.#segments = undefined;
+    for (const [, inode] of listFiles(this.root)) {
       inode.content = tear(inode, random);
       inode.synced = inode.content;
     }
   }
 
-  /** The content of all files whose names end so, by path. */
-  list(suffix: string, directory: Inode = this.root, at = ''): [string, Inode][] {
-    return [...(directory.entries ?? [])].flatMap(([name, inode]): [string, Inode][] => {
-      const file = `${at}/${name}`;
-      if (inode.entries !== undefined) return this.list(suffix, inode, file);
-      return name.endsWith(suffix) ? [[file, inode]] : [];
-    });
+  /** The segments of spools, by path. Listed again only once a directory has changed: a fiftieth of the time. */
+  get segments(): ReadonlyMap<string, Inode> {
+    this.#segments ??= new Map(listFiles(this.root).filter(([file]) => file.endsWith('.segment')));
+    return this.#segments;
   }
 
   /** The changes of a directory are durable. No file system removes a directory before what was in it. */
@@ -167,6 +166,7 @@ export class SimulatedDisk {
 
   #change(directories: readonly Inode[], apply: () => void, undo: () => void, removed?: Inode): void {
     apply();
+    this.#segments = undefined;
     this.#unsynced.push({ directories, removed, undo });
   }
 }
@@ -199,11 +199,11 @@ function extend(inode: Inode, bytes: Buffer): void {
 
 const partsOf = (file: string) => file.split('/').filter((part) => part !== '' && part !== '.');
 
-function* filesIn(directory: Inode): Generator<Inode> {
-  for (const inode of directory.entries?.values() ?? []) {
-    if (inode.entries === undefined) yield inode;
-    else yield* filesIn(inode);
-  }
+function listFiles(directory: Inode, at = ''): [string, Inode][] {
+  return [...(directory.entries ?? [])].flatMap(([name, inode]): [string, Inode][] => {
+    const file = `${at}/${name}`;
+    return inode.entries === undefined ? [[file, inode]] : listFiles(inode, file);
+  });
 }
 
 function tear({ content, synced }: Inode, random: Random): Buffer {

@@ -34,7 +34,7 @@ const SHARED = [
   /^queue\/(?:installation|delivery-observer|redis-client|redis-replicas|redis-rights|postgres-engine)\.ts$/,
 ];
 
-/** Globals that the modules of a process get from it. */
+/** Globals, and a constant of the sealer, that the modules of a process get from it. */
 const GLOBALS = [
   'setTimeout',
   'setInterval',
@@ -46,6 +46,7 @@ const GLOBALS = [
   'Date',
   'Math',
   'crypto',
+  'sealStep',
 ];
 
 const CREATE_POOL = 'export function createPool(';
@@ -59,7 +60,7 @@ const UPGRADES = [
 
 /** A run has few events: with smaller steps, it has many of them. */
 const SEALER = `${SRC}seal/sealer.ts`;
-const STEP = ['const STEP = 40 * TILE_WIDTH;', 'const STEP = 8;'] as const;
+const STEP = ['const STEP = 40 * TILE_WIDTH;', 'const STEP = sealStep;'] as const;
 
 const loaded = new Map<string, Promise<Modules>>();
 let planted: Plant | undefined;

@@ -69,7 +69,7 @@ export class Senders {
     const onAnswer = (answer: Answer, what: string) => {
       if (isOver) return;
       isOver = true;
-      timer.isCancelled = true;
+      clockwork.cancel(timer);
       ledger.answers[answer] += 1;
       clockwork.note(answer);
       this.#world.log('sender', () => `delivery ${body.number}, try ${nth}: ${answer} ${what}`);

@@ -13,6 +13,8 @@ export interface Setup {
   readonly sharesDirectory: boolean;
   /** How many events the forwarder sends at once. */
   readonly batchEvents: number;
+  /** How many events the sealer seals at once. */
+  readonly sealStep: number;
   /** The mean of deliveries in a second. */
   readonly perSecond: number;
   /** The share of deliveries that come together with the one before. */
@@ -34,8 +36,9 @@ const MIB = 1024 * 1024;
 /** Of more deliveries, more come in the same time, and leave in larger batches: a run takes no longer. */
 export const OF_A_RUN = 2_000;
 
-/** Batches are small, so that a backlog is several. */
+/** Batches are small, so that a backlog is several, and the seal of a run takes many steps. */
 const BATCH_EVENTS = 20;
+const SEAL_STEP = 8;
 
 export function drawSetup(seed: number, deliveries: number): Setup {
   const random = createRandom(seed, 'set-up');
@@ -51,6 +54,7 @@ export function drawSetup(seed: number, deliveries: number): Setup {
     maxBytesInFlight: random.pick([MIB, 64 * MIB]),
     sharesDirectory: random.chance(0.75),
     batchEvents: Math.round(BATCH_EVENTS * density),
+    sealStep: Math.round(SEAL_STEP * density),
     perSecond: density * random.pick([10, 10, 20, 50, 200, 800]),
     together: random.pick([0.5, 0.9, 0.99]),
     repeated: random.pick([0, 0.02, 0.3]),

@@ -29,6 +29,7 @@ export interface Surroundings {
   readonly database: SimulatedDatabase;
   readonly troubles: Troubles;
   readonly receivers: Receivers;
+  readonly sealStep: number;
 }
 
 /** What a process is started with. */

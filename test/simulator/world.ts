@@ -96,7 +96,8 @@ export class World {
       if (slot.process !== undefined) return;
       slot.lives += 1;
       const { clockwork, queues, database, troubles, receivers } = this;
-      const surroundings: Surroundings = { clockwork, queues, database, troubles, receivers };
+      const { sealStep } = this.setup;
+      const surroundings: Surroundings = { clockwork, queues, database, troubles, receivers, sealStep };
       const name = `${slot.name}.${slot.lives}`;
       const modules = await loadModules(slot.role, slot.isUpgraded);
       const process = new SimulatedProcess(name, this.seed, slot.machine, surroundings);
@@ -158,7 +159,7 @@ export class World {
   isDurable(deliveryId: string): boolean {
     if (!this.setup.isStrict && this.queues.hasDelivery(deliveryId)) return true;
     if (this.database.rowsOf('deliveries').has(deliveryId)) return true;
-    const segments = this.machines.flatMap(({ disk }) => disk.list('.segment').map(([, inode]) => inode));
+    const segments = this.machines.flatMap(({ disk }) => [...disk.segments.values()]);
     // It is mostly at the end of the one that was written last, and to look through all others took a fifth of a long run.
     return segments
       .toSorted((a, b) => b.mtimeMs - a.mtimeMs)
@@ -187,7 +188,7 @@ export class World {
   }
 
   #segments(): readonly string[] {
-    return this.machines.flatMap(({ disk }) => disk.list('.segment').map(([file]) => file));
+    return this.machines.flatMap(({ disk }) => [...disk.segments.keys()]);
   }
 
   fail(what: string): void {

@@ -12,7 +12,7 @@ class Timer {
     this.#due = due;
   }
   cancel(): void {
-    if (this.#due !== undefined) this.#due.isCancelled = true;
+    if (this.#due !== undefined) self.surroundings.clockwork.cancel(this.#due);
   }
   ref(): this {
     return this;
@@ -57,6 +57,7 @@ export const clearTimeout = (timer?: Timer) => timer?.cancel();
 export const clearInterval = (timer?: Timer) => clearTimeout(timer);
 export const clearImmediate = (timer?: Timer) => clearTimeout(timer);
 
+export const { sealStep } = self.surroundings;
 export const performance = { now: () => self.surroundings.clockwork.now - self.bornAt };
 
 const RealDate = globalThis.Date;

@@ -3,7 +3,7 @@ import { connectionLost, sqlError, type Session, type StatementResult } from '..
 import { startingProcess } from '../simulated-process.ts';
 
 const self = startingProcess();
-const { database, receivers, troubles } = self.surroundings;
+const { clockwork, database, receivers, troubles } = self.surroundings;
 
 /** One way to the server, in milliseconds. */
 const WAY_MS = 0.2;
@@ -37,7 +37,7 @@ class Client {
       this.#break(new Error('Connection terminated: the database sent nothing'));
     });
     const settled = () => {
-      timer.isCancelled = true;
+      clockwork.cancel(timer);
       this.#asked.delete(reject);
     };
     const way = WAY_MS * troubles.slowness('database', self.nextRandom());

@@ -191,7 +191,7 @@ class Worker {
     const wake = () => {
       if (isWoken) return;
       isWoken = true;
-      drained.isCancelled = true;
+      self.surroundings.clockwork.cancel(drained);
       self.after(WAY_MS, () => void this.#fetch());
     };
     const drained = self.after(DRAIN_MS, wake);

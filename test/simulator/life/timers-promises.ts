@@ -10,7 +10,7 @@ export function setTimeout<T>(
 ): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
     const abort = () => {
-      due.isCancelled = true;
+      self.surroundings.clockwork.cancel(due);
       reject(new Error('The operation was aborted', { cause: signal?.reason }));
     };
     const due = self.after(Math.max(1, ms), () => {
