@@ -61,6 +61,21 @@ describe.skipIf(!hasChromium())('the overview in a browser (needs Chromium)', ()
     },
   );
 
+  test('all of it is above the fold at 1280 by 900, in cards and panels of one height', async () => {
+    const { page } = await open();
+    expect(await page.evaluate(() => document.documentElement.scrollHeight)).toBe(900);
+    for (const row of ['#service', '.activity']) {
+      const boxes = await page
+        .locator(`${row} > .panel`)
+        .evaluateAll((all) =>
+          all.map((one) => one.getBoundingClientRect()).map(({ y, height }) => ({ y, height })),
+        );
+      expect(boxes).toEqual(Array.from({ length: 4 }, () => boxes[0]));
+    }
+    expect((await page.locator('#service > .panel').first().boundingBox())?.height).toBe(104);
+    await page.close();
+  });
+
   test('numbers follow what arrives, and the focus stays; an error is told until it is over', async () => {
     const { page, problems } = await open();
     const link = page.locator('#service a').first();
