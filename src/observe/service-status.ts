@@ -134,7 +134,7 @@ function whenArriving({ sums, now, systemPage }: ServiceFacts): Status {
     return statusAs('plain', 'nothing yet', 'nothing has arrived yet', '/subscriptions', { remedy });
   }
   const age = formatDuration((now.getTime() - Math.max(...times)) / 1000);
-  return good('arriving', `last delivery ${age} ago, all types arriving as usual`, '/deliveries');
+  return good('arriving', `as usual, last delivery ${age} ago`, '/deliveries');
 }
 
 function sumProblems({ sums, sealPage }: ServiceFacts): Status[] {

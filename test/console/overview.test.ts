@@ -192,7 +192,7 @@ test('the first event is counted seconds after it arrived', async () => {
   // Pages of one second share the answer.
   await expect
     .poll(() => admin.page('/'), { timeout: 5_000 })
-    .toMatch(/<h2>Events<\/h2>\s*<p class="figure"><a [^>]*>1<\/a>/);
+    .toMatch(/<h2>Events<\/h2>\s*<strong><a [^>]*>1<\/a>/);
 });
 
 test('the account of a range counts what arrived in it, and names the range', async () => {

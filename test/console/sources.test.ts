@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { storeDeliveries, unreadableDelivery } from '../support/actions.ts';
@@ -21,6 +22,13 @@ const admin = useConsole((db) => [sourcesForTests(db)], {
       { receivedAt: ago(50), messageType, source: 'fir', events: 5 },
       { receivedAt: ago(1), messageType, source: 'oak', events: 7 },
     );
+    await sql`
+      insert into coverage (source, message_type, quarter, state, healed, matched, only_webhook, compared_at)
+      select 'elm', 'AUDIT_LOG_ALL', date_bin('1 day', now() - ago, 'epoch'), state, 0, 1, 0, now()
+      from (values (interval '1 day', 'healed'), ('1 day', 'whole'), ('2 days', 'whole'), ('40 days', 'whole'))
+        as compared (ago, state) on conflict do nothing`.execute(db);
+    await sql`insert into gaps (source, message_type, began_at, reason)
+      values ('fir', 'AUDIT_LOG_ALL', ${ago(3)}, 'silence'), (null, null, ${ago(1)}, 'downtime')`.execute(db);
   },
 });
 
@@ -75,19 +83,32 @@ it('a source is added with all that it can have, rotated, and disabled', async (
   await expect(admin.post('/sources/elm/rotate', { keep_hours: 8_761 })).rejects.toThrow('answered 400');
 });
 
-it('the page has what each source sent, and leads to it', async () => {
+it('the page has what each source sent and what is open of it, and leads to it', async () => {
   const page = await admin.page('/sources');
-  expect(rowsIn(page, 'Sources').map(([name, last, , events, open]) => [name, last, events, open])).toEqual([
-    ['default', expect.stringMatching(/^\d+ s ago$/), '0', '1'],
-    ['elm', '2 h ago', '1,212', '0'],
-    ['fir disabled', expect.stringMatching(/^2 d/), '0', '0'],
-    ['oak', expect.stringMatching(/^\d+ s ago$/), '7', '2'],
+  expect(
+    rowsIn(page, 'Sources').map(([name, state, last, , events, , items]) => [
+      name,
+      state,
+      last,
+      events,
+      items,
+    ]),
+  ).toEqual([
+    ['oak', 'quarantine', expect.stringMatching(/^\d+ s ago$/), '7', '2 in quarantine'],
+    ['default', 'quarantine', expect.stringMatching(/^\d+ s ago$/), '0', '1 in quarantine'],
+    ['fir', 'silent', expect.stringMatching(/^2 d/), '0', '3 h ago · rejects deliveries'],
+    ['elm', 'arriving', '2 h ago', '1,212', ''],
   ]);
+  expect(contentOf(page)).toMatch(/downtime<\/span> <span class="dim">all sources/);
+  expect(page.match(/aria-label="[^"]* compared[^"]*"/g)).toContain(
+    'aria-label="1 day recovered, 1 day complete, 28 days not compared"',
+  );
   expect(linksIn(page)).toMatchObject({
     elm: '/events?source=elm',
     '1,212': '/events?source=elm&since=24h',
-    '2': '/quarantine?source=oak',
-    'Name ↓': '/sources?order=name',
+    '2 in quarantine': '/quarantine?source=oak',
+    Name: '/sources?order=name',
+    'Open items ↓': '/sources?order=open',
     Events: '/sources?order=events',
   });
   expect(factsIn(detailsOf(page, 'fir'))).toEqual({
@@ -107,16 +128,16 @@ it('the page has what each source sent, and leads to it', async () => {
 });
 
 it.each([
-  ['', ['default', 'elm', 'fir disabled', 'oak']],
-  ['?order=events', ['elm', 'oak', 'default', 'fir disabled']],
-  ['?order=open', ['oak', 'default', 'elm', 'fir disabled']],
+  ['', ['oak', 'default', 'fir', 'elm']],
+  ['?order=name', ['default', 'elm', 'fir', 'oak']],
+  ['?order=events', ['elm', 'oak', 'default', 'fir']],
   ['?q=%20E', ['default', 'elm']],
   ['?q=a&order=open', ['oak', 'default']],
   ['?q=none', []],
 ])('sources are found and ordered by %j', async (query, names) => {
   const page = await admin.page(`/sources${query}`);
   expect(rowsIn(page, 'Sources').map(([name]) => name)).toEqual(names);
-  const { order = 'name' } = Object.fromEntries(new URLSearchParams(query));
+  const { order = 'open' } = Object.fromEntries(new URLSearchParams(query));
   expect(fieldsIn(page)).toMatchObject({ order });
   expect(contentOf(page).includes('No source has “none” in its name.')).toBe(names.length === 0);
   const sorted = order === 'name' ? 'ascending' : 'descending';
@@ -125,5 +146,5 @@ it.each([
 
 it('the latest deliveries come first in the order last', async () => {
   const names = rowsIn(await admin.page('/sources?order=last'), 'Sources').map(([name]) => name);
-  expect(names.slice(2)).toEqual(['elm', 'fir disabled']);
+  expect(names.slice(2)).toEqual(['elm', 'fir']);
 });

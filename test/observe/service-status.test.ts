@@ -70,7 +70,7 @@ test('a service without problems answers all four questions with yes', () => {
     expect(answers()[question]).toMatchObject({ status: { level: 'good', remedy: null }, needs: [] });
   }
   const { arriving, forwarded } = answers({ destinations: [SIEM, { ...SIEM, state: 'not configured' }] });
-  expect(arriving.status.what).toMatch(/^last delivery 1 min ago/);
+  expect(arriving.status.what).toMatch(/last delivery 1 min ago$/);
   expect(forwarded.status.what).toBe('up to date');
 });
 

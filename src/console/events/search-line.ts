@@ -54,12 +54,13 @@ export function splitLine(written: Written) {
 
 /**
  * The search line with a chip for each term of a query, and the time range. Works without scripts. What is wrong stays in
- * the line to be mended. `facets` is where the values of the search are counted.
+ * the line to be mended. `facets` is where the values of the search are counted; `compare` stands with the ranges.
  */
 export function searchLine(
   entered: Entered,
   wrong: ReturnType<typeof splitLine>['wrong'],
   facets: string,
+  compare: Content,
 ): Content {
   const { written } = entered;
   const terms = termsOf(written);
@@ -73,7 +74,7 @@ export function searchLine(
   return html`
     <form class="search" method="get" action="/events" role="search" aria-label="Events">
       <div class="line" data-search-line=${JSON.stringify(line)}><${SearchLine} ...${line} /></div>
-      ${rangePicker('/events', entered)}
+      ${rangePicker('/events', entered, compare)}
       ${['live', 'compare'].map((name) => written[name] === 'on' && html`<input type="hidden" name=${name} value="on" />`)}
       <button>Search</button>
       ${

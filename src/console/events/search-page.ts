@@ -79,7 +79,7 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
       'charts/range-chart.ts',
       'events/export.ts',
     ],
-    search: searchLine(asked, wrong, facets),
+    search: searchLine(asked, wrong, facets, compareSwitch(written, before !== undefined)),
     content: [
       problems.has('cursor') &&
         html`<p class="note bad">That page of the list does not exist. This is the first one.</p>`,
@@ -95,21 +95,20 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
           </details>
           <div>
             ${histogramFigure(exactly, before)}
-            <details class="controls" data-wide="561">
-              <summary>Controls</summary>
-              <div class="row tools">
-                ${liveSwitch(written, isLive)}
-                ${switchTo('Compare', before !== undefined, 'Compare with the previous period', {
-                  ...written,
-                  compare: before === undefined ? 'on' : undefined,
-                })}
-                ${savedMenu(saved, written, line, visitor)} ${alertButton(saved, line, visitor)}
-                ${columnChoice(columns)} ${exportMenu(exactly, line, statement, hasAccess(visitor, EXPORT))}
-              </div>
-            </details>
+            <div class="row apart tools">
+              <div data-legend></div>
+              ${isNewest && !isLive && newerPlace(chosen, page.items[0])}
+              <details class="controls" data-wide="561">
+                <summary>Controls</summary>
+                <div class="row">
+                  ${liveSwitch(written, isLive)} ${savedMenu(saved, written, line, visitor)}
+                  ${alertButton(saved, line, visitor)} ${columnChoice(columns)}
+                  ${exportMenu(exactly, line, statement, hasAccess(visitor, EXPORT))}
+                </div>
+              </details>
+            </div>
             <div id="export-progress"></div>
             ${next !== undefined && livePlace(chosen, written, next)}
-            ${isNewest && !isLive && newerPlace(chosen, page.items[0])}
             ${(isLive || page.items.length > 0) && eventList(page.items, written, columns)}
             ${!isLive && page.items.length === 0 && page.searched_to === null && nothingFound(written, line !== '')}
             ${page.searched_to !== null && searchedTo(page.searched_to, order)}
@@ -148,6 +147,12 @@ const liveSwitch = (written: Written, isLive: boolean): Content =>
       : { ...written, until: undefined, cursor: undefined, order: undefined, live: 'on' },
   );
 
+const compareSwitch = (written: Written, isOn: boolean): Content =>
+  switchTo('Compare', isOn, 'Compare with the previous period', {
+    ...written,
+    compare: isOn ? undefined : 'on',
+  });
+
 const switchTo = (label: string, isOn: boolean, title: string, query: Query): Content => html`
   <a
     class="button quiet switch"
@@ -165,7 +170,7 @@ function livePlace(values: ChosenConditions, written: Written, position: number)
   const list = addressOf('/events', written);
   const stream = addressOf('/api/v1/events/stream', { ...watched, after: String(position), list });
   return html`
-    <div class="newer following" data-stream=${stream}>
+    <div class="following" data-stream=${stream}>
       Connecting…
       <noscript>Live needs JavaScript. On the command line, use xiq-sink events tail.</noscript>
     </div>
@@ -181,7 +186,7 @@ function newerPlace(values: ChosenConditions, newest: StoredEvent | undefined): 
   const since = new Date(Math.min(now, newest === undefined ? now : Date.parse(newest.occurredAt) + 1));
   const until = new Date(now + DAY_MS);
   const query = { ...queryOfConditions({ ...values, since, until }), bars: '2' };
-  return html`<div class="newer" role="status" data-newer=${addressOf('/events/histogram', query)}></div>`;
+  return html`<div role="status" data-newer=${addressOf('/events/histogram', query)}></div>`;
 }
 
 /** browser/charts/range-chart.ts draws into this section. */
@@ -192,7 +197,7 @@ const histogramFigure = (exactly: Query, before: Query | undefined) => html`
     data-histogram=${addressOf('/events/histogram', exactly)}
     data-before=${before && addressOf('/events/histogram', before)}
     data-label="Events over time, by family of message types"
-    data-height="74"
+    data-height="73"
     data-fit="bars"
   ></section>
 `;

@@ -26,9 +26,9 @@ const MONTHS = 12;
 
 /**
  * The present range of a page, which opens the choice of another: relative, a month, or two times. Links choose the first
- * two; the times are fields of the form around it. A relative range stays relative in the address.
+ * two; the times are fields of the form around it. A relative range stays relative in the address. `further` stands below.
  */
-export const rangePicker = (path: string, { written, problems }: Entered): VNode =>
+export const rangePicker = (path: string, { written, problems }: Entered, further?: Content): VNode =>
   inZone((zone) => {
     const choice = (one: Choice): Content => html`
       <li>
@@ -64,7 +64,7 @@ export const rangePicker = (path: string, { written, problems }: Entered): VNode
             ${months.map(choice)}
           </ul>
           ${field('since', 'From', '24h, 2026-01-31 08:00')} ${field('until', 'To', 'now')}
-          <button>Show</button>
+          <div class="row apart"><button>Show</button> ${further}</div>
         </div>
       </details>
     `;

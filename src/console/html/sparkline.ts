@@ -8,30 +8,37 @@ const HEIGHT = 18;
 /** A bar for each count of a period, the oldest first. */
 export function sparkline(counts: readonly number[], period: string): VNode {
   const all = counts.reduce((sum, count) => sum + count, 0);
-  const label = `${formatCount(all)} events in ${period}`;
   const most = Math.max(1, ...counts);
-  const width = counts.length * BAR;
-  return html`
-    <svg
-      class="sparkline"
-      viewBox=${`0 0 ${width} ${HEIGHT}`}
-      width=${width}
-      height=${HEIGHT}
-      role="img"
-      aria-label=${label}
-    >
-      <title>${label}</title>
-      ${counts.map((count, index) => {
-        // The smallest number is still to be seen.
-        const height = count === 0 ? 1 : Math.max(3, Math.round((count / most) * HEIGHT));
-        return html`<rect
-          class=${count === 0 ? 'none' : undefined}
-          x=${index * BAR}
-          y=${HEIGHT - height}
-          width=${BAR - 1}
-          height=${height}
-        />`;
-      })}
-    </svg>
-  `;
+  const bars = counts.map((count, index) => {
+    // The smallest number is still to be seen.
+    const height = count === 0 ? 1 : Math.max(3, Math.round((count / most) * HEIGHT));
+    return barPath(index * BAR, HEIGHT - height, BAR - 1, height);
+  });
+  const label = `${formatCount(all)} events in ${period}`;
+  return picture('sparkline', counts.length * BAR, label, html`<path d=${bars.join('')} />`);
 }
+
+/** A bar as a part of the path of an SVG: a page has thousands. */
+export const barPath = (x: number, y: number, width: number, height: number) =>
+  `M${x} ${y}h${width}v${height}h-${width}z`;
+
+/** A picture in a line of text. It may become narrower. */
+export const picture = (
+  kind: string,
+  width: number,
+  label: string,
+  content: VNode | readonly VNode[],
+): VNode => html`
+  <svg
+    class=${kind}
+    viewBox=${`0 0 ${width} ${HEIGHT}`}
+    preserveAspectRatio="none"
+    width=${width}
+    height=${HEIGHT}
+    role="img"
+    aria-label=${label}
+  >
+    <title>${label}</title>
+    ${content}
+  </svg>
+`;

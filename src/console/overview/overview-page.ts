@@ -7,13 +7,14 @@ import { partOf, loadParts } from '../page-parts.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { rangePicker } from '../html/range-picker.ts';
 import { sparkline } from '../html/sparkline.ts';
-import { freshnessOf, livePart, timeOf, zoneName, badge, sinceOf, withTimes } from '../html/elements.ts';
+import { agoOf, freshnessOf, livePart, timeOf, zoneName, badge, withTimes } from '../html/elements.ts';
 import { administratorsPanel, alertsPanel, eventsPanel, failedLoginsPanel } from './activity-panels.ts';
 import { wholeRange } from '../people/people-schemas.ts';
 import type { Activity, Overview } from './overview-schemas.ts';
 import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
 import type { WholeRange } from '../../lib/text/parse-time.ts';
 import { QUESTIONS, type Question } from '../../observe/service-status.ts';
+import type { Status } from '../../observe/status.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../lib/clock.ts';
 
 const query = withValidRange(rangeShape);
@@ -48,9 +49,12 @@ export async function renderOverview(
     content: html`
       ${livePart('service', answersPanel(overview), 'panels')}
       ${livePart('start', isFirst && firstDeliveryNote(firstDelivery))}
-      ${livePart('needs', needsPanel(overview), 'panel')}
+      <div id="all-needs" class="panels">${livePart('needs', needsPanel(overview), 'panel')}</div>
       <section class="panel" id="arrivals">
-        <h2>Events received</h2>
+        <div class="row head">
+          <h2>Events received</h2>
+          <div data-legend></div>
+        </div>
         <div
           id="arrivals-chart"
           data-histogram=${addressOf('/arrivals', range)}
@@ -59,11 +63,11 @@ export async function renderOverview(
         ></div>
         <noscript><p class="dim">The chart needs JavaScript.</p></noscript>
       </section>
-      ${livePart('counted', countedNote(counted), 'dim')}
       <div class="panels activity">
         ${figures('administrators', administratorsPanel)} ${figures('events', eventsPanel)}
         ${figures('failed-logins', failedLoginsPanel)} ${figures('alerts', alertsPanel)}
       </div>
+      ${livePart('counted', countedNote(counted), 'dim')}
     `,
   };
 }
@@ -120,7 +124,9 @@ function countedRange({ since, until }: WholeRange, { conservation }: Overview):
 }
 
 const countedNote = ({ since, until }: WholeRange): Content => html`
-  <p>From ${timeOf(since)} to ${timeOf(until)} ${zoneName()}.</p>
+  <p>
+    Administrators, events, failed logins and alerts from ${timeOf(since)} to ${timeOf(until)} ${zoneName()}.
+  </p>
 `;
 
 function firstDeliveryNote(line: string): Content {
@@ -149,7 +155,7 @@ const TITLES: Readonly<Record<Question, string>> = {
   proven: 'Proven',
 };
 
-/** The answer to each of the four questions: its status in a word, a figure and a sentence, with the page behind it. */
+/** The answer to each of the four questions: its status in a word, a figure and one line, with the page behind it. */
 function answersPanel({ answers, hourly_events: hourly }: Overview): Content {
   return QUESTIONS.map((question) => {
     const { status, figure } = answers[question];
@@ -164,33 +170,38 @@ function answersPanel({ answers, hourly_events: hourly }: Overview): Content {
           <p class="figure">${number} <span class="unit">${unit.join(' ')}</span></p>
           ${question === 'stored' && hourly && sparkline(hourly, '24 hours')}
         </div>
-        <p class="dim">${withTimes(status.what)}</p>
+        <p class="dim">${withTimes(status.what.replace(/; .*/s, ''))}</p>
       </section>
     `;
   });
 }
 
+/** More are shown on request: the chart below is to be seen without scrolling. */
+const MOST_NEEDS = 3;
+
 /** Everything that needs attention, the worst of each question first. */
-function needsPanel({ at, answers }: Overview): Content {
+function needsPanel({ answers }: Overview): Content {
   const needs = QUESTIONS.flatMap((question) => answers[question].needs);
   return html`
-    <h2>Needs attention</h2>
+    <div class="row apart">
+      <h2>Needs attention</h2>
+      ${needs.length === 0 && html`<p class="dim">Nothing needs attention.</p>`}
+      ${needs.length > MOST_NEEDS && html`<a href="#all-needs">All ${needs.length} items</a>`}
+    </div>
     ${
-      needs.length === 0
-        ? html`<p class="dim">Nothing needs attention.</p>`
-        : html`<ul class="lines needs">
-            ${needs.map(
-              (need) => html`
-                <li>
-                  ${badge(need.level, need.word)}
-                  <span>${withTimes(need.what)}${need.since !== null && sinceNote(at, need.since)}</span>
-                  <a href=${need.page}>${need.remedy ?? 'Open'}</a>
-                </li>
-              `,
-            )}
-          </ul>`
+      needs.length > 0 &&
+      html`<ul class="lines needs">
+        ${needs.map(needLine)}
+      </ul>`
     }
   `;
 }
 
-const sinceNote = (at: Date, since: Date) => html` <span class="dim">(since ${sinceOf(at, since)})</span>`;
+const needLine = ({ level, word, what, remedy, since, page }: Status): Content => html`
+  <li>
+    ${badge(level, word)}
+    <span title=${remedy}>${withTimes(what)} <span class="dim">${remedy}</span></span>
+    ${since !== null && html`<span class="dim nowrap">${agoOf(since)}</span>`}
+    <a class="button quiet" href=${page}>Open ${page.split('/')[1] || 'overview'}</a>
+  </li>
+`;

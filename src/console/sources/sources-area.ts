@@ -7,11 +7,19 @@ import { changeRoute, jsonRoute, namePath } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import type { Made, SourceChanges } from '../../sources/change-sources.ts';
 import type { Db } from '../../store/server/database.ts';
+import { shared } from '../../lib/cached.ts';
+import { MINUTE_MS } from '../../lib/clock.ts';
+import { readComparedDays } from '../../store/reconcile/coverage.ts';
+import { firstCell } from './coverage-cells.ts';
 import { renderSources } from './sources-page.ts';
 
 const READ = { needs: 'settings.read', data: 'by source' } as const;
 
+/** A comparison is of the last quarters of an hour: few of the cells change meanwhile. */
+const COVERAGE_KEPT_MS = 10 * MINUTE_MS;
+
 export function sourcesArea(db: Db, changes: SourceChanges): Area {
+  const comparedDays = shared(() => readComparedDays(db, firstCell()), COVERAGE_KEPT_MS);
   return {
     tag: 'sources',
     routes: [
@@ -93,7 +101,7 @@ export function sourcesArea(db: Db, changes: SourceChanges): Area {
         path: '/sources',
         entry: { label: 'Sources', group: 'Administer', icon: 'sources' },
         ...READ,
-        render: (request, visitor) => renderSources(db, changes, request, visitor),
+        render: (request, visitor) => renderSources({ db, changes, comparedDays }, request, visitor),
       },
     ],
   };

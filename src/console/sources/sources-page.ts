@@ -3,9 +3,12 @@ import { z } from 'zod';
 import type { SourceChanges } from '../../sources/change-sources.ts';
 import { limitsOf, type SourceLine } from '../../sources/describe-sources.ts';
 import { recentArrivals } from '../../store/counts/read-arrivals.ts';
+import type { ComparedDay } from '../../store/reconcile/coverage.ts';
+import { listGaps, type MissingPeriod } from '../../store/reconcile/gaps.ts';
 import { countOpenBySource } from '../../store/quarantine/search-quarantine.ts';
 import type { Db } from '../../store/server/database.ts';
-import { formatCount } from '../../lib/text/units.ts';
+import type { GapReason } from '../../store/server/schema/cloud-tables.ts';
+import { countOf, formatCount } from '../../lib/text/units.ts';
 import { CHANGE_SOURCES, hasAccess, type Visitor } from '../access/access.ts';
 import { addressOf, searchAddress } from '../addresses.ts';
 import { NOTHING_ENTERED, only, queryOf, readQuery, text, type Written } from '../api/parameters.ts';
@@ -16,12 +19,13 @@ import { actionButton, fieldOf } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { sparkline } from '../html/sparkline.ts';
 import { loadParts } from '../page-parts.ts';
+import { coverageCells, coverageLegend, hasLost } from './coverage-cells.ts';
 
 const HOURS = 24;
 
 const query = z.object({
   q: text.optional(),
-  order: z.enum(['name', 'last', 'events', 'open']).default('name'),
+  order: z.enum(['name', 'last', 'events', 'open']).default('open'),
 });
 
 type Order = z.output<typeof query>['order'];
@@ -31,12 +35,32 @@ type ShownSource = SourceLine & {
   /** In each of the last hours; undefined while the database does not say. */
   readonly events: readonly number[] | undefined;
   readonly open: number;
+  /** Undefined while they are read for the first time. */
+  readonly days: readonly ComparedDay[] | undefined;
+  readonly items: readonly OpenItem[];
 };
+
+/** Something of a source that needs a look, in a word and in a few. */
+interface OpenItem {
+  readonly kind: 'bad' | 'warn' | 'plain';
+  readonly word: string;
+  readonly text: Content;
+  readonly href?: string;
+}
+
+interface SourcesParts {
+  readonly db: Db;
+  readonly changes: SourceChanges;
+  /** Of all sources; a first answer takes seconds where there are hundreds. */
+  readonly comparedDays: () => Promise<readonly ComparedDay[]>;
+}
+
+/** The page does not wait longer for the coverage; the next one has it. */
+const COVERAGE_MS = 100;
 
 /** The sources with what they sent, a line each, which directory.ts filters as one types. */
 export async function renderSources(
-  db: Db,
-  changes: SourceChanges,
+  { db, changes, comparedDays }: SourcesParts,
   request: Request,
   visitor: Visitor,
 ): Promise<Page> {
@@ -45,29 +69,38 @@ export async function renderSources(
   const { values } = asked;
   const { scope } = visitor;
   const { read, problems } = loadParts();
-  const [sources, arrivals, open] = await Promise.all([
+  const now = new Date();
+  const [sources, arrivals, open, gaps, compared] = await Promise.all([
     changes.list(scope),
     read('arrivals', () => recentArrivals(db, scope, HOURS)),
     read('quarantine', () => countOpenBySource(db, scope)),
+    read('gaps', () => listGaps(db, scope, { since: now, until: now })),
+    loadParts(COVERAGE_MS).read('coverage', comparedDays),
   ]);
+  const gapsOf = Map.groupBy(gaps ?? [], ({ source }) => source);
+  const daysOf = Map.groupBy(compared ?? [], ({ source }) => source);
   const none = arrivals === null ? undefined : Array.from({ length: HOURS }, () => 0);
   const begun = (values.q ?? '').trim().toLowerCase();
   const shown = sources
     .filter(({ name }) => name.toLowerCase().includes(begun))
     .map((source): ShownSource => {
-      const { lastReceivedAt = null, events = none } = arrivals?.get(source.name) ?? {};
-      return { ...source, lastReceivedAt, events, open: open?.get(source.name) ?? 0 };
+      const { name } = source;
+      const { lastReceivedAt = null, events = none } = arrivals?.get(name) ?? {};
+      const days = compared === null ? undefined : (daysOf.get(name) ?? []);
+      const told = { ...source, lastReceivedAt, events, days, open: open?.get(name) ?? 0 };
+      return { ...told, items: [...itemsOf(told, gapsOf.get(name) ?? [])] };
     })
     .toSorted((one, other) => RANKS[values.order](one, other) || (one.name < other.name ? -1 : 1));
+  const common = commonOf(shown, gapsOf.get(null) ?? []);
   const mayChange = hasAccess(visitor, CHANGE_SOURCES);
   return {
     title: 'Sources',
     modules: ['pages/sources.ts', 'pages/directory.ts'],
+    beside: html`
+      <span class="dim">${countOf(sources.length, 'source')}</span>
+      ${common.map((word) => html`${badge('warn', word)} <span class="dim">all sources</span>`)}
+    `,
     content: html`
-      <p>
-        Cloud accounts that send deliveries. All processes with this database accept a new source within a
-        second. Change sources from the settings there.
-      </p>
       <form class="filters" action="/sources" role="search" aria-label="Sources" data-filters>
         ${fieldOf(asked, 'q', 'Part of the name')}
         <input type="hidden" name="order" value=${values.order} />
@@ -78,13 +111,13 @@ export async function renderSources(
       <div data-directory>
         ${tableOf(
           'Sources',
-          columnsOf(written, values.order, mayChange),
+          columnsOf(written, values.order, mayChange, common),
           shown,
           `No source${begun === '' ? '' : ` has “${begun}” in its name`}.`,
           'sources',
         )}
       </div>
-      ${mayChange && ADD}
+      ${coverageLegend} ${mayChange && ADD}
     `,
   };
 }
@@ -95,12 +128,61 @@ const RANKS: Readonly<Record<Order, (one: ShownSource, other: ShownSource) => nu
   name: () => 0,
   last: (one, other) => Number(other.lastReceivedAt) - Number(one.lastReceivedAt),
   events: (one, other) => sumOf(other) - sumOf(one),
-  open: (one, other) => other.open - one.open,
+  open: (one, other) => severityOf(one) - severityOf(other) || other.open - one.open,
 };
 
-const STATES = { 'in use': undefined, disabled: 'plain', conflict: 'bad' } as const;
+const SEVERITIES = ['bad', 'warn', 'plain'];
 
-function columnsOf(written: Written, order: Order, mayChange: boolean): readonly Column<ShownSource>[] {
+const severityOf = ({ items }: ShownSource) =>
+  Math.min(...items.map(({ kind }) => SEVERITIES.indexOf(kind)), 3);
+
+/** What is open of a source, the worst first. */
+function* itemsOf(
+  { name, state, days = [], open, lastReceivedAt }: Omit<ShownSource, 'items'>,
+  gaps: readonly MissingPeriod[],
+): Generator<OpenItem> {
+  if (state === 'conflict') yield { kind: 'bad', word: state, text: 'in the settings, too' };
+  if (hasLost(days)) {
+    yield {
+      kind: 'bad',
+      word: 'incomplete',
+      text: 'events lost',
+      href: addressOf('/coverage', { source: name }),
+    };
+  }
+  for (const [reason, periods] of Map.groupBy(gaps, (gap) => gap.reason)) {
+    const began = new Date(Math.min(...periods.map((period) => period.began_at.getTime())));
+    yield { kind: 'warn', word: WORDS[reason] ?? reason, text: agoOf(began), href: '/subscriptions' };
+  }
+  if (open > 0) {
+    const href = addressOf('/quarantine', { source: name });
+    yield { kind: 'warn', word: 'quarantine', text: `${formatCount(open)} in quarantine`, href };
+  }
+  if (state === 'disabled') yield { kind: 'plain', word: state, text: 'rejects deliveries' };
+  if (lastReceivedAt === null) yield { kind: 'plain', word: 'waiting', text: 'first delivery awaited' };
+}
+
+const WORDS: Readonly<Partial<Record<GapReason, string>>> = { silence: 'silent' };
+
+/** The faults that all sources share, which their lines leave out. */
+function commonOf(sources: readonly ShownSource[], ofAll: readonly MissingPeriod[]): readonly string[] {
+  const [first, ...others] = sources.filter(({ state }) => state !== 'disabled');
+  const shared = (first?.items ?? []).filter(
+    ({ kind, word }) =>
+      kind === 'warn' &&
+      others.length > 0 &&
+      others.every(({ items }) => items.some((item) => item.word === word)),
+  );
+  return [...new Set([...ofAll.map(({ reason }) => reason), ...shared.map(({ word }) => word)])];
+}
+
+function columnsOf(
+  written: Written,
+  order: Order,
+  mayChange: boolean,
+  common: readonly string[],
+): readonly Column<ShownSource>[] {
+  const ownOf = ({ items }: ShownSource) => items.filter(({ word }) => !common.includes(word));
   const sort = (by: Order) => ({
     href: addressOf('/sources', { ...written, order: by }),
     order: by !== order ? undefined : by === 'name' ? ('ascending' as const) : ('descending' as const),
@@ -110,9 +192,13 @@ function columnsOf(written: Written, order: Order, mayChange: boolean): readonly
       heading: 'Name',
       isPlain: true,
       sort: sort('name'),
-      cell: ({ name, state }) => {
-        const kind = STATES[state];
-        return html`<a href=${searchAddress({ source: name })}>${name}</a> ${kind && badge(kind, state)}`;
+      cell: ({ name }) => html`<a href=${searchAddress({ source: name })}>${name}</a>`,
+    },
+    {
+      heading: 'State',
+      cell: (source) => {
+        const [first] = ownOf(source);
+        return first === undefined ? html`<span class="dim">arriving</span>` : badge(first.kind, first.word);
       },
     },
     { heading: 'Last delivery', sort: sort('last'), cell: ({ lastReceivedAt: at }) => agoOf(at) },
@@ -128,10 +214,22 @@ function columnsOf(written: Written, order: Order, mayChange: boolean): readonly
       cell: (source) => numberOf(sumOf(source), searchAddress({ source: source.name, since: `${HOURS}h` })),
     },
     {
-      heading: 'In quarantine',
-      kind: 'number',
+      heading: 'Coverage, 30 days',
+      kind: 'days',
+      cell: ({ name, days }) =>
+        days === undefined
+          ? html`<span class="dim">being counted</span>`
+          : html`<a href=${addressOf('/coverage', { source: name })}>${coverageCells(days)}</a>`,
+    },
+    {
+      heading: 'Open items',
+      kind: 'nowrap',
       sort: sort('open'),
-      cell: ({ name, open }) => numberOf(open, addressOf('/quarantine', { source: name })),
+      cell: (source) =>
+        ownOf(source).map(({ text, href }, index) => [
+          index > 0 && ' · ',
+          href === undefined ? html`<span class="dim">${text}</span>` : html`<a href=${href}>${text}</a>`,
+        ]),
     },
     { heading: 'Details', cell: (source) => detailsOf(source, mayChange) },
   ];
@@ -201,6 +299,9 @@ const ADD = html`
       ${fieldOf(NOTHING_ENTERED, 'bytes_per_second', 'Bytes/s (optional)', '')}
       <div class="row"><button>Add</button></div>
     </form>
-    <p class="dim">Its webhook secret is generated and shown once.</p>
+    <p class="dim">
+      All processes with this database accept it within a second. Its webhook secret is generated and shown
+      once. Change sources from the settings there.
+    </p>
   </section>
 `;

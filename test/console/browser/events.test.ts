@@ -47,6 +47,15 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     return { since, until };
   }
 
+  it('begin 190 pixels from the top of the page, below one line of controls', async () => {
+    await openSearch(range);
+    expect((await rows().first().boundingBox())?.y).toBeLessThanOrEqual(190);
+    const ends = await browser.page
+      .locator('.tools :is(.legend > :last-child, .controls)')
+      .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().right));
+    expect(ends).toEqual(ends.toSorted((a, b) => a - b));
+  });
+
   it('are searched by a line of terms, which the address contains', async () => {
     await openSearch(range);
     const line = browser.page.getByRole('combobox', { name: 'Search events' });
@@ -125,6 +134,8 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     );
     await openSearch('since=2026-03-02T00:00:00.000Z&until=2026-03-03T00:00:00.000Z');
     expect(await browser.page.getByText('(outline)').count()).toBe(0);
+    const ranges = browser.page.locator('.search .picker > summary');
+    await ranges.click();
     await browser.page.getByRole('switch', { name: 'Compare' }).click();
     await browser.page.waitForURL(/compare=on/);
     await browser.page.getByText('before: 5 (outline)').waitFor();
@@ -137,6 +148,7 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
       await browser.page.keyboard.press('ArrowLeft');
     }
     expect(await told.count()).toBe(1);
+    await ranges.click();
     await browser.page.getByRole('switch', { name: 'Compare', checked: true }).click();
     await browser.page.waitForURL((address) => !address.searchParams.has('compare'));
   });
@@ -406,6 +418,8 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     await browser.page.clock.install();
     await openSearch('since=1h');
     const before = await rows().count();
+    const line = () => browser.page.locator('.tools').boundingBox();
+    const place = await line();
     await storeDeliveries(
       admin.db,
       queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ timeStamp: Date.now() })]),
@@ -414,6 +428,7 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     const news = browser.page.getByRole('button', { name: '1 new' });
     await news.waitFor();
     expect(await rows().count()).toBe(before);
+    expect(await line()).toEqual(place);
     await news.click();
     await expect.poll(() => rows().count()).toBe(before + 1);
     await browser.page.clock.resume();

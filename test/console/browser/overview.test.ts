@@ -61,11 +61,26 @@ describe.skipIf(!hasChromium())('the overview in a browser (needs Chromium)', ()
     },
   );
 
+  test('all of it is above the fold at 1280 by 900, in cards and panels of one height', async () => {
+    const { page } = await open();
+    expect(await page.evaluate(() => document.documentElement.scrollHeight)).toBe(900);
+    for (const row of ['#service', '.activity']) {
+      const boxes = await page
+        .locator(`${row} > .panel`)
+        .evaluateAll((all) =>
+          all.map((one) => one.getBoundingClientRect()).map(({ y, height }) => ({ y, height })),
+        );
+      expect(boxes).toEqual(Array.from({ length: 4 }, () => boxes[0]));
+    }
+    expect((await page.locator('#service > .panel').first().boundingBox())?.height).toBe(104);
+    await page.close();
+  });
+
   test('numbers follow what arrives, and the focus stays; an error is told until it is over', async () => {
     const { page, problems } = await open();
     const link = page.locator('#service a').first();
     await link.focus();
-    const value = page.locator('#arrivals-chart .legend > span', { hasText: 'logs' }).locator('.value');
+    const value = page.locator('#arrivals .legend > span', { hasText: 'logs' }).locator('.value');
     expect(await value.textContent()).toBe('80');
     await deliverAndCount(admin.db, { receivedAt: new Date(), messageType: 'GDPR_LOG_ALL', count: 41 });
     await expect.poll(() => value.textContent(), { timeout: 12_000 }).toBe('121');
@@ -97,7 +112,7 @@ async function coloursOf(page: Page): Promise<{ shown: number; missing: string[]
       const colour = `rgb(${data[at]}, ${data[at + 1]}, ${data[at + 2]})`;
       if (data[at + 3] === 255 && !seen.has(colour)) seen.set(colour, Math.floor(at / 4 / canvas.width));
     }
-    const families = [...document.querySelectorAll('#arrivals-chart .legend > span:not(.dim)')];
+    const families = [...document.querySelectorAll('#arrivals .legend > span:not(.dim)')];
     const states = families.map((one) => {
       const swatch = one.querySelector('.swatch');
       const colour = swatch === null ? '' : getComputedStyle(swatch).backgroundColor;

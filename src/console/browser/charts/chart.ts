@@ -1,4 +1,5 @@
 import { html } from 'htm/preact';
+import { render } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import { countFamilies, FAMILIES, type Family } from './families.ts';
@@ -26,6 +27,9 @@ type Counts = ReturnType<typeof countFamilies>;
 
 /** A pointer that moves less than this, in pixels, chooses nothing. */
 const CLICK_PX = 5;
+
+/** A chart that is not higher has no numbers at its side: two would fit. */
+const LOW_PX = 100;
 
 const STEPS = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
 
@@ -69,8 +73,10 @@ export function Chart({
   const about = isEstimate ? 'about ' : '';
 
   useEffect(() => {
-    if (whole.current === null || place.current === null || bars.length === 0) return undefined;
-    const drawn = draw(whole.current, place.current, { starts, seconds, height, counted, before });
+    const legend = document.querySelector('[data-legend]');
+    if (legend === null || place.current === null || bars.length === 0) return undefined;
+    render(html`<${Legend} counted=${counted} before=${before} about=${about} />`, legend);
+    const drawn = draw(legend, place.current, { starts, seconds, height, counted, before });
     plot.current = drawn.plot;
     return () => drawn.stop();
   }, [bars]);
@@ -133,7 +139,6 @@ export function Chart({
   };
   return html`
     <div class="chart" ref=${whole}>
-      <${Legend} counted=${counted} before=${before} about=${about} />
       <div
         class="plot"
         role="group"
@@ -208,8 +213,8 @@ interface Drawing {
   readonly before: readonly number[] | undefined;
 }
 
-/** Draws the bars. `stop` removes them. `whole` has the swatches, whose colours depend on the theme. */
-function draw(whole: HTMLElement, place: HTMLElement, { starts, seconds, height, counted, before }: Drawing) {
+/** Draws the bars. `stop` removes them. `legend` has the swatches, whose colours depend on the theme. */
+function draw(legend: Element, place: HTMLElement, { starts, seconds, height, counted, before }: Drawing) {
   let below = counted.map(() => 0);
   const stacked = FAMILIES.map(([family]) => {
     below = counted.map((counts, index) => counts[family] + (below[index] ?? 0));
@@ -217,7 +222,7 @@ function draw(whole: HTMLElement, place: HTMLElement, { starts, seconds, height,
   });
   const path = uPlot.paths.bars?.({ size: [0.9, 60], align: 1 });
   const series = (family: string) => ({
-    fill: () => styleOf(whole.querySelector(`.swatch.${family}`)).backgroundColor,
+    fill: () => styleOf(legend.querySelector(`.swatch.${family}`)).backgroundColor,
     width: 0,
     points: { show: false },
     ...(path !== undefined && { paths: path }),
@@ -251,6 +256,7 @@ function draw(whole: HTMLElement, place: HTMLElement, { starts, seconds, height,
         { ...axis, size: 24, space: 80, values: timeLabels },
         {
           ...axis,
+          show: height > LOW_PX,
           size: 60,
           space: 20,
           incrs: STEPS,

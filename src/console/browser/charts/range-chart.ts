@@ -24,17 +24,10 @@ function RangeChart({ place }: { place: HTMLElement }) {
   const { histogram = '', before, label = '', height, fit } = place.dataset;
   useEffect(() => {
     const bars = Math.max(20, Math.min(120, Math.floor(place.clientWidth / 12)));
-    const count = (path: string | undefined) =>
-      path && request(fit === undefined ? path : `${path}&${fit}=${bars}`);
     const load = () => {
-      Promise.all([count(histogram), count(before)]).then(
-        ([answer, earlier]) =>
-          setCounted(
-            'items' in answer ? countArrivals(answer) : { ...answer, before: outlineOf(answer, earlier) },
-          ),
-        // While the service is unavailable, the page reports it and the chart stays.
-        (error) => setCounted((known) => known ?? error),
-      );
+      const counting = fit === undefined ? countArrivals(histogram) : countEvents(histogram, before, bars);
+      // While the service is unavailable, the page reports it and the chart stays.
+      counting.then(setCounted, (error) => setCounted((known) => known ?? error));
     };
     document.addEventListener('overview-refreshed', load);
     load();
@@ -70,14 +63,35 @@ function RangeChart({ place }: { place: HTMLElement }) {
 }
 
 /** The events of the period before, by bar; undefined if its bars have another width, or are estimates. */
-function outlineOf({ bars, bucket_seconds: seconds }: Counted, earlier: Histogram | undefined) {
+function outlineOf({ bars, bucket_seconds: seconds }: Counted, earlier: Counted | undefined) {
   if (!earlier?.is_complete || earlier.bucket_seconds !== seconds) return undefined;
   return bars.map((_, index) =>
     Object.values(earlier.bars[index]?.counts ?? {}).reduce((sum, count) => sum + count, 0),
   );
 }
 
-function countArrivals({ items, ...buckets }: ArrivalsAnswer): Counted {
+async function countEvents(path: string, before: string | undefined, bars: number): Promise<Counted> {
+  const count = (asked: string): Promise<Histogram> => request(`${asked}&bars=${bars}`);
+  const [answer, earlier] = await Promise.all([count(path), before && count(before)]);
+  return { ...answer, before: outlineOf(answer, earlier || undefined) };
+}
+
+const DAY_MS = 86_400_000;
+
+/** What arrived, and before that: in the same hours a day before, or a week before, or in as long a time. */
+async function countArrivals(path: string): Promise<Counted> {
+  const counted = barsOf(await request(path));
+  const [since, until] = [Date.parse(counted.since), Date.parse(counted.until)];
+  // The bars at both ends extend the range.
+  const shift = [DAY_MS, 7 * DAY_MS].find((days) => until - since < days * 1.1) ?? until - since;
+  const query = new URLSearchParams(path.slice(path.indexOf('?')));
+  query.set('since', new Date(since - shift).toISOString());
+  query.set('until', new Date(until - shift).toISOString());
+  const before = outlineOf(counted, barsOf(await request(`/arrivals?${query}`)));
+  return { ...counted, before: before?.some((count) => count > 0) ? before : undefined };
+}
+
+function barsOf({ items, ...buckets }: ArrivalsAnswer): Counted {
   const start = Date.parse(buckets.since);
   const width = buckets.bucket_seconds * 1000;
   const count = Math.round((Date.parse(buckets.until) - start) / width);
