@@ -2,17 +2,18 @@ import { ConflictError, UsageError } from '../lib/errors.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import {
   deleteOutput,
+  holdDestinations,
   listAddedOutputs,
   putOutput,
   type AddedOutput,
 } from '../store/destinations/added-outputs.ts';
 import { recordAction, type Operator } from '../store/access/operator-log.ts';
 import type { OperatorActionName } from '../store/server/schema/access-tables.ts';
-import type { Db } from '../store/server/database.ts';
+import type { Db, Trx } from '../store/server/database.ts';
 import type { Scope } from '../store/server/scope.ts';
 import { summarizeAlert } from './alert-record.ts';
 import { backtestRule } from './backtest-rule.ts';
-import { parseAddedRule, type ConfiguredRule } from './parse-rules.ts';
+import { destinationsOf, parseAddedRule, type ConfiguredRule } from './parse-rules.ts';
 
 /** An entry of `alerts`, as in the settings file. */
 type Entry = AddedOutput['definition'];
@@ -26,6 +27,8 @@ interface RuleSettings {
   readonly configured: () => readonly ConfiguredRule[];
   /** The names of all destinations that an alert can be sent to. */
   readonly destinations: () => readonly string[];
+  /** Those of the settings. */
+  readonly inSettings: () => readonly { readonly name: string }[];
 }
 
 /** The changes of alert rules that the console and the API can make. */
@@ -40,10 +43,10 @@ const MOST_DESCRIBED = 5;
  * Changes the rules that were added to the database. Throws a UsageError if a setting is wrong, and a ConflictError if the
  * settings have a rule of this name. Processes evaluate a new rule within two seconds.
  */
-export function changingRules({ db, events, configured, destinations }: RuleSettings) {
-  function check(entry: Entry): ConfiguredRule {
+export function changingRules({ db, events, configured, destinations, inSettings }: RuleSettings) {
+  function check(entry: Entry, known = destinations()): ConfiguredRule {
     const problems: string[] = [];
-    const rule = parseAddedRule(entry, destinations(), problems);
+    const rule = parseAddedRule(entry, known, problems);
     if (rule === undefined) throw new UsageError(problems.join('\n'));
     mustNotBeConfigured(rule.name);
     return rule;
@@ -81,9 +84,13 @@ export function changingRules({ db, events, configured, destinations }: RuleSett
     /** Switches a rule on, for events that are stored from now on; one that is on starts over with its new settings. */
     async save(operator: Operator, entry: Entry): Promise<void> {
       const { name } = check(entry);
-      await record(operator, 'rule.save', name, entry, () =>
-        putOutput(db, { kind: 'rule', name, definition: entry }),
-      );
+      const save = async (trx: Trx) => {
+        const held = await holdDestinations(trx, destinationsOf(entry));
+        const known = [...inSettings(), ...held].map((one) => one.name);
+        check(entry, known);
+        await putOutput(trx, { kind: 'rule', name, definition: entry });
+      };
+      await record(operator, 'rule.save', name, entry, () => db.transaction().execute(save));
     },
     remove: (operator: Operator, name: string): Promise<void> =>
       record(operator, 'rule.delete', name, {}, () => deleteOutput(db, 'rule', name)),

@@ -46,7 +46,11 @@ export class Engine implements AsyncDisposable {
    * UsageError if DuckDB is not installed.
    */
   async run(statement: string, threads = 1): Promise<readonly EngineRow[]> {
-    this.#process ??= this.#start();
+    this.#process ??= this.#start().catch((error: unknown) => {
+      // The next statement tries again.
+      this.#process = undefined;
+      throw error;
+    });
     const child = await this.#process;
     this.#lastId += 1;
     const waiting = Promise.withResolvers<readonly EngineRow[]>();
@@ -86,6 +90,8 @@ export class Engine implements AsyncDisposable {
       child.unref();
       child.channel?.unref();
     });
+    // It could not be started. In every other case it also exits.
+    child.on('error', started.reject);
     child.on('exit', (code, signal) => {
       const ended = new EngineError(`the DuckDB process ended (${signal ?? `exit ${code}`})`);
       this.#process = undefined;
@@ -103,7 +109,8 @@ export class Engine implements AsyncDisposable {
     if (child === undefined) return;
     const ended = once(child, 'exit');
     child.ref();
-    child.kill();
+    // One that is stopped would not see SIGTERM.
+    child.kill('SIGKILL');
     await ended;
   }
 }

@@ -331,6 +331,8 @@ export class ArchiveReader implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    // Its session has ended meanwhile, perhaps because the server is silent: nobody waits for what is being loaded.
+    if (this.#inTurn.activeCount + this.#inTurn.pendingCount > 0) this.#loader.connection.stream.destroy();
     await this.#inTurn(async () => {
       for (const schema of [this.#schema, this.#weighedSchema])
         if (schema !== undefined) await dropArchiveSchema(this.#loader, schema).catch(() => undefined);

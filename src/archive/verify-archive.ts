@@ -1,6 +1,7 @@
 import type { VerifyFinding } from '../seal/verify/finding.ts';
 import { describeStray, type ArchivedEvents } from '../seal/verify/verify-log.ts';
 import { findStrayRows, type ArchivedFile } from '../store/archive/archived-files.ts';
+import type { PoolName } from '../store/server/database.ts';
 import { openArchiveDatabase } from './archive-database.ts';
 import { eachArchivedFile } from './each-file.ts';
 import { BrokenFileError, type ArchiveFiles } from './files/archive-files.ts';
@@ -8,10 +9,10 @@ import type { ArchiveAccess } from './read-archive.ts';
 
 /**
  * The archived events for `verify`. Of a file that is missing or damaged, the rows are missing, and the rest is compared
- * nevertheless; the file is a finding itself, because its hash is sealed.
+ * nevertheless; the file is a finding itself, because its hash is sealed. The connections have the limits of the pool, or none.
  */
-export function archivedEvents(access: ArchiveAccess): ArchivedEvents & AsyncDisposable {
-  const { db, close } = openArchiveDatabase({ ...access, onBroken: () => undefined, readsOn: true });
+export function archivedEvents(access: ArchiveAccess, pool?: PoolName): ArchivedEvents & AsyncDisposable {
+  const { db, close } = openArchiveDatabase({ ...access, onBroken: () => undefined, readsOn: true }, pool);
   return {
     events: db,
     findDifferences: () => findDifferences(access),

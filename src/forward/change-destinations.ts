@@ -113,17 +113,19 @@ export function changingDestinations({ db, config, configured, apply }: OutputSe
      * added rule sends its alerts there.
      */
     remove: (operator: Operator, name: string): Promise<void> =>
-      record(operator, 'destination.delete', name, {}, async () => {
-        const rule = (await listAddedOutputs(db)).find(
-          ({ kind, definition: { destinations } }) =>
-            kind === 'rule' && Array.isArray(destinations) && destinations.includes(name),
-        );
-        if (rule !== undefined) {
+      record(operator, 'destination.delete', name, {}, () =>
+        db.transaction().execute(async (trx) => {
+          // First: it waits for the rules that are being saved.
+          await deleteOutput(trx, 'destination', name);
+          const rule = (await listAddedOutputs(trx)).find(
+            ({ kind, definition: { destinations } }) =>
+              kind === 'rule' && Array.isArray(destinations) && destinations.includes(name),
+          );
+          if (rule === undefined) return;
           const message = `the rule "${rule.name}" sends its alerts to "${name}": change the rule first`;
           throw new ConflictError('DESTINATION_IN_USE', message);
-        }
-        await deleteOutput(db, 'destination', name);
-      }),
+        }),
+      ),
     /**
      * Sends a test event to a destination that is not saved yet, or as it would be changed. Throws the sender's error if it
      * can't be reached.

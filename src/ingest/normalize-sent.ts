@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { HttpError, toError } from '../lib/errors.ts';
+import { HttpError, OutageError, toError } from '../lib/errors.ts';
 import type { MessageType } from '../events/domain.ts';
 import { listsOf } from '../events/message-types.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
@@ -207,7 +207,7 @@ async function askThread(
   const reply = await pool
     .run(source, { sent: copy, encoding, messageType, limit, unreadable }, [copy.buffer])
     .catch((error: unknown) => {
-      throw error instanceof PoolFullError ? overloaded() : error;
+      throw error instanceof PoolFullError || error instanceof OutageError ? overloaded() : error;
     });
   if (reply === 'too large') throw tooLarge(limit);
   if (reply === 'incompressible') {

@@ -39,7 +39,7 @@ export function createLogger(level: string): Logger {
     serializers: { err: describeForLog },
     hooks: { streamWrite: process.stderr.isTTY ? revealValues : escapeHiddenInJson },
   };
-  if (!process.stderr.isTTY) return pino(options, pino.destination({ fd: 2, sync: false }));
+  if (!process.stderr.isTTY) return pino(options, openPipe());
   return pino(
     options,
     pretty({
@@ -50,6 +50,29 @@ export function createLogger(level: string): Logger {
       customPrettifiers: PRETTIFIERS,
     }),
   );
+}
+
+/** Of a log that nobody reads: the bytes of lines that are kept, and how often the end of the process tries again, every 100 ms. */
+const [MOST_WAITING_BYTES, LAST_TRIES] = [16 * 1024 * 1024, 10];
+
+function openPipe() {
+  let [left, tries, most] = [0, 0, Infinity];
+  const retryEAGAIN = (_error: Error, writing: number, others: number) => {
+    tries = writing + others === left ? tries + 1 : 0;
+    left = writing + others;
+    return tries < most;
+  };
+  const destination = pino.destination({ fd: 2, sync: false, maxLength: MOST_WAITING_BYTES, retryEAGAIN });
+  // Before that of pino, which would wait for ever.
+  process.prependOnceListener('exit', () => {
+    most = LAST_TRIES;
+    try {
+      destination.flushSync();
+    } catch {
+      destination.destroy();
+    }
+  });
+  return destination;
 }
 
 /** A log entry, as JSON, whose texts can be printed on a terminal as they are. */

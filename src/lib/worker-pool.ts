@@ -1,11 +1,12 @@
 import { Worker, type Transferable } from 'node:worker_threads';
 import { setPriority } from 'node:os';
+import { OutageError } from './errors.ts';
 
 interface WorkerPool<Request, Reply> {
   /**
    * Sends a request to a free thread and resolves with the reply. Waiting requests are served in turn by `key`, so that
-   * one sender does not delay the others. Throws WorkerError if the thread ends or does not reply in time, and
-   * PoolFullError if too many requests with the same key are waiting.
+   * one sender does not delay the others. Throws WorkerError if the thread ends or does not reply in time, PoolFullError if
+   * too many requests with the same key are waiting, and OutageError if the system allows no further thread.
    */
   run(key: string, request: Request, transfer?: readonly Transferable[]): Promise<Reply>;
 }
@@ -43,34 +44,48 @@ export function createWorkerPool<Request, Reply>(options: WorkerPoolOptions): Wo
   const { script, threads, maxWaiting, timeLimitMs, maxHeapMib } = options;
   const idle: Worker[] = [];
   /** By key. The key at the front has the next turn. */
-  const waiting = new Map<string, ((worker: Worker) => void)[]>();
+  const waiting = new Map<string, PromiseWithResolvers<Worker>[]>();
   let running = 0;
 
   function start(): Worker {
-    running += 1;
     const worker = new Worker(script, {
       resourceLimits: { maxOldGenerationSizeMb: maxHeapMib, maxYoungGenerationSizeMb: YOUNG_MIB },
     });
+    running += 1;
     // Without a listener, a thread that fails would end the process. A request that it fails on has its own.
     worker.on('error', () => undefined);
     worker.once('exit', () => {
       running -= 1;
       const at = idle.indexOf(worker);
       if (at !== -1) idle.splice(at, 1);
-      if (waiting.size > 0 && running < threads) release(start());
+      replace();
     });
     return worker;
   }
 
-  function release(worker: Worker): void {
+  function replace(): void {
+    if (waiting.size === 0 || running >= threads) return;
+    try {
+      release(start());
+    } catch (error) {
+      // Nothing else would end these waits.
+      takeNext()?.reject(error);
+      replace();
+    }
+  }
+
+  function takeNext(): PromiseWithResolvers<Worker> | undefined {
     for (const [key, [next, ...others]] of waiting) {
       waiting.delete(key);
       if (others.length > 0) waiting.set(key, others);
-      if (next !== undefined) {
-        next(worker);
-        return;
-      }
+      return next;
     }
+    return undefined;
+  }
+
+  function release(worker: Worker): void {
+    const next = takeNext();
+    if (next !== undefined) return next.resolve(worker);
     worker.unref();
     idle.push(worker);
   }
@@ -81,14 +96,17 @@ export function createWorkerPool<Request, Reply>(options: WorkerPoolOptions): Wo
     if (running < threads) return start();
     const before = waiting.get(key) ?? [];
     if (before.length >= maxWaiting) throw new PoolFullError('too many requests are waiting for a thread');
-    return new Promise((resolve) => {
-      waiting.set(key, [...before, resolve]);
-    });
+    const next = Promise.withResolvers<Worker>();
+    waiting.set(key, [...before, next]);
+    return next.promise;
   }
 
   return {
     async run(key, request, transfer = []) {
-      const worker = await acquire(key);
+      const worker = await acquire(key).catch((cause: unknown) => {
+        if (cause instanceof PoolFullError) throw cause;
+        throw new OutageError('no worker thread can be started', { cause });
+      });
       try {
         const reply = await ask<Reply>(worker, request, transfer, timeLimitMs);
         release(worker);

@@ -29,14 +29,15 @@ export function filteredBy(destinations: () => readonly Destination[]): IsFilter
 
 /** The changes of destinations and alert rules that the console makes, and what was added as YAML. */
 export function outputsOf(db: Db, events: Db, live: LiveSettings) {
-  const { config, destinationNames: names } = live;
+  const { config, destinationNames: names, configuredDestinations: inSettings } = live;
   const changes = changingDestinations({
     db,
     config,
-    configured: live.configuredDestinations,
+    configured: inSettings,
     apply: async () => void live.useOutputs(await listAddedOutputs(db)),
   });
-  const rules = changingRules({ db, events, configured: () => config.rules, destinations: names });
+  const configured = () => config.rules;
+  const rules = changingRules({ db, events, configured, destinations: names, inSettings });
   return {
     changes,
     outputs: { rules, destinations: changes, names },

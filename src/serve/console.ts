@@ -53,7 +53,7 @@ export function createConsole(
   const trust = () => readTrust(config);
   const signingKey = async () => (await readLogKeys(logKeyFileOf(config))).signing;
   const access = openArchive(config, { db, databaseUrl, logger }, opened);
-  const archived = archivedEvents(access);
+  const archived = archivedEvents(access, 'verifying');
   opened.defer(
     closeLogged(logger, 'the archive for verification', async () => archived[Symbol.asyncDispose]()),
   );

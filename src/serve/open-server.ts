@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { hasCluster } from '../embedded/cluster.ts';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../embedded/embedded-postgres.ts';
 import { UsageError } from '../lib/errors.ts';
-import { openDatabase, logLostConnections } from '../store/server/database.ts';
+import { logLostConnections, openDatabase, openPartDatabase } from '../store/server/database.ts';
 import { closeLogged } from '../lib/close-logged.ts';
 import type { ServiceConfig } from './load-settings.ts';
 import { configuredUrls } from './open-store.ts';
@@ -18,7 +18,10 @@ interface ServerNeeds {
   readonly runStep: RunStep;
 }
 
-/** Opens the database of the settings, or starts the embedded one. Throws a UsageError if another service uses that. */
+/**
+ * Opens the database of the settings, or starts the embedded one: `db` with the limits that all work has which is no
+ * `upkeep`, such as migrations, and so may take long. Throws a UsageError if another service uses the embedded one.
+ */
 export async function openServer(starting: ServerNeeds, opened: AsyncDisposableStack) {
   const { config, logger } = starting;
   const configured = configuredUrls(config);
@@ -26,9 +29,10 @@ export async function openServer(starting: ServerNeeds, opened: AsyncDisposableS
     configured === undefined
       ? await startEmbedded(starting, opened)
       : { ...configured, psqlArgument: undefined };
-  const db = openDatabase(databaseUrl, logLostConnections(logger));
-  opened.defer(closeLogged(logger, 'database', () => db.destroy()));
-  return { db, databaseUrl, readerUrl, migrationUrl, psqlArgument };
+  const upkeep = openDatabase(databaseUrl, logLostConnections(logger));
+  opened.defer(closeLogged(logger, 'database of the upkeep', () => upkeep.destroy()));
+  const db = openPartDatabase('the service', 'service', { databaseUrl, logger }, opened);
+  return { db, upkeep, databaseUrl, readerUrl, migrationUrl, psqlArgument };
 }
 
 async function startEmbedded(

@@ -35,6 +35,8 @@ import { lastEnded, recordEnded, SERVICE } from '../store/access/operator-log.ts
 
 interface RoleParts extends DatabaseUrls, Omit<StoringOptions, 'config' | 'observation'> {
   readonly live: LiveSettings;
+  /** The database for work that may take long. */
+  readonly upkeep: Db;
   readonly observation: Observation;
   /** The queue of a process that accepts deliveries, too. */
   readonly queue: FairQueue | undefined;
@@ -42,21 +44,21 @@ interface RoleParts extends DatabaseUrls, Omit<StoringOptions, 'config' | 'obser
 
 /** The parts of a role that need the database. They bring its tables up to date first, or check them. */
 export function startRoleParts(role: Role, parts: RoleParts): Start {
-  const { live, db, observation, logger } = parts;
+  const { live, db, upkeep, observation, logger } = parts;
   const { config } = live;
   const { startSteps: steps } = observation;
   return async (started, signal) => {
-    const applied = await steps.run('migrations', () => prepareTables(config, parts, db, signal));
+    const applied = await steps.run('migrations', () => prepareTables(config, parts, upkeep, signal));
     if (applied.includes(FIRST_MIGRATION)) logger.debug({ applied }, 'database created');
     else if (applied.length > 0) logger.info({ applied }, 'database migrated');
     await recordStart(db, config, role);
     signal.throwIfAborted();
     await followOutputs(db, live, logger, started);
-    await steps.run('continuing the log', () => adoptServer(db));
+    await steps.run('continuing the log', () => adoptServer(upkeep));
     startSequencing(openPartDatabase('the log', 'log', parts, started), logger, started, storesIn(role));
     const archive = openArchive(config, parts, started);
     if (storesIn(role)) {
-      const archived = archivedEvents(archive);
+      const archived = archivedEvents(archive, 'verifying');
       started.defer(closeLogged(logger, 'the archive', async () => archived[Symbol.asyncDispose]()));
       await steps.run('start of the worker', async () => {
         await startUpkeep(parts, archive, started);
@@ -66,7 +68,7 @@ export function startRoleParts(role: Role, parts: RoleParts): Start {
       startOnClouds(parts, started);
       const sealing = openPartDatabase('the seal', 'sealing', parts, started);
       startProving({ db: sealing, events: archived.events, config, logger }, started);
-      startArchiving({ access: archive, config, logger }, started);
+      startArchiving({ access: { ...archive, db: upkeep }, config, logger }, started);
     }
     signal.throwIfAborted();
     if (forwardsIn(role)) await steps.run('start of forwarding', () => startSending(parts, archive, started));
@@ -76,21 +78,21 @@ export function startRoleParts(role: Role, parts: RoleParts): Start {
 
 /** Maintains the tables, counts what they contain, and watches for silences. */
 async function startUpkeep(
-  { live, databaseUrl, readerUrl, migrationUrl, db, observation, logger }: RoleParts,
+  { live, databaseUrl, readerUrl, migrationUrl, db, upkeep, observation, logger }: RoleParts,
   archive: ArchiveAccess,
   started: AsyncDisposableStack,
 ): Promise<void> {
   const { config, destinationNames: destinations } = live;
   const directUrl = migrationUrl ?? config.databaseDirectUrl;
-  if (config.migrates) startIndexBuilding({ db, databaseUrl, directUrl, logger }, started);
+  if (config.migrates) startIndexBuilding({ db: upkeep, databaseUrl, directUrl, logger }, started);
   const { onBlocked, onQuarantineDropped: onDropped } = observation;
-  await startMaintenance({ db, config, destinations, onBlocked, logger }, started);
+  await startMaintenance({ db: upkeep, config, destinations, onBlocked, logger }, started);
   startCounting(db, logger, started);
   const watch = startSilenceWatch(db, logger, started);
   observation.followArrivals(() => watch.latest());
-  startQuarantineLimits({ db, config, onDropped, logger }, started);
+  startQuarantineLimits({ db: upkeep, config, onDropped, logger }, started);
   startReaderLimits({ db, readerUrl, logger }, started);
-  startGdprErasures({ db, archive, config, logger }, started);
+  startGdprErasures({ db: upkeep, archive: { ...archive, db: upkeep }, config, logger }, started);
 }
 
 /** Reads the logs and the inventory of the sources that have an API. */

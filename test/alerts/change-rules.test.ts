@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { withStoredRules } from '../../src/alerts/parse-rules.ts';
 import { listActions } from '../../src/store/access/operator-log.ts';
@@ -7,6 +8,7 @@ import { storeDeliveries } from '../support/actions.ts';
 import { startAdmin, type RunningAdmin } from '../support/admin.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { outputsForTests } from '../support/outputs.ts';
+import { whileHeld } from '../support/row-lock.ts';
 import { useDatabase } from '../support/use-database.ts';
 
 const WEBHOOK = 'https://hooks.slack.com/services/T0/B0/a-secret-of-slack';
@@ -94,4 +96,26 @@ it.each([
   expect(String(error)).toMatch(/answered 400/);
   expect(String(error)).toMatch(message);
   expect(await listAddedOutputs(test.db)).toEqual([]);
+});
+
+describe('a destination that is deleted while a rule is saved', () => {
+  const rule = { use: 'logins-failed', destinations: ['mails'] };
+  const mails = sql`from added_outputs where kind = 'destination' and name = 'mails'`;
+  beforeEach(() =>
+    admin.post('/destinations', { name: 'mails', type: 'chat', url: WEBHOOK, service: 'slack' }),
+  );
+
+  it('is gone, and the rule is refused', async () => {
+    const saving = whileHeld(test.db, sql`delete ${mails}`, () => admin.post('/alert-rules', rule));
+    await expect(saving).rejects.toThrow('answered 4');
+    expect(await listAddedOutputs(test.db)).toEqual([]);
+  });
+
+  it('stays if the rule was first', async () => {
+    const saved = sql`with held as (select name ${mails} for share)
+      insert into added_outputs (kind, name, definition) select 'rule', 'logins-failed', ${rule}::jsonb from held`;
+    const deleting = whileHeld(test.db, saved, () => admin.post('/destinations/mails/delete', {}));
+    await expect(deleting).rejects.toThrow('answered 4');
+    expect((await listAddedOutputs(test.db)).map(({ name }) => name)).toEqual(['mails', 'logins-failed']);
+  });
 });

@@ -1,23 +1,26 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { monthsBefore } from '../../src/archive/archive-in-turn.ts';
 import { archiveMonth } from '../../src/archive/archive-month.ts';
 import { readsArchive } from '../../src/archive/archive-database.ts';
 import { givingWay } from '../../src/archive/give-way.ts';
 import { deleteRemoved } from '../../src/archive/delete-removed.ts';
+import { ArchiveReader, type ArchiveAccess } from '../../src/archive/read-archive.ts';
 import { longestWindow, windowFor } from '../../src/archive/read-ahead.ts';
 import { restoreFiles } from '../../src/archive/unarchive.ts';
 import { archivedEvents } from '../../src/archive/verify-archive.ts';
 import { findErasable } from '../../src/erasure/erase-person.ts';
 import { listArchivedFiles } from '../../src/store/archive/archived-files.ts';
 import type { Db } from '../../src/store/server/database.ts';
+import { withClient } from '../../src/store/server/postgres.ts';
 import { readOnlyQuery } from '../../src/store/server/read-only-query.ts';
 import { verifyNext } from '../../src/seal/verify/verify-in-turn.ts';
 import { DAY, START, STORED } from '../store/events/varied-events.ts';
 import { storeDeliveries } from '../support/actions.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { startProxy, through } from '../support/proxy.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { OPERATOR, useArchive } from './archived-months.ts';
 
@@ -101,6 +104,7 @@ it('an archived month is read and proven with the live ones, and comes back as i
     archived: { rows: 2 },
   });
   expect((await read('select count(*) from quarantine')).archived).toBeUndefined();
+  await endSilentSession(access);
 
   const again = await findErasable({ db: test.service, archive: access }, person);
   expect(again.events.map(({ eventId }) => eventId).toSorted()).toEqual(
@@ -142,6 +146,23 @@ it('an archived month is read and proven with the live ones, and comes back as i
   expect(await filesOnDisk()).toEqual([]);
   expect(await answersOf(test.service)).toEqual(before);
 });
+
+/** What is being loaded for a session is given up when that ends, even if the server is silent. */
+async function endSilentSession(access: ArchiveAccess): Promise<void> {
+  const { hostname: host, port } = new URL(access.databaseUrl);
+  const proxy = await startProxy({ host, port: Number(port) });
+  onTestFinished(() => proxy.stop());
+  const reader = await ArchiveReader.open({ ...access, databaseUrl: through(proxy, access.databaseUrl) });
+  await withClient(access.databaseUrl, async (client) => {
+    const run = async (text: string, values?: unknown[]) =>
+      (await client.query<Readonly<Record<string, unknown>>>(text, values)).rows;
+    await run(reader?.searchPath('session') ?? '');
+    proxy.silence();
+    const loading = reader?.prepare(run, 'select * from audit_events');
+    await reader?.[Symbol.asyncDispose]();
+    await expect(loading).rejects.toThrow(/terminated|not queryable/);
+  });
+}
 
 it.each([
   ['few rows', 1_000, 64],

@@ -1,6 +1,7 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { promisify } from 'node:util';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 
 const run = promisify(execFile);
 
@@ -36,4 +37,17 @@ it('has the stack of a defect, and not of a server that is away or refuses', asy
   expect(await stackOf({ severity: 'ERROR', code: '42601' })).toBe(true);
   expect(await stackOf({ severity: 'ERROR', code: '42501' })).toBe(false);
   expect(await stackOf({ syscall: 'connect', code: 'ECONNREFUSED' })).toBe(false);
+});
+
+it('a log that nobody reads does not keep the process from ending', async () => {
+  const script = `
+    const { createLogger } = await import('./src/lib/logger.ts');
+    const logger = createLogger('info');
+    for (let n = 0; n < 10_000; n += 1) logger.info('x'.repeat(200));
+    setTimeout(() => process.exit(3), 100);`;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  expect(await once(child, 'exit')).toEqual([3, null]);
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { OutageError } from '../../src/lib/errors.ts';
 import {
   createWorkerPool,
   PoolFullError,
@@ -17,9 +18,11 @@ const SCRIPT = `
     parentPort.postMessage(request + '!');
   });`;
 
+const scriptUrl = () => new URL(`data:text/javascript,${encodeURIComponent(SCRIPT)}`);
+
 const createPool = (options: Partial<WorkerPoolOptions> = {}) =>
   createWorkerPool<string, string>({
-    script: new URL(`data:text/javascript,${encodeURIComponent(SCRIPT)}`),
+    script: scriptUrl(),
     threads: 1,
     maxWaiting: 4,
     timeLimitMs: 60_000,
@@ -57,5 +60,19 @@ describe('a worker pool', () => {
     await expect(run('a', '5')).rejects.toThrow(PoolFullError);
     await Promise.all(accepted);
     expect(order).toEqual(['1!', '2!', '4!', '3!']);
+  });
+
+  it('fails what waits while no thread can be started, and goes on when one can', async () => {
+    const script = scriptUrl();
+    const { href } = script;
+    const pool = createPool({ script });
+    const exit = pool.run('key', 'exit');
+    const waiting = [pool.run('key', 'a'), pool.run('other', 'b')];
+    // Node.js throws this error at once, as that of a system that is out of threads.
+    script.href = 'http://nowhere/';
+    await expect(exit).rejects.toThrow(WorkerError);
+    for (const one of [...waiting, pool.run('key', 'c')]) await expect(one).rejects.toThrow(OutageError);
+    script.href = href;
+    expect(await pool.run('key', 'next')).toBe('next!');
   });
 });

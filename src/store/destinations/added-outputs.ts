@@ -1,6 +1,6 @@
 import { sql, type Selectable } from 'kysely';
 import { ConflictError, NotFoundError } from '../../lib/errors.ts';
-import type { Db } from '../server/database.ts';
+import type { Db, Trx } from '../server/database.ts';
 import type { Tables } from '../server/schema/tables.ts';
 
 type Row = Selectable<Tables['added_outputs']>;
@@ -65,6 +65,16 @@ export async function changeOutput(
       .execute();
   });
 }
+
+/** Those of these destinations that were added. None of them is deleted until the transaction ends. */
+export const holdDestinations = (trx: Trx, names: readonly string[]) =>
+  trx
+    .selectFrom('added_outputs')
+    .select('name')
+    .where('kind', '=', 'destination')
+    .where('name', '=', (eb) => eb.fn.any(eb.val(names)))
+    .forShare()
+    .execute();
 
 /** Deletes an output. Throws a NotFoundError if there is none. */
 export async function deleteOutput(db: Db, kind: OutputKind, name: string): Promise<void> {

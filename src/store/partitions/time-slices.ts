@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { HOUR_MS } from '../../lib/clock.ts';
+import { DAY_MS, HOUR_MS } from '../../lib/clock.ts';
 import { TABLE_OF } from '../../events/message-types.ts';
 import type { Db } from '../server/database.ts';
 import { allOf, unionAll } from '../server/condition.ts';
@@ -54,13 +54,20 @@ export async function* timeSlices(
     if (edge === undefined) return;
     const isNewest = order === 'newest';
     const limit: Date | undefined = isNewest ? rest.since : rest.until;
-    const end = endOf(edge.getTime(), isNewest ? -length : length, limit);
+    const from = edge.getTime();
+    const end = isNewest ? endOf(presentOf(from), -length, limit) : endOf(from, length, limit);
     // Postgres stores microseconds, and JavaScript reads milliseconds.
     yield isNewest ? { since: end, until: new Date(edge.getTime() + 1) } : { since: edge, until: end };
     if (end === limit) return;
     rest = isNewest ? { since: limit, until: end } : { since: end, until: limit };
   }
 }
+
+/**
+ * A time of the next day counts as now: few events are ahead of the clock, and slices of their own would use up the time of a
+ * search before it reaches the present.
+ */
+const presentOf = (time: number, now = Date.now()) => (time - now <= DAY_MS ? Math.min(time, now) : time);
 
 function isShort({ since, until }: TimeRange): boolean {
   if (since === undefined || until === undefined) return false;

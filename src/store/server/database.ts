@@ -67,7 +67,11 @@ const POOLS = {
   storing: { max: 2, limits: STORING_LIMITS },
   forwarding: { max: 4, limits: STORING_LIMITS },
   log: { max: 1, limits: STORING_LIMITS },
+  /** For what the parts of a process share. */
+  service: { max: 3, lifetimeSeconds: 120, limits: STORING_LIMITS },
   sealing: { max: 3, limits: STORING_LIMITS },
+  /** Its sessions are silent while archived events are loaded for them. */
+  verifying: { max: 3, limits: { statementMs: 10 * 60_000, silenceMs: 15 * 60_000 } },
   /**
    * A report is given up early: the next one follows soon. Its connections live longer: to open one every 30 s in each
    * process was a tenth of the commits of a service at rest.

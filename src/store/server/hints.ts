@@ -23,7 +23,7 @@ export function listenForHints(databaseUrl: string, logger: Logger, started: Asy
   const stopping = new AbortController();
   async function work(): Promise<'over' | 'done'> {
     if (await isPooled(databaseUrl)) return 'over';
-    const client = createClient(databaseUrl, { keepAlive: true, query_timeout: ANSWER_MS });
+    const client = createClient(databaseUrl, { query_timeout: ANSWER_MS });
     const lost = new AbortController();
     client.on('error', () => lost.abort()).on('notification', () => activity.stir());
     const signal = AbortSignal.any([stopping.signal, lost.signal]);

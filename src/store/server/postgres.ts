@@ -177,6 +177,9 @@ export function createClient(databaseUrl: string, options: ClientConfig = {}): C
     connectionString,
     application_name: 'xiq-sink',
     connectionTimeoutMillis: 10_000,
+    // Without it, the answer of a server whose machine is gone would be waited for for ever.
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
     ...options,
   };
   return isTlsOptional ? new OptionalTlsClient(config) : new Client(config);

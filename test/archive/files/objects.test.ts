@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import type http from 'node:http';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 import type { StoredFile } from '../../../src/archive/files/archive-files.ts';
 import { openObjects } from '../../../src/archive/files/objects.ts';
 import { s3Options } from '../../../src/forward/senders/s3/s3-options.ts';
@@ -119,4 +119,14 @@ it('all versions of an object are deleted, and what a key may not delete is name
     'the bucket refused to delete version v2 (AccessDenied: Object is locked)',
   );
   expect(deleted).toEqual(['v1', 'v2', 'v3']);
+});
+
+it('credentials are not waited for longer than an answer of the bucket', async () => {
+  await using silent = await startStandIn(() => undefined);
+  vi.stubEnv('AWS_CONTAINER_CREDENTIALS_FULL_URI', `${silent.url}/credentials`);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const objects = openObjects(
+    s3Options.parse({ bucket: 'events', region: 'eu-west-1', timeout_seconds: 0.1 }),
+  );
+  await expect(objects.sizes()).rejects.toThrow('is too slow');
 });

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CopyData } from '../../../src/store/server/postgres-copy.ts';
 import { connectionOf } from '../../../src/store/server/postgres-tls.ts';
@@ -136,3 +137,20 @@ describe('sslmode', () => {
     expect(connectionOf(connectionString)).toEqual({ connectionString, isTlsOptional: false });
   });
 });
+
+it.runIf(process.platform === 'linux')(
+  'a connection finds out that the machine of its server is gone',
+  async () => {
+    await withClient(database.databaseUrl, async (client) => {
+      await client.query('select');
+      const localPort = Number(Reflect.get(client.connection.stream, 'localPort'));
+      const port = localPort.toString(16).toUpperCase().padStart(4, '0');
+      const sockets = (await readFile('/proc/net/tcp', 'utf8')).split('\n');
+      const [, , , , , timer] =
+        sockets.map((line) => line.trim().split(/\s+/)).find(([, local]) => local?.endsWith(`:${port}`)) ??
+        [];
+      // The next thing that happens is a probe (Linux, proc_net_tcp.rst).
+      expect(timer).toMatch(/^02:/);
+    });
+  },
+);

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import https from 'node:https';
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
+import pTimeout from 'p-timeout';
 import { outgoingProxies } from '../../../lib/outgoing.ts';
 import { createSecrets } from '../../../lib/secrets.ts';
 import { tlsConnectionOptions } from '../connection-options.ts';
@@ -48,6 +49,14 @@ export function openClient(options: S3Options, more: S3ClientConfig = {}) {
     const md5 =
       'Body' in input && input.Body instanceof Uint8Array ? hash('md5', input.Body, 'base64') : undefined;
     return next({ ...args, input: { ...input, ...(md5 && { ContentMD5: md5 }) } });
+  });
+  const send = client.send.bind(client);
+  // The SDK aborts its requests to the bucket, but waits for ever for credentials of a service that does not answer.
+  Object.assign(client, {
+    send: (command: Parameters<typeof send>[0], options: { readonly abortSignal?: AbortSignal } = {}) => {
+      const { abortSignal: signal } = options;
+      return pTimeout(send(command, options), { milliseconds: Infinity, ...(signal && { signal }) });
+    },
   });
   const secrets = createSecrets([secret, options.session_token]);
   const closing = new AbortController();
