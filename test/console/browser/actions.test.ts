@@ -115,7 +115,7 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
   });
 
   it('pauses, tests and resumes a destination', async () => {
-    await browser.page.goto(`${admin.url}/destinations`);
+    await browser.page.goto(`${admin.url}/destinations/archive`);
     await button('Pause archive').click();
     await browser.page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
     await browser.page.getByText('archive is paused.').waitFor();
@@ -183,7 +183,7 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
     await browser.page.getByText('Resending.').waitFor();
     expect(await lastAction(admin.db)).toMatchObject({ action: 'destination.rewind' });
     await button('Skip backlog').click();
-    await browser.page.getByRole('dialog').getByText('will never be sent to it').waitFor();
+    await browser.page.getByRole('dialog').getByText('will not be sent to it').waitFor();
     await browser.page.getByRole('dialog').getByRole('button', { name: 'Skip backlog' }).click();
     await browser.page.getByText('The backlog was skipped.').waitFor();
     expect(await lastAction(admin.db)).toMatchObject({ action: 'destination.rewind' });
