@@ -91,19 +91,20 @@ test('the page has the worst state of each day and source, which leads to each q
   const all = await admin.page(`/coverage?month=${day.slice(0, 7)}`);
   expect(all).toContain(`href="/coverage?day=${day}&amp;source=branch"`);
   expect(all).toContain(
-    `${day}: 4 pending, 1 healed, 91 whole, 96 push only (AUDIT_LOG_ALL); 2 events fetched`,
+    `${day}: 4 pending, 1 recovered, 91 complete, 96 not checkable (Audit); 2 events fetched`,
   );
   expect(all).toContain('100 %');
   expect(await admin.page('/coverage')).toContain(`${day}: 4 pending`);
   const types = await admin.page(`/coverage?month=${day.slice(0, 7)}&source=branch`);
-  expect(types).toContain(`${day}: 4 pending, 1 healed, 91 whole; 2 events fetched`);
-  expect(types).toContain(`${day}: 96 push only`);
+  expect(types).toContain(`${day}: 4 pending, 1 recovered, 91 complete; 2 events fetched`);
+  expect(types).toContain(`${day}: 96 not checkable`);
   const quarters = await admin.page(`/coverage?day=${day}`);
   expect(quarters.match(/<span class="cell [^>]*title="\d\d:\d\d: \w/g)).toHaveLength(192);
-  expect(quarters).toContain('01:00: healed, 2 events fetched');
+  expect(quarters).toContain('01:00: recovered, 2 events fetched');
+  expect(quarters).toMatch(/<th [^>]*>00<\/th>/);
   expect(quarters).toContain('deliveries: 3');
   expect(await admin.page('/coverage?day=2026-01-31')).toContain('No source was known at that time.');
-  const gap = [`${day} 00:00:00`, `${next.toISOString().slice(0, 10)} 00:00:00`, 'branch', 'AUDIT_LOG_ALL'];
+  const gap = [`${day} 00:00:00`, `${next.toISOString().slice(0, 10)} 00:00:00`, 'branch', 'Audit'];
   expect(rowsIn(quarters, 'Gaps, newest first')).toEqual([[...gap, 'refused', 'deliveries: 3']]);
 });
 
@@ -145,7 +146,5 @@ test('a quarter that was never proven is unrecoverable once the history no longe
   ]) as unknown;
   expect(await admin.get(`/coverage?${query}`)).toMatchObject({ items });
   const page = await admin.page(`/coverage?month=${past.toISOString().slice(0, 7)}&source=old`);
-  expect(rowsIn(page, 'Coverage of old by type and day')).toEqual([
-    expect.arrayContaining(['AUDIT_LOG_ALL', '0 %']),
-  ]);
+  expect(rowsIn(page, 'Coverage of old by type and day')).toEqual([expect.arrayContaining(['Audit', '0 %'])]);
 });

@@ -67,6 +67,8 @@ function demoSettings(env: Environment, dataDir: string, cloudUrl: string): Serv
     CLOUD_PASSWORD: EMULATOR_LOGINS.administrator.password,
     PUBLIC_URL: `http://127.0.0.1:${port}`,
     SUBSCRIBE: 'auto',
+    // Not secret: so that sources, and destinations with credentials, can be added in the console.
+    SECRETS_KEY: Buffer.alloc(32, 'demo').toString('base64'),
     FORWARD_TO: pathToFileURL(forwardFile(dataDir)).href,
     LOG_LEVEL: LOG_LEVEL_OF_DEMO,
   });

@@ -1,9 +1,14 @@
-import { ACCOUNT_ROLES } from '../../store/access/permissions.ts';
-import { countOf } from '../../lib/text/units.ts';
+import { DAY_MS } from '../../lib/clock.ts';
+import {
+  ACCOUNT_ROLES,
+  ROLE_PERMISSIONS,
+  type AccountRole,
+  type Permission,
+} from '../../store/access/permissions.ts';
 import { addressOf } from '../addresses.ts';
 import { enteredOf, NOTHING_ENTERED, type Entered } from '../api/parameters.ts';
 import { tableOf, type Column } from '../browser/shared/table.ts';
-import { agoOf, badge, sheetOf } from '../html/elements.ts';
+import { agoOf, badge, panelOf } from '../html/elements.ts';
 import { actionButton, fieldOf, selectOf } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import type { DescribedAccount } from './describe-accounts.ts';
@@ -13,14 +18,17 @@ const ROLES = ['auditor', ...ACCOUNT_ROLES.filter((role) => role !== 'auditor')]
   (role) => [role, role] as const,
 );
 
-/** The accounts, and the form that adds one, or changes the one with this name. */
+/** The form that adds an account, or changes the one with this name; accounts, API tokens, and what each role may do. */
 export const accountsPage = (accounts: readonly DescribedAccount[], changed?: string): Page => ({
   title: 'Access',
   modules: ['pages/sources.ts'],
   content: html`
     ${formOf(accounts.find(({ name }) => name === changed))}
     <div class="shown" role="status"></div>
-    ${tableOf('Accounts, by name', COLUMNS, accounts, 'No accounts yet.', 'sources')}
+    ${tableOf('Accounts, by name', COLUMNS, accounts, 'No accounts yet. Once the first one exists, everyone has to log in.')}
+    <h2>API tokens</h2>
+    ${tableOf('API tokens', TOKEN_COLUMNS, accounts.flatMap(tokensOf), NO_TOKENS)}
+    ${panelOf('Roles', tableOf('Roles', ROLE_COLUMNS, ACCOUNT_ROLES))}
   `,
 });
 
@@ -32,11 +40,7 @@ const formOf = (changed: DescribedAccount | undefined): Content =>
           <label><input type="checkbox" name="totp" /> With a one-time code</label>
           <button>Invite</button>
         </form>
-        <p class="dim">
-          The person sets a password with a link, which is shown once and valid for 24 hours. Once the first
-          account exists, everyone has to log in. To create API tokens and SQL logins, use${' '}
-          <code>xiq-sink access</code>.
-        </p>
+        <p class="dim">The person sets a password with a link that is shown once and valid for 24 hours.</p>
       `
     : html`
         <h2>${changed.name}</h2>
@@ -66,16 +70,16 @@ const accountPath = (name: string) => `/accounts/${encodeURIComponent(name)}`;
 const COLUMNS: readonly Column<DescribedAccount>[] = [
   {
     heading: 'Name',
+    kind: 'nowrap',
     isPlain: true,
     cell: ({ name, disabled_at: disabled }) =>
-      html`<a href=${addressOf('/operator-log', { operator: name })}>${name}</a>
+      html`<a href=${addressOf('/operator-log', { operator: name })}>${name}</a>${' '}
         ${disabled && badge('plain', 'disabled')}`,
   },
   { heading: 'Role', cell: ({ role }) => role },
   { heading: 'Sources', cell: ({ sources }) => sources?.join(', ') ?? 'all' },
-  { heading: 'Logs in with', cell: loginCell },
-  { heading: 'Last login', cell: ({ last_login_at: at }) => agoOf(at) },
-  { heading: 'API tokens', cell: tokensCell },
+  { heading: 'Logs in with', kind: 'nowrap', cell: loginCell },
+  { heading: 'Last login', kind: 'nowrap', cell: ({ last_login_at: at }) => agoOf(at) },
   { heading: 'Actions', cell: actionsOn },
 ];
 
@@ -86,17 +90,25 @@ function loginCell({ login, invited_until: until }: DescribedAccount): Content {
     : badge('warn', 'invitation has expired');
 }
 
-/** The number of tokens, which opens the list of them. */
-function tokensCell({ name, tokens }: DescribedAccount): Content {
-  if (tokens.length === 0) return html`<span class="dim">0</span>`;
-  const list = tableOf(`API tokens of ${name}`, TOKEN_COLUMNS, tokens);
-  return sheetOf(`tokens-${name}`, countOf(tokens.length, 'token'), name, list);
-}
+const tokensOf = ({ name, tokens }: DescribedAccount) => tokens.map((token) => ({ ...token, account: name }));
 
-const TOKEN_COLUMNS: readonly Column<DescribedAccount['tokens'][number]>[] = [
+const NO_TOKENS = html`None. Create one with <code>xiq-sink access token NAME --expires 90d</code>.`;
+
+/** A token that expires so soon needs a successor. */
+const EXPIRES_SOON_MS = 14 * DAY_MS;
+
+const TOKEN_COLUMNS: readonly Column<ReturnType<typeof tokensOf>[number]>[] = [
   { heading: 'Label', isPlain: true, cell: ({ label, id }) => (label === '' ? `token ${id}` : label) },
+  { heading: 'Account', cell: ({ account }) => account },
+  { heading: 'Created', cell: ({ created_at: at }) => agoOf(at) },
   { heading: 'Last used', cell: ({ last_used_at: at }) => agoOf(at) },
-  { heading: 'Expires', cell: ({ expires_at: at }) => agoOf(at) },
+  {
+    heading: 'Expires',
+    cell: ({ expires_at: at }) => [
+      agoOf(at),
+      at.getTime() - Date.now() < EXPIRES_SOON_MS && html` ${badge('warn', 'soon')}`,
+    ],
+  },
   {
     heading: 'Action',
     cell: ({ id, label }) =>
@@ -106,6 +118,26 @@ const TOKEN_COLUMNS: readonly Column<DescribedAccount['tokens'][number]>[] = [
         done: 'The token was revoked.',
       }),
   },
+];
+
+/** What tells the roles apart, by one permission each. */
+const RIGHTS: readonly (readonly [heading: string, permission: Permission])[] = [
+  ['See events', 'view'],
+  ['Export them', 'events.export'],
+  ['See the operator log', 'operator-log.read'],
+  ['Replay quarantine', 'quarantine.change'],
+  ['Pause and resend', 'destinations.change'],
+  ['Subscriptions', 'subscriptions.apply'],
+  ['Destinations, alert rules', 'outputs.change'],
+  ['Sources, access', 'access.change'],
+];
+
+const ROLE_COLUMNS: readonly Column<AccountRole>[] = [
+  { heading: 'Role', isPlain: true, cell: (role) => role },
+  ...RIGHTS.map(([heading, permission]): Column<AccountRole> => ({
+    heading,
+    cell: (role) => ROLE_PERMISSIONS[role].has(permission) && '✓ yes',
+  })),
 ];
 
 function actionsOn({ name, login, has_totp: hasTotp, disabled_at: disabled }: DescribedAccount): Content {

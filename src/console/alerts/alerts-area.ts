@@ -141,13 +141,8 @@ async function renderAlerts(
   const shown = alerts.length === most ? `Showing only the newest ${most}.` : countOf(alerts.length, 'alert');
   return {
     title: 'Alerts',
+    beside: html`<a href="#rules">Rules</a>`,
     content: html`
-      <p>
-        Rules evaluate every event as it is stored. Alerts are also events, and are sent to the ${' '}<a
-          href="/destinations"
-          >destinations</a
-        >.
-      </p>
       ${filterForm('/alerts', 'Alerts', asked, selectOf(asked, 'rule', 'Rule', [['', 'all rules'], ...titles]))}
       ${
         alerts.length === 0
@@ -155,13 +150,16 @@ async function renderAlerts(
           : html`${tableOf('Raised alerts, newest first', ALERTS, alerts)}
               <p class="dim">${shown}</p>`
       }
-      <h2>Rules</h2>
-      <p class="dim">
-        The settings and admins switch rules on. On ${' '}<a href="/events">Events</a>${', '}<strong
-          >Alert me</strong
-        >${' '}makes a rule of a search.
-      </p>
-      ${mayChange && html`<p><a class="button quiet" href=${ruleAddress()}>Add a rule</a></p>`}
+      <div class="row apart">
+        <h2 id="rules">Rules</h2>
+        <p class="dim">
+          Each event is checked as it is stored. Alerts are events, too, and go to the${' '}<a
+            href="/destinations"
+            >destinations</a
+          >. <b>Alert me</b> on${' '}<a href="/events">Events</a> makes a rule of a search.
+        </p>
+        ${mayChange && html`<a class="button quiet" href=${ruleAddress()}>Add a rule</a>`}
+      </div>
       ${tableOf('Rules', mayChange ? [...columnsOfRules(mayAlert), CHANGES] : columnsOfRules(mayAlert), rules)}
     `,
   };
@@ -177,7 +175,7 @@ const SEVERITY_KINDS = { low: 'plain', medium: 'warn', high: 'bad', critical: 'b
 const severityOf = ({ severity }: Pick<StoredAlert, 'severity'>) => badge(SEVERITY_KINDS[severity], severity);
 
 const ruleCell = ({ title, name }: { readonly title: string; readonly name: string }): Content =>
-  html`${title} <code class="dim">${name}</code>`;
+  html`${title} ${title !== name && html`<code class="dim">${name}</code>`}`;
 
 const ALERTS: readonly Column<StoredAlert>[] = [
   { heading: { time: 'Raised' }, cell: ({ raisedAt }) => timeOf(raisedAt) },
@@ -199,7 +197,19 @@ function causeOf({ causes, count }: StoredAlert): Content {
 }
 
 const columnsOfRules = (mayAlert: boolean): readonly Column<DescribedRule>[] => [
-  { heading: 'Rule', kind: 'wrap', cell: ruleCell },
+  {
+    heading: 'Rule',
+    kind: 'wrap',
+    cell: ({ search, ...rule }) => [
+      ruleCell(rule),
+      search &&
+        html`<span class="row">
+          <a href=${searchAddress({ q: search.line })}><code>${search.line}</code></a>
+          <span class="dim">${`saved by ${search.savedBy}`}</span>
+          ${mayAlert && alertForm(search.id, search.name, true)}
+        </span>`,
+    ],
+  },
   { heading: 'State', cell: stateOf },
   { heading: 'Severity', cell: severityOf },
   {
@@ -211,17 +221,6 @@ const columnsOfRules = (mayAlert: boolean): readonly Column<DescribedRule>[] => 
     kind: 'number',
     cell: ({ name, tally }) =>
       tally === undefined ? '0' : html`<a href=${`/alerts?rule=${name}&since=30d`}>${tally.recent}</a>`,
-  },
-  {
-    heading: 'Search',
-    kind: 'wrap',
-    cell: ({ search }) =>
-      search &&
-      html`<span class="row">
-        <a href=${searchAddress({ q: search.line })}><code>${search.line}</code></a>
-        <span class="dim">${`saved by ${search.savedBy}`}</span>
-        ${mayAlert && alertForm(search.id, search.name, true)}
-      </span>`,
   },
 ];
 

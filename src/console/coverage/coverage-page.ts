@@ -1,5 +1,7 @@
 import { z } from 'zod';
-import { DAY_MS } from '../../lib/clock.ts';
+import { CLOUD_TYPES } from '../../events/domain.ts';
+import { titleOfType } from '../../events/event-words.ts';
+import { DAY_MS, MINUTE_MS } from '../../lib/clock.ts';
 import { countOf } from '../../lib/text/units.ts';
 import {
   listSourcesAfter,
@@ -13,6 +15,7 @@ import type { Db } from '../../store/server/database.ts';
 import type { CoverageState } from '../../store/server/schema/cloud-tables.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { addressOf, type Query } from '../addresses.ts';
+import type { WholeRange } from '../../lib/text/parse-time.ts';
 import { pageOf } from '../api/paging.ts';
 import { text } from '../api/parameters.ts';
 import { numberColumn, tableOf, type Column } from '../browser/shared/table.ts';
@@ -52,7 +55,7 @@ export async function renderCoverage(db: Db, scope: Scope, shown: Shown): Promis
     listGaps(db, scope, range),
     day === undefined
       ? readCoverageByDay(db, within, range).then((days) =>
-          days.length === 0 ? undefined : daysOf(days, shown),
+          days.length === 0 ? undefined : daysOf(days, shown, range),
         )
       : readQuarters(db, within, range).then((all) => (all.length === 0 ? undefined : hoursOf(all, shown))),
   ]);
@@ -70,9 +73,9 @@ export async function renderCoverage(db: Db, scope: Scope, shown: Shown): Promis
       </div>
       ${marks ?? html`<p class="empty">No source was known at that time.</p>`}
       ${source === undefined && pagerOf('/coverage', shown, next, ['First sources', 'Next sources'])}
-      ${legendOf(LOOKS)}
+      ${legendOf(Object.fromEntries(Object.values(LOOKS).map(({ word, look }) => [word, look])))}
       <h2>Periods in which events may have been missed</h2>
-      ${tableOf('Gaps, newest first', GAPS, gaps, 'None.')}
+      ${tableOf('Gaps, newest first', GAPS, together(gaps), 'None.')}
     `,
   };
 }
@@ -87,13 +90,17 @@ function rangeOf({ day, month }: Shown) {
   return { since, until };
 }
 
-const LOOKS: Readonly<Record<CoverageState, Look>> = {
-  whole: ['good', '', "the cloud's logs contain no event that is missing here"],
-  healed: ['good', '+', "missing events were fetched from the cloud's logs"],
-  'push only': ['plain', '·', 'the cloud has no log of this type'],
-  'not comparable': ['warn', '?', "the cloud's logs prove nothing"],
-  unrecoverable: ['bad', '×', "not proven, and the cloud's logs no longer reach back that far"],
-  pending: ['open', '…', 'not proven yet'],
+/** How each state is called, and how it looks. */
+const LOOKS: Readonly<Record<CoverageState, { readonly word: string; readonly look: Look }>> = {
+  whole: { word: 'complete', look: ['good', '', "the cloud's logs contain no event that is missing here"] },
+  healed: { word: 'recovered', look: ['good', '+', "missing events were fetched from the cloud's logs"] },
+  'push only': { word: 'not checkable', look: ['plain', '·', 'the cloud has no log of this type'] },
+  'not comparable': { word: 'not comparable', look: ['warn', '?', "the cloud's logs prove nothing"] },
+  unrecoverable: {
+    word: 'lost',
+    look: ['bad', '×', "not proven, and the cloud's logs no longer reach that far"],
+  },
+  pending: { word: 'pending', look: ['open', '…', 'not proven yet'] },
 };
 
 /** Links to the time before and after, and from a day to its month. */
@@ -125,15 +132,19 @@ const sumOf = (lines: readonly DayCoverage[], state: CoverageState) =>
   lines.reduce((sum, line) => sum + countsOf(line)[state], 0);
 
 /** The days of each source; or, of one source, those of each message type. */
-function daysOf(lines: readonly DayCoverage[], shown: Shown): Content {
+function daysOf(lines: readonly DayCoverage[], shown: Shown, { since, until }: WholeRange): Content {
   const { source } = shown;
-  const lineOf = (line: DayCoverage) => (source === undefined ? line.source : line.message_type);
+  const lineOf = (line: DayCoverage) => (source === undefined ? line.source : titleOfType(line.message_type));
   const marks = [...Map.groupBy(lines, (one) => `${lineOf(one)} ${one.day}`).values()].flatMap((ofDay) =>
     ofDay.slice(0, 1).map((first): Mark => {
       const href = addressOf('/coverage', { day: first.day, source: first.source });
       return { line: lineOf(first), column: first.day, content: markOfDay(first.day, ofDay, href) };
     }),
   );
+  // The days before the first event have a column, too: a mark is as wide in every table.
+  const end = Math.min(until.getTime(), Date.now());
+  for (let at = since.getTime(); at < end; at += DAY_MS)
+    marks.push({ line: marks[0]?.line ?? '', column: new Date(at).toISOString().slice(0, 10), content: '' });
   const byLine = Map.groupBy(lines, lineOf);
   const proven = numberColumn('Proven', (name: string) => provenOf(byLine.get(name) ?? []));
   return source === undefined
@@ -148,16 +159,18 @@ function daysOf(lines: readonly DayCoverage[], shown: Shown): Content {
 /** A day with the worst of its states, and in words how many quarters are in each. */
 function markOfDay(day: string, lines: readonly DayCoverage[], href: string): Content {
   const states = WORST_FIRST.filter((state) => sumOf(lines, state) > 0);
-  const counts = states.map((state) => `${sumOf(lines, state)} ${state}`).join(', ');
+  const counts = states.map((state) => `${sumOf(lines, state)} ${LOOKS[state].word}`).join(', ');
   const [worst = 'pending'] = states;
-  const types = lines.filter((line) => countsOf(line)[worst] > 0).map((line) => line.message_type);
+  const types = lines
+    .filter((line) => countsOf(line)[worst] > 0)
+    .map(({ message_type: type }) => titleOfType(type));
   const where =
     lines.length === 1 || worst === 'whole' || worst === 'push only' ? '' : ` (${types.join(', ')})`;
   const reasons = [...new Set(lines.flatMap((line) => line.reasons))];
   const why = reasons.length === 0 ? '' : ` (${reasons.join(', ')})`;
   const fetched = lines.reduce((sum, line) => sum + line.healed_events, 0);
   const words = `${day}: ${counts}${where}${why}${fetched === 0 ? '' : `; ${countOf(fetched, 'event')} fetched`}`;
-  return markOf(LOOKS[worst], words, href);
+  return markOf(LOOKS[worst].look, words, href);
 }
 
 /** Which part of the quarters that can be proven is; those that may still be are left out. */
@@ -176,22 +189,45 @@ const hoursOf = (quarters: readonly QuarterCoverage[], shown: Shown): Content =>
     marksTable(`Coverage of ${source} by type and hour`, ofSource.map(markOfQuarter), { heading: 'Type' }),
   ]);
 
-function markOfQuarter({ quarter, message_type: line, state, reason, healed }: QuarterCoverage): Mark {
+function markOfQuarter({ quarter, message_type: type, state, reason, healed }: QuarterCoverage): Mark {
+  const { word, look } = LOOKS[state];
   const time = quarter.toISOString().slice(11, 16);
   const fetched = healed === 0 ? '' : `, ${countOf(healed, 'event')} fetched`;
   const why = state === 'not comparable' ? ` (${reason})` : '';
-  const content = markOf(LOOKS[state], `${time}: ${state}${why}${fetched}`, undefined, 'quarter');
-  return { line, column: time.slice(0, 2), content };
+  const content = markOf(look, `${time}: ${word}${why}${fetched}`, undefined, 'quarter');
+  return { line: titleOfType(type), column: time.slice(0, 2), content };
 }
 
-const GAPS: readonly Column<MissingPeriod>[] = [
+type Gap = Omit<MissingPeriod, 'message_type'> & { readonly types: readonly string[] };
+
+/** The gaps, newest first, those of several types in one line if all else is the same to the minute. */
+function together(gaps: readonly MissingPeriod[]): readonly Gap[] {
+  const minuteOf = (at: Date | null) => at && Math.floor(at.getTime() / MINUTE_MS);
+  const groups = Map.groupBy(gaps, ({ source, reason, detail, began_at: began, ended_at: ended, ...gap }) =>
+    JSON.stringify([source, reason, detail, minuteOf(began), minuteOf(ended), gap.message_type === null]),
+  );
+  return [...groups.values()].flatMap((group) =>
+    group.slice(-1).map((earliest) => ({
+      ...earliest,
+      ended_at: earliest.ended_at && new Date(Math.max(...group.map((one) => Number(one.ended_at)))),
+      types: [...new Set(group.flatMap((one) => one.message_type ?? []))],
+    })),
+  );
+}
+
+const GAPS: readonly Column<Gap>[] = [
   { heading: { time: 'From' }, cell: ({ began_at: began }) => timeOf(began) },
   {
     heading: { time: 'To' },
     cell: ({ ended_at: ended }) => (ended === null ? 'persists' : timeOf(ended)),
   },
   { heading: 'Source', cell: ({ source }) => source ?? 'all' },
-  { heading: 'Type', cell: ({ message_type: type }) => type ?? 'all' },
+  {
+    heading: 'Types',
+    kind: 'wrap',
+    cell: ({ types }) =>
+      [0, CLOUD_TYPES.length].includes(types.length) ? 'all' : types.map(titleOfType).join(', '),
+  },
   { heading: 'Reason', kind: 'nowrap', cell: ({ reason }) => reason },
   {
     heading: 'Details',

@@ -11,10 +11,10 @@ import { type Visitor, CHANGE_DESTINATIONS, CHANGE_OUTPUTS, hasAccess } from '..
 import { destinationAddress, eventAddress } from '../addresses.ts';
 import type { PageOf } from '../api/paging.ts';
 import { html, type Content, type Page } from '../html/html.ts';
-import { badge, pagerOf, timeHeading, timeOf } from '../html/elements.ts';
+import { agoOf, badge, factsPanel, pagerOf, panelOf, timeOf } from '../html/elements.ts';
 import { actionButton, timeField } from '../html/form.ts';
 import { numberColumn, tableOf, type Column } from '../browser/shared/table.ts';
-import { factsOf, type Fact } from '../browser/shared/facts.ts';
+import type { Fact } from '../browser/shared/facts.ts';
 import { addLinks } from './destination-form.ts';
 import { readRejected } from './rejected-events.ts';
 
@@ -39,14 +39,10 @@ function behindOf({ behind, behind_since: since }: DescribedDestination): string
 
 function lastErrorOf({ last_error: error, last_error_at: at }: DescribedDestination): Content {
   if (error === null) return html`<span class="dim">none</span>`;
-  return [error, at !== null && html` <span class="dim">(${timeOf(at)})</span>`];
+  return [error, at !== null && html` <span class="dim">(${agoOf(at)})</span>`];
 }
 
-const sentOf = ({ sent }: DescribedDestination) =>
-  sent === null ? html`<span class="dim">none</span>` : formatCount(Number(sent));
-
-const lastSentOf = ({ last_sent_at: at }: DescribedDestination): Content =>
-  at === null ? html`<span class="dim">never</span>` : timeOf(at);
+const sentOf = ({ sent }: DescribedDestination) => formatCount(Number(sent ?? 0));
 
 /** Where a destination is changed. */
 function definedIn({ origin }: DescribedDestination): string | null {
@@ -54,9 +50,12 @@ function definedIn({ origin }: DescribedDestination): string | null {
   return origin === 'settings' ? 'the settings (XIQ_SINK_CONFIG or FORWARD_TO)' : 'the console';
 }
 
-function stateForm({ name, state }: DescribedDestination): Content {
+const isStopped = ({ state }: DescribedDestination) => state === 'paused' || state === 'refused';
+
+function stateForm(described: DescribedDestination): Content {
+  const { name } = described;
   const path = destinationAddress(name);
-  return state === 'paused' || state === 'refused'
+  return isStopped(described)
     ? actionButton(`${path}/resume`, 'Resume', {
         name: `Resume ${name}`,
         kind: 'quiet',
@@ -77,15 +76,16 @@ const testForm = ({ name }: DescribedDestination): Content =>
     kind: 'quiet',
   });
 
-const changeForms = ({ name }: DescribedDestination): Content => html`
-  <a class="button quiet" href=${`${destinationAddress(name)}/edit`}>Change</a>
-  ${actionButton(`${destinationAddress(name)}/delete`, 'Delete', {
-    name: `Delete ${name}`,
-    kind: 'danger',
-    confirm: `Delete ${name}? Nothing more is sent to it. Its position is kept until you also delete its state.`,
-    done: `${name} was deleted.`,
-  })}
-`;
+const changeForms = ({ name }: DescribedDestination): Content =>
+  html`<div class="row tight">
+    <a class="button quiet" href=${`${destinationAddress(name)}/edit`}>Change</a>
+    ${actionButton(`${destinationAddress(name)}/delete`, 'Delete', {
+      name: `Delete ${name}`,
+      kind: 'danger',
+      confirm: `Delete ${name}? Nothing more is sent to it. Its position is kept until you also delete its state.`,
+      done: `${name} was deleted.`,
+    })}
+  </div>`;
 
 const forgetForm = ({ name }: DescribedDestination): Content =>
   actionButton(`${destinationAddress(name)}/forget`, 'Delete', {
@@ -109,13 +109,11 @@ export async function destinationsPage(options: ConfiguredDestinations, visitor:
           ? seesAll
             ? EMPTY
             : html`<p class="empty">No destination receives events from your sources.</p>`
-          : html`
-              <p>
-                Events are forwarded to these destinations. Each has its own position: a destination that is
-                down does not delay the others.
-              </p>
-              ${tableOf('Destinations', seesAll ? listColumns(visitor) : COLUMNS_BY_SOURCE, destinations)}
-            `
+          : tableOf(
+              'Destinations',
+              seesAll ? listColumns(visitor, destinations) : COLUMNS_BY_SOURCE,
+              destinations,
+            )
       }
       ${hasAccess(visitor, CHANGE_OUTPUTS) && addLinks()}
     `,
@@ -131,12 +129,20 @@ const EMPTY = html`
 `;
 
 const NAME_COLUMNS: readonly Column<DescribedDestination>[] = [
-  { heading: 'Name', cell: ({ name }) => html`<a href=${destinationAddress(name)}>${name}</a>` },
+  {
+    heading: 'Name',
+    kind: 'nowrap',
+    cell: ({ name }) => html`<a href=${destinationAddress(name)}>${name}</a>`,
+  },
   { heading: 'State', cell: stateOf },
-  { heading: 'Type', cell: ({ type, format }) => (type === null ? '' : `${type}, ${format}`) },
+  {
+    heading: 'Type',
+    kind: 'nowrap',
+    cell: ({ type, format }) => (type === null ? '' : `${type}, ${format}`),
+  },
 ];
 
-const REJECTED_COLUMN = numberColumn('Rejected events', ({ name, rejected }: DescribedDestination) =>
+const REJECTED_COLUMN = numberColumn('Rejected', ({ name, rejected }: DescribedDestination) =>
   rejected === null || rejected === 0
     ? '0'
     : html`<a href=${destinationAddress(name)}>${formatCount(rejected)}</a>`,
@@ -147,20 +153,20 @@ const COLUMNS_BY_SOURCE = [...NAME_COLUMNS, REJECTED_COLUMN];
 
 const LIST_COLUMNS: readonly Column<DescribedDestination>[] = [
   ...NAME_COLUMNS,
-  { heading: 'Backlog', cell: behindOf },
+  { heading: 'Backlog', kind: 'nowrap', cell: behindOf },
   numberColumn('Sent', sentOf),
-  { heading: { time: 'Last sent' }, cell: lastSentOf },
+  { heading: 'Last sent', cell: ({ last_sent_at: at }) => agoOf(at) },
   REJECTED_COLUMN,
   { heading: 'Last error', kind: 'wrap', cell: lastErrorOf },
 ];
 
-function listColumns(visitor: Visitor): readonly Column<DescribedDestination>[] {
-  if (!hasAccess(visitor, CHANGE_DESTINATIONS)) return LIST_COLUMNS;
+/** Destinations that do not run have an action in the list. */
+function listColumns(visitor: Visitor, destinations: readonly DescribedDestination[]) {
   const cell = (one: DescribedDestination) =>
     one.state === 'not configured'
       ? hasAccess(visitor, FORGET_DESTINATIONS) && forgetForm(one)
-      : html`<div class="row tight">${stateForm(one)} ${testForm(one)}</div>`;
-  return [...LIST_COLUMNS, { heading: 'Actions', cell }];
+      : isStopped(one) && hasAccess(visitor, CHANGE_DESTINATIONS) && stateForm(one);
+  return destinations.some(cell) ? [...LIST_COLUMNS, { heading: 'Action', cell }] : LIST_COLUMNS;
 }
 
 /** The rule of deleting the state of a destination that was removed from the settings. */
@@ -187,7 +193,7 @@ export async function destinationPage(
     title: name,
     modules: ['pages/destinations.ts'],
     content: html`
-      ${destinationFacts(described, seesAll)} ${actionsOn(described, visitor)}
+      <div class="panels broad">${destinationFacts(described, seesAll)} ${actionsOn(described, visitor)}</div>
       <h2>Rejected events</h2>
       ${rejectedOf(described, rejected, { canReplay: isConfigured && hasAccess(visitor, CHANGE_DESTINATIONS), after })}
     `,
@@ -195,26 +201,14 @@ export async function destinationPage(
 }
 
 function actionsOn(described: DescribedDestination, visitor: Visitor): Content {
-  if (described.state !== 'not configured') {
-    return (
-      hasAccess(visitor, CHANGE_DESTINATIONS) &&
-      html`
-        <h2>Actions</h2>
-        <div class="row">
-          ${stateForm(described)} ${testForm(described)}
-          ${described.origin === 'database' && hasAccess(visitor, CHANGE_OUTPUTS) && changeForms(described)}
-        </div>
-        ${rewindForms(described)}
-      `
-    );
-  }
+  if (described.state !== 'not configured')
+    return hasAccess(visitor, CHANGE_DESTINATIONS) && panelOf('Actions', changesOf(described, visitor));
   return (
     hasAccess(visitor, FORGET_DESTINATIONS) &&
-    html`
-      <h2>Actions</h2>
-      <p>This destination was removed. Retention keeps its backlog until its state is deleted.</p>
-      ${forgetForm(described)}
-    `
+    panelOf('Actions', [
+      html`<p>This destination was removed. Retention keeps its backlog until its state is deleted.</p>`,
+      forgetForm(described),
+    ])
   );
 }
 
@@ -222,8 +216,7 @@ function destinationFacts(described: DescribedDestination, seesAll: boolean): Co
   const type = described.type === null ? 'removed' : `${described.type}, format ${described.format}`;
   const ofAllSources: readonly Fact[] = [
     ['Backlog', behindOf(described)],
-    ['Sent', sentOf(described)],
-    [timeHeading('Last sent'), lastSentOf(described)],
+    ['Sent', html`${sentOf(described)}, last ${agoOf(described.last_sent_at)}`],
     ['Last error', lastErrorOf(described)],
   ];
   const common: readonly Fact[] = [
@@ -231,30 +224,43 @@ function destinationFacts(described: DescribedDestination, seesAll: boolean): Co
     ['Type', type],
     ['Defined in', definedIn(described)],
   ];
-  return factsOf([...common, ...(seesAll ? ofAllSources : [])], 'panel');
+  return factsPanel('State', [...common, ...(seesAll ? ofAllSources : [])]);
 }
 
-function rewindForms({ name, behind }: DescribedDestination): Content {
+/** The actions on a destination, each with what it does. */
+function changesOf(described: DescribedDestination, visitor: Visitor): Content {
+  const { name, behind, origin } = described;
   const action = `${destinationAddress(name)}/rewind`;
+  const waiting = behind === null ? 'Waiting events' : `Up to ${countOf(behind, 'event')}`;
   const question = `Send ${name} all events received since that time? Events already sent are resent.`;
-  const waiting = behind === null ? 'The events' : `Up to ${countOf(behind, 'event')}`;
-  const skipping = `Skip the backlog of ${name}? ${waiting} waiting now will never be sent to it.`;
-  return html`
-    <h3>Resend</h3>
+  const resendForm = html`
     <form class="filters" data-action=${action} data-confirm=${question} data-done="Resending.">
       ${timeField('to', 'Resend from', '24h, 2026-01-31 08:00', { required: '' })}
       <button class="quiet">Resend</button>
     </form>
-    ${
-      behind !== 0 &&
-      actionButton(action, 'Skip backlog', {
-        kind: 'danger',
-        confirm: skipping,
-        done: 'The backlog was skipped.',
-        values: { to: 'now' },
-      })
-    }
   `;
+  const skipButton = actionButton(action, 'Skip backlog', {
+    kind: 'danger',
+    confirm: `Skip the backlog of ${name}? ${waiting} waiting now will not be sent to it.`,
+    done: 'The backlog was skipped.',
+    values: { to: 'now' },
+  });
+  const isOwn = origin === 'database' && hasAccess(visitor, CHANGE_OUTPUTS);
+  const lines: readonly (readonly [text: string, control: Content])[] = [
+    ['Send a test event, which is marked as one', testForm(described)],
+    [
+      isStopped(described)
+        ? 'Send the backlog, oldest first'
+        : 'Stop after the current batch; the position is kept',
+      stateForm(described),
+    ],
+    ['Send older events again, as duplicates', resendForm],
+    ...(behind === 0 ? [] : [[`${waiting} stay stored, to be resent if needed`, skipButton] as const]),
+    ...(isOwn ? [['Address, credentials, format and filter', changeForms(described)] as const] : []),
+  ];
+  return html`<ul class="lines">
+    ${lines.map(([text, control]) => html`<li class="apart"><span>${text}</span> ${control}</li>`)}
+  </ul>`;
 }
 
 const REJECTED_COLUMNS: readonly Column<Rejected>[] = [

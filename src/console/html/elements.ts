@@ -64,8 +64,8 @@ export const freshnessOf = (at: Date): Content => html`
   <div id="stale" role="status"></div>
 `;
 
-export const panelOf = (title: string, content: Content, kind = 'panel'): VNode => html`
-  <section class=${kind}>
+export const panelOf = (title: string, content: Content): VNode => html`
+  <section class="panel">
     <h2>${title}</h2>
     ${content}
   </section>

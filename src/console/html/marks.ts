@@ -31,7 +31,7 @@ export function marksTable(
   const columns: readonly Column<string>[] = [
     { heading, isPlain: true, cell },
     ...headings.map((column): Column<string> => ({
-      heading: column.slice(-2),
+      heading: headingOf(column, headings),
       kind: 'mark',
       isPlain: true,
       cell: (name) => byPlace.get(placeOf(name, column))?.map(({ content }) => content),
@@ -40,6 +40,14 @@ export function marksTable(
   ];
   return tableOf(caption, columns, [...new Set(marks.map(({ line }) => line))], undefined, 'marks');
 }
+
+/** Of an hour, or of a day. In a range of two months, the first one and the first of the second name the month. */
+const headingOf = (column: string, [first = '', ...others]: readonly string[]) =>
+  column.length > 2 &&
+  first.slice(0, 7) !== others.at(-1)?.slice(0, 7) &&
+  (column === first || column.endsWith('-01'))
+    ? new Date(column).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
+    : column.slice(-2);
 
 /** A state as a sign, with the words for screen readers and on hovering; with an address, it leads there. */
 export function markOf([kind, sign]: Look, words: string, href?: string, size = ''): Content {

@@ -6,6 +6,7 @@ import { NOTHING_ENTERED } from '../api/parameters.ts';
 import { html, type Content } from '../html/html.ts';
 import { fieldOf, monthField, timeField } from '../html/form.ts';
 import {
+  agoOf,
   badge,
   factsPanel,
   livePart,
@@ -44,14 +45,15 @@ export function integrityContent({ integrity, status, month, run, mayVerify }: S
       ${livePart('days', daysOf(integrity.days, month))}
     </section>
     ${integrity.differences.length > 0 && panelOf('Altered and missing', findingsOf(integrity.differences))}
-    ${livePart(
-      'verification',
-      html`<h2>Verify now</h2>
-        ${mayVerify && run?.state !== 'running' && verifyForm} ${run && runOf(run)}`,
-      'panel',
-    )}
     <div class="panels broad">
-      ${verifiedPanel(integrity)} ${checkpointPanel(integrity)} ${anchorsPanel(integrity)}
+      ${verifiedPanel(integrity)}
+      ${livePart(
+        'verification',
+        html`<h2>Verify now</h2>
+          ${mayVerify && run?.state !== 'running' && verifyForm} ${run && runOf(run)}`,
+        'panel',
+      )}
+      ${checkpointPanel(integrity)} ${anchorsPanel(integrity)}
     </div>
   `;
 }
@@ -103,8 +105,8 @@ const findingsOf = (findings: readonly Finding[]) =>
 
 const verifyForm = html`
   <p>
-    Compare everything now, like <code>xiq-sink verify</code>: rows with leaves, leaves with the tree, the
-    tree with its checkpoints. The range limits events and deliveries.
+    Compare all stored rows with their seal, as <code>xiq-sink verify</code> does. The range limits events and
+    deliveries.
   </p>
   <form class="filters" data-action="/integrity/verify" data-done="The verification has started.">
     ${timeField('since', 'Received since', '7d, 2026-01-31')} ${timeField('until', 'Until', 'now')}
@@ -142,8 +144,8 @@ function runOf(run: DescribedRun): Content {
 /** How far a verification is. */
 export const progressOf = ({ leaves, leaves_done: done }: DescribedRun): Content => html`
   <p>
-    <progress max=${Math.max(1, leaves)} value=${done} aria-label="Verified leaves"></progress>${' '}
-    <span role="status">${formatCount(done)} of ${countOf(leaves, 'leaf', 'leaves')} verified</span>
+    <progress max=${Math.max(1, leaves)} value=${done} aria-label="Verified rows"></progress>${' '}
+    <span role="status">${formatCount(done)} of ${countOf(leaves, 'row')} verified</span>
   </p>
 `;
 
@@ -187,7 +189,9 @@ function verifiedPanel({ verified, checkpoint, not_sealed_yet: waiting }: Integr
       ['Missing', formatCount(verified.missing)],
       ['Not sealed yet', countOf(waiting, 'event')],
     ],
-    html`<p class="dim">The service continuously compares 8,192 rows with their leaves every 5 s.</p>`,
+    html`<p class="dim">
+      The service compares 8,192 rows with their seal every 5 s, and begins again at the end.
+    </p>`,
   );
 }
 
@@ -197,7 +201,7 @@ function checkpointPanel({ checkpoint }: Integrity): Content {
     'Latest checkpoint',
     [
       [timeHeading('Sealed up to'), timeOf(checkpoint.made_at)],
-      ['Leaves', formatCount(checkpoint.size)],
+      ['Sealed rows', formatCount(checkpoint.size)],
       ['Public key', html`<code class="wrap">${checkpoint.public_key}</code>`],
     ],
     html`<pre class="wrap">${checkpoint.note}</pre>`,
@@ -208,24 +212,20 @@ const ANCHOR_COLUMNS: readonly Column<Integrity['anchors'][number]>[] = [
   { heading: 'Place', cell: ({ name }) => name },
   {
     heading: 'State',
+    kind: 'wrap',
     cell: ({ error, anchored_at: at }) =>
       error !== null
-        ? badge('warn', 'failing')
+        ? [badge('warn', 'failing'), ` ${error}`]
         : at === null
           ? badge('plain', 'none yet')
           : badge('good', 'kept'),
   },
-  numberColumn('Leaves', ({ size }) => formatCount(size)),
-  { heading: { time: 'Last' }, cell: ({ anchored_at: at }) => (at === null ? 'never' : timeOf(at)) },
-  { heading: 'Last error', kind: 'wrap', cell: ({ error }) => error },
+  numberColumn('Rows', ({ size }) => formatCount(size)),
+  { heading: 'Last', cell: ({ anchored_at: at }) => agoOf(at) },
 ];
 
 const NO_ANCHORS = html`No checkpoints are kept outside the database. Set <code>ANCHOR_FILE</code>,${' '}
   <code>ANCHOR_URL</code>, <code>TIMESTAMP_URL</code> or <code>WITNESSES</code>, or forward events.`;
 
 const anchorsPanel = ({ anchors }: Integrity): Content =>
-  panelOf(
-    'External copies',
-    tableOf('Places that keep checkpoints', ANCHOR_COLUMNS, anchors, NO_ANCHORS),
-    'panel wide',
-  );
+  panelOf('External copies', tableOf('Places that keep checkpoints', ANCHOR_COLUMNS, anchors, NO_ANCHORS));

@@ -14,9 +14,14 @@ import { agoOf, badge, pagerOf } from '../html/elements.ts';
 import { fieldOf, selectOf } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { sparkline } from '../html/sparkline.ts';
-import { directoryQuery, KINDS_IN, readDirectory, type DirectoryName } from './directory-schemas.ts';
+import {
+  directoryQuery,
+  KINDS_IN,
+  readDirectory,
+  type Directory,
+  type DirectoryName,
+} from './directory-schemas.ts';
 
-type Directory = Awaited<ReturnType<typeof readDirectory>>;
 type Entry = Directory['items'][number];
 
 /** An access point that no event has named for so long is silent: an occupied one reports every few minutes. */

@@ -48,8 +48,6 @@ export const directoryQuery = (name: DirectoryName) =>
     cursor: cursorOf(place),
   });
 
-export type DirectoryQueryText = z.output<ReturnType<typeof directoryQuery>>;
-
 const count = z.number().int();
 
 export const directorySchema = z.object({
@@ -74,12 +72,14 @@ export const directorySchema = z.object({
   next_cursor: z.string().nullable(),
 });
 
+export type Directory = z.input<typeof directorySchema>;
+
 export async function readDirectory(
   db: Db,
   scope: Scope,
   name: DirectoryName,
-  { q, kind, order, silent, limit: size, cursor }: DirectoryQueryText,
-): Promise<z.input<typeof directorySchema>> {
+  { q, kind, order, silent, limit: size, cursor }: z.output<ReturnType<typeof directoryQuery>>,
+): Promise<Directory> {
   const found = await listDirectory(db, scope, {
     kinds: KINDS_IN[name].filter((one) =>
       silent === undefined ? kind === undefined || one === kind : one === 'access point',

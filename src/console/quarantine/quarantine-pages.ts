@@ -29,9 +29,9 @@ export async function renderQuarantine(db: Db, visitor: Visitor, request: Reques
     title: 'Quarantine',
     modules: ['pages/quarantine.ts'],
     content: html`
-      <p>
-        Authenticated deliveries and records that could not be parsed or stored, with their original bytes.
-        Replay processes them again as new deliveries. Discard deletes their content permanently.
+      <p class="dim">
+        Deliveries and records that could not be parsed or stored. Replay processes them again; Discard
+        deletes their content.
       </p>
       ${filterForm('/quarantine', 'Quarantine', asked, conditionFields(asked))}
       ${page.items.length === 0 ? emptyState(query.state) : chooser(page, query.state, written, hasAccess(visitor, CHANGE_QUARANTINE))}
@@ -85,8 +85,7 @@ function chooser(
     <form id="chosen" data-matching=${matching} data-total=${isOpen ? total : 0}>
       <div class="row apart">
         <p>
-          ${countOf(total, state === 'all' ? 'item' : `${state} item`)}, ${formatCount(items.length)} on this
-          page.
+          ${countOf(total, state === 'all' ? 'item' : `${state} item`)}${items.length < total && `, ${formatCount(items.length)} on this page`}
         </p>
         ${
           canChange &&
@@ -94,9 +93,11 @@ function chooser(
           html`
             <div class="row">
               <label><input type="checkbox" name="page" /> Select this page</label>
-              <button type="button" name="replay">Replay${isOpen && ` all ${formatCount(total)}`}</button>
+              <button type="button" name="replay">
+                Replay${isOpen && total > 1 && ` all ${formatCount(total)}`}
+              </button>
               <button type="button" name="discard" class="danger">
-                Discard${isOpen && ` all ${formatCount(total)}`}
+                Discard${isOpen && total > 1 && ` all ${formatCount(total)}`}
               </button>
             </div>
           `

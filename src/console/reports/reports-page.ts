@@ -147,7 +147,11 @@ function columnsOf(
 ): readonly Column<ReportRow>[] {
   const plain = (heading: string): Column<ReportRow> => ({
     heading,
-    kind: /^\d+$/.test(rows[0]?.[heading] ?? '') ? 'number' : undefined,
+    kind: /^\d+$/.test(rows[0]?.[heading] ?? '')
+      ? 'number'
+      : /^(?:First|Last|Time|Day)$/.test(heading)
+        ? 'nowrap'
+        : undefined,
     cell: (row) => row[heading] ?? html`<span class="dim">–</span>`,
   });
   const figure = (heading: string, { since, until }: WholeRange) =>

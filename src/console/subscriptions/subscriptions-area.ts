@@ -219,8 +219,11 @@ function planOf(view: SourceView, mayApply: boolean): Content {
       html`<p class="note">The cloud does not list subscriptions, so the plan is based on local records.</p>`
     }
     ${missing.length > 0 && html`<p class="note">Not offered by this cloud: ${missing.join(', ')}.</p>`}
-    <h3>Plan</h3>
-    ${tableOf('Planned change of each subscription', STEP_COLUMNS, steps)}
+    ${
+      !isInOrder &&
+      html`<h3>Plan</h3>
+        ${tableOf('Planned change of each subscription', STEP_COLUMNS, steps)}`
+    }
     <h3>Subscriptions in the cloud</h3>
     ${tableOf('Subscriptions in the cloud', HELD_COLUMNS, view.held, 'No subscriptions. Apply the plan to create them.')}
   `;
@@ -252,7 +255,7 @@ function detailOf({ differences, reason, url }: Step): Content {
 }
 
 const HELD_COLUMNS: readonly Column<SourceView['held'][number]>[] = [
-  { heading: 'Type', cell: ({ message_type: type }) => type },
+  { heading: 'Type', kind: 'nowrap', cell: ({ message_type: type }) => type },
   { heading: 'Status', cell: ({ status }) => status },
   { heading: 'Application', cell: ({ application }) => application },
   { heading: 'Managed here', cell: ({ ours }) => (ours ? 'yes' : 'no') },

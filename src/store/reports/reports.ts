@@ -76,8 +76,8 @@ const searchFor = (key: 'user' | 'device', value: string | null | undefined, ...
 export const REPORTS: readonly Report[] = [
   {
     name: 'administration',
-    title: 'Who administered what',
-    answers: 'What each administrator did, by kind of action and audit code.',
+    title: 'Activity of administrators',
+    answers: 'Actions of each administrator, by kind and audit code.',
     statement: (range) => `
 select min(user_name) as "Administrator", code as "Code", min(${ACTION}) as "Action", count(*) as "Records",
   ${time('min(local)')} as "First", ${time('max(local)')} as "Last"
@@ -103,7 +103,7 @@ where code = 10001 group by fold_name(user_name) order by 3 desc, 2 desc, 1`,
   {
     name: 'categories',
     title: 'Changes by category',
-    answers: "How many audit records each of the cloud's categories has, without logins and logouts.",
+    answers: "Audit records of each of the cloud's categories, without logins and logouts.",
     statement: (range) => `
 select coalesce(category::text, 'none') as "Category", count(*) as "Records",
   count(distinct fold_name(user_name)) as "People", ${time('min(local)')} as "First", ${time('max(local)')} as "Last"
@@ -114,7 +114,7 @@ where code is distinct from 10001 and code is distinct from 10002 group by categ
   {
     name: 'changes',
     title: 'Changes by device',
-    answers: 'Which devices audit records name, how often, and by how many different people.',
+    answers: 'Devices that audit records name, with the number of records and of people.',
     statement: (range) => `
 select min(device) as "Device", count(distinct event_id) as "Records", count(distinct fold_name(user_name)) as "People", ${time('max(local)')} as "Last"
 from ${rowsOf('audit_log', range)}, unnest(host_names) as device
@@ -125,7 +125,7 @@ group by lower(device) order by 2 desc, 1`,
   {
     name: 'keys',
     title: 'Private keys created and deleted',
-    answers: 'Who created and deleted private keys (PPSK), and when last.',
+    answers: 'People who created and deleted private keys (PPSK), and when last.',
     statement: (range) => `
 select min(user_name) as "Administrator", count(*) filter (where code = 40001) as "Created",
   count(*) filter (where code = 40003) as "Deleted", ${time('max(local)')} as "Last"

@@ -38,7 +38,7 @@ async function follow(id: string) {
   let isKnown = false;
   for (let asked = 0; isKnown || asked < PATIENCE; asked += 1) {
     await new Promise((resolve) => setTimeout(resolve, INTERVAL_MS));
-    const progress: ExportProgress | undefined = await request(`/exports/${id}`).catch(() => undefined);
+    const progress = await request<ExportProgress>(`/exports/${id}`).catch(() => undefined);
     if (progress === undefined) continue;
     isKnown = true;
     show(progress);

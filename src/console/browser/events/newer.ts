@@ -1,5 +1,6 @@
 import { html } from 'htm/preact';
 import { render } from 'preact';
+import type { Histogram } from '../../events/describe-event.ts';
 import { request } from '../shared/api.ts';
 import { formatCount } from '../shared/numbers.ts';
 
@@ -13,11 +14,10 @@ if (place instanceof HTMLElement) setInterval(() => void look(place), INTERVAL_M
 async function look(place: HTMLElement) {
   if (document.hidden) return;
   // A look that fails is no news: the next one may do.
-  const histogram = await request(place.dataset['newer'] ?? '').catch(() => ({ bars: [] }));
-  const count = histogram.bars
-    .flatMap(({ counts }: { counts: Record<string, number> }) => Object.values(counts))
-    .reduce((all: number, one: number) => all + one, 0);
-  if (count === 0) return;
+  const histogram = await request<Histogram>(place.dataset['newer'] ?? '').catch(() => undefined);
+  const counts = histogram?.bars.flatMap((bar) => Object.values(bar.counts)) ?? [];
+  const count = counts.reduce((all, one) => all + one, 0);
+  if (histogram === undefined || count === 0) return;
   const about = histogram.is_complete ? '' : 'about ';
   render(
     html`<button class="quiet" type="button" onClick=${showThem}>${about}${formatCount(count)} new</button>`,

@@ -31,19 +31,21 @@ function enable(form: HTMLFormElement) {
   });
 
   async function send(chosen: object, count: number) {
-    const resultsOf = (answers: readonly Answer[], isSent: boolean) =>
-      answers.flatMap(({ results }) => results).filter(({ reason }) => (reason === null) === isSent);
     const path = `/destinations/${encodeURIComponent(form.dataset['name'] ?? '')}/replay`;
-    const answers = await postInParts<Answer>(form, path, chosen, count, {
-      verb: 'attempted',
-      doneOf: (all) => resultsOf(all, true).length + resultsOf(all, false).length,
-      sumUp(all) {
-        const failed = resultsOf(all, false).length;
-        return `${resultsOf(all, true).length} resent${failed === 0 ? '' : `, ${failed} failed`}.`;
-      },
-      failuresOf: (all) => resultsOf(all, false).map(({ event_id: id, reason }) => ({ id, reason })),
+    const answers = await postInParts<Answer>(form, path, chosen, count, 'attempted', (all) => {
+      const results = all.flatMap((answer) => answer.results);
+      const failures = results
+        .filter(({ reason }) => reason !== null)
+        .map(({ event_id: id, reason }) => ({ id, reason }));
+      const failed = failures.length === 0 ? '' : `, ${failures.length} failed`;
+      return {
+        done: results.length,
+        failures,
+        summary: `${results.length - failures.length} resent${failed}.`,
+      };
     });
-    const sent = new Set(resultsOf(answers, true).map((one) => one.event_id));
+    const results = answers.flatMap((answer) => answer.results);
+    const sent = new Set(results.flatMap(({ event_id: id, reason }) => (reason === null ? [id] : [])));
     finish(form, (id) => sent.has(id));
   }
 }

@@ -3,7 +3,7 @@
 
 import type { ReplayAnswer } from '../../quarantine/read-quarantine.ts';
 import { agree, chosenIds, fieldsOf, finish } from '../shared/actions.ts';
-import { postInParts, type Told } from '../shared/in-parts.ts';
+import { postInParts } from '../shared/in-parts.ts';
 import { countOf } from '../shared/numbers.ts';
 import { notify } from '../shared/page.ts';
 
@@ -41,8 +41,9 @@ function enable(form: HTMLFormElement) {
     if (action === 'discard' && !(await agree(question, 'Discard'))) return;
     const chosen = isAll ? { matching: JSON.parse(form.dataset['matching'] ?? '{}') } : { ids };
     const body = { ...chosen, limit: PART };
-    if (action === 'replay') await postInParts(form, '/quarantine/replay', body, count, REPLAYING);
-    else await postInParts(form, '/quarantine/discard', body, count, DISCARDING);
+    if (action === 'replay')
+      await postInParts(form, '/quarantine/replay', body, count, 'replayed', tellReplayed);
+    else await postInParts(form, '/quarantine/discard', body, count, 'discarded', tellDiscarded);
     finish(form, (id) => isAll || ids.includes(id));
   }
 }
@@ -56,46 +57,31 @@ document.addEventListener('done', (event) => {
   notify(`Not replayed: ${replay.reason}`, 'bad');
 });
 
-interface Discarded {
-  readonly discarded: number;
-  readonly next_cursor: string | null;
+function tellDiscarded(
+  answers: readonly { readonly discarded: number; readonly next_cursor: string | null }[],
+) {
+  const done = answers.reduce((sum, { discarded }) => sum + discarded, 0);
+  return { done, summary: `${done} discarded.`, failures: [] };
 }
 
-const discardedOf = (answers: readonly Discarded[]) =>
-  answers.reduce((sum, { discarded }) => sum + discarded, 0);
-
-const DISCARDING: Told<Discarded> = {
-  verb: 'discarded',
-  doneOf: discardedOf,
-  sumUp: (answers) => `${discardedOf(answers)} discarded.`,
-  failuresOf: () => [],
-};
-
-interface Replayed {
-  readonly results: readonly ReplayAnswer[];
-  readonly next_cursor: string | null;
-}
-
-const resultsOf = (answers: readonly Replayed[]) => answers.flatMap(({ results }) => results);
-
-const REPLAYING: Told<Replayed> = {
-  verb: 'replayed',
-  doneOf: (answers) => resultsOf(answers).length,
-  sumUp: (answers) => sumUp(resultsOf(answers)),
-  /** What stays open, and what was quarantined anew. */
-  failuresOf: (answers) =>
-    resultsOf(answers).flatMap(({ outcome, again, quarantine_id: id, reason }) =>
+/** Fails what stays open, and what was quarantined anew. */
+function tellReplayed(
+  answers: readonly { readonly results: readonly ReplayAnswer[]; readonly next_cursor: string | null }[],
+) {
+  const results = answers.flatMap((answer) => answer.results);
+  const replayed = results.filter(({ outcome }) => outcome === 'replayed');
+  const sumOf = (countIn: (one: ReplayAnswer) => number) =>
+    replayed.reduce((sum, one) => sum + countIn(one), 0);
+  const [events, duplicates] = [sumOf((one) => one.events), sumOf((one) => one.duplicates)];
+  const again = sumOf((one) => one.again.length);
+  const left = results.filter(({ outcome }) => outcome === 'refused' || outcome === 'unknown').length;
+  return {
+    done: results.length,
+    summary: `${replayed.length} replayed: ${countOf(events, 'event')}, ${countOf(duplicates, 'duplicate')}, ${again} quarantined again; ${left} not replayed.`,
+    failures: results.flatMap(({ outcome, again: anew, quarantine_id: id, reason }) =>
       outcome === 'replayed'
-        ? again.map((one) => ({ id: one.quarantine_id, reason: one.reason }))
+        ? anew.map((one) => ({ id: one.quarantine_id, reason: one.reason }))
         : [{ id, reason }],
     ),
-};
-
-function sumUp(results: readonly ReplayAnswer[]) {
-  const replayed = results.filter(({ outcome }) => outcome === 'replayed');
-  const events = replayed.reduce((sum, one) => sum + one.events, 0);
-  const duplicates = replayed.reduce((sum, one) => sum + one.duplicates, 0);
-  const again = replayed.reduce((sum, one) => sum + one.again.length, 0);
-  const left = results.filter(({ outcome }) => outcome === 'refused' || outcome === 'unknown').length;
-  return `${replayed.length} replayed: ${countOf(events, 'event')}, ${countOf(duplicates, 'duplicate')}, ${again} quarantined again; ${left} not replayed.`;
+  };
 }

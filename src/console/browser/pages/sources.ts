@@ -45,6 +45,13 @@ function show(form: HTMLFormElement, title: string, lines: readonly string[]) {
       <ul>
         ${lines.map((line) => html`<li><code>${line}</code></li>`)}
       </ul>
+      ${
+        form.dataset['secret'] === 'secret' &&
+        html`<p>
+          If the source has API credentials, <a href="/subscriptions">apply its subscriptions</a> next.
+          Otherwise, enter the secret in the cloud's webhook.
+        </p>`
+      }
       ${form.dataset['then'] === undefined && html`<a href=${location.pathname}>Continue</a>`}
     `,
     place,

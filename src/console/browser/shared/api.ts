@@ -1,11 +1,11 @@
 /**
- * Sends a request to the API and returns its JSON. Throws an Error with the message of the API. `path` is below /api/v1,
- * with its query.
+ * Sends a request to the API and returns its JSON, which is what the schema of its route describes: the caller names that
+ * type. Throws an Error with the message of the API. `path` is below /api/v1, with its query.
  */
-export async function request(
+export async function request<Answer>(
   path: string,
   { method = 'GET', body, signal }: { method?: 'GET' | 'POST'; body?: unknown; signal?: AbortSignal } = {},
-): Promise<any> {
+): Promise<Answer> {
   const response = await fetch(`/api/v1${path}`, {
     method,
     headers: {

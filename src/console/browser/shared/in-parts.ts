@@ -10,47 +10,41 @@ interface Part {
   readonly next_cursor: string | null;
 }
 
-export interface Told<One> {
-  /** What happens to the items, in the past. */
-  readonly verb: string;
-  /** The number of items in answers. */
-  readonly doneOf: (answers: readonly One[]) => number;
-  readonly sumUp: (answers: readonly One[]) => string;
-  /** Listed at the end. */
-  readonly failuresOf: (
-    answers: readonly One[],
-  ) => readonly { readonly id: string; readonly reason: string | null }[];
+/** What answers say: the number of items in them, a sentence, and the failures that are listed at the end. */
+interface Told {
+  readonly done: number;
+  readonly summary: string;
+  readonly failures: readonly { readonly id: string; readonly reason: string | null }[];
 }
 
 /**
  * Posts to the API in parts: repeats the request with each `next_cursor` until there is none, and shows the progress in
- * `#outcome`. `count` is the number of items. The buttons of the form wait. Returns the answers so far if one fails: the earlier parts stay done.
+ * `#outcome`. `count` is the number of items, `verb` what happens to them, in the past. The buttons of the form wait. Returns the answers so far if one fails: the earlier parts stay done.
  */
 export async function postInParts<One extends Part>(
   form: HTMLFormElement,
   path: string,
   body: object,
   count: number,
-  { verb, doneOf, sumUp, failuresOf }: Told<One>,
+  verb: string,
+  tell: (answers: readonly One[]) => Told,
 ) {
   const buttons = [...form.querySelectorAll('button')];
   for (const button of buttons) button.disabled = true;
   const answers: One[] = [];
   const show = (isDone: boolean, problem?: string) => {
-    const done = doneOf(answers);
+    const { done, summary, failures } = tell(answers);
     render(
       html`
         <section class="panel outcome" aria-label="Result">
-          <p role="status">${isDone ? sumUp(answers) : `${done} of ${count} ${verb}…`}</p>
+          <p role="status">${isDone ? summary : `${done} of ${count} ${verb}…`}</p>
           ${!isDone && html`<progress max=${count} value=${done} aria-label="Progress"></progress>`}
           ${problem !== undefined && html`<p class="note bad">Stopped: ${problem}. All others are unchanged.</p>`}
           ${isDone && html`<p><a class="button quiet" href=${location.href}>Reload</a></p>`}
           ${
             isDone &&
             html`<ul>
-              ${failuresOf(answers)
-                .slice(0, MOST_LISTED)
-                .map(({ id, reason }) => html`<li><span class="mono">${id}</span>: ${reason}</li>`)}
+              ${failures.slice(0, MOST_LISTED).map(({ id, reason }) => html`<li><span class="mono">${id}</span>: ${reason}</li>`)}
             </ul>`
           }
         </section>

@@ -1,6 +1,7 @@
 import { html } from 'htm/preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { SavedSearch } from '../../events/saved-searches.ts';
+import type { Directory } from '../../people/directory-schemas.ts';
 import { request } from './api.ts';
 import { showDialog } from './dialog.ts';
 
@@ -157,7 +158,7 @@ const addressOf = (path: string, parameters: Readonly<Record<string, string>>) =
 
 /** The searches that people saved, as far as the visitor may see them. */
 async function savedSearches() {
-  const { items }: { items: readonly SavedSearch[] } = await request('/saved-searches');
+  const { items } = await request<{ readonly items: readonly SavedSearch[] }>('/saved-searches');
   return items.map(({ name, line, since, until }) => {
     const range = { ...(since !== null && { since }), ...(until !== null && { until }) };
     return { kind: 'saved search', label: name, href: addressOf('/events', { q: line, ...range }) };
@@ -194,8 +195,8 @@ async function seenFor(text: string, signal: AbortSignal): Promise<Entry[]> {
   const q = text.trim();
   if (q.length < 2) return [];
   const limit = String(MOST_SEEN);
-  const lists: { items: { kind: string; key: string; name: string }[] }[] = await Promise.all(
-    ['/people', '/devices'].map((path) => request(addressOf(path, { q, limit }), { signal })),
+  const lists = await Promise.all(
+    ['/people', '/devices'].map((path) => request<Directory>(addressOf(path, { q, limit }), { signal })),
   );
   const entries = lists.flatMap(({ items }) =>
     items.map((entry) => ({ kind: entry.kind, label: entry.name, href: addressOfEntry(entry) })),
@@ -205,7 +206,7 @@ async function seenFor(text: string, signal: AbortSignal): Promise<Entry[]> {
 }
 
 /** The page of an entry of the directory of people or devices. */
-function addressOfEntry({ kind, key, name }: { kind: string; key: string; name: string }) {
+function addressOfEntry({ kind, key, name }: Directory['items'][number]) {
   if (kind === 'client') return addressOf('/devices/client', { mac: key });
   if (kind === 'access point') return addressOf('/devices/access-point', { mac: key });
   return addressOf('/people/user', { name });

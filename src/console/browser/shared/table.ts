@@ -56,7 +56,7 @@ export function tableOf<Row>(
                       sort === undefined
                         ? labels[index]
                         : html`<a href=${sort.href}
-                            >${labels[index]} ${sort.order && html`<span aria-hidden="true">↓</span>`}</a
+                            >${labels[index]}${sort.order && html` <span aria-hidden="true">↓</span>`}</a
                           >`
                     }
                   </th>
