@@ -210,7 +210,7 @@ function createBudget(of: string, highMark: number, logger: Logger) {
 
   /** Cuts off bodies of the sources with the most, longest idle first, until there is room for this many bytes of another. */
   function makeRoom(owner: string, bytes: number): void {
-    if (isOver(owner, bytes - 1, hardLimit)) throw overloaded();
+    if (isOver(owner, bytes, hardLimit)) throw overloaded();
     let idle: MemoryReservation | undefined;
     do {
       idle = findIdle(owner);

@@ -62,9 +62,7 @@ const WORKER = {
 export function connectRedis({ url, caFile }: RedisLocation, purpose: 'producer' | 'worker'): RedisClient {
   const { kind, nodes, tls: isTls, username, password, database, master, sentinel } = parseRedisUrl(url);
   const enableOfflineQueue = purpose === 'worker';
-  const tls = isTls
-    ? { tls: caFile === undefined ? {} : { ca: readAuthorities('REDIS_CA_FILE', caFile) } }
-    : {};
+  const tls = isTls ? { tls: { ca: caFile && readAuthorities('REDIS_CA_FILE', caFile) } } : {};
   const common = { ...(purpose === 'producer' ? PRODUCER : WORKER), ...tls };
   if (kind === 'server') return new Redis(url, { ...common, enableOfflineQueue });
   const logIn = { username, password };

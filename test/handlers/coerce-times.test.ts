@@ -64,11 +64,16 @@ describe('timestamptz', () => {
           `${local}${zone}${mm}`,
           `${local} ${zone}${mm}`,
           `${local.replace('T', ' ')}${zone}:${mm}`,
+          `${local}${zone}:${mm}[Europe/Zurich]`,
+          `${local}${zone}${mm}[Europe/Zurich]`,
+          ...(mm === '00' ? [`${local}${zone}`, `${local}${zone}[Europe/Zurich]`] : []),
         ]) {
           expect(read(text)).toBe(date.toISOString());
         }
       }),
     );
+    expect(read('2026-01-31T08:00:00Z[UTC]')).toBe('2026-01-31T08:00:00.000Z');
+    expect(read('2026-01-31T08:00:00-05[America/New_York]:30')).toBeNull();
   });
 
   it('gives for any text a time of the years 1 to 9999, or none', () => {

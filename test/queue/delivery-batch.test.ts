@@ -51,6 +51,7 @@ describe('a packed delivery', () => {
   it('weighs what it holds: it is not stored together with many others', () => {
     const large = { ...delivery, records: JSON.stringify([{ a: 'x'.repeat(1_000_000) }]) };
     expect(deliverySize({ ...large, ...packBody(large) })).toBeGreaterThan(1_000_000);
+    expect(packBody(delivery).packed.size).toBe('[{"id":1}]'.length + 1);
   });
 
   it('makes its batch one of version 2, which an older worker leaves to a newer one', () => {

@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { Queue } from 'bullmq';
 import { pino } from 'pino';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startDeliveryWorker } from '../../src/handlers/delivery-worker.ts';
 import { OutageError, UsageError } from '../../src/lib/errors.ts';
 import { checkInstallation, InstallationMemory } from '../../src/queue/installation.ts';
 import { QUEUE_NAME } from '../../src/queue/lanes.ts';
-import { connectRedis, serverOf } from '../../src/queue/redis-client.ts';
+import { connectRedis, revive, serverOf } from '../../src/queue/redis-client.ts';
 import { createReplicaGuard } from '../../src/queue/redis-replicas.ts';
 import { checkRights } from '../../src/queue/redis-rights.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
+import { hasOpenssl } from '../support/certificates.ts';
 import { hasRedisServer, startRedis } from '../support/redis.ts';
+import { useCertificate } from '../support/use-certificate.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const MARK = 'bull:installation';
@@ -92,10 +94,23 @@ describe.skipIf(!hasRedisServer())('the queue in Redis (needs redis-server)', ()
     const logger = pino({}, { write: (line) => void (log += line) });
     const worker = startDeliveryWorker({ kind: 'redis', url, installation: memory }, { add }, logger);
     onTestFinished(() => worker.close());
+    const ready = vi.fn();
+    void worker.ready.then(ready);
     await waitFor(() => log.includes('The queue in Redis belongs to installation'));
     expect(stored).toBe(0);
+    expect(ready).not.toHaveBeenCalled();
     await client.del(MARK);
     await waitFor(() => stored === 1);
+  });
+
+  it('is connected to again after its client has given up', async () => {
+    const client = connect((await start()).url);
+    await client.ping();
+    await revive(client);
+    client.disconnect();
+    await waitFor(() => client.status === 'end');
+    await revive(client);
+    expect(await client.ping()).toBe('PONG');
   });
 
   it('has taken nothing before its replica confirms it, also the first time', async () => {
@@ -119,5 +134,19 @@ describe.skipIf(!hasRedisServer())('the queue in Redis (needs redis-server)', ()
     await waitFor(async () => (await client.info('replication')).includes('connected_slaves:0'));
     await expect(guard.check()).rejects.toThrow('just lost its last replica');
     await guardAnew().check();
+  });
+});
+
+describe.skipIf(!hasOpenssl)('a client of Redis (needs openssl)', () => {
+  const certificate = useCertificate('DNS:cache');
+
+  it.each([
+    ['rediss://127.0.0.1:1', true],
+    ['rediss+sentinel://127.0.0.1:1/main', true],
+    ['redis://127.0.0.1:1', false],
+  ])('of %s uses TLS: %j, with the authorities of REDIS_CA_FILE', (url, usesTls) => {
+    const client = connectRedis({ url, caFile: certificate.certFile }, 'producer');
+    client.disconnect();
+    expect(Reflect.get(client.options, 'tls')).toEqual(usesTls ? { ca: certificate.cert } : undefined);
   });
 });

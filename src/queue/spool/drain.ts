@@ -131,14 +131,11 @@ async function findMissing(
   deliveries: readonly QueuedDelivery[],
   findStored: FindStored,
 ): Promise<{ missing: readonly QueuedDelivery[]; found: readonly Found[] }> {
-  const missing: QueuedDelivery[] = [];
-  const found: Found[] = [];
-  for (const group of groupsOf(deliveries)) {
-    const answer = await findStored(group.map(({ deliveryId }) => deliveryId));
-    missing.push(...group.filter(({ deliveryId }) => !answer.stored.has(deliveryId)));
-    found.push(answer);
-  }
-  return { missing, found };
+  const found = await Array.fromAsync(groupsOf(deliveries), (group) =>
+    findStored(group.map(({ deliveryId }) => deliveryId)),
+  );
+  const isStored = ({ deliveryId }: QueuedDelivery) => found.some(({ stored }) => stored.has(deliveryId));
+  return { missing: deliveries.filter((delivery) => !isStored(delivery)), found };
 }
 
 /** The deliveries of a segment; undefined if this version can't read it, and it stays, or if another process has it now. */

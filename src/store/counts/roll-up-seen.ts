@@ -56,13 +56,12 @@ async function readRange(trx: Trx, table: 'seen_progress' | 'log_state') {
 
 /** Counts the events at positions from one (inclusive) to another (exclusive). */
 async function count(trx: Trx, from: number, to: number): Promise<void> {
-  const firstTile = Math.floor(from / TILE_ENTRIES) * TILE_ENTRIES;
   await run(trx)`
     with entry as materialized (
       select one.at, one.id, message_type
       from log_tiles cross join unnest(kinds, log_tiles.occurred_at, event_ids) with ordinality as one (kind, at, id, number)
         join log_kinds on log_kinds.kind = one.kind
-      where first >= ${firstTile}::bigint and first < ${to}::bigint
+      where first > ${from}::bigint - ${sql.lit(TILE_ENTRIES)} and first < ${to}::bigint
         and first + number - 1 >= ${from}::bigint and first + number - 1 < ${to}::bigint
     ), ${counts(rowsOfEntries)}, days as (
       insert into seen_days (kind, key, source, day, ${DAY_COUNTS})

@@ -9,7 +9,7 @@ import {
   type SearchKey,
   type SearchValue,
 } from '../../events/search-query.ts';
-import { anyOf, contains, literalPattern, type Condition } from '../server/condition.ts';
+import { anyOf, literalPattern, type Condition } from '../server/condition.ts';
 import { kindOfRow, outcomeOfRow } from './event-kinds.ts';
 import { asText, COLUMNS_OF } from './event-rows.ts';
 
@@ -182,3 +182,17 @@ const isServed = (term: EventTerm): boolean =>
   (INDEXED_KEYS.has(term.key) || (term.key === 'device' && term.values.every(({ isExact }) => isExact)));
 
 const INDEXED_KEYS: ReadonlySet<SearchKey> = new Set(['user', 'client', 'ap', 'mac', 'ssid', 'code']);
+
+/**
+ * Whether the record contains a text, ignoring case.
+ *
+ * ASCII text is compared byte by byte, which avoids the rules of a language and, without letters, the conversion to
+ * lower case. The result is the same, except that only those rules treat the Kelvin sign as a K.
+ */
+function contains(text: string): Condition {
+  const isAscii = Buffer.byteLength(text) === text.length;
+  if (!isAscii) return sql`payload::text ilike ${`%${literalPattern(text)}%`}`;
+  const lower = text.toLowerCase();
+  if (lower === text.toUpperCase()) return sql`strpos(payload::text collate "C", ${text}) > 0`;
+  return sql`strpos(lower(payload::text collate "C"), ${lower}) > 0`;
+}

@@ -109,7 +109,7 @@ async function sealedRows(
   { from, to, version, source, part }: SealedEvents,
   form = sealedForm,
 ): Promise<RawBuilder<unknown>> {
-  const pieces = sql`log_tiles where first >= ${Math.floor(from / TILE_ENTRIES) * TILE_ENTRIES}::bigint
+  const pieces = sql`log_tiles where first > ${from}::bigint - ${sql.lit(TILE_ENTRIES)}
     and first < ${to}::bigint`;
   // With the bounds of each family, the server looks into the months alone that have one of its events.
   const bounds = await allRows<{ family: Family; from: string; to: string }>(trx)`

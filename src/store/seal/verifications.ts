@@ -66,7 +66,7 @@ export async function countEntries(db: Db, { from, to }: Positions): Promise<rea
   return allRows<CountedEvents>(db)`
     select source, message_type as "messageType", count(*)::int as events
     from log_tiles, unnest(kinds) with ordinality as entry (kind, number) join log_kinds using (kind)
-    where first >= ${Math.floor(from / TILE_ENTRIES) * TILE_ENTRIES}::bigint and first < ${to}::bigint
+    where first > ${from}::bigint - ${sql.lit(TILE_ENTRIES)} and first < ${to}::bigint
       and first + number - 1 >= ${from}::bigint and first + number - 1 < ${to}::bigint
     group by 1, 2`;
 }

@@ -22,20 +22,6 @@ export const literalPattern = (text: string) => text.replaceAll(/[\\%_]/g, Strin
 export const NOT_SUPERSEDED = sql<boolean>`(origin = 'webhook' or not is_superseded(event_id))`;
 
 /**
- * Whether the record contains a text, ignoring case.
- *
- * ASCII text is compared byte by byte, which avoids the rules of a language and, without letters, the conversion to
- * lower case. The result is the same, except that only those rules treat the Kelvin sign as a K.
- */
-export function contains(text: string): Condition {
-  const isAscii = Buffer.byteLength(text) === text.length;
-  if (!isAscii) return sql`payload::text ilike ${`%${literalPattern(text)}%`}`;
-  const lower = text.toLowerCase();
-  if (lower === text.toUpperCase()) return sql`strpos(payload::text collate "C", ${text}) > 0`;
-  return sql`strpos(lower(payload::text collate "C"), ${lower}) > 0`;
-}
-
-/**
  * The row of a table with a key, as a subquery for a lateral join: `condition` names the columns of the table and of the
  * rows joined before.
  *

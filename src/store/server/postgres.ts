@@ -87,8 +87,7 @@ const assign = (how: 'set' | 'set local', settings: TransactionSettings) =>
 type RunQuery = (this: Client, text: string, values?: unknown[]) => Promise<QueryResult>;
 
 /** What Postgres refuses to run in a transaction, and so runs with the settings of the session. */
-const WITHOUT_TRANSACTION =
-  /^\s*(?:vacuum|alter system|(?:create|drop) (?:database|tablespace|(?:unique )?index concurrently))\b/i;
+const WITHOUT_TRANSACTION = /^\s*(?:vacuum|(?:create|drop) (?:database|index concurrently))\b/i;
 
 type Callback = (error: unknown, result?: QueryResult) => void;
 

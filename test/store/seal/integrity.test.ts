@@ -63,10 +63,17 @@ const CASES = RELATIONS.flatMap((relation) =>
 const run = (statement: string) => sql.raw(statement).execute(test.db);
 
 describe('what is stored', () => {
-  it.each(CASES)('is safe from the owner, and from a superuser, who is told why: %s', async (statement) => {
-    await expect(run(statement)).rejects.toThrow(/permission denied/);
-    await expect(sql.raw(statement).execute(test.admin)).rejects.toThrow(/stays as it was written/);
-  });
+  it.each(CASES)(
+    'is safe from the owner, and from a superuser as a replica, who is told why: %s',
+    async (statement) => {
+      await expect(run(statement)).rejects.toThrow(/permission denied/);
+      const asReplica = test.admin.transaction().execute(async (trx) => {
+        await sql`set local session_replication_role = replica`.execute(trx);
+        await sql.raw(statement).execute(trx);
+      });
+      await expect(asReplica).rejects.toThrow(/stays as it was written/);
+    },
+  );
 
   it('is safe from an owner who takes the privileges back', async () => {
     const attempt = test.db.transaction().execute(async (trx) => {
@@ -124,21 +131,4 @@ it('the reading role may read the tables, without those of logins, and nothing e
         or privilege in ('select', 'insert', 'update', 'references')
           and has_any_column_privilege('xiq_reader', pg_class.oid, privilege))`.execute(test.admin);
   expect(rows).toEqual([]);
-});
-
-it.each([
-  'create table mine (id int)',
-  'create table mine as table deliveries',
-  'create view mine as table deliveries',
-  'create function mine() returns int language sql as $$ select 1 $$',
-  'create schema mine',
-  'drop table audit_events',
-  'alter table deliveries disable trigger all',
-  "select nextval('events_id_seq')",
-])('the reading role cannot: %s', async (statement) => {
-  const attempt = test.admin.transaction().execute(async (trx) => {
-    await sql`set local role xiq_reader`.execute(trx);
-    await sql.raw(statement).execute(trx);
-  });
-  await expect(attempt).rejects.toThrow(/permission denied|must be owner/);
 });

@@ -19,7 +19,9 @@ const SET = { path: 'bullmq', timeout: '200ms' };
 
 describe('the settings of a pool', () => {
   it('hold in every statement, also in the first of each connection, whatever else runs', async () => {
-    const good = Array.from({ length: 40 }, (_, index) => pool.query(`${LOOK} where ${index} = $1`, [index]));
+    const good = Array.from({ length: 40 }, (_, index) =>
+      pool.query(`${LOOK} where ${index} = $1 -- vacuum`, [index]),
+    );
     const bad = Array.from({ length: 10 }, () => pool.query('select no_such_column'));
     await Promise.allSettled(bad);
     for (const { rows } of await Promise.all(good)) expect(rows).toEqual([SET]);
@@ -58,15 +60,26 @@ describe('the settings of a pool', () => {
       { connectionString: database.databaseUrl, max: 1, settings: { search_path: 'bullmq' }, isDirect: true },
       () => undefined,
     );
-    const { rows } = await direct.query(`select current_setting('search_path') as path`);
-    expect(rows).toEqual([{ path: 'bullmq' }]);
     const client = await direct.connect();
     await client.query('begin');
+    await client.query('commit and chain');
+    const { rows } = await client.query(`select current_setting('search_path') as path`);
+    expect(rows).toEqual([{ path: 'bullmq' }]);
     await client.query('rollback');
-    expect((await client.query(`select current_setting('search_path') as path`)).rows).toEqual(rows);
     client.release();
     await direct.end();
   });
+});
+
+it('survives a session that ends while nothing uses it, and fails the next query', async () => {
+  const querying = withClient(database.databaseUrl, async (client) => {
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+    const ended = new Promise((resolve) => client.once('end', resolve));
+    await database.query`select pg_terminate_backend(${rows[0]?.pid})`;
+    await ended;
+    await client.query('select');
+  });
+  await expect(querying).rejects.toThrow(/not queryable|closed|terminat/i);
 });
 
 it('leaves a connection for replication without settings, as a backup needs it', async () => {

@@ -91,13 +91,12 @@ const NO_ATTRIBUTES = 'nosuperuser nocreaterole nocreatedb noreplication nobypas
 async function createLogins(client: Client, service: string, urls: RoleUrls): Promise<void> {
   const { migrationUrl } = urls;
   const migrator = migrationUrl === undefined ? service : roleOf(migrationUrl);
-  const { rows } = await client.query<{ number: number; isSuper: boolean }>(
-    `select current_setting('server_version_num')::int as number,
+  const { rows } = await client.query<{ isSince16: boolean; isSuper: boolean }>(
+    `select current_setting('server_version_num')::int >= 160000 as "isSince16",
       exists (select from pg_roles where rolname = $1 and rolname <> $2 and rolsuper) as "isSuper"`,
     [migrator, service],
   );
   const [facts] = rows;
-  const isSince16 = facts !== undefined && facts.number >= 160_000;
   for (const name of [OWNER, READER]) await createRole(client, name);
   await client.query(`alter role ${OWNER} nologin inherit ${NO_ATTRIBUTES}`);
   await createLogin(client, service, urls.databaseUrl);
@@ -109,7 +108,8 @@ async function createLogins(client: Client, service: string, urls: RoleUrls): Pr
   const serviceName = client.escapeIdentifier(service);
   if (migrationUrl !== undefined) await client.query(`revoke ${OWNER} from ${serviceName}`);
   // It names the sessions that it waits for, and what they do. Before Postgres 16, it names them only.
-  if (isSince16) await client.query(`grant pg_read_all_stats to ${serviceName} with inherit true, set false`);
+  if (facts?.isSince16 === true)
+    await client.query(`grant pg_read_all_stats to ${serviceName} with inherit true, set false`);
   await client.query(await readFile(new URL('readers.sql', import.meta.url), 'utf8'));
   await client.query(`grant usage on schema xiq_roles to ${serviceName}`);
   await client.query(`grant execute on all functions in schema xiq_roles to ${serviceName}`);

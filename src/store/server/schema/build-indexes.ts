@@ -156,10 +156,9 @@ const nameOf = ({ table, suffix }: LargeIndex) => `${table}_${suffix}`;
 async function isBuilt(db: Db, index: LargeIndex): Promise<boolean> {
   const { table, replaces } = index;
   const name = nameOf(index);
-  const replaced = replaces === undefined ? null : `${table}_${replaces}`;
   const found = await allRows(db)`
     select from pg_index join pg_class on pg_class.oid = indexrelid
-    where indexrelid = to_regclass(${name}) and (indisvalid or relkind = 'I') and to_regclass(${replaced}) is null`;
+    where indexrelid = to_regclass(${name}) and (indisvalid or relkind = 'I') and to_regclass(${table}::text || '_' || ${replaces ?? null}) is null`;
   return found.length > 0 && (await partitionsWithout(db, table, name)).length === 0;
 }
 

@@ -20,6 +20,7 @@ import { prepareStore } from '../../../../src/serve/open-store.ts';
 import { openDatabase, type Db } from '../../../../src/store/server/database.ts';
 import { migrateStore } from '../../../../src/store/server/schema/migrate.ts';
 import { maintainPartitions } from '../../../../src/store/partitions/partitions.ts';
+import { repairReaders } from '../../../../src/store/server/roles/limit-readers.ts';
 import { readOnlyQuery } from '../../../../src/store/server/read-only-query.ts';
 import { createLogger } from '../../../../src/lib/logger.ts';
 import { temporaryDirectory } from '../../../support/program.ts';
@@ -130,6 +131,17 @@ async function expectMigrated(urls: { databaseUrl: string; readerUrl: string }, 
     const { dropped } = await maintainPartitions(db, new Date(), { log: 1 });
     expect(dropped).toEqual(OLD_MONTHS.map((month) => `log_entries_${month}`));
 
+    for (const change of ['set statement_timeout = 0', 'set role = none', "password 'mine'"]) {
+      await run(urls.readerUrl, `begin read write; alter role xiq_reader ${change}; commit`);
+    }
+    expect(await repairReaders(db, urls.readerUrl)).toEqual([
+      {
+        login: 'xiq_reader',
+        changes: ['it has role=none', 'it has statement_timeout=0', 'it lacks statement_timeout=5min'],
+      },
+      { login: 'xiq_reader', changes: ['its password differs from READER_DATABASE_URL'] },
+    ]);
+    expect(await repairReaders(db, urls.readerUrl)).toEqual([]);
     expect((await readOnlyQuery(urls.readerUrl, 'select count(*) from audit_log')).rows).toEqual([['2']]);
   } finally {
     await db.destroy();

@@ -1,8 +1,12 @@
+import { MIGRATION_ADVISORY_LOCK_KEY } from 'bullmq';
 import { sql } from 'kysely';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { OutageError } from '../../../../src/lib/errors.ts';
+import { migrateQueue } from '../../../../src/queue/postgres-engine.ts';
 import { maintainPartitions } from '../../../../src/store/partitions/partitions.ts';
 import { openDatabase, type Db } from '../../../../src/store/server/database.ts';
-import { buildIndexes } from '../../../../src/store/server/schema/build-indexes.ts';
+import { buildIndexes, startIndexBuilding } from '../../../../src/store/server/schema/build-indexes.ts';
 import { migrateStore, readMigrationState } from '../../../../src/store/server/schema/migrate.ts';
 import {
   loadMigrations,
@@ -10,6 +14,7 @@ import {
   type Migrations,
 } from '../../../../src/store/server/schema/migrations.ts';
 import { useDatabase } from '../../../support/use-database.ts';
+import { waitFor } from '../../../support/wait-for.ts';
 
 /** The migrations of the baseline say nothing: there is no older program that knows the tables. */
 const FIRST_TO_SAY = '0011';
@@ -27,6 +32,43 @@ const newer = async (migration: Partial<KnownMigration>): Promise<Migrations> =>
   ...(await loadMigrations()),
   '9999_newer': { up: async () => undefined, ...migration },
 });
+
+/** A session of its own with an open transaction, which has done this. Resolves with what ends it. */
+async function openTransaction(url: string, ...statements: string[]): Promise<() => Promise<void>> {
+  const own = openDatabase(url, () => undefined);
+  const trx = await own.startTransaction().execute();
+  for (const statement of statements) await sql.raw(statement).execute(trx);
+  let ended: Promise<void> | undefined;
+  const end = () =>
+    (ended ??= (async () => {
+      await trx.rollback().execute();
+      await own.destroy();
+    })());
+  onTestFinished(end);
+  return end;
+}
+
+const insertInto = (
+  table: string,
+) => `insert into ${table} (occurred_at, received_at, event_id, delivery_id, source, message_type,
+    origin, user_name, payload)
+  select now(), now(), gen_random_uuid(), gen_random_uuid(), 'default', 'AUDIT_LOG_ALL', 'webhook', 'user ' || n, '{}'`;
+
+/** The partition that building has to wait for. */
+const THIS_MONTH = `audit_events_${new Date().toISOString().slice(0, 7).replace('-', '_')}`;
+
+const storeRows = (count: number) =>
+  db.transaction().execute(async (trx) => {
+    await sql`select begin_storing()`.execute(trx);
+    await sql`${sql.raw(insertInto('audit_events'))} from generate_series(1, ${count}::int) as n`.execute(
+      trx,
+    );
+  });
+
+const waitingSessions = async () =>
+  (
+    await test.query`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  ).length;
 
 describe('a program', () => {
   it('runs beside a newer one whose migrations only add', async () => {
@@ -96,6 +138,51 @@ it('migrations are applied once by processes that start at the same time, on an 
   expect(await comments()).toEqual(before);
 });
 
+describe('migrating', () => {
+  it('is cancelled by a signal, at once, while it waits for a lock, and leaves no session behind', async () => {
+    const end = await openTransaction(test.adminUrl, 'select from kysely_migration_lock for update');
+    const stopping = new AbortController();
+    const migrating = migrateStore(db, stopping.signal);
+    await waitFor(async () => (await waitingSessions()) === 1);
+    const began = performance.now();
+    stopping.abort();
+    await expect(migrating).rejects.toBe(stopping.signal.reason);
+    expect(performance.now() - began).toBeLessThan(1_000);
+    expect(await waitingSessions()).toBe(0);
+    await end();
+    expect(await migrateStore(db)).toEqual([]);
+  });
+
+  it('waits for a table in use for 2 s, and then the error names the session', async () => {
+    const end = await openTransaction(test.databaseUrl, 'lock table kysely_migration');
+    await expect(migrateStore(db)).rejects.toThrow(
+      /^migrations are waiting for tables used by others: pid \d+ \(xiq-sink, user \w+\), in a transaction for \d s/,
+    );
+    await end();
+    expect(await migrateStore(db)).toEqual([]);
+  });
+
+  it('waits for no advisory lock, which every role may take where no superuser has prepared them; the queue for 5 s', async () => {
+    const keys = [0x78697169, 0x78697170, 0x78697173, '3853314791062309107'];
+    const end = await openTransaction(
+      test.databaseUrl,
+      ...keys.map((key) => `select pg_advisory_xact_lock(${key})`),
+      `select pg_advisory_xact_lock(${MIGRATION_ADVISORY_LOCK_KEY}, hashtext('bullmq'))`,
+    );
+    const began = performance.now();
+    expect(await migrateStore(test.db)).toEqual([]);
+    await migrateQueue(test.databaseUrl);
+    await maintainPartitions(test.db, new Date(), {});
+    expect(performance.now() - began).toBeLessThan(5_000);
+    await test.query`drop schema bullmq cascade`;
+    await expect(migrateQueue(test.databaseUrl)).rejects.toThrow(
+      /^the migration of the queue is waiting for a lock held by pid \d+ \(xiq-sink, user \w+\)$/,
+    );
+    await end();
+    await migrateQueue(test.databaseUrl);
+  });
+});
+
 describe('indexes on large tables', () => {
   const PLAIN = { table: 'quarantine', suffix: 'test', definition: 'btree (reason)' };
   const PARTITIONED = {
@@ -130,6 +217,9 @@ describe('indexes on large tables', () => {
     const count = await partitionsOf('audit_events');
     expect(await partitionsOf('audit_events_test')).toBe(count);
     expect(await buildIndexes(db, { migrations, isPooled: async () => true })).toEqual([]);
+    await test.query`create index audit_events_code on audit_events (code)`;
+    expect(await buildIndexes(db, { migrations })).toEqual(['audit_events_test']);
+    expect(await isValid('audit_events_code')).toBeUndefined();
 
     await maintainPartitions(db, new Date(Date.now() + 40 * 86_400_000), {});
     expect(await partitionsOf('audit_events')).toBeGreaterThan(count);
@@ -139,5 +229,91 @@ describe('indexes on large tables', () => {
       await test.query`select distinct tableowner from pg_indexes join pg_tables using (tablename)
           where indexname = 'quarantine_test'`,
     ).toEqual([{ tableowner: 'xiq_owner' }]);
+  });
+
+  /** The session that builds the index of this month and waits for a transaction that stores there. */
+  const heldUp = async () =>
+    (
+      await test.query<{ pid: number }>`select pid from pg_stat_progress_create_index
+        where relid = ${THIS_MONTH}::regclass and phase like 'waiting for writers%'`
+    )[0]?.pid;
+
+  it('let others store while they are built, even if a transaction holds the building up', async () => {
+    await storeRows(20_000);
+    const end = await openTransaction(
+      test.databaseUrl,
+      'select begin_storing()',
+      `${insertInto(THIS_MONTH)} from generate_series(1, 1) as n`,
+    );
+    const migrations = await newer({ indexes: [PARTITIONED] });
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
+    let isBuilt = false;
+    const progress: object[] = [];
+    const onProgress = (one: object) => void progress.push(one);
+    const building = buildIndexes(db, { migrations, onProgress }).finally(() => {
+      isBuilt = true;
+    });
+    await waitFor(heldUp);
+    vi.advanceTimersByTime(10_000);
+    const [shown] = await waitFor(() => (progress.length > 0 ? progress : undefined));
+    const waiting = expect.stringMatching(/^waiting for writers/) as unknown;
+    expect(shown).toEqual({ index: `${THIS_MONTH}_test`, phase: waiting, percent: undefined });
+    const began = performance.now();
+    for (let n = 0; n < 20; n += 1) await storeRows(10);
+    expect(performance.now() - began).toBeLessThan(2_000);
+    expect(isBuilt).toBe(false);
+    // Another process does not interfere.
+    const other = openDatabase(test.adminUrl, () => undefined);
+    expect(await buildIndexes(other, { migrations })).toBe('busy');
+    await other.destroy();
+    await end();
+    expect(await building).toEqual(['audit_events_test']);
+    expect(vi.getTimerCount()).toBe(0);
+    expect(await isValid('audit_events_test')).toBe(true);
+    const { rows } = await sql`select count(*)::int as stored from audit_events`.execute(db);
+    expect(rows).toEqual([{ stored: 20_200 }]);
+  });
+
+  it.each(['the signal', 'the death of its session'])('go on after %s', async (how) => {
+    await storeRows(1_000);
+    const end = await openTransaction(
+      test.databaseUrl,
+      'select begin_storing()',
+      `${insertInto(THIS_MONTH)} from generate_series(1, 1) as n`,
+    );
+    const migrations = await newer({ indexes: [PARTITIONED] });
+    const stopping = new AbortController();
+    const building = buildIndexes(db, { migrations, signal: stopping.signal });
+    building.catch(() => undefined);
+    const pid = await waitFor(heldUp);
+    if (how === 'the signal') stopping.abort();
+    else await test.query`select pg_terminate_backend(${pid})`;
+    await expect(building).rejects.toThrow(/abort|terminat|connection|queryable/i);
+    await waitFor(async () => (await heldUp()) === undefined);
+    const rows = await test.query<{ index: string }>`
+      select indexrelid::regclass::text as index from pg_index
+      where not indisvalid and indexrelid::regclass::text like 'audit_events_2%_test' and
+        indrelid = ${THIS_MONTH}::regclass`;
+    expect(rows).toHaveLength(1);
+    await end();
+    expect(await buildIndexes(db, { migrations })).toEqual(['audit_events_test']);
+    expect(await isValid('audit_events_test')).toBe(true);
+    expect(await isValid(rows[0]?.index ?? '')).toBe(true);
+  });
+
+  it('are left to a quieter time while their table is in use, and the service builds them then', async () => {
+    await test.query`drop index audit_events_user_name_folded`;
+    const end = await openTransaction(test.adminUrl, 'lock table audit_events in row exclusive mode');
+    await expect(buildIndexes(db)).rejects.toThrow(OutageError);
+    await end();
+    const lines: string[] = [];
+    const logger = pino({}, { write: (line) => lines.push(line) });
+    await using started = new AsyncDisposableStack();
+    const { databaseUrl } = test;
+    startIndexBuilding({ db, databaseUrl, directUrl: test.adminUrl, logger }, started);
+    await waitFor(() => isValid('audit_events_user_name_folded'));
+    await waitFor(() => lines.length > 0);
+    expect(lines).toEqual([expect.stringContaining('"built":["audit_events_user_name_folded"]')]);
   });
 });

@@ -240,11 +240,14 @@ const TESTS: Readonly<Record<string, (context: TestContext) => Promise<void>>> =
 
   'row refused': async (context) => {
     const storing = await startStoring(context);
-    await raise(storing.db, 'log_entries', 'P0001');
-    await storing.store(some());
-    expect(await counts(storing.db)).toEqual([account(2, 2, 0, 0), account(2, 0, 0, 2)]);
-    const reasons = await storing.db.selectFrom('quarantine').select('reason').orderBy('reason').execute();
-    expect(reasons).toEqual([{ reason: 'not JSON' }, { reason: 'raised' }]);
+    await raise(storing.db, 'audit_events', 'P0001', 'new.code = 666');
+    const records = Array.from({ length: 100 }, (_, id) => auditRecord({ id, code: id }));
+    const culprit = auditRecord({ code: 666, description: 'the culprit' });
+    await storing.store([queuedDelivery('AUDIT_LOG_ALL', records.with(41, culprit)), ...some()]);
+    expect(await counts(storing.db)).toEqual([account(100, 99, 0, 1), ...stored]);
+    const set = await storing.db.selectFrom('quarantine').selectAll().orderBy('reason').execute();
+    expect(set.map(({ reason }) => reason)).toEqual(['not JSON', 'raised']);
+    expect(JSON.parse(String(set[1]?.content))).toEqual(culprit);
   },
 
   defect: async (context) => {
