@@ -202,7 +202,7 @@ function createBudget(of: string, highMark: number, logger: Logger) {
   const isFull = (more: number) => inFlight + more > hardLimit;
   const marks = () => ({ inFlight, highMark, lowMark });
 
-  /** Whether the source would hold more than its equal part of this many bytes. */
+  /** Whether the source would hold its equal part of this many bytes, or more. */
   function isOver(owner: string, more: number, bytes: number): boolean {
     const part = parts.get(owner);
     return (part?.bytes ?? 0) + more >= bytes / (parts.size + (part === undefined ? 1 : 0));

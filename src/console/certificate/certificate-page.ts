@@ -78,15 +78,15 @@ function coverageOf({ coverage, sealedQuarters, healedEvents, gaps }: Certificat
     </p>
     ${factsOf([
       ['Complete', `${of(whole)} agree with the cloud's logs`],
-      ['Healed', `${of(healed)}: ${countOf(healedEvents, 'event')} were missing and were fetched`],
-      ['Not provable', `${of(pushOnly)}: the cloud has no logs of these types`],
+      ['Recovered', `${of(healed)}: ${countOf(healedEvents, 'event')} were missing and were fetched`],
+      ['Not checkable', `${of(pushOnly)}: the cloud has no logs of these types`],
       ['Not comparable', `${of(notComparable)}: the cloud's lists prove nothing`],
-      ['Unrecoverable', `${of(unrecoverable)}: the cloud's logs do not reach back that far`],
+      ['Lost', `${of(unrecoverable)}: the cloud's logs do not reach back that far`],
       ['Pending', of(pending)],
       [
         'Sealed',
         html`${unsealed > 0 && badge('warn', `${formatCount(unsealed)} not sealed in time`)}${' '}
-        ${formatCount(sealedQuarters)} of ${countOf(whole + healed, 'complete or healed quarter')}, within a
+        ${formatCount(sealedQuarters)} of ${countOf(whole + healed, 'complete or recovered quarter')}, within a
         day of the comparison${unsealed > 0 && ': the others may have been changed before'}`,
       ],
     ])}
@@ -118,7 +118,7 @@ function integrityOf({ verification, verified, month, source }: Certificate): Co
 }
 
 function verifiedOf({ leaves, altered, missing, since }: NonNullable<Certificate['verified']>): Content {
-  const found = `${formatCount(leaves)} leaves compared: ${formatCount(altered)} altered, ${formatCount(missing)} missing.`;
+  const found = `${formatCount(leaves)} rows compared: ${formatCount(altered)} altered, ${formatCount(missing)} missing.`;
   const good = leaves > 0 ? badge('good', 'as sealed') : badge('plain', 'not compared yet');
   return html`${altered + missing > 0 ? badge('bad', 'changed') : good}${' '}
   ${found}${since && html` The service has compared all of them since ${utc(since)}.`}`;

@@ -22,7 +22,7 @@ interface Look {
 const LOOKS: readonly Look[] = [
   { state: 'unrecoverable', word: 'lost', kind: 'bad', top: 0, height: 18 },
   { state: 'not comparable', word: 'not comparable', kind: 'warn', top: 6, height: 6 },
-  { state: 'pending', word: 'not compared yet', kind: 'dim', top: 12, height: 3 },
+  { state: 'pending', word: 'pending', kind: 'dim', top: 12, height: 3 },
   { state: 'healed', word: 'recovered', kind: 'good', top: 3, height: 12 },
   { state: 'whole', word: 'complete', kind: 'good', top: 7, height: 4 },
   { state: undefined, word: 'not compared', kind: 'dim', top: 17, height: 1 },
