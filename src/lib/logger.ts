@@ -39,7 +39,7 @@ export function createLogger(level: string): Logger {
     serializers: { err: describeForLog },
     hooks: { streamWrite: process.stderr.isTTY ? revealValues : escapeHiddenInJson },
   };
-  if (!process.stderr.isTTY) return pino(options, openPipe());
+  if (!process.stderr.isTTY) return pino(options, (pipe ??= openPipe()));
   return pino(
     options,
     pretty({
@@ -54,6 +54,9 @@ export function createLogger(level: string): Logger {
 
 /** Of a log that nobody reads: the bytes of lines that are kept, and how often the end of the process tries again, every 100 ms. */
 const [MOST_WAITING_BYTES, LAST_TRIES] = [16 * 1024 * 1024, 10];
+
+/** All loggers of the process write to it. */
+let pipe: ReturnType<typeof openPipe> | undefined;
 
 function openPipe() {
   let [left, tries, most] = [0, 0, Infinity];
