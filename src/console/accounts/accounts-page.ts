@@ -133,7 +133,7 @@ const RIGHTS: readonly (readonly [heading: string, permission: Permission])[] = 
 ];
 
 const ROLE_COLUMNS: readonly Column<AccountRole>[] = [
-  { heading: 'Role', isPlain: true, cell: (role) => role },
+  { heading: 'Role', kind: 'nowrap', isPlain: true, cell: (role) => role },
   ...RIGHTS.map(([heading, permission]): Column<AccountRole> => ({
     heading,
     cell: (role) => ROLE_PERMISSIONS[role].has(permission) && '✓ yes',

@@ -296,7 +296,7 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
   it('failed logins of the last hour by SSID', ({ task }) =>
     expectInFourActions(
       task.name,
-      [() => browser.page.locator('#failed-logins .figure a').click(), openTimes, openLink('Last hour')],
+      [() => browser.page.locator('#failed-logins strong a').click(), openTimes, openLink('Last hour')],
       async () => {
         const facet = browser.page
           .locator('.facets h2', { hasText: 'SSID' })
