@@ -196,14 +196,16 @@ function personCell(event: StoredEvent, written: Written): Content {
 /** Longer sentences are shown in full on the page of the event. */
 const LONGEST = 300;
 
-/** A sentence that begins with the person does so only where there is no room for a column of theirs. */
+/** A sentence that begins with the person or with what happened does so only where there is no room for a column of that. */
 function detailsCell(event: StoredEvent, _written: Written, columns: readonly string[]): Content {
   const sentence = sentenceOfEvent(event).slice(0, LONGEST);
-  const beginning = `${subjectOf(event) ?? ''} `;
-  const isSaid = columns.includes('person') && sentence.startsWith(beginning);
+  const said = { person: subjectOf(event) ?? '', title: titleOfEvent(event) };
+  const beginning = Object.entries(said)
+    .map(([column, words]) => (columns.includes(column) ? `${words} ` : ''))
+    .find((words) => words !== '' && sentence.startsWith(words));
   return html`
     <td class="details" title=${sentence}>
-      ${isSaid && html`<span class="subject">${beginning}</span>`}${isSaid ? sentence.slice(beginning.length) : sentence}
+      ${beginning && html`<span class="subject">${beginning}</span>`}${sentence.slice(beginning?.length ?? 0)}
     </td>
   `;
 }
