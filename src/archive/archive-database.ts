@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import { openKept, type Db, type PoolName } from '../store/server/database.ts';
 import type { Client } from '../store/server/postgres.ts';
 import type { Prepared } from '../store/server/read-only-query.ts';
@@ -12,7 +13,18 @@ const UNTIL_NEXT_LOOK_MS = 10_000;
  */
 export function openArchiveDatabase(access: ArchiveAccess, pool?: PoolName): ArchiveDatabase {
   const readers = new Set<ArchiveReader>();
-  const db = openKept(access.databaseUrl, (client) => readArchive(client, access, readers), pool);
+  const opening = pLimit(1);
+  const open = () =>
+    opening(async () => {
+      const [shared] = access.readsOn === true ? readers : [];
+      const reader = shared ?? (await ArchiveReader.open(access));
+      if (reader !== undefined) readers.add(reader);
+      return reader;
+    });
+  const close = (reader: ArchiveReader) => {
+    if (access.readsOn !== true && readers.delete(reader)) void reader[Symbol.asyncDispose]();
+  };
+  const db = openKept(access.databaseUrl, (client) => readArchive(client, open, close), pool);
   return {
     db,
     async close() {
@@ -62,8 +74,12 @@ interface Result {
 
 type Query = (this: Client, ...parameters: readonly unknown[]) => Promise<Result>;
 
-/** Lets a connection read the archive, which stays open until the connection ends. */
-function readArchive(client: Client, access: ArchiveAccess, readers: Set<ArchiveReader>): void {
+/** Lets a connection read the archive, from when there is one until the connection ends. */
+function readArchive(
+  client: Client,
+  open: () => Promise<ArchiveReader | undefined>,
+  close: (reader: ArchiveReader) => void,
+): void {
   const original: { readonly query: Query } = client;
   const send = original.query;
   const run = async (text: string, values?: unknown[]) => (await send.call(client, text, values)).rows;
@@ -74,20 +90,18 @@ function readArchive(client: Client, access: ArchiveAccess, readers: Set<Archive
   async function look(): Promise<void> {
     if (reader !== undefined || performance.now() < lookedAt + UNTIL_NEXT_LOOK_MS) return;
     lookedAt = performance.now();
-    reader = await ArchiveReader.open(access);
-    if (reader === undefined) return;
-    readers.add(reader);
-    await run(reader.searchPath('session'));
+    reader = await open();
+    if (reader !== undefined) await run(reader.searchPath('session'));
   }
 
   async function query(text: string, values: unknown[] | undefined): Promise<Result> {
     if (client.getTransactionStatus() !== 'T') await look();
-    const prepared = await reader?.prepare(run, text, values);
-    return send.call(client, prepared?.text ?? text, values);
+    const sent = (statement: string) => send.call(client, statement, values);
+    return reader === undefined ? sent(text) : reader.start(run, text, values, sent);
   }
 
   client.once('end', () => {
-    if (reader !== undefined && readers.delete(reader)) void reader[Symbol.asyncDispose]();
+    if (reader !== undefined) close(reader);
   });
   Object.assign(client, {
     query(text: unknown, values: unknown, ...rest: readonly unknown[]): Promise<Result> {

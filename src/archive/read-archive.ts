@@ -60,7 +60,10 @@ export interface ArchiveAccess {
    * fails.
    */
   readonly onBroken?: ((path: string, error: Error) => void) | undefined;
-  /** The statements go through the events in about the order of their times, as `verify` does. */
+  /**
+   * The statements go through the events in about the order of their times, as `verify` does. All sessions share what is loaded:
+   * with loads of its own for each of three, a pass took twice as long.
+   */
   readonly readsOn?: boolean | undefined;
   /** Nobody waits for the rows: they are loaded as slowly as this allows. */
   readonly giveWay?: GiveWay | undefined;
@@ -98,6 +101,8 @@ export class ArchiveReader implements AsyncDisposable {
   #weighedSchema: string | undefined;
   readonly #tables = new Map<string, Loaded>();
   readonly #inTurn = pLimit(1);
+  /** Of the statements that run on what is loaded. */
+  readonly #answers = new Set<Promise<unknown>>();
 
   private constructor(access: ArchiveAccess, loader: Client, { schema, names }: ArchiveSchema) {
     this.#access = access;
@@ -109,7 +114,7 @@ export class ArchiveReader implements AsyncDisposable {
     );
   }
 
-  /** For one session. Undefined while nothing is archived: the session needs no help then. */
+  /** For one session, or for several that read on. Undefined while nothing is archived: they need no help then. */
   static async open(access: ArchiveAccess): Promise<ArchiveReader | undefined> {
     if (access.instead === undefined && !(await hasArchive(access.db))) return undefined;
     const loader = createClient(access.databaseUrl, { application_name: 'xiq-sink archive' });
@@ -139,18 +144,36 @@ export class ArchiveReader implements AsyncDisposable {
    * Loads what a statement needs, before it runs, and returns the statement that is to run in its place. Throws a UsageError if
    * it needs too many rows.
    */
-  async prepare(run: RunInSession, text: string, values: unknown[] = []): Promise<PreparedStatement> {
-    if (!this.#readsEvents.test(text)) return { text, rows: 0 };
-    return this.#inTurn(async () => {
-      const weighed = await this.#prepareWeighed(run, text, values);
-      if (weighed !== undefined) return weighed;
-      let rows = 0;
-      const [explained] = await run(`explain (format json, verbose) ${text}`, values);
-      const needed = Map.groupBy(neededRows(explained?.['QUERY PLAN']), ({ table }) => table);
-      const limit = needed.size === 0 ? undefined : await limitOf(text, values);
-      for (const [table, scans] of needed) rows += await this.#load(table, scans, limit, evaluateIn(run));
-      return { text, rows };
+  prepare(run: RunInSession, text: string, values: unknown[] = []): Promise<PreparedStatement> {
+    return this.#inTurn(() => this.#prepare(run, text, values));
+  }
+
+  /** Prepares a statement and starts it. What is loaded stays at least until its answer. */
+  async start<Answer>(
+    run: RunInSession,
+    text: string,
+    values: unknown[] | undefined,
+    send: (text: string) => Promise<Answer>,
+  ): Promise<Answer> {
+    if (!this.#readsEvents.test(text)) return send(text);
+    const started = await this.#inTurn(async () => {
+      const answer = send((await this.#prepare(run, text, values)).text);
+      this.#answers.add(answer);
+      return { answer };
     });
+    return started.answer.finally(() => this.#answers.delete(started.answer));
+  }
+
+  async #prepare(run: RunInSession, text: string, values: unknown[] = []): Promise<PreparedStatement> {
+    if (!this.#readsEvents.test(text)) return { text, rows: 0 };
+    const weighed = await this.#prepareWeighed(run, text, values);
+    if (weighed !== undefined) return weighed;
+    let rows = 0;
+    const [explained] = await run(`explain (format json, verbose) ${text}`, values);
+    const needed = Map.groupBy(neededRows(explained?.['QUERY PLAN']), ({ table }) => table);
+    const limit = needed.size === 0 ? undefined : await limitOf(text, values);
+    for (const [table, scans] of needed) rows += await this.#load(table, scans, limit, evaluateIn(run));
+    return { text, rows };
   }
 
   /** Undefined: it needs single rows. */
@@ -244,6 +267,7 @@ export class ArchiveReader implements AsyncDisposable {
     if (window !== undefined && window.since <= since && until <= window.until) return loaded.count;
     const files = await this.#filesOf(table, { within: longestWindow({ since, until }) });
     const chosen = windowFor({ since, until }, files);
+    await Promise.allSettled(this.#answers);
     if (loaded.count > 0) await emptyArchived(this.#loader, loaded.schema, table);
     Object.assign(loaded, { rows: '', count: 1, window: undefined });
     const used = files.filter((file) => overlaps(file, chosen));

@@ -86,8 +86,8 @@ function coverageOf({ coverage, sealedQuarters, healedEvents, gaps }: Certificat
       [
         'Sealed',
         html`${unsealed > 0 && badge('warn', `${formatCount(unsealed)} not sealed in time`)}${' '}
-        ${formatCount(sealedQuarters)} of ${countOf(whole + healed, 'complete or recovered quarter')}, within a
-        day of the comparison${unsealed > 0 && ': the others may have been changed before'}`,
+        ${formatCount(sealedQuarters)} of ${countOf(whole + healed, 'complete or recovered quarter')}, within
+        a day of the comparison${unsealed > 0 && ': the others may have been changed before'}`,
       ],
     ])}
     ${
