@@ -103,6 +103,7 @@ export class LogStatements {
     if (text.includes('next_position as next, next_xid')) return [this.#readState(Number(values[0]))];
     if (text.includes('with held as materialized')) return [this.#horizon()];
     if (text.includes('max(received_at) filter')) return [this.#findDue(text, values)];
+    if (text.includes('select min(xid::text::numeric)')) return [this.#endOfStep(text, values)];
     if (text.includes('with entries as materialized')) return [this.#append(own, text, values)];
     if (text.startsWith('select pg_notify')) return [];
     if (text.includes('from "log_state"'))
@@ -150,14 +151,29 @@ export class LogStatements {
   #taken(text: string, values: readonly unknown[]): readonly Row[] {
     const from = Number(given(text, values, /xid >= \$(\d+)::xid8 and \(/));
     const held = Number(given(text, values, /and \(xid >= \$(\d+)::xid8/));
-    const last = received(given(text, values, /or received_at > \$(\d+)::timestamptz\)/));
+    const taken = received(given(text, values, /or received_at > \$(\d+)::timestamptz\)/));
     const below = Number(given(text, values, /and xid < \$(\d+)::xid8 and id/) ?? Infinity);
+    const last = given(text, values, /and xid <= \$(\d+)::xid8/) ?? Infinity;
     const due = given(text, values, /and received_at <= \$(\d+)::timestamptz/);
     return this.#database.eventsFrom(numberOf(this.state, 'next_xid')).filter((row) => {
       const [xid, at] = [Number(row['xid']), row['received_at'] ?? ''];
-      const isNew = xid >= from && (xid >= held || at > last) && xid < below;
+      const isNew = xid >= from && (xid >= held || at > taken) && xid < below && xid <= Number(last);
       return isNew && (due === undefined || at <= received(due));
     });
+  }
+
+  /** Of each table's new events, the one after so many, in the order of their transactions: the first of these. */
+  #endOfStep(text: string, values: readonly unknown[]) {
+    const found = this.#taken(text, values);
+    const offset = Number(given(text, values, /offset \$(\d+)/));
+    const ends = EVENT_TABLES.flatMap((table) => {
+      const rows = this.#database.rowsOf(table);
+      const xids = found
+        .filter((row) => rows.has(`${row['occurred_at']} ${row['event_id']}`))
+        .map(({ xid }) => Number(xid));
+      return xids.toSorted((a, b) => a - b).slice(offset, offset + 1);
+    });
+    return { xid: ends.length === 0 ? null : String(Math.min(...ends)) };
   }
 
   #findDue(text: string, values: readonly unknown[]) {
@@ -180,14 +196,17 @@ export class LogStatements {
     }
     const next = Number(given(text, values, /next_xid = (?:greatest\(next_xid, )?\$(\d+)::xid8/));
     const held = Number(given(text, values, /held_xid = greatest\(held_xid, \$(\d+)::xid8\)/));
-    const lastReceived = received(given(text, values, /last_received = \$(\d+)/));
+    const isStep = text.includes('last_received = case');
+    const lastReceived = isStep
+      ? next < numberOf(this.state, 'held_xid') && (this.state['last_received'] ?? '')
+      : received(given(text, values, /last_received = \$(\d+)/));
     const ids = taken.map((row) => Number(row['id']));
     database.put(own, 'log_state', '', {
       next_position: String(this.next + taken.length),
       next_xid: String(Math.max(numberOf(this.state, 'next_xid'), next)),
       held_xid: String(Math.max(numberOf(this.state, 'held_xid'), held)),
-      held_since: String(database.now),
-      last_received: lastReceived === '' ? undefined : lastReceived,
+      held_since: isStep ? this.state['held_since'] : String(database.now),
+      last_received: lastReceived || undefined,
       last_id: String(Math.max(numberOf(this.state, 'last_id'), ...ids)),
     });
     return { added: taken.length };

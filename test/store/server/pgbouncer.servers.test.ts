@@ -81,7 +81,7 @@ describe.skipIf(!hasPgbouncer())('pgbouncer (needs pgbouncer)', () => {
     const pooler = await startPgbouncer({
       mode,
       urls: [databaseUrl, readerUrl],
-      settings: { max_client_conn: '200', default_pool_size: mode === 'session' ? '40' : '9' },
+      settings: { max_client_conn: '200', default_pool_size: mode === 'session' ? '43' : '9' },
     });
     onTestFinished(() => pooler.stop());
     const directory = await temporaryDirectory();
