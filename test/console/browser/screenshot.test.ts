@@ -135,6 +135,8 @@ describe.skipIf(!hasChromium())('the pictures of README.md (need Chromium)', () 
   test('the overview of the last day', async () => {
     const bytes = await show('console', '/?since=24h', async (page) => {
       await page.locator('#arrivals-chart canvas').waitFor();
+      // What arrived is counted every few seconds.
+      await page.locator('[data-legend]').filter({ hasText: /[1-9]/ }).waitFor();
       await page.getByText('Nothing needs attention.').waitFor();
     });
     expect(bytes).toBeLessThan(MAX_BYTES);
