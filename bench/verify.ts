@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -169,6 +169,7 @@ async function archive(databaseUrl: string): Promise<string> {
   return archiving;
 }
 
+await rm(dataDir, { recursive: true, force: true });
 await mkdir(dataDir, { recursive: true });
 const postgres = await startEmbeddedPostgres(dataDir);
 try {

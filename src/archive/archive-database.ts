@@ -12,24 +12,31 @@ const UNTIL_NEXT_LOOK_MS = 10_000;
  * such a statement changes, it changes in the live tables alone. They have the limits of the pool, or none.
  */
 export function openArchiveDatabase(access: ArchiveAccess, pool?: PoolName): ArchiveDatabase {
-  const readers = new Set<ArchiveReader>();
+  /** With the number of sessions of each. */
+  const readers = new Map<ArchiveReader, number>();
   const opening = pLimit(1);
+  let shared: ArchiveReader | undefined;
   const open = () =>
     opening(async () => {
-      const [shared] = access.readsOn === true ? readers : [];
       const reader = shared ?? (await ArchiveReader.open(access));
-      if (reader !== undefined) readers.add(reader);
+      if (reader === undefined) return undefined;
+      if (access.readsOn === true) shared = reader;
+      readers.set(reader, (readers.get(reader) ?? 0) + 1);
       return reader;
     });
   const close = (reader: ArchiveReader) => {
-    if (access.readsOn !== true && readers.delete(reader)) void reader[Symbol.asyncDispose]();
+    // What ended the session may have ended the connection of the reader: the next session gets another one.
+    if (shared === reader) shared = undefined;
+    const others = (readers.get(reader) ?? 0) - 1;
+    if (others > 0) readers.set(reader, others);
+    else if (readers.delete(reader)) void reader[Symbol.asyncDispose]();
   };
   const db = openKept(access.databaseUrl, (client) => readArchive(client, open, close), pool);
   return {
     db,
     async close() {
       await db.destroy();
-      for (const reader of readers) await reader[Symbol.asyncDispose]();
+      for (const reader of readers.keys()) await reader[Symbol.asyncDispose]();
     },
   };
 }

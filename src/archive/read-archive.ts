@@ -250,9 +250,7 @@ export class ArchiveReader implements AsyncDisposable {
   ): Promise<number> {
     const rows = selection.select(files);
     if (rows === loaded.rows) return loaded.count;
-    if (loaded.count > 0) await emptyArchived(this.#loader, loaded.schema, table);
-    // What a failure leaves is removed before the next rows come.
-    Object.assign(loaded, { rows: '', count: 1 });
+    await this.#empty(table, loaded);
     const { condition } = selection;
     const used =
       condition === undefined ? files : await filesWithRows(this.#access, files, loaded, condition);
@@ -261,15 +259,21 @@ export class ArchiveReader implements AsyncDisposable {
     return loaded.count;
   }
 
+  /** Removes what is loaded, once no statement runs on it any more. */
+  async #empty(table: string, loaded: Loaded): Promise<void> {
+    await Promise.allSettled(this.#answers);
+    if (loaded.count > 0) await emptyArchived(this.#loader, loaded.schema, table);
+    // What a failure leaves is removed before the next rows come.
+    Object.assign(loaded, { rows: '', count: 1, window: undefined });
+  }
+
   /** Loads all rows of a time, and of the time after it, which the next statements read: each load decompresses whole files. */
   async #loadOn(table: string, loaded: Loaded, { since, until }: TimeWindow): Promise<number> {
     const { window } = loaded;
     if (window !== undefined && window.since <= since && until <= window.until) return loaded.count;
     const files = await this.#filesOf(table, { within: longestWindow({ since, until }) });
     const chosen = windowFor({ since, until }, files);
-    await Promise.allSettled(this.#answers);
-    if (loaded.count > 0) await emptyArchived(this.#loader, loaded.schema, table);
-    Object.assign(loaded, { rows: '', count: 1, window: undefined });
+    await this.#empty(table, loaded);
     const used = files.filter((file) => overlaps(file, chosen));
     const [from, to] = [chosen.since, chosen.until].map(
       (time) => `${literal(time.toISOString())}::TIMESTAMPTZ`,

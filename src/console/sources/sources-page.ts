@@ -37,6 +37,8 @@ type ShownSource = SourceLine & {
   readonly open: number;
   /** Undefined while they are read for the first time. */
   readonly days: readonly ComparedDay[] | undefined;
+  /** Whether the database says which gaps are open. */
+  readonly isKnown: boolean;
   readonly items: readonly OpenItem[];
 };
 
@@ -81,17 +83,17 @@ export async function renderSources(
   const daysOf = Map.groupBy(compared ?? [], ({ source }) => source);
   const none = arrivals === null ? undefined : Array.from({ length: HOURS }, () => 0);
   const begun = (values.q ?? '').trim().toLowerCase();
-  const shown = sources
+  const all = sources.map((source): ShownSource => {
+    const { name } = source;
+    const { lastReceivedAt = null, events = none } = arrivals?.get(name) ?? {};
+    const days = compared === null ? undefined : (daysOf.get(name) ?? []);
+    const told = { ...source, lastReceivedAt, events, days, open: open?.get(name) ?? 0 };
+    return { ...told, isKnown: gaps !== null, items: [...itemsOf(told, gapsOf.get(name) ?? [])] };
+  });
+  const common = commonOf(all, gapsOf.get(null) ?? []);
+  const shown = all
     .filter(({ name }) => name.toLowerCase().includes(begun))
-    .map((source): ShownSource => {
-      const { name } = source;
-      const { lastReceivedAt = null, events = none } = arrivals?.get(name) ?? {};
-      const days = compared === null ? undefined : (daysOf.get(name) ?? []);
-      const told = { ...source, lastReceivedAt, events, days, open: open?.get(name) ?? 0 };
-      return { ...told, items: [...itemsOf(told, gapsOf.get(name) ?? [])] };
-    })
     .toSorted((one, other) => RANKS[values.order](one, other) || (one.name < other.name ? -1 : 1));
-  const common = commonOf(shown, gapsOf.get(null) ?? []);
   const mayChange = hasAccess(visitor, CHANGE_SOURCES);
   return {
     title: 'Sources',
@@ -138,7 +140,7 @@ const severityOf = ({ items }: ShownSource) =>
 
 /** What is open of a source, the worst first. */
 function* itemsOf(
-  { name, state, days = [], open, lastReceivedAt }: Omit<ShownSource, 'items'>,
+  { name, state, days = [], open, events, lastReceivedAt }: Omit<ShownSource, 'items' | 'isKnown'>,
   gaps: readonly MissingPeriod[],
 ): Generator<OpenItem> {
   if (state === 'conflict') yield { kind: 'bad', word: state, text: 'in the settings, too' };
@@ -159,7 +161,14 @@ function* itemsOf(
     yield { kind: 'warn', word: 'quarantine', text: `${formatCount(open)} in quarantine`, href };
   }
   if (state === 'disabled') yield { kind: 'plain', word: state, text: 'rejects deliveries' };
-  if (lastReceivedAt === null) yield { kind: 'plain', word: 'waiting', text: 'first delivery awaited' };
+  if (events !== undefined && lastReceivedAt === null)
+    yield { kind: 'plain', word: 'waiting', text: 'first delivery awaited' };
+}
+
+/** A source of which nothing is open. */
+function wordOf(source: ShownSource): string {
+  if (!source.isKnown || source.events === undefined) return 'unknown';
+  return sumOf(source) > 0 ? 'arriving' : 'quiet';
 }
 
 const WORDS: Readonly<Partial<Record<GapReason, string>>> = { silence: 'silent' };
@@ -198,7 +207,9 @@ function columnsOf(
       heading: 'State',
       cell: (source) => {
         const [first] = ownOf(source);
-        return first === undefined ? html`<span class="dim">arriving</span>` : badge(first.kind, first.word);
+        return first === undefined
+          ? html`<span class="dim">${wordOf(source)}</span>`
+          : badge(first.kind, first.word);
       },
     },
     { heading: 'Last delivery', sort: sort('last'), cell: ({ lastReceivedAt: at }) => agoOf(at) },

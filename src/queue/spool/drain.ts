@@ -134,8 +134,8 @@ async function findMissing(
   const found = await Array.fromAsync(groupsOf(deliveries), (group) =>
     findStored(group.map(({ deliveryId }) => deliveryId)),
   );
-  const isStored = ({ deliveryId }: QueuedDelivery) => found.some(({ stored }) => stored.has(deliveryId));
-  return { missing: deliveries.filter((delivery) => !isStored(delivery)), found };
+  const stored = new Set(found.flatMap((answer) => [...answer.stored]));
+  return { missing: deliveries.filter(({ deliveryId }) => !stored.has(deliveryId)), found };
 }
 
 /** The deliveries of a segment; undefined if this version can't read it, and it stays, or if another process has it now. */
