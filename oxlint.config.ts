@@ -28,6 +28,8 @@ export default defineConfig({
     'typescript/no-unsafe-call': 'error',
     'typescript/no-unsafe-member-access': 'error',
     'typescript/no-unsafe-return': 'error',
+    // Else a `using` ends before what is returned has read from it.
+    'typescript/return-await': ['error', 'error-handling-correctness-only'],
     'typescript/switch-exhaustiveness-check': 'error',
     'unicorn/no-array-sort': 'off',
     'typescript/consistent-return': 'off',

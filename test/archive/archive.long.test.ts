@@ -28,7 +28,7 @@ const archived = useArchive(test);
 async function verify() {
   await archived.log.seal();
   await using events = archivedEvents(archived.access);
-  return archived.log.verify({ archived: events });
+  return await archived.log.verify({ archived: events });
 }
 
 const ask = (question: string) => sql.raw(question).execute(archived.events);

@@ -62,7 +62,7 @@ const filesInUse = () => listArchivedFiles(test.service, undefined);
 async function verify() {
   await archived.log.seal();
   await using events = archivedEvents(archived.access);
-  return archived.log.verify({ archived: events });
+  return await archived.log.verify({ archived: events });
 }
 
 /** A question that no other test asks: rows that are loaded already need no file. */

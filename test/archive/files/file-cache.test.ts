@@ -26,7 +26,7 @@ async function openCache(directory: string) {
   });
   const read = async (...files: readonly StoredFile[]) => {
     await using used = await cache.use(files);
-    return Promise.all(used.paths.map(async (one) => (await readFile(one, 'utf8')).trimEnd()));
+    return await Promise.all(used.paths.map(async (one) => (await readFile(one, 'utf8')).trimEnd()));
   };
   return { cache, downloads, read };
 }
