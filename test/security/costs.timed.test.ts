@@ -3,8 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { canonicalJson, parseExactJson } from '../../src/events/exact-json.ts';
 import { chooseDecoder } from '../../src/ingest/read-body.ts';
 import { scanBody } from '../../src/ingest/scan/scan-body.ts';
-import { revealHidden } from '../../src/lib/text/hidden-characters.ts';
+import { readField } from '../../src/handlers/coerce.ts';
+import { revealHidden, revealOnLine } from '../../src/lib/text/hidden-characters.ts';
 import { matchRecords } from '../../src/reconcile/match-records.ts';
+import { serve } from '../ingest/serve.ts';
 
 const MIB = 1024 * 1024;
 
@@ -28,6 +30,30 @@ describe('the processor time of what a sender chooses', () => {
       expect(cpuMs(() => revealHidden(text.repeat(100_000)))).toBeLessThan(500);
     },
   );
+
+  it('a long run of blanks is shown on one line in milliseconds', () => {
+    expect(cpuMs(() => revealOnLine(`a${' '.repeat(300_000)}b`))).toBeLessThan(500);
+  });
+
+  it.each([
+    ['timestamptz', 'Z['],
+    ['inet', '%'],
+    ['macaddr', ' '],
+  ] as const)('a long run is read as %s in milliseconds: %j', (kind, part) => {
+    const value = `${part.repeat(150_000)}\n1`;
+    const field = { column: 'value', kind, members: ['value'] };
+    expect(cpuMs(() => readField({ value }, field))).toBeLessThan(500);
+  });
+
+  it.each(['1', '[', '1.1.1.'])('a long run of %j as a forwarded address is read in milliseconds', async (part) => {
+    const { post } = await serve();
+    const began = process.cpuUsage();
+    for (let sent = 0; sent < 10; sent += 1) {
+      expect((await post('[]', { 'x-forwarded-for': part.repeat(15_000 / part.length) })).status).toBe(200);
+    }
+    const { user } = process.cpuUsage(began);
+    expect(user / 1_000).toBeLessThan(1_000);
+  });
 
   it.each(['1', '1.', ' ', ',0'])('a long run of %j inside a string is read in linear time', (text) => {
     const run = text.repeat(1_000_000 / text.length);

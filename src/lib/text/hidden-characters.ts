@@ -20,7 +20,9 @@ export const revealHiddenAs = (text: string, escape: string): string =>
 
 /** Text for a person on one line: line breaks are blanks, tabs and hidden characters are escaped. */
 export function revealOnLine(text: string): string {
-  return revealHidden(text.replaceAll(/\s*[\r\n]+\s*/g, ' ')).replaceAll('\t', escapeUnits('\t', ESCAPE));
+  // A pattern of blanks, a line break and blanks takes quadratic time in a long run of blanks.
+  const line = text.replaceAll(/\s+/g, (blanks) => (/[\r\n]/.test(blanks) ? ' ' : blanks));
+  return revealHidden(line).replaceAll('\t', escapeUnits('\t', ESCAPE));
 }
 
 /** JSON text with hidden characters as `\u202e`. It parses to the same value. */
