@@ -43,6 +43,14 @@ test('a reader who may create tables, as on Postgres 14 without an administrator
   await sql`grant create on schema public to xiq_reader`.execute(db);
   expect(await message()).toContain('xiq_reader has tables and functions of its own');
   await sql`revoke create on schema public from xiq_reader`.execute(db);
+  await sql`grant update (user_name) on audit_events to xiq_reader`.execute(db);
+  await sql`grant select on log_salts, sources to xiq_reader`.execute(db);
+  expect(await message()).toMatch(
+    /xiq_reader has .*write access to audit_events, read access to log_salts, sources/,
+  );
+  await sql`revoke update (user_name) on audit_events from xiq_reader`.execute(db);
+  await sql`revoke select on log_salts, sources from xiq_reader`.execute(db);
+  expect(await message()).not.toMatch(/(write|read) access/);
 });
 
 test('what is open in quarantine waits for a person, and adds up', async () => {

@@ -2,6 +2,7 @@ import { sql, type RawBuilder } from 'kysely';
 import { Client } from 'pg';
 import { UsageError } from '../../../lib/errors.ts';
 import type { Db, Trx } from '../database.ts';
+import { readScripts } from '../schema/migrations.ts';
 import { allRows, firstRow, run } from '../statement.ts';
 
 /** The role that owns the tables. Nobody can log in as it. */
@@ -96,9 +97,18 @@ export interface RoleState {
   readonly readerRights: readonly string[];
 }
 
+/** What the migrations let nobody but the service read: secrets, accounts, and the salts of the log. */
+const WITHHELD = /revoke all on ([\w,\s]+?) from public, xiq_reader/g;
+
 /** Reads the rights of the roles, and changes none. */
 export async function readRoleState(db: Db): Promise<RoleState> {
+  const withheld = (await readScripts()).flatMap((script) =>
+    [...script.matchAll(WITHHELD)].flatMap(([, names = '']) => names.split(/,\s*/)),
+  );
   const state = await firstRow<RoleState>(db)`
+    with tables as (
+      select oid, relname from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v')
+    )
     select session_user as service, service.rolsuper as "serviceIsSuperuser",
         (select relowner = to_regrole(${OWNER}) from pg_class where oid = to_regclass('public.deliveries')) is true
           as "hasOwner",
@@ -108,7 +118,13 @@ export async function readRoleState(db: Db): Promise<RoleState> {
           case when has_database_privilege(reader.oid, current_database(), 'temporary') then 'temporary tables' end,
           case when has_function_privilege(reader.oid, 'pg_advisory_lock(bigint)', 'execute') then 'advisory locks' end,
           case when has_function_privilege(reader.oid, 'lo_create(oid)', 'execute') then 'large objects' end,
-          case when reader.rolconnlimit < 0 then 'unlimited connections' end], null) as "readerRights"
+          case when reader.rolconnlimit < 0 then 'unlimited connections' end,
+          (select 'write access to ' || string_agg(relname, ', ' order by relname) from tables
+            where has_table_privilege(reader.oid, oid, 'insert, update, delete, truncate, trigger')
+              or has_any_column_privilege(reader.oid, oid, 'insert, update')),
+          (select 'read access to ' || string_agg(relname, ', ' order by relname) from tables
+            where relname = any(${withheld}::text[]) and has_any_column_privilege(reader.oid, oid, 'select'))
+          ], null) as "readerRights"
       from pg_roles service, pg_roles reader
       where service.rolname = session_user and reader.rolname = ${READER}`;
   if (state === undefined) throw new Error(`the role ${READER} does not exist`);

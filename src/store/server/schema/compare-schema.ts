@@ -24,6 +24,7 @@ interface Created {
 const FUNCTION =
   /create (?:or replace )?function (?<name>\w+)\s*\((?<head>[^;]*?)\bas \$\$(?<body>[^]*?)\$\$/g;
 
+// oxlint-disable-next-line regexp/no-super-linear-backtracking -- the migrations' own text
 const SETTING = /\bset (?<name>\w+) = (?<value>.*?)(?= set |\s*$)/g;
 
 const TRIGGER =
@@ -186,7 +187,7 @@ async function findParsed(db: Db): Promise<readonly SchemaDifference[]> {
 /** An adopted database has the same functions with other line breaks, comments and quoted names. */
 const meaningOf = (body: string) =>
   body
-    .replaceAll(/--.*$|"/gm, '')
+    .replaceAll(/--.*|"/g, '')
     .replaceAll(/\s+/g, ' ')
     .trim();
 

@@ -49,6 +49,9 @@ export async function findForeignParts(db: Db): Promise<readonly SchemaDifferenc
     from pg_inherits join own on own.oid = inhparent join pg_class on pg_class.oid = inhrelid
     where relnamespace <> 'public'::regnamespace or relkind not in ('r', 'p') or not is_monthly
     union all
+    select format('table %s', oid::regclass), 'it is unlogged: a crash of the server empties it'
+    from pg_class join own using (oid) where relpersistence = 'u'
+    union all
     select format('index %s', indexrelid::regclass), 'it decides which rows are duplicates'
     from pg_index join own on own.oid = indrelid
     where is_monthly and (indisunique or indisexclusion)

@@ -54,6 +54,8 @@ table log_kinds: it is gone
   alter table log_kinds rename to hidden_kinds; create view log_kinds as table hidden_kinds
 view accounting_log: it is gone
   alter view accounting_log rename to no_log
+table quarantine: a crash of the server empties it
+  alter table quarantine set unlogged
 index mine: which rows are duplicates
   create unique index mine on log_entries_default ((true)) where username = 'zoe'
 check mine on log_entries: which rows are stored
