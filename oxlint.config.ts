@@ -5,7 +5,7 @@ const NO_SQL = 'SQL lives in src/store/ and migrations/ alone';
 
 export default defineConfig({
   plugins: ['typescript', 'unicorn', 'import', 'promise', 'node', 'vitest'],
-  jsPlugins: ['./lint/room-imports.ts'],
+  jsPlugins: ['./lint/room-imports.ts', 'eslint-plugin-regexp'],
   categories: { correctness: 'error', suspicious: 'error', perf: 'error' },
   rules: {
     'rooms/imports': 'error',
@@ -39,6 +39,9 @@ export default defineConfig({
     {
       files: ['src/**'],
       rules: {
+        // What one sender writes must not hold up the process of all.
+        'regexp/no-super-linear-backtracking': ['error', { report: 'potential' }],
+        'regexp/no-super-linear-move': ['error', { report: 'potential' }],
         'eslint/no-restricted-imports': [
           'error',
           {

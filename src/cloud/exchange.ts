@@ -93,7 +93,7 @@ function headersOf({ json, token }: OutgoingCall): Record<string, string> {
   };
 }
 
-const pathOnly = (path: string): string => path.replace(/\?.*$/s, '');
+const pathOnly = (path: string): string => path.replace(/\?.*/s, '');
 
 /** The innermost message: the error of fetch itself only says that it failed. */
 function reasonOf(failure: unknown): string {

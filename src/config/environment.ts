@@ -183,4 +183,4 @@ function describeMisspelling(name: string): string[] {
 }
 
 /** A wrong value as it may be shown: an address may contain a password before its last @, or a token in its query. */
-const shown = (value: string): string => value.replace(/^.*@/s, '…@').replace(/([?#]).*$/s, '$1…');
+const shown = (value: string): string => value.replace(/^.*@/s, '…@').replace(/([?#]).*/s, '$1…');

@@ -92,7 +92,7 @@ export const queuePrefix = z
 export const baseUrl = z
   .string()
   .refine(isBaseUrl, 'must be an address such as https://host/prefix, without user name, query or fragment')
-  .transform((text) => new URL(text).href.replace(/\/+$/, ''));
+  .transform((text) => new URL(text).href.replace(/(?<!\/)\/+$/, ''));
 
 /** The address of the cloud's API. Credentials are sent there, so nobody on the way may read them. */
 export const cloudApiUrl = baseUrl.refine(

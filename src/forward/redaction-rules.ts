@@ -6,10 +6,7 @@ const MAX_RULE_LENGTH = 64;
 const memberPattern = z
   .string()
   .max(MAX_RULE_LENGTH, `must be at most ${MAX_RULE_LENGTH} characters`)
-  .regex(
-    /^\*?[\p{L}\p{N}_.\- ]*[\p{L}\p{N}][\p{L}\p{N}_.\- ]*\*?$/u,
-    'must be a name such as psk or *password*',
-  );
+  .regex(/^\*?(?=.*[\p{L}\p{N}])[\p{L}\p{N}_.\- ]+\*?$/u, 'must be a name such as psk or *password*');
 
 const secretWords = z
   .string()

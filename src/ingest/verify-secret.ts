@@ -137,7 +137,7 @@ function offeredSecrets(headers: IncomingHttpHeaders): OfferedSecret[] {
   const offered: OfferedSecret[] = [];
   const { authorization } = headers;
   if (authorization !== undefined) {
-    const [, scheme = '', rest = ''] = /^(\S+) +(.*)$/.exec(authorization) ?? [];
+    const [, scheme = '', rest = ''] = /^(\S+) +(\S.*)?$/.exec(authorization) ?? [];
     switch (scheme.toLowerCase()) {
       case 'basic':
         offered.push(...basicSecrets(rest));

@@ -2,7 +2,7 @@ import { CASES, INVISIBLE, MARKS, UNKNOWN } from './folding-lists.ts';
 
 /** The list as the content of a character class in a regular expression; `escape` writes a code point. */
 export const classOf = (list: string, escape = (hex: string) => `\\u{${hex}}`): string =>
-  list.replaceAll(/\s*([\da-f]+)\s*/g, (_, hex: string) => escape(hex));
+  list.replaceAll(/[\da-f]+/g, escape).replaceAll(/\s+/g, '');
 
 /** Each character that has a lower case, with that. */
 export const LOWER: ReadonlyMap<string, string> = new Map(

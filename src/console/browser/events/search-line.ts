@@ -162,6 +162,7 @@ export function SearchLine({ chips: given, text: written = '', isWrong, facets }
 
 /** Keys, and values with their counts, for the last word of a line. */
 async function suggest(line: string, facets: string, signal: AbortSignal): Promise<readonly Suggestion[]> {
+  // oxlint-disable-next-line regexp/no-super-linear-move -- what one types oneself
   const [word = '', minus = '', key, begun = ''] = /(-?)(?:([a-z]+):)?"?([^\s":,*]*)$/i.exec(line) ?? [];
   if (key === undefined && begun.length < 2) return [];
   const before = line.slice(0, line.length - word.length);
