@@ -32,3 +32,5 @@ export const deliveryAddress = (deliveryId: string) => `/deliveries/${deliveryId
 export const destinationAddress = (name: string) => `/destinations/${encodeURIComponent(name)}`;
 
 export const quarantinedAddress = (id: string) => `/quarantine/${id}`;
+
+export const sourceAddress = (name: string) => `/sources/${name}`;

@@ -9,6 +9,7 @@ import { changeAllSources, changeSource, disableSource, insertSource } from '../
 import type { SourceUpdate } from '../store/sources/sources.ts';
 import type { Scope } from '../store/server/scope.ts';
 import type { OperatorActionName } from '../store/server/schema/access-tables.ts';
+import type { Config } from '../config/config.ts';
 import type { SourceConfig } from '../config/sources.ts';
 import { describeSources } from './describe-sources.ts';
 import { toStored } from './join-sources.ts';
@@ -161,7 +162,10 @@ export type SourceChanges = ReturnType<typeof changingSources>;
 /** Changes sources for the console and the API, under the settings in force. */
 export function changingSources(
   db: Db,
-  live: { readonly config: SourceContext; readonly configured: () => readonly SourceConfig[] },
+  live: {
+    readonly config: SourceContext & Pick<Config, 'publicUrl'>;
+    readonly configured: () => readonly SourceConfig[];
+  },
 ) {
   const changeOf = (operator: Operator): SourceChange => ({
     db,
@@ -170,6 +174,8 @@ export function changingSources(
     configured: live.configured(),
   });
   return {
+    /** What the settings say of all sources. */
+    usual: () => ({ messageTypes: live.config.messageTypes, publicUrl: live.config.publicUrl }),
     list: (scope: Scope) => describeSources(db, scope, live.configured()),
     add: (operator: Operator, given: GivenSource) => addSource(changeOf(operator), given),
     rotate: (operator: Operator, name: string, secret: string | undefined, until: Date | null) =>

@@ -39,9 +39,7 @@ const Listed = z.object({ items: z.array(z.looseObject({ name: z.string() })) })
 const lineOf = async (name: string) =>
   Listed.parse(await admin.get('/sources')).items.find((one) => one.name === name);
 
-/** The panel with the details of a source. */
-const detailsOf = (page: string, name: string) =>
-  page.split(`id="source-${name}"`)[1]?.split('</td>')[0] ?? '';
+const pageOf = (name: string) => admin.page(`/sources/${name}`);
 
 it('a source is added with all that it can have, rotated, and disabled', async () => {
   expect((await add({ name: 'elm' })).secret).toMatch(/^\S{16,}$/);
@@ -73,9 +71,8 @@ it('a source is added with all that it can have, rotated, and disabled', async (
   expect([elm?.['secrets'], Math.round((until - Date.now()) / 60_000)]).toEqual([2, 120]);
   await admin.post('/sources/oak/rotate', {});
   expect(await lineOf('oak')).toMatchObject({ secrets: 2, old_secrets_until: null });
-  const page = await admin.page('/sources');
-  expect(factsIn(detailsOf(page, 'elm'))['secrets']).toMatch(/^2 \(old until 20/);
-  expect(textIn(detailsOf(page, 'oak'))).toContain('Rotate Drop old Disable');
+  expect(factsIn(await pageOf('elm'))['secrets']).toMatch(/^2 \(old until 20/);
+  expect(textIn(await pageOf('oak'))).toContain('Rotate Drop old Disable');
   await admin.post('/sources/oak/drop-old', {});
   expect(await lineOf('oak')).toMatchObject({ secrets: 1 });
   await admin.post('/sources/fir/disable', {});
@@ -104,27 +101,61 @@ it('the page has what each source sent and what is open of it, and leads to it',
     'aria-label="1 day recovered, 1 day complete, 28 days not compared"',
   );
   expect(linksIn(page)).toMatchObject({
-    elm: '/events?source=elm',
+    elm: '/sources/elm',
     '1,212': '/events?source=elm&since=24h',
     '2 in quarantine': '/quarantine?source=oak',
     Name: '/sources?order=name',
     'Open items ↓': '/sources?order=open',
     Events: '/sources?order=events',
   });
-  expect(factsIn(detailsOf(page, 'fir'))).toEqual({
+  expect(rowsIn(await admin.page('/sources?state=attention'), 'Sources').map(([name]) => name)).toEqual([
+    'oak',
+    'default',
+    'fir',
+  ]);
+  expect(rowsIn(await admin.page('/sources?state=disabled'), 'Sources').map(([name]) => name)).toEqual([
+    'fir',
+  ]);
+  expect(linksIn(page)).toMatchObject({
+    'All 4': '/sources?state=all',
+    'Waiting 0': '/sources?state=waiting',
+  });
+});
+
+it('the page of a source says how far it is set up, and what to enter in the cloud', async () => {
+  const [oak, fir] = [await pageOf('oak'), await pageOf('fir')];
+  expect(rowsIn(oak, 'Set-up').map(([title, state, detail]) => [title, state, detail])).toEqual([
+    ['Deliveries accepted', 'done', ''],
+    ['Subscribed in the cloud', 'open', expect.stringContaining('No API credentials')],
+    ['First delivery received', 'done', expect.stringMatching(/^the last one \d+ s ago$/)],
+    ['Events stored', 'done', '7 in 24 hours'],
+  ]);
+  expect(rowsIn(oak, 'Message types')).toEqual([
+    ['SMS_LOG_ALL', 'https://ADDRESS/ingest/oak/SMS_LOG_ALL', 'none on record', 'never'],
+    ['AUDIT_LOG_ALL', expect.any(String), 'none on record', expect.stringMatching(/ ago$/)],
+  ]);
+  expect(rowsIn(fir, 'Set-up').map(([title, state]) => [title, state])).toEqual([
+    ['Deliveries accepted', 'open'],
+    ['Subscribed in the cloud', 'open'],
+    ['First delivery received', 'done'],
+    ['Events stored', 'open'],
+    ['Compared with the history of the cloud', 'open'],
+  ]);
+  expect(rowsIn(await pageOf('elm'), 'Set-up')).toHaveLength(4);
+  expect(factsIn(fir)).toMatchObject({
     'defined in': 'database',
     secrets: '1',
     API: 'https://api.example',
     'message types': 'default',
     limits: '5 deliveries/s, 1.0 KiB/s',
   });
-  expect(factsIn(detailsOf(page, 'oak'))).toMatchObject({
-    API: 'none',
-    'message types': 'SMS_LOG_ALL',
-    limits: 'none',
-  });
-  for (const unchangeable of ['default', 'fir'])
-    expect(detailsOf(page, unchangeable)).not.toContain('Rotate');
+  expect(factsIn(oak)).toMatchObject({ API: 'none', 'message types': 'SMS_LOG_ALL', limits: 'none' });
+  for (const unchangeable of [fir, await pageOf('default')]) expect(unchangeable).not.toContain('Rotate');
+  await expect(pageOf('elsewhere')).rejects.toThrow('404');
+  const form = await admin.page('/add-source');
+  expect(Object.keys(fieldsIn(form))).toEqual(
+    expect.arrayContaining(['name', 'api_url', 'api_token', 'username', 'password', 'secret']),
+  );
 });
 
 it.each([

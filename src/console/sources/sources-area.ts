@@ -3,7 +3,7 @@ import { text } from '../api/parameters.ts';
 import { CLOUD_TYPES } from '../../events/domain.ts';
 import { CHANGE_SOURCES } from '../access/access.ts';
 import { whole, wholeSchema } from '../api/paging.ts';
-import { changeRoute, jsonRoute, namePath } from '../api/route.ts';
+import { changeRoute, jsonRoute, namePath, parseInput } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import type { Made, SourceChanges } from '../../sources/change-sources.ts';
 import type { Db } from '../../store/server/database.ts';
@@ -11,6 +11,8 @@ import { shared } from '../../lib/cached.ts';
 import { MINUTE_MS } from '../../lib/clock.ts';
 import { readComparedDays } from '../../store/reconcile/coverage.ts';
 import { firstCell } from './coverage-cells.ts';
+import { addSourcePage } from './add-source-page.ts';
+import { renderSource } from './source-page.ts';
 import { renderSources } from './sources-page.ts';
 
 const READ = { needs: 'settings.read', data: 'by source' } as const;
@@ -102,6 +104,18 @@ export function sourcesArea(db: Db, changes: SourceChanges): Area {
         entry: { label: 'Sources', group: 'Administer', icon: 'sources' },
         ...READ,
         render: (request, visitor) => renderSources({ db, changes, comparedDays }, request, visitor),
+      },
+      {
+        path: '/sources/:name',
+        ...READ,
+        render: (request, visitor) =>
+          renderSource(db, changes, parseInput({ path: namePath }, request).path.name, visitor),
+      },
+      // Not below /sources/: a source may have any name.
+      {
+        path: '/add-source',
+        ...CHANGE_SOURCES,
+        render: async () => addSourcePage(changes.usual().messageTypes),
       },
     ],
   };

@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import { z } from 'zod';
 import type { SourceChanges } from '../../sources/change-sources.ts';
-import { limitsOf, type SourceLine } from '../../sources/describe-sources.ts';
+import type { SourceLine } from '../../sources/describe-sources.ts';
 import { recentArrivals } from '../../store/counts/read-arrivals.ts';
 import type { ComparedDay } from '../../store/reconcile/coverage.ts';
 import { listGaps, type MissingPeriod } from '../../store/reconcile/gaps.ts';
@@ -10,12 +10,11 @@ import type { Db } from '../../store/server/database.ts';
 import type { GapReason } from '../../store/server/schema/cloud-tables.ts';
 import { countOf, formatCount } from '../../lib/text/units.ts';
 import { CHANGE_SOURCES, hasAccess, type Visitor } from '../access/access.ts';
-import { addressOf, searchAddress } from '../addresses.ts';
-import { NOTHING_ENTERED, only, queryOf, readQuery, text, type Written } from '../api/parameters.ts';
-import { factsOf } from '../browser/shared/facts.ts';
+import { addressOf, searchAddress, sourceAddress } from '../addresses.ts';
+import { only, queryOf, readQuery, text, type Written } from '../api/parameters.ts';
 import { tableOf, type Column } from '../browser/shared/table.ts';
-import { agoOf, badge, sheetOf, timeOf } from '../html/elements.ts';
-import { actionButton, fieldOf } from '../html/form.ts';
+import { agoOf, badge } from '../html/elements.ts';
+import { fieldOf } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { sparkline } from '../html/sparkline.ts';
 import { loadParts } from '../page-parts.ts';
@@ -26,9 +25,11 @@ const HOURS = 24;
 const query = z.object({
   q: text.optional(),
   order: z.enum(['name', 'last', 'events', 'open']).default('open'),
+  state: z.enum(['all', 'attention', 'waiting', 'disabled']).default('all'),
 });
 
 type Order = z.output<typeof query>['order'];
+type State = z.output<typeof query>['state'];
 
 type ShownSource = SourceLine & {
   readonly lastReceivedAt: Date | null;
@@ -66,7 +67,7 @@ export async function renderSources(
   request: Request,
   visitor: Visitor,
 ): Promise<Page> {
-  const written = only(queryOf(request), ['q', 'order']);
+  const written = only(queryOf(request), ['q', 'order', 'state']);
   const asked = readQuery(query, written);
   const { values } = asked;
   const { scope } = visitor;
@@ -91,38 +92,65 @@ export async function renderSources(
     return { ...told, isKnown: gaps !== null, items: [...itemsOf(told, gapsOf.get(name) ?? [])] };
   });
   const common = commonOf(all, gapsOf.get(null) ?? []);
-  const shown = all
-    .filter(({ name }) => name.toLowerCase().includes(begun))
+  const named = all.filter(({ name }) => name.toLowerCase().includes(begun));
+  const shown = named
+    .filter(STATES[values.state].has)
     .toSorted((one, other) => RANKS[values.order](one, other) || (one.name < other.name ? -1 : 1));
-  const mayChange = hasAccess(visitor, CHANGE_SOURCES);
   return {
     title: 'Sources',
-    modules: ['pages/sources.ts', 'pages/directory.ts'],
+    modules: ['pages/directory.ts'],
     beside: html`
       <span class="dim">${countOf(sources.length, 'source')}</span>
       ${common.map((word) => html`${badge('warn', word)} <span class="dim">all sources</span>`)}
+      ${hasAccess(visitor, CHANGE_SOURCES) && html`<a class="button" href="/add-source">Add a source</a>`}
     `,
     content: html`
       <form class="filters" action="/sources" role="search" aria-label="Sources" data-filters>
         ${fieldOf(asked, 'q', 'Part of the name')}
         <input type="hidden" name="order" value=${values.order} />
+        <input type="hidden" name="state" value=${values.state} />
         <button>Search</button>
       </form>
       ${problems.map(({ part, why }) => html`<p class="note warn">No figures for ${part}: ${why}</p>`)}
-      <div class="shown" role="status"></div>
       <div data-directory>
+        ${statesOf(named, written, values.state)}
         ${tableOf(
           'Sources',
-          columnsOf(written, values.order, mayChange, common),
+          columnsOf(written, values.order, common),
           shown,
           `No source${begun === '' ? '' : ` has “${begun}” in its name`}.`,
           'sources',
         )}
       </div>
-      ${coverageLegend} ${mayChange && ADD}
+      ${coverageLegend}
     `,
   };
 }
+
+/** The sources by what they need. */
+const STATES: Readonly<
+  Record<State, { readonly label: string; readonly has: (source: ShownSource) => boolean }>
+> = {
+  all: { label: 'All', has: () => true },
+  attention: { label: 'Needs attention', has: (source) => severityOf(source) < SEVERITIES.indexOf('plain') },
+  waiting: { label: 'Waiting', has: ({ items }) => items.some(({ word }) => word === 'waiting') },
+  disabled: { label: 'Disabled', has: ({ state }) => state === 'disabled' },
+};
+
+const statesOf = (sources: readonly ShownSource[], written: Written, chosen: State): Content => html`
+  <nav class="row" aria-label="States">
+    ${Object.entries(STATES).map(
+      ([state, { label, has }]) => html`
+        <a
+          class="button quiet"
+          href=${addressOf('/sources', { ...written, state })}
+          aria-current=${state === chosen && 'true'}
+          >${label} ${formatCount(sources.filter(has).length)}</a
+        >
+      `,
+    )}
+  </nav>
+`;
 
 const sumOf = ({ events = [] }: ShownSource) => events.reduce((sum, count) => sum + count, 0);
 
@@ -188,7 +216,6 @@ function commonOf(sources: readonly ShownSource[], ofAll: readonly MissingPeriod
 function columnsOf(
   written: Written,
   order: Order,
-  mayChange: boolean,
   common: readonly string[],
 ): readonly Column<ShownSource>[] {
   const ownOf = ({ items }: ShownSource) => items.filter(({ word }) => !common.includes(word));
@@ -201,7 +228,7 @@ function columnsOf(
       heading: 'Name',
       isPlain: true,
       sort: sort('name'),
-      cell: ({ name }) => html`<a href=${searchAddress({ source: name })}>${name}</a>`,
+      cell: ({ name }) => html`<a href=${sourceAddress(name)}>${name}</a>`,
     },
     {
       heading: 'State',
@@ -242,77 +269,8 @@ function columnsOf(
           href === undefined ? html`<span class="dim">${text}</span>` : html`<a href=${href}>${text}</a>`,
         ]),
     },
-    { heading: 'Details', cell: (source) => detailsOf(source, mayChange) },
   ];
 }
 
 const numberOf = (count: number, href: string): Content =>
   count === 0 ? html`<span class="dim">0</span>` : html`<a href=${href}>${formatCount(count)}</a>`;
-
-/** How a source is defined, and what can be changed of it. */
-function detailsOf(source: SourceLine, mayChange: boolean): Content {
-  const { name, origin, api_url: url, message_types: types } = source;
-  return sheetOf(`source-${name}`, 'Details', name, [
-    factsOf([
-      ['defined in', origin],
-      ['secrets', secretsOf(source)],
-      ['API', url],
-      ['message types', types?.join(', ') ?? 'default'],
-      ['limits', limitsOf(source) || null],
-    ]),
-    mayChange && changesOf(source),
-  ]);
-}
-
-function secretsOf({ secrets, old_secrets_until: until }: SourceLine): Content {
-  if (secrets < 2) return String(secrets);
-  return html`${secrets} ${until === null ? '' : html`<span class="dim">(old until ${timeOf(until)})</span>`}`;
-}
-
-function changesOf({ name, origin, state, secrets }: SourceLine): Content {
-  if (origin === 'settings' || state === 'disabled') return undefined;
-  const path = `/sources/${name}`;
-  return html`
-    <div class="row">
-      ${actionButton(`${path}/rotate`, 'Rotate', {
-        name: `Rotate the secret of ${name}`,
-        kind: 'quiet',
-        secret: 'secret',
-        confirm: `Add a new secret to ${name}? The old one is accepted until you drop it.`,
-      })}
-      ${
-        secrets > 1 &&
-        actionButton(`${path}/drop-old`, 'Drop old', {
-          name: `Drop the old secrets of ${name}`,
-          kind: 'quiet',
-          confirm: `Drop the old secrets of ${name}? Deliveries that use them are refused.`,
-          done: `The old secrets of ${name} were dropped.`,
-        })
-      }
-      ${actionButton(`${path}/disable`, 'Disable', {
-        name: `Disable ${name}`,
-        kind: 'danger',
-        confirm: `Disable ${name}? Its deliveries are refused; its events stay.`,
-        done: `${name} is disabled.`,
-      })}
-    </div>
-  `;
-}
-
-const ADD = html`
-  <section class="panel">
-    <h2>Add a source</h2>
-    <form class="filters" data-action="/sources" data-secret="secret">
-      ${fieldOf(NOTHING_ENTERED, 'name', 'Name', 'customer-a')}
-      ${fieldOf(NOTHING_ENTERED, 'api_url', 'Cloud API address (optional)', 'https://…')}
-      ${fieldOf(NOTHING_ENTERED, 'api_token', 'API token (optional)', '')}
-      ${fieldOf(NOTHING_ENTERED, 'deliveries_per_second', 'Deliveries/s (optional)', '')}
-      ${fieldOf(NOTHING_ENTERED, 'bytes_per_second', 'Bytes/s (optional)', '')}
-      <div class="row"><button>Add</button></div>
-    </form>
-    <p class="dim">
-      All processes with this database accept it within a second. Its webhook secret is generated and shown
-      once. Change sources from the settings there.
-    </p>
-  </section>
-`;

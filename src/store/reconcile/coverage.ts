@@ -117,6 +117,17 @@ export async function readComparedDays(db: Db, since: Date): Promise<ComparedDay
     group by 1, 2`;
 }
 
+/** When a quarter of a source that began after `since` was last compared with the cloud; null: none was. */
+export async function readLastComparison(db: Db, source: string, since: Date): Promise<Date | null> {
+  const row = await db
+    .selectFrom('coverage')
+    .select((quarter) => quarter.fn.max('compared_at').as('at'))
+    .where('source', '=', source)
+    .where('quarter', '>=', since)
+    .executeTakeFirst();
+  return row?.at ?? null;
+}
+
 /** The next sources by name after one, of which anything arrived or is subscribed to. */
 export async function listSourcesAfter(db: Db, scope: Scope, after: string, limit: number) {
   const rows = await allRows<{ source: string }>(db)`

@@ -19,7 +19,7 @@ import {
   unreadableDelivery,
 } from '../../support/actions.ts';
 import { hasChromium } from '../../support/browser.ts';
-import { auditRecord } from '../../support/deliveries.ts';
+import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
 import { problemsOf } from '../../support/page-checks.ts';
 import { sourcesForTests } from '../../support/sources.ts';
 import { useBrowser } from '../../support/use-browser.ts';
@@ -126,43 +126,53 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
     await browser.page.getByText('archive resumes within a second.').waitFor();
   });
 
-  it('adds a source with its generated secret, rotates and disables it', async () => {
+  it('adds a source with its generated secret, follows its set-up, rotates and disables it', async () => {
     await browser.page.goto(`${admin.url}/sources`);
+    await browser.page.getByRole('link', { name: 'Add a source' }).click();
     await browser.page.getByLabel('Name', { exact: true }).fill('customer-a');
-    await browser.page.getByLabel('Deliveries/s (optional)').fill('200');
+    await browser.page.getByLabel('AUDIT_LOG_ALL').check();
+    await browser.page.getByLabel('Deliveries/s').fill('200');
+    expect(await problemsOf(browser.page, 'source-add')).toEqual([]);
     await button('Add').click();
     await browser.page.getByText('The new secret of customer-a, shown only once:').waitFor();
     const shown = browser.page.locator('.shown code');
     const first = await shown.textContent();
     expect(first).toMatch(/^[0-9a-f]{64}$/);
-    const loaded = browser.page.waitForEvent('load');
-    await browser.page.getByRole('link', { name: 'Continue' }).click();
-    await loaded;
-    const row = browser.page.getByRole('row', { name: /customer-a/ });
-    const details = row.getByRole('button', { name: 'Details of customer-a' });
-    await details.click();
-    await row.getByText('200 deliveries/s').waitFor();
+    const proceed = async () => {
+      await browser.page.getByRole('link', { name: 'Continue' }).click();
+      await browser.page.waitForURL(`${admin.url}/sources/customer-a`);
+    };
+    await proceed();
+    await browser.page.getByText('200 deliveries/s').waitFor();
+    await browser.page.getByRole('cell', { name: 'waiting for it' }).waitFor();
+    await browser.page.getByText('/ingest/customer-a/AUDIT_LOG_ALL').waitFor();
     expect(await problemsOf(browser.page, 'source')).toEqual([]);
     expect(await browser.page.content()).not.toContain(first);
+
+    await storeDeliveries(
+      admin.db,
+      queuedDelivery('AUDIT_LOG_ALL', [auditRecord()], { source: 'customer-a' }),
+    );
+    await browser.page.getByRole('row', { name: /First delivery received done/ }).waitFor();
 
     await button('Rotate the secret of customer-a').click();
     await browser.page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click();
     await browser.page.getByText('The new secret of customer-a, shown only once:').waitFor();
     expect(await shown.textContent()).not.toBe(first);
     const again = browser.page.waitForEvent('load');
-    await browser.page.getByRole('link', { name: 'Continue' }).click();
+    await proceed();
     await again;
-    await details.click();
     await button('Drop the old secrets of customer-a').click();
     await browser.page.getByRole('dialog').getByRole('button', { name: 'Drop the old secrets' }).click();
     await browser.page.getByText('The old secrets of customer-a were dropped.').waitFor();
 
-    await details.click();
     await button('Disable customer-a').click();
     await browser.page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click();
     await browser.page.getByText('customer-a is disabled.').waitFor();
+    expect(await button('Disable customer-a').count()).toBe(0);
+    await browser.page.goto(`${admin.url}/sources`);
+    const row = browser.page.getByRole('row', { name: /customer-a/ });
     await row.getByText('disabled', { exact: true }).waitFor();
-    expect(await row.getByRole('button').count()).toBe(1);
     await browser.page.getByLabel('Part of the name').fill('customer-b');
     await browser.page.getByText('No source has “customer-b” in its name.').waitFor();
     await browser.page.getByLabel('Part of the name').fill('MER-A');

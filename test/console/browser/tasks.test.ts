@@ -444,7 +444,7 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
   it('a new customer', ({ task }) =>
     expectInFourActions(
       task.name,
-      [openPage('Sources'), enter('Name', 'customer-a')],
+      [openPage('Sources'), openLink('Add a source'), enter('Name', 'customer-a')],
       shows('shown only once'),
     ));
 

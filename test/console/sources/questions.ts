@@ -236,6 +236,7 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
     all: [`/reports?month=${MONTH}`],
     after: () => [{ path: `/reports?name=logins&month=${MONTH}` }],
   },
+  '/sources/:name': { one: ({ source }) => [{ path: `/sources/${source}` }] },
   '/alerts': ofSource('/alerts'),
   '/quarantine': quarantineAt('/quarantine'),
   '/quarantine/:quarantine_id': quarantinedAt('/quarantine'),

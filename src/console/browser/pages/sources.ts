@@ -14,7 +14,7 @@ document.addEventListener('done', (event) => {
   const shown = typeof address === 'string' ? new URL(address, location.href).href : secret;
   if (form.dataset['secret'] !== undefined && typeof shown === 'string') {
     event.preventDefault();
-    show(form, `The new ${form.dataset['secret']} of ${name}, shown only once:`, [shown]);
+    show(form, `The new ${form.dataset['secret']} of ${name}, shown only once:`, [shown], name);
     form.reset();
   }
   if (typeof event.detail.summary === 'string') {
@@ -36,9 +36,10 @@ document.addEventListener('done', (event) => {
 const withLocalTimes = (text: string) =>
   text.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) => localText(new Date(time), zone));
 
-function show(form: HTMLFormElement, title: string, lines: readonly string[]) {
+function show(form: HTMLFormElement, title: string, lines: readonly string[], name = '') {
   const place = document.querySelector('.shown');
   if (place === null) return;
+  const next = form.dataset['secret'] === 'secret' ? `/sources/${name}` : location.pathname;
   render(
     html`
       <p>${title}</p>
@@ -52,7 +53,7 @@ function show(form: HTMLFormElement, title: string, lines: readonly string[]) {
           Otherwise, enter the secret in the cloud's webhook.
         </p>`
       }
-      ${form.dataset['then'] === undefined && html`<a href=${location.pathname}>Continue</a>`}
+      ${form.dataset['then'] === undefined && html`<a href=${next}>Continue</a>`}
     `,
     place,
   );
