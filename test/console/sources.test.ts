@@ -122,7 +122,7 @@ it('the page has what each source sent and what is open of it, and leads to it',
   });
 });
 
-it('the page of a source says how far it is set up, and what to enter in the cloud', async () => {
+it('the page of a source says what of it is set up, and what to enter in the cloud', async () => {
   const [oak, fir] = [await pageOf('oak'), await pageOf('fir')];
   expect(rowsIn(oak, 'Set-up').map(([title, state, detail]) => [title, state, detail])).toEqual([
     ['Deliveries accepted', 'done', ''],

@@ -45,15 +45,6 @@ export function agoOf(time: Date | null): VNode {
   return html`<time datetime=${time.toISOString()}>${seconds < 0 ? `in ${text}` : `${text} ago`}</time>`;
 }
 
-/** A button that opens a panel over the page: `button` of `name`. */
-export const sheetOf = (id: string, button: string, name: string, content: Content): VNode => html`
-  <button class="quiet" popovertarget=${id} aria-label=${`${button} of ${name}`}>${button}</button>
-  <div id=${id} popover class="panel sheet" role="dialog" aria-label=${`${button} of ${name}`}>
-    <h2>${name}</h2>
-    ${content}
-  </div>
-`;
-
 /** A part of a page that browser/pages/overview.ts refreshes. */
 export const livePart = (id: string, content: Content, kind?: string): VNode =>
   html`<section id=${id} class=${kind} data-live>${content}</section>`;

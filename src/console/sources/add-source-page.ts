@@ -1,9 +1,9 @@
-import { CLOUD_TYPES } from '../../events/domain.ts';
+import { CLOUD_TYPES, type CloudType } from '../../events/domain.ts';
 import { NOTHING_ENTERED } from '../api/parameters.ts';
 import { fieldOf } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 
-/** The form of a new source. `usual` are the message types of a source for which none are chosen. */
+/** The form of a new source. `usual` are the message types of the setting MESSAGE_TYPES. */
 export const addSourcePage = (usual: readonly string[]): Page => ({
   title: 'Add a source',
   modules: ['pages/sources.ts'],
@@ -23,11 +23,8 @@ export const addSourcePage = (usual: readonly string[]): Page => ({
           optional('password', 'Password', '', PASSWORD),
         ],
       )}
-      ${step('3. Message types', 'With none selected, the source has those of the setting MESSAGE_TYPES:', [
-        html`<p class="dim">${usual.join(', ')}</p>`,
-        html`<div class="row">
-          ${CLOUD_TYPES.map((type) => html`<label><input type="checkbox" name="message_types[]" value=${type} /> ${type}</label>`)}
-        </div>`,
+      ${step('3. Message types', 'If none is selected, the source has those of the setting MESSAGE_TYPES.', [
+        html`<div class="row">${CLOUD_TYPES.map((type) => choiceOf(type, usual.includes(type)))}</div>`,
       ])}
       ${step(
         '4. Secret and limits (optional)',
@@ -46,6 +43,10 @@ export const addSourcePage = (usual: readonly string[]): Page => ({
     </form>
   `,
 });
+
+const choiceOf = (type: CloudType, isUsual: boolean) => html`
+  <label><input type="checkbox" name="message_types[]" value=${type} checked=${isUsual} /> ${type}</label>
+`;
 
 const PASSWORD = { type: 'password', autocomplete: 'new-password' };
 

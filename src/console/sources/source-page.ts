@@ -37,7 +37,7 @@ interface TypeLine {
   readonly lastReceivedAt: Date | undefined;
 }
 
-/** The page of one source: how far it is set up, what to enter in the cloud, and its changes. */
+/** The page of one source: the progress of its set-up, what to enter in the cloud, and its changes. */
 export async function renderSource(
   db: Db,
   changes: SourceChanges,
@@ -47,13 +47,14 @@ export async function renderSource(
   const source = (await changes.list(visitor.scope)).find((one) => one.name === name);
   if (source === undefined) throw new HttpError(404, 'UNKNOWN_SOURCE', `there is no source "${name}"`);
   const scope = [name];
-  const [arrivals, recent, subscriptions, comparedAt] = await Promise.all([
+  const [last, recent, subscriptions, comparedAt] = await Promise.all([
     readLastArrivals(db, scope),
     recentArrivals(db, scope, HOURS),
     findSubscriptions(db, name),
     readLastComparison(db, name, new Date(Date.now() - COMPARED_DAYS * DAY_MS)),
   ]);
   const { messageTypes, publicUrl = 'https://ADDRESS' } = changes.usual();
+  const arrivals = last.filter(({ lastReceivedAt }) => lastReceivedAt !== undefined);
   const wanted: readonly string[] = source.message_types ?? messageTypes;
   const all = new Set<string>([...wanted, ...arrivals.map(({ messageType }) => messageType)]);
   const types = [...all].map((type): TypeLine => ({
@@ -75,20 +76,19 @@ export async function renderSource(
         'set-up',
         html`<h2>Set-up</h2>
           ${tableOf('Set-up', STEPS, [...stepsOf(source, types, events, comparedAt)])}
-          <p class="dim">
-            If no delivery arrives within ten minutes, <code>xiq-sink doctor</code> names the step that
-            failed.
-          </p>`,
+          ${
+            arrivals.length === 0 &&
+            html`<p class="dim">
+              If nothing arrives within ten minutes, <code>xiq-sink doctor</code> names the step that failed.
+            </p>`
+          }`,
         'panel',
       )}
       ${livePart(
         'types',
-        html`<h2>Message types and what to enter in the cloud</h2>
+        html`<h2>Message types</h2>
           ${tableOf('Message types', TYPES, types)}
-          <p class="dim">
-            The secret goes with each of them, as the password of Basic authentication or as the header that
-            the cloud offers.
-          </p>`,
+          <p class="dim">Each subscription needs its address and the webhook secret of the source.</p>`,
         'panel',
       )}
       ${panelOf('Source', [
@@ -156,7 +156,7 @@ const STEPS: readonly Column<Step>[] = [
 
 const TYPES: readonly Column<TypeLine>[] = [
   { heading: 'Type', cell: ({ type }) => type },
-  { heading: 'Address', kind: 'wrap', cell: ({ address }) => html`<code>${address}</code>` },
+  { heading: 'Address for the cloud', kind: 'wrap', cell: ({ address }) => html`<code>${address}</code>` },
   { heading: 'Subscription', cell: ({ status }) => status ?? html`<span class="dim">none on record</span>` },
   { heading: 'Last delivery', cell: ({ lastReceivedAt }) => agoOf(lastReceivedAt ?? null) },
 ];

@@ -102,7 +102,7 @@ export async function renderSources(
     beside: html`
       <span class="dim">${countOf(sources.length, 'source')}</span>
       ${common.map((word) => html`${badge('warn', word)} <span class="dim">all sources</span>`)}
-      ${hasAccess(visitor, CHANGE_SOURCES) && html`<a class="button" href="/add-source">Add a source</a>`}
+      ${hasAccess(visitor, CHANGE_SOURCES) && html`<a class="button switch" href="/add-source">Add a source</a>`}
     `,
     content: html`
       <form class="filters" action="/sources" role="search" aria-label="Sources" data-filters>
@@ -142,9 +142,9 @@ const statesOf = (sources: readonly ShownSource[], written: Written, chosen: Sta
     ${Object.entries(STATES).map(
       ([state, { label, has }]) => html`
         <a
-          class="button quiet"
+          class="button quiet switch"
           href=${addressOf('/sources', { ...written, state })}
-          aria-current=${state === chosen && 'true'}
+          aria-current=${state === chosen ? 'true' : undefined}
           >${label} ${formatCount(sources.filter(has).length)}</a
         >
       `,

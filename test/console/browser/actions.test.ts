@@ -184,7 +184,7 @@ describe.skipIf(!hasChromium())('what people change in a browser (needs Chromium
     await refuseAll(admin.db, 'archive');
     await browser.page.goto(`${admin.url}/destinations/archive`);
     await button('Resend all').click();
-    await browser.page.getByText('1 resent.').waitFor();
+    await browser.page.getByText('2 resent.').waitFor();
     expect(await takenBy('archive', directory)).toContain('"description":"replayed"');
     await browser.page.getByLabel(/^Resend from/).fill('7d');
     await button('Resend').first().click();
