@@ -12,10 +12,10 @@ import { encodeBatch } from '../../src/queue/delivery-batch.ts';
 import { keepCredentials, bootstrapUrl } from '../../src/embedded/credentials.ts';
 import { openSpool } from '../../src/queue/spool/spool.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
-import { startLoad } from '../support/load.ts';
 import {
   endOfProgram,
   killProgramWhen,
+  postDelivery,
   PROGRAM,
   runProgram,
   SECRET,
@@ -54,6 +54,31 @@ async function serve(name: string): Promise<Program> {
   const program = await startProgram(settingsOf(name));
   programs.push(program);
   return program;
+}
+
+/** Sends deliveries of one record by several senders at once, each with a number of its own as its user id. */
+function startLoad({ url }: Program, senders = 16) {
+  const acknowledged: number[] = [];
+  const stopping = new AbortController();
+  let next = 0;
+  const send = async () => {
+    while (!stopping.signal.aborted) {
+      next += 1;
+      const userId = next;
+      const response = await postDelivery({ url }, 'AUDIT_LOG_ALL', [auditRecord({ userId })]);
+      await response.text();
+      if (response.ok) acknowledged.push(userId);
+    }
+  };
+  const all = Promise.all(Array.from({ length: senders }, send));
+  return {
+    acknowledged: () => acknowledged.length,
+    async stop() {
+      stopping.abort();
+      await all;
+      return acknowledged;
+    },
+  };
 }
 
 /** A connection of the superuser to the embedded database of a running `serve`. */
@@ -102,7 +127,7 @@ const visible = async (client: Client, snapshot: string) => {
 it('restores, after the loss of the data directory, every row committed before the end of a backup under load', async () => {
   const program = await serve('data');
   const live = await connect('data');
-  const load = startLoad(() => program.url);
+  const load = startLoad(program);
   await waitFor(() => load.acknowledged() > 500);
 
   const recorder = await connect('data');
@@ -161,7 +186,7 @@ it('restores, after the loss of the data directory, every row committed before t
     { action: 'database.backup', outcome: null },
     { action: 'database.restore', outcome: 'done' },
   ]);
-  const more = startLoad(() => restored.url, 1);
+  const more = startLoad(restored, 1);
   await waitFor(() => more.acknowledged() > 5);
   await more.stop();
   await again.end();

@@ -8,10 +8,7 @@ import { Client } from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { endOfProgram, postDelivery, PROGRAM, SECRET } from '../support/program.ts';
 import { createOwnedDatabase } from '../support/database.ts';
-import { startBalancer } from '../support/balancer.ts';
 import { loadMigrations } from '../../src/store/server/schema/migrations.ts';
-import { freePort } from '../support/free-port.ts';
-import { startLoad } from '../support/load.ts';
 import { hasRedisServer, startRedis } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { databaseForTest, directoryForTest, serveForTest } from '../support/for-one-test.ts';
@@ -19,49 +16,6 @@ import { listen } from '../support/listen.ts';
 
 /** The bound of a stop without draining, with the time to notice the end of the process. */
 const BOUND_MS = 7_500;
-
-/** Waits as the supervisor does that restarts one process at a time. */
-async function untilReady(port: number): Promise<void> {
-  await waitFor(async () => {
-    const answer = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined);
-    return answer?.ok;
-  });
-}
-
-describe('a rolling restart behind HAProxy', () => {
-  it('refuses nothing and loses nothing', async () => {
-    const database = await databaseForTest();
-    const settings = { DATABASE_URL: database.databaseUrl, WEBHOOK_SECRET: SECRET, DRAIN_SECONDS: '2' };
-    const ports = [await freePort(), await freePort()] as const;
-    const directories = [await directoryForTest(), await directoryForTest()];
-    const startOn = (index: number) =>
-      serveForTest({ ...settings, PORT: String(ports[index]), DATA_DIR: directories[index] ?? '' });
-    const programs = [await startOn(0), await startOn(1)];
-    await using proxies = new AsyncDisposableStack();
-    const origin = await startBalancer('haproxy', await directoryForTest(), ports, proxies);
-    await untilReady(ports[0]);
-    await untilReady(ports[1]);
-
-    const load = startLoad(() => origin, 4);
-    onTestFinished(async () => void (await load.stop()));
-    for (let n = 0; n < 4; n += 1) {
-      const index = n % 2;
-      const before = load.acknowledged();
-      expect(await programs[index]?.end('SIGTERM')).toBe(0);
-      programs[index] = await startOn(index);
-      await untilReady(ports[n % 2 === 0 ? 0 : 1]);
-      await waitFor(() => load.acknowledged() > before + 200);
-    }
-    const acknowledged = await load.stop();
-    expect(load.refusals()).toEqual([]);
-    await waitFor(async () => {
-      const { rows } = await sql<{ user_id: string }>`select user_id from audit_log`.execute(database.db);
-      const stored = new Set(rows.map((row) => Number(row.user_id)));
-      expect(rows.length).toBe(stored.size);
-      return acknowledged.every((number) => stored.has(number));
-    });
-  });
-});
 
 describe('SIGTERM', () => {
   it('ends readiness and every connection, and accepts deliveries until it has drained', async () => {
