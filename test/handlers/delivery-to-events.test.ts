@@ -108,34 +108,6 @@ describe('location records', () => {
   });
 });
 
-describe('identity', () => {
-  it('of a record delivered again is the same, whatever its white space, its order of members, and its neighbours', () => {
-    const sent = '{"timeStamp":1769846400123,"userId":9223372036854775807,"x":{"b":1.0,"a":[1e5]}}';
-    const again = '{ "x" : {"a":[ 1e5 ],"b":1.0 },\n"userId":9223372036854775807,"timeStamp":1769846400123 }';
-    const first = eventsOf('AUDIT_LOG_ALL', `[${sent}]`).events[0];
-    const second = eventsOf('AUDIT_LOG_ALL', `[{"code":1},${again},{}]`).events[1];
-    expect(second?.eventId).toBe(first?.eventId);
-    expect(second?.occurredAt).toBe(first?.occurredAt);
-  });
-
-  it('of ids that a double takes for equal is not the same', () => {
-    const { events } = eventsOf('AUDIT_LOG_ALL', '[{"userId":9007199254740993},{"userId":9007199254740992}]');
-    expect(new Set(events.map(({ eventId }) => eventId)).size).toBe(2);
-    expect(events.map((event) => columnsOf(event)['user_id'])).toEqual([
-      '9007199254740993',
-      '9007199254740992',
-    ]);
-  });
-
-  it('of genuine twins in one body differs, and is the same at every redelivery of the body', () => {
-    const body = '[{"code":1},{"code":2},{"code":1},{ "code": 1 }]';
-    const ids = eventsOf('AUDIT_LOG_ALL', body).events.map(({ eventId }) => eventId);
-    expect(new Set(ids).size).toBe(4);
-    expect(eventsOf('AUDIT_LOG_ALL', body).events.map(({ eventId }) => eventId)).toEqual(ids);
-    expect(eventsOf('AUDIT_LOG_ALL', '[{"code":1}]').events[0]?.eventId).toBe(ids[0]);
-  });
-});
-
 describe('whatever the records hold', () => {
   it('each part of the delivery is an event or set aside, for any JSON array, and the same at every run', () => {
     fc.assert(
