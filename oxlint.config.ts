@@ -73,13 +73,7 @@ export default defineConfig({
         'vitest/expect-expect': [
           'error',
           {
-            assertFunctionNames: [
-              'expect',
-              'expectConserved',
-              'expectGoodDelivery',
-              'expectInFourActions',
-              'expectRefusal',
-            ],
+            assertFunctionNames: ['expect', 'expectRefusal'],
           },
         ],
       },

@@ -153,6 +153,8 @@ async function seed(db: Db): Promise<void> {
   await sealer.checkpoint();
 }
 
+type Step = () => Promise<unknown>;
+
 describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () => {
   const directory = useDirectory();
   let url = '';
@@ -189,25 +191,6 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
   });
   const measured: string[] = [];
   afterAll(() => process.stdout.write(`${measured.join('\n')}\n`));
-
-  /** Does a task from the overview; `after` looks on. An action is a click, a key, or a text that is typed and submitted. */
-  async function expectInFourActions(
-    name: string,
-    actions: readonly (() => Promise<unknown>)[],
-    isAnswered: () => Promise<unknown>,
-    after = async () => {},
-  ) {
-    await browser.page.goto(admin.url);
-    await browser.page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
-    const began = performance.now();
-    for (const act of actions) await act();
-    await isAnswered();
-    const seconds = ((performance.now() - began) / 1000).toFixed(1);
-    measured.push(`${actions.length} actions, ${seconds} s: ${name}`);
-    expect(actions.length).toBeLessThanOrEqual(MOST_ACTIONS);
-    expect(browser.problems).toEqual([]);
-    await after();
-  }
 
   const press = (key: string) => () => browser.page.keyboard.press(key);
 
@@ -262,16 +245,17 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
     await browser.page.getByRole('heading', { name: `Certificate ${month}` }).waitFor();
   };
 
-  it('who made this key', ({ task }) =>
-    expectInFourActions(
-      task.name,
+  const opened = Promise.withResolvers<Page>();
+
+  /** Tasks from the overview, with what answers them; the last looks on. An action is a click, a key, or a text that is typed and submitted. */
+  const TASKS: readonly [string, readonly Step[], Step, Step?][] = [
+    [
+      'who made this key',
       [press('Control+k'), goTo('action:private-key-created "guest-42"'), openTimes, openLink('Last 7 days')],
       listShows('hana.ito@example.com'),
-    ));
-
-  it('everything that an administrator did on Saturday night', ({ task }) =>
-    expectInFourActions(
-      task.name,
+    ],
+    [
+      'everything that an administrator did on Saturday night',
       [
         press('Control+k'),
         goTo('user:ann@example.com type:audit'),
@@ -279,11 +263,9 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
         typeRange(SATURDAY + 20 * HOUR, SATURDAY + 30 * HOUR),
       ],
       listShows('changed the VLAN at night', 'changed the policy at night'),
-    ));
-
-  it('where a client was at 14:05', ({ task }) =>
-    expectInFourActions(
-      task.name,
+    ],
+    [
+      'where a client was at 14:05',
       [
         press('Control+k'),
         goTo(`client:${PHONE} type:location`),
@@ -291,11 +273,9 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
         typeRange(YESTERDAY + 14 * HOUR, YESTERDAY + 14 * HOUR + 10 * MINUTE),
       ],
       listShows(OFFICE),
-    ));
-
-  it('failed logins of the last hour by SSID', ({ task }) =>
-    expectInFourActions(
-      task.name,
+    ],
+    [
+      'failed logins of the last hour by SSID',
       [() => browser.page.locator('#failed-logins strong a').click(), openTimes, openLink('Last hour')],
       async () => {
         const facet = browser.page
@@ -306,11 +286,9 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
           .toMatch(/Guests 3 .*Staff 1/);
         expect(await facet.innerText()).not.toContain('Printers');
       },
-    ));
-
-  it('prove March', ({ task }) =>
-    expectInFourActions(
-      task.name,
+    ],
+    [
+      'prove March',
       [openPage('Certificate'), chooseMonth('2026-03'), pushButton('Prove 2026-03')],
       shows('The rows of the month were compared.'),
       async () => {
@@ -322,12 +300,9 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
         const document = await readFile(await download.path(), 'utf8');
         expect(readSignedDocument(document, [KEY.publicText]).name).toBe('certificate 2026-03');
       },
-    ));
-
-  const opened = Promise.withResolvers<Page>();
-  it('March proven and printed', ({ task }) =>
-    expectInFourActions(
-      task.name,
+    ],
+    [
+      'March proven and printed',
       [
         openPage('Certificate'),
         chooseMonth('2026-03'),
@@ -339,18 +314,18 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
       ],
       async () => (await opened.promise).getByRole('heading', { name: 'Certificate 2026-03' }).waitFor(),
       async () => expect(await problemsOf(await opened.promise, 'certificate-printed')).toEqual([]),
-    ));
-
-  it('silent access points', ({ task }) =>
-    expectInFourActions(task.name, [openPage('Devices'), openLink(/silent/)], async () => {
-      const rows = browser.page.locator('table.directory tbody tr');
-      await expect.poll(() => rows.count()).toBe(1);
-      expect(await rows.innerText()).toContain(ATTIC);
-    }));
-
-  it('changes of a policy last month', ({ task }) =>
-    expectInFourActions(
-      task.name,
+    ],
+    [
+      'silent access points',
+      [openPage('Devices'), openLink(/silent/)],
+      async () => {
+        const rows = browser.page.locator('table.directory tbody tr');
+        await expect.poll(() => rows.count()).toBe(1);
+        expect(await rows.innerText()).toContain(ATTIC);
+      },
+    ],
+    [
+      'changes of a policy last month',
       [
         press('Control+k'),
         goTo('action:configuration-changed "Z-Guests"'),
@@ -364,37 +339,33 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
         ),
       ],
       listShows('Changed the policy Z-Guests'),
-    ));
-
-  it('sessions of a phone', ({ task }) =>
-    expectInFourActions(task.name, [press('Control+k'), goTo(PHONE)], async () => {
-      await browser.page.getByRole('heading', { name: 'Sessions' }).waitFor();
-      expect(
-        await browser.page.getByRole('group', { name: 'Sessions over time' }).locator('rect').count(),
-      ).toBe(2);
-    }));
-
-  it("this week's logins against last week's", ({ task }) =>
-    expectInFourActions(
-      task.name,
+    ],
+    [
+      'sessions of a phone',
+      [press('Control+k'), goTo(PHONE)],
+      async () => {
+        await browser.page.getByRole('heading', { name: 'Sessions' }).waitFor();
+        expect(
+          await browser.page.getByRole('group', { name: 'Sessions over time' }).locator('rect').count(),
+        ).toBe(2);
+      },
+    ],
+    [
+      "this week's logins against last week's",
       [openPage('Reports'), openLink('Logins of administrators'), openTimes, openLink('This week')],
       async () => {
         const row = browser.page.getByRole('row', { name: /ann@example\.com/ });
         await row.waitFor();
         expect(await row.locator('td').allInnerTexts()).toEqual(expect.arrayContaining(['3', '5']));
       },
-    ));
-
-  it('why a destination is behind', ({ task }) =>
-    expectInFourActions(
-      task.name,
+    ],
+    [
+      'why a destination is behind',
       [openPage('Destinations'), openLink('siem')],
       shows('connection refused by siem.example.com:6514'),
-    ));
-
-  it("an auditor with one customer's events", ({ task }) =>
-    expectInFourActions(
-      task.name,
+    ],
+    [
+      "an auditor with one customer's events",
       [
         openPage('Access'),
         type('Name', 'grace@example.com'),
@@ -439,18 +410,14 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
         await pushButton('Save')();
         await browser.page.getByRole('row', { name: /grace.*operator/ }).waitFor();
       },
-    ));
-
-  it('a new customer', ({ task }) =>
-    expectInFourActions(
-      task.name,
+    ],
+    [
+      'a new customer',
       [openPage('Sources'), openLink('Add a source'), enter('Name', 'customer-a')],
       shows('shown only once'),
-    ));
-
-  it('a new SIEM', ({ task }) =>
-    expectInFourActions(
-      task.name,
+    ],
+    [
+      'a new SIEM',
       [
         openPage('Destinations'),
         openLink('Splunk'),
@@ -464,11 +431,9 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
         expect(stored).toMatchObject({ kind: 'destination', name: 'splunk' });
         expect(JSON.stringify(stored?.definition)).not.toContain('a-token');
       },
-    ));
-
-  it('an alert to Slack', ({ task }) =>
-    expectInFourActions(
-      task.name,
+    ],
+    [
+      'an alert to Slack',
       [
         openPage('Alerts'),
         openLink('Switch on logins-failed'),
@@ -487,12 +452,24 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
           .execute();
         expect(rule).toMatchObject([{ name: 'logins-failed', definition: { destinations: ['slack'] } }]);
       },
-    ));
-
-  it("yesterday's quarantine replayed", ({ task }) =>
-    expectInFourActions(
-      task.name,
+    ],
+    [
+      "yesterday's quarantine replayed",
       [openPage('Quarantine'), openTimes, openLink('Yesterday'), pushButton('Replay all 2')],
       shows('2 replayed: 2 events, 0 duplicates, 0 quarantined again; 0 not replayed.'),
-    ));
+    ],
+  ];
+
+  it.each(TASKS)('%s', async (name, actions, isAnswered, after) => {
+    await browser.page.goto(admin.url);
+    await browser.page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    const began = performance.now();
+    for (const act of actions) await act();
+    await isAnswered();
+    const seconds = ((performance.now() - began) / 1000).toFixed(1);
+    measured.push(`${actions.length} actions, ${seconds} s: ${name}`);
+    expect(actions.length).toBeLessThanOrEqual(MOST_ACTIONS);
+    expect(browser.problems).toEqual([]);
+    await after?.();
+  });
 });
