@@ -1,17 +1,11 @@
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { mkdir, rm, symlink } from 'node:fs/promises';
+import { mkdir, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import {
-  postDelivery,
-  PROGRAM,
-  SECRET,
-  startProgram,
-  temporaryDirectory,
-  type Program,
-} from './support/program.ts';
+import { postDelivery, PROGRAM, SECRET, startProgram, type Program } from './support/program.ts';
+import { useDirectory } from './support/use-directory.ts';
 
 const run = promisify(execFile);
 const ROOT = path.resolve(import.meta.dirname, '..');
@@ -27,10 +21,9 @@ const BLOCKS = PAGES.flatMap((page) =>
   ),
 );
 
-let directory: string;
+const directory = useDirectory();
 let service: Program;
 beforeAll(async () => {
-  directory = await temporaryDirectory();
   // A reader stands in a checkout. The files that the commands write belong there, too.
   const checkout = path.join(directory, 'checkout');
   await mkdir(checkout);
@@ -39,10 +32,7 @@ beforeAll(async () => {
   const login = { id: 1, userName: 'admin@example.com', code: 10001, timeStamp: Date.now() };
   await postDelivery(service, 'AUDIT_LOG_ALL', login);
 });
-afterAll(async () => {
-  await service.end('SIGTERM');
-  await rm(directory, { recursive: true });
-});
+afterAll(() => service.end('SIGTERM'));
 
 it('are found', () => {
   expect(BLOCKS.map(({ page }) => page)).toEqual(

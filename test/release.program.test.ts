@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process';
-import { appendFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { Spec, Validation } from '@cyclonedx/cyclonedx-library';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import packageJson from '../package.json' with { type: 'json' };
-import { postDelivery, SECRET, startProgramAt, temporaryDirectory } from './support/program.ts';
+import { postDelivery, SECRET, startProgramAt } from './support/program.ts';
+import { useDirectory } from './support/use-directory.ts';
 import { waitFor } from './support/wait-for.ts';
 
 const execute = promisify(execFile);
@@ -16,9 +17,9 @@ const CHECKOUT = path.resolve(import.meta.dirname, '..');
 const FIRST = '900.0.0';
 const SECOND = '900.0.1';
 
-let directory: string;
+const directory = useDirectory();
 /** A clone of what is committed, on the branch main. */
-let clone: string;
+const clone = path.join(directory, 'clone');
 const run = async (program: string, ...args: readonly string[]) =>
   (await execute(program, args, { cwd: clone })).stdout.trim();
 const release = (...args: readonly string[]) => run('npm', 'run', '--silent', 'release', '--', ...args);
@@ -49,15 +50,12 @@ async function installedPackages(): Promise<readonly string[]> {
 }
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  clone = path.join(directory, 'clone');
   await execute('git', ['clone', '--quiet', '--no-hardlinks', CHECKOUT, clone]);
   await run('git', 'checkout', '--quiet', '-B', 'main');
   await run('git', 'config', 'user.name', 'Tests');
   await run('git', 'config', 'user.email', 'tests@example.com');
   await addChange();
 });
-afterAll(() => rm(directory, { recursive: true, force: true }));
 
 describe('npm run release', () => {
   it('changes nothing with --dry-run', async () => {

@@ -1,13 +1,13 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
 import packageJson from '../package.json' with { type: 'json' };
 import { freePort } from './support/free-port.ts';
-import { temporaryDirectory } from './support/program.ts';
+import { useDirectory } from './support/use-directory.ts';
 import { waitFor } from './support/wait-for.ts';
 
 const run = promisify(execFile);
@@ -17,21 +17,18 @@ const Packed = z.tuple([
   z.object({ filename: z.string(), size: z.number(), files: z.array(z.object({ path: z.string() })) }),
 ]);
 
-let directory: string;
+const directory = useDirectory();
 /** An empty folder in which somebody has run `npm install` of the tarball. */
-let folder: string;
+const folder = path.join(directory, 'folder');
 let packed: z.infer<typeof Packed>[0];
 beforeAll(async () => {
-  directory = await temporaryDirectory();
   const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', directory], { cwd: CHECKOUT });
   [packed] = Packed.parse(JSON.parse(stdout));
-  folder = path.join(directory, 'folder');
   await mkdir(folder);
   // The cache of npm has what this checkout was installed from. npm 12 runs no install scripts.
   const tarball = path.join(directory, packed.filename);
   await run('npm', ['install', '--prefer-offline', '--ignore-scripts', tarball], { cwd: folder });
 }, 600_000);
-afterAll(() => rm(directory, { recursive: true, force: true }));
 
 const npx = (...args: readonly string[]) => run('npx', ['xiq-sink', ...args], { cwd: folder });
 

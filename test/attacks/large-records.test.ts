@@ -1,10 +1,10 @@
-import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants } from 'node:zlib';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { postDelivery, temporaryDirectory } from '../support/program.ts';
+import { postDelivery } from '../support/program.ts';
+import { useDirectory } from '../support/use-directory.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { attack, startAttacked, type Attacked } from './attacked.ts';
 import { IS_SHORT, MOST_MB, MOST_MS, measureDeliveries, printMeasured } from './measure.ts';
@@ -12,16 +12,12 @@ import { IS_SHORT, MOST_MB, MOST_MS, measureDeliveries, printMeasured } from './
 const DELIVERIES = IS_SHORT ? 30 : 120;
 const RECORDS = 5;
 
-let directory: string;
+const directory = useDirectory();
 let attacked: Attacked;
 beforeAll(async () => {
-  directory = await temporaryDirectory();
   attacked = await startAttacked({ FORWARD_TO: `file://${path.join(directory, 'events.ndjson')}` });
 });
-afterAll(async () => {
-  await attacked.stop();
-  await rm(directory, { recursive: true, force: true });
-});
+afterAll(() => attacked.stop());
 
 const compress = promisify(brotliCompress);
 

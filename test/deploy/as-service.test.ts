@@ -1,20 +1,19 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
+import { useDirectory } from '../support/use-directory.ts';
 
 const run = promisify(execFile);
 const DEPLOY = path.resolve(import.meta.dirname, '../../deploy');
 
-let directory: string;
+const directory = useDirectory();
 let unit: readonly string[];
 /** The options for systemd-run, and the command that it is to run. */
 let options: readonly string[];
 let command: readonly string[];
 beforeAll(async () => {
-  directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-as-service-'));
   await writeFile(path.join(directory, 'systemd-run'), '#!/bin/sh\nprintf "%s\\n" "$@"\n', { mode: 0o755 });
   const env = { PATH: `${directory}:/usr/bin:/bin` };
   const { stdout } = await run(path.join(DEPLOY, 'as-service'), ['sql', 'select 1'], { env });
@@ -23,7 +22,6 @@ beforeAll(async () => {
   command = words.slice(words.indexOf('--') + 1);
   unit = (await readFile(path.join(DEPLOY, 'xiq-sink.service'), 'utf8')).split('\n');
 });
-afterAll(() => rm(directory, { recursive: true }));
 
 const valuesOf = (name: string) =>
   options.filter((option) => option.startsWith(name)).map((option) => option.slice(name.length));

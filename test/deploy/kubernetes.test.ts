@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { z } from 'zod';
+import { useDirectory } from '../support/use-directory.ts';
 
 const run = promisify(execFile);
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -76,11 +76,7 @@ const workloads = of(Workload, ['Deployment', 'Job', 'StatefulSet']).map(
 const serving = workloads.filter(({ kind }) => kind !== 'Job');
 
 describe('the files for Kubernetes', () => {
-  let directory: string;
-  beforeAll(async () => {
-    directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-kubernetes-'));
-  });
-  afterAll(() => rm(directory, { recursive: true }));
+  const directory = useDirectory();
 
   /** What the compiler says of these documents: the types are made of the API's own schemas, and know every member. */
   async function findProblems(checked: readonly unknown[]): Promise<string> {

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { zstdDecompressSync } from 'node:zlib';
 import { Client } from 'pg';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { encodeBatch } from '../../src/queue/delivery-batch.ts';
 import { keepCredentials, bootstrapUrl } from '../../src/embedded/credentials.ts';
@@ -20,19 +20,15 @@ import {
   runProgram,
   SECRET,
   startProgram,
-  temporaryDirectory,
 } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
+import { useDirectory } from '../support/use-directory.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-let directory: string;
+const directory = useDirectory();
 const programs: Program[] = [];
-beforeAll(async () => {
-  directory = await temporaryDirectory();
-});
 afterAll(async () => {
   for (const program of programs) if (!program.hasEnded()) await program.end('SIGTERM');
-  await rm(directory, { recursive: true, force: true });
 });
 
 const settingsOf = (name: string) => ({ DATA_DIR: path.join(directory, name), WEBHOOK_SECRET: SECRET });

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
-import { cp, lstat, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, lstat, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { promisify, stripVTControlCharacters } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import {
   endOfProgram,
@@ -12,9 +12,9 @@ import {
   SECRET,
   startProgram,
   startProgramAt,
-  temporaryDirectory,
 } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
+import { useDirectory } from '../support/use-directory.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { listen } from '../support/listen.ts';
 
@@ -27,17 +27,10 @@ const TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stdout.i
 const commandIn = (screen: string, name: string) =>
   new RegExp(String.raw`^ +(${name}(?:.*[\\,]\n)*.*)$`, 'm').exec(screen)?.[1];
 
-let directory: string;
-let settings: Record<string, string>;
+const directory = useDirectory();
+const settings = { DATA_DIR: path.join(directory, 'data') };
 let program: Program | undefined;
-beforeAll(async () => {
-  directory = await temporaryDirectory();
-  settings = { DATA_DIR: path.join(directory, 'data') };
-});
-afterAll(async () => {
-  await program?.end('SIGTERM');
-  await rm(directory, { recursive: true, force: true });
-});
+afterAll(() => program?.end('SIGTERM'));
 
 const search = (...args: string[]) => runProgram(settings, 'events', 'search', ...args);
 

@@ -3,15 +3,15 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { auditRecord } from '../support/deliveries.ts';
 import { setHostile } from '../support/hostile-settings.ts';
-import { endOfProgram, postDelivery, SECRET, temporaryDirectory } from '../support/program.ts';
+import { endOfProgram, postDelivery, SECRET } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { databaseForTest, serveForTest } from '../support/for-one-test.ts';
+import { databaseForTest, directoryForTest, serveForTest } from '../support/for-one-test.ts';
 
 it('a server whose settings are meant for other programs takes, seals, finds, forwards and proves all', async () => {
   const test = await databaseForTest();
   // Settings that give names another meaning are what `verify` reports.
   await setHostile(test.db, ['search_path', 'row_security']);
-  const directory = await temporaryDirectory();
+  const directory = await directoryForTest();
   const file = path.join(directory, 'events.jsonl');
   const config = path.join(directory, 'settings.yaml');
   await writeFile(config, JSON.stringify({ destinations: [{ name: 'file', type: 'file', path: file }] }));

@@ -1,4 +1,4 @@
-import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Client } from 'pg';
 import { query } from '../support/query.ts';
@@ -15,24 +15,22 @@ import {
   runProgram,
   SECRET,
   startProgram,
-  temporaryDirectory,
 } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
+import { useDirectory } from '../support/use-directory.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 describe.skipIf(!hasDebianPostgres)('move-to', () => {
-  let directory: string;
+  const directory = useDirectory();
   let server: DebianPostgres;
   let program: Program | undefined;
   beforeAll(async () => {
-    directory = await temporaryDirectory();
     server = await startDebianPostgres();
     await onServer('postgres', 'create database xiq_sink');
   });
   afterAll(async () => {
     await program?.end('SIGKILL');
     await server.stop();
-    await rm(directory, { recursive: true, force: true });
   });
 
   const onServer = (database: string, statement: string) =>

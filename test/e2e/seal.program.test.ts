@@ -1,30 +1,28 @@
 import { expect, it } from 'vitest';
 import { latestCheckpoint } from '../../src/store/seal/seal-log.ts';
 import { freePort } from '../support/free-port.ts';
-import { endOfProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import { endOfProgram, SECRET } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { databaseForTest } from '../support/for-one-test.ts';
+import { databaseForTest, directoryForTest, serveForTest } from '../support/for-one-test.ts';
 
 it('two installations witness each other with one setting each, and verify says so', async () => {
   const start = async (settings: Record<string, string>) => {
     const database = await databaseForTest();
     const own = {
       DATABASE_URL: database.databaseUrl,
-      DATA_DIR: await temporaryDirectory(),
+      DATA_DIR: await directoryForTest(),
       WEBHOOK_SECRET: SECRET,
       ...settings,
     };
-    const program = await startProgram(own);
+    const program = await serveForTest(own);
     const { publicKey } = await waitFor(() => latestCheckpoint(database.db));
     await program.end('SIGTERM');
     return { own, database, witness: `${publicKey} http://127.0.0.1:${settings['PORT']}` };
   };
   const ports = await Promise.all([freePort(), freePort()]);
   const [one, other] = [await start({ PORT: String(ports[0]) }), await start({ PORT: String(ports[1]) })];
-  const running = [
-    await startProgram({ ...one.own, WITNESSES: other.witness }),
-    await startProgram({ ...other.own, WITNESSES: one.witness }),
-  ];
+  await serveForTest({ ...one.own, WITNESSES: other.witness });
+  await serveForTest({ ...other.own, WITNESSES: one.witness });
   for (const { own, database, witness } of [
     { ...one, witness: other.witness },
     { ...other, witness: one.witness },
@@ -42,5 +40,4 @@ it('two installations witness each other with one setting each, and verify says 
     expect(stdout.toString()).not.toContain('could have rebuilt the log');
     expect(code).toBe(0);
   }
-  for (const program of running) await program.end('SIGTERM');
 }, 240_000);

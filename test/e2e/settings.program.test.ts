@@ -1,20 +1,15 @@
 import { execFile } from 'node:child_process';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { storeDeliveries } from '../support/actions.ts';
 import { databaseForTest } from '../support/for-one-test.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
-import { PROGRAM, runProgram, temporaryDirectory } from '../support/program.ts';
+import { PROGRAM, runProgram } from '../support/program.ts';
+import { useDirectory } from '../support/use-directory.ts';
 
-let directory: string;
-beforeAll(async () => {
-  directory = await temporaryDirectory();
-});
-afterAll(async () => {
-  await rm(directory, { recursive: true, force: true });
-});
+const directory = useDirectory();
 
 describe('.env in the working directory', () => {
   const run = promisify(execFile);

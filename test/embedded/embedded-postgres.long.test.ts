@@ -1,19 +1,15 @@
 import { execFile } from 'node:child_process';
-import { access, chmod, chown, mkdir, rm, stat } from 'node:fs/promises';
+import { access, chmod, chown, mkdir, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
 import { Client } from 'pg';
-import { temporaryDirectory } from '../support/program.ts';
+import { useDirectory } from '../support/use-directory.ts';
 
-let directory: string;
-beforeAll(async () => {
-  directory = await temporaryDirectory();
-});
-afterAll(() => rm(directory, { recursive: true, force: true }));
+const directory = useDirectory();
 
 const portOf = ({ databaseUrl }: { databaseUrl: string }) => Number(new URL(databaseUrl).port);
 

@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
-import os from 'node:os';
 import path from 'node:path';
 import { sql } from 'kysely';
 import { pino, type Logger } from 'pino';
@@ -31,6 +30,7 @@ import { startReaderLimits } from '../../src/store/server/roles/limit-readers.ts
 import { startIndexBuilding } from '../../src/store/server/schema/build-indexes.ts';
 import { startSubscriptionWatch } from '../../src/subscribe/start-subscription-watch.ts';
 import { useDatabase } from '../support/use-database.ts';
+import { useDirectory } from '../support/use-directory.ts';
 import { startProxy, through, type Proxy } from '../support/proxy.ts';
 import { SERVICE_ROLE } from '../support/roles.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -139,8 +139,8 @@ it('every function that starts background work until everything is closed is a r
 });
 
 const database = useDatabase();
+const directory = useDirectory();
 let proxy: Proxy;
-let directory: string;
 let cloud: Server;
 let cloudUrl: string;
 /** What the cloud was asked for. */
@@ -148,7 +148,6 @@ let asked: string[] = [];
 beforeAll(async () => {
   const { hostname, port } = new URL(database.databaseUrl);
   proxy = await startProxy({ host: hostname, port: Number(port || 5432) });
-  directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-runners-'));
   const { app } = createEmulator({ rate: 0, scale: { devices: 2, clients: 2, users: 2 } });
   cloud = createServer((request, response) => {
     asked.push(request.url ?? '');
@@ -159,7 +158,6 @@ beforeAll(async () => {
 afterAll(async () => {
   cloud.close();
   await proxy.stop();
-  await rm(directory, { recursive: true, force: true });
 });
 
 /** All settings under which a runner has something to do. */

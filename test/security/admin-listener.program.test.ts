@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ASSETS } from '../../src/console/assets.ts';
 import { ask, cookieOf, formOf, type Answer, type Question } from '../support/ask.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { connectRaw } from '../ingest/serve.ts';
-import { endOfProgram, SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
+import { endOfProgram, SECRET, startProgram, type Program } from '../support/program.ts';
+import { useDirectory } from '../support/use-directory.ts';
 
 const TOKEN = 'admin-token-of-the-listener-test';
 const bearer = { Authorization: `Bearer ${TOKEN}` };
@@ -16,14 +16,13 @@ const documentSchema = z.object({ paths: z.record(z.string(), z.record(z.string(
 /** The real program, open to the network. The tests come by loopback: with a token that makes no difference. */
 describe('the admin listener off this machine', () => {
   const database = useDatabase();
-  let directory: string;
+  const directory = useDirectory();
   let program: Program;
   /** Every route of the API, with its parameters filled in. */
   let routes: { readonly method: string; readonly path: string }[];
   let pages: string[];
 
   beforeAll(async () => {
-    directory = await temporaryDirectory();
     program = await startProgram({
       DATABASE_URL: database.databaseUrl,
       DATA_DIR: directory,
@@ -42,10 +41,7 @@ describe('the admin listener off this machine', () => {
     const settings = await ask(program.adminUrl, { path: '/settings', headers: bearer });
     pages = [...settings.text.matchAll(/<a href="(\/[^"]*)"/g)].map(([, path = '']) => path);
   });
-  afterAll(async () => {
-    await program.end('SIGTERM');
-    await rm(directory, { recursive: true, force: true });
-  });
+  afterAll(() => program.end('SIGTERM'));
 
   it('has pages and routes to ask for', () => {
     expect(pages).toContain('/settings');

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { readFile, rm, stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
@@ -7,7 +7,8 @@ import { z } from 'zod';
 import { standIn, type StandIn } from '../support/stand-in.ts';
 import { emptyRedis } from '../support/backends.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { startProgram, temporaryDirectory, type Program } from '../support/program.ts';
+import { startProgram, type Program } from '../support/program.ts';
+import { useDirectory } from '../support/use-directory.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const WEBHOOK_SECRET = 'webhook-secret-of-the-secrecy-test';
@@ -17,8 +18,8 @@ const hasRedis = inject('redisUrl') !== undefined;
 
 /** The embedded database makes its own passwords; the cloud refuses the login and quotes what it was sent. */
 describe('the whole program', () => {
+  const directory = useDirectory();
   let cloud: StandIn;
-  let directory: string;
   let redisUrl: string | undefined;
   let program: Program;
   let secrets: string[];
@@ -29,7 +30,6 @@ describe('the whole program', () => {
       status: 401,
       json: { error_code: 'UNAUTHENTICATED', error_id: '1', error_message: body },
     }));
-    directory = await temporaryDirectory();
     redisUrl = hasRedis ? await emptyRedis() : undefined;
     program = await startProgram({
       DATA_DIR: directory,
@@ -53,7 +53,6 @@ describe('the whole program', () => {
   afterAll(async () => {
     await program.end('SIGTERM');
     await cloud[Symbol.asyncDispose]();
-    await rm(directory, { recursive: true, force: true });
   });
 
   const credentialsFile = () => path.join(directory, 'postgres', 'credentials.json');

@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs';
+import { chmodSync, mkdtempSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -6,9 +6,10 @@ import { afterAll, onTestFinished } from 'vitest';
 
 const PREFIX = path.join(os.tmpdir(), 'xiq-sink-test-');
 
-/** A directory of a test file's own, there until its last test has ended. */
+/** A directory of a test file's own, which the user of the embedded Postgres can reach, too. It is there until the last test has ended. */
 export function useDirectory(): string {
   const directory = mkdtempSync(PREFIX);
+  chmodSync(directory, 0o711);
   afterAll(() => rm(directory, { recursive: true, force: true }));
   return directory;
 }

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { useDatabase } from '../support/use-database.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { endOfProgram, postDelivery, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import { directoryForTest, serveForTest } from '../support/for-one-test.ts';
+import { endOfProgram, postDelivery } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** Events that are received while everything is compared again and again. */
@@ -41,8 +42,8 @@ function bodyOf(number: number): { readonly messageType: string; readonly body: 
 }
 
 it(`raises no alarm over ${EVENTS} events that arrive beside it`, async () => {
-  const settings = { DATABASE_URL: test.databaseUrl, DATA_DIR: await temporaryDirectory() };
-  const program = await startProgram({ ...settings, WEBHOOK_SECRET: SECRET });
+  const settings = { DATABASE_URL: test.databaseUrl, DATA_DIR: await directoryForTest() };
+  const program = await serveForTest(settings);
   const load = { sent: 0 };
   const send = async () => {
     while (load.sent * RECORDS < EVENTS) {
@@ -85,7 +86,6 @@ it(`raises no alarm over ${EVENTS} events that arrive beside it`, async () => {
   const last = await compare();
   process.stdout.write(`${JSON.stringify(rounds)}, the last: ${last}\n`);
   expect(alarms).toEqual([]);
-  await program.end('SIGTERM');
 }, 3_600_000);
 
 /** What doctor says of proof: it has other warnings for the server of the tests, and counts what is in quarantine. */

@@ -1,5 +1,4 @@
 import { statSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -17,9 +16,10 @@ import type { Db } from '../../../src/store/server/database.ts';
 import { storeDeliveries } from '../../support/actions.ts';
 import { hasChromium } from '../../support/browser.ts';
 import { queuedDelivery } from '../../support/deliveries.ts';
-import { SECRET, startProgram, temporaryDirectory, type Program } from '../../support/program.ts';
+import { SECRET, startProgram, type Program } from '../../support/program.ts';
 import { useBrowser } from '../../support/use-browser.ts';
 import { useDatabase } from '../../support/use-database.ts';
+import { useDirectory } from '../../support/use-directory.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /** Kept in the repository, for README.md. */
@@ -83,11 +83,10 @@ const deliveriesOf = (entries: readonly Entry[], receivedAt: number) =>
 describe.skipIf(!hasChromium())('the pictures of README.md (need Chromium)', () => {
   const database = useDatabase();
   const emulator = createEmulator({ rate: 0 });
+  const directory = useDirectory();
   let program: Program;
-  let directory: string;
 
   beforeAll(async () => {
-    directory = await temporaryDirectory();
     const cloudUrl = await emulator.listen(0);
     await storeLastDay(database.db, Date.now());
     program = await startProgram({
@@ -112,7 +111,6 @@ describe.skipIf(!hasChromium())('the pictures of README.md (need Chromium)', () 
   afterAll(async () => {
     await program?.end('SIGTERM');
     await emulator.close();
-    await rm(directory, { recursive: true, force: true });
   });
 
   // Opens its page after the program has started.

@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { endOfCommand } from '../../support/command.ts';
-import { PROGRAM, temporaryDirectory } from '../../support/program.ts';
+import { PROGRAM } from '../../support/program.ts';
+import { useDirectory } from '../../support/use-directory.ts';
 
 const OTHER_USER = 65_534;
 const asOtherUser = { uid: OTHER_USER, gid: OTHER_USER };
@@ -12,15 +13,13 @@ const asOtherUser = { uid: OTHER_USER, gid: OTHER_USER };
 const canRunAsOther =
   process.getuid?.() === 0 && spawnSync(PROGRAM, ['--version'], asOtherUser).error === undefined;
 
-let directory: string;
+const directory = useDirectory();
 beforeAll(async () => {
-  directory = await temporaryDirectory();
   await writeFile(path.join(directory, 'file'), '');
   await mkdir(path.join(directory, 'private'), { mode: 0o700 });
   await mkdir(path.join(directory, 'read-only'));
   await chmod(path.join(directory, 'read-only'), 0o555);
 });
-afterAll(() => rm(directory, { recursive: true, force: true }));
 
 /** Runs a command as another user to its end, which it must reach by itself. */
 const runOn = (dataDir: string, words: string, settings: Record<string, string> = {}) =>

@@ -1,19 +1,13 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { commandName, LAUNCHER } from '../../../src/lib/text/command-name.ts';
+import { useDirectory } from '../../support/use-directory.ts';
 
-let installed: string;
-let other: string;
+const [installed, other] = [useDirectory(), useDirectory()];
 beforeAll(async () => {
-  installed = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-path-'));
-  other = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-path-'));
   await symlink(LAUNCHER, path.join(installed, 'xiq-sink'));
   await writeFile(path.join(other, 'xiq-sink'), '#!/bin/sh');
-});
-afterAll(async () => {
-  for (const directory of [installed, other]) await rm(directory, { recursive: true });
 });
 afterEach(() => {
   vi.unstubAllEnvs();
