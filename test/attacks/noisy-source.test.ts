@@ -1,12 +1,12 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { TestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { databaseForTest, directoryForTest, serveForTest } from '../support/for-one-test.ts';
+import { databaseForTest, directoryForTest, redisForTest, serveForTest } from '../support/for-one-test.ts';
 import { postDelivery, SECRET, type Program } from '../support/program.ts';
-import { hasRedisServer, startRedis, type TestRedis } from '../support/redis.ts';
+import { hasRedisServer } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { flood, type Flood } from './attacked.ts';
 import { ATTACK_SECONDS, IS_SHORT, MOST_MS, percentile } from './measure.ts';
@@ -35,12 +35,6 @@ async function start(settings: Readonly<Record<string, string>> = {}): Promise<v
   program = await serveForTest({ DATABASE_URL: database.databaseUrl, XIQ_SINK_CONFIG: file, ...settings });
   // The first answer takes longer, whatever others send.
   await post(FIRST_USER);
-}
-
-async function redisForTest(): Promise<TestRedis> {
-  const redis = await startRedis();
-  onTestFinished(() => redis.stop());
-  return redis;
 }
 
 /** Floods as the noisy source. Resolves with its answers by status. */

@@ -7,7 +7,7 @@ import { openDatabase } from '../../src/store/server/database.ts';
 import { BACKENDS, emptyRedis } from '../support/backends.ts';
 import { hasDebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { postDelivery, SECRET, type Program } from '../support/program.ts';
+import { postDelivery, type Program } from '../support/program.ts';
 import { startProxy, through } from '../support/proxy.ts';
 import { READER_ROLE, SERVICE_ROLE, withRole } from '../support/roles.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -72,17 +72,12 @@ async function waiting({ adminUrl }: Program): Promise<number> {
   return Number(/^xiq_sink_spool_bytes (\d+)/m.exec(text)?.[1]);
 }
 
-async function start(pair: Pair, usesRedis: boolean, settings: Record<string, string>): Promise<Program> {
-  const directory = await directoryForTest();
-  const program = await serveForTest({
+const start = async (pair: Pair, usesRedis: boolean, settings: Record<string, string>) =>
+  serveForTest({
     DATABASE_URL: pair.databaseUrl,
     ...(usesRedis ? { REDIS_URL: await emptyRedis() } : {}),
-    DATA_DIR: directory,
-    WEBHOOK_SECRET: SECRET,
     ...settings,
   });
-  return program;
-}
 
 describe.skipIf(!hasDebianPostgres)('a failover to a replica that lags (needs postgresql)', () => {
   const backends = BACKENDS.filter(({ available }) => available);

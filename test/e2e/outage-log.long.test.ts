@@ -6,7 +6,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { createOwnedDatabase, serverUrl } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { postDelivery, SECRET, type Program } from '../support/program.ts';
+import { postDelivery, type Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { directoryForTest, serveForTest } from '../support/for-one-test.ts';
 
@@ -32,15 +32,9 @@ it('a first start together is silent, and a read-only database costs each proces
   const database = await createOwnedDatabase();
   onTestFinished(() => database.drop());
   const start = async (role: string) => {
-    const directory = await directoryForTest();
-    const settings = {
-      DATA_DIR: directory,
-      DATABASE_URL: database.databaseUrl,
-      WEBHOOK_SECRET: SECRET,
-      FORWARD_TO: `file://${path.join(directory, 'out.jsonl')}`,
-    };
-    const program = await serveForTest(settings, '--role', role);
-    return program;
+    const DATA_DIR = await directoryForTest();
+    const FORWARD_TO = `file://${path.join(DATA_DIR, 'out.jsonl')}`;
+    return serveForTest({ DATABASE_URL: database.databaseUrl, DATA_DIR, FORWARD_TO }, '--role', role);
   };
   const [first, others] = await Promise.all([start('all'), Promise.all(OTHERS.map(start))]);
   const programs = [first, ...others];

@@ -12,16 +12,12 @@ import { auditRecord } from '../support/deliveries.ts';
 import { runProgram, SECRET } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
 import { startProxy, through } from '../support/proxy.ts';
-import { startRedis } from '../support/redis.ts';
 import { SECRETS_KEY } from '../support/sources.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { databaseForTest, directoryForTest, serveForTest } from '../support/for-one-test.ts';
+import { databaseForTest, directoryForTest, redisForTest, serveForTest } from '../support/for-one-test.ts';
 
-async function serve(settings: Record<string, string>, role = 'all'): Promise<Program> {
-  const directory = settings['DATA_DIR'] ?? (await directoryForTest());
-  const program = await serveForTest({ DATA_DIR: directory, TRUST_PROXY: '1', ...settings }, '--role', role);
-  return program;
-}
+const serve = (settings: Record<string, string>, role = 'all'): Promise<Program> =>
+  serveForTest({ TRUST_PROXY: '1', ...settings }, '--role', role);
 
 let sent = 0;
 
@@ -146,8 +142,7 @@ describe('a source without a restart', () => {
     const { hostname: host, port } = new URL(databaseUrl);
     const proxy = await startProxy({ host, port: Number(port) });
     onTestFinished(() => proxy.stop());
-    const redis = await startRedis();
-    onTestFinished(() => redis.stop());
+    const redis = await redisForTest();
     const settings = {
       DATABASE_URL: through(proxy, databaseUrl),
       REDIS_URL: redis.url,

@@ -6,7 +6,7 @@ import { sql } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { Client } from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { endOfProgram, postDelivery, PROGRAM, SECRET } from '../support/program.ts';
+import { endOfProgram, postDelivery, PROGRAM } from '../support/program.ts';
 import { createOwnedDatabase } from '../support/database.ts';
 import { loadMigrations } from '../../src/store/server/schema/migrations.ts';
 import { hasRedisServer, startRedis } from '../support/redis.ts';
@@ -20,12 +20,7 @@ const BOUND_MS = 7_500;
 describe('SIGTERM', () => {
   it('ends readiness and every connection, and accepts deliveries until it has drained', async () => {
     const database = await databaseForTest();
-    const program = await serveForTest({
-      DATABASE_URL: database.databaseUrl,
-      DATA_DIR: await directoryForTest(),
-      WEBHOOK_SECRET: SECRET,
-      DRAIN_SECONDS: '3',
-    });
+    const program = await serveForTest({ DATABASE_URL: database.databaseUrl, DRAIN_SECONDS: '3' });
     const began = performance.now();
     const ended = program.end('SIGTERM');
     await waitFor(async () => (await fetch(`${program.url}/readyz`)).status === 503);
@@ -49,11 +44,7 @@ describe('SIGTERM', () => {
     'drains for the time set, except after %s',
     async (_why, { code = 0 }: { code?: number }, signals) => {
       const database = await databaseForTest();
-      const program = await serveForTest({
-        DATABASE_URL: database.databaseUrl,
-        DATA_DIR: await directoryForTest(),
-        DRAIN_SECONDS: '60',
-      });
+      const program = await serveForTest({ DATABASE_URL: database.databaseUrl, DRAIN_SECONDS: '60' });
       const began = performance.now();
       const [first, second] = signals;
       const ended = program.end(first);

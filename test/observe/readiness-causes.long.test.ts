@@ -5,9 +5,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { isProblem } from '../../src/observe/readiness.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { databaseForTest, directoryForTest, serveForTest } from '../support/for-one-test.ts';
+import { databaseForTest, directoryForTest, redisForTest, serveForTest } from '../support/for-one-test.ts';
 import { postDelivery, type Program } from '../support/program.ts';
-import { startRedis } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** The time within which a cause must be named. */
@@ -83,14 +82,9 @@ describe('readiness names, within 10 s,', () => {
 
   it('a session that locks a table', async () => {
     const { databaseUrl, adminUrl } = await databaseForTest();
-    const redis = await startRedis();
-    onTestFinished(() => redis.stop());
-    const startRole = async (role: string) =>
-      serveForTest(
-        { DATA_DIR: await directoryForTest(), DATABASE_URL: databaseUrl, REDIS_URL: redis.url },
-        '--role',
-        role,
-      );
+    const redis = await redisForTest();
+    const startRole = (role: string) =>
+      serveForTest({ DATABASE_URL: databaseUrl, REDIS_URL: redis.url }, '--role', role);
     const worker = await startRole('worker');
     const ingest = await startRole('ingest');
     const console = await startRole('console');

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRedisEngine } from '../../src/queue/redis-engine.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
 import { startRedisCluster, type TestRedisCluster } from '../support/redis-cluster.ts';
@@ -44,7 +44,6 @@ describe('a Redis Cluster', () => {
 
   it('loses nothing when a master is killed', async () => {
     const load = await openLoad({ kind: 'redis', url: cluster.url });
-    onTestFinished(() => load.close());
     load.startWorker();
     load.startWorker();
     const slot = await cluster.slotOf('{bull:deliveries}');

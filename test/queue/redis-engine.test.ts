@@ -11,17 +11,12 @@ import { createReplicaGuard } from '../../src/queue/redis-replicas.ts';
 import { checkRights } from '../../src/queue/redis-rights.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
 import { hasOpenssl } from '../support/certificates.ts';
-import { hasRedisServer, startRedis } from '../support/redis.ts';
+import { redisForTest } from '../support/for-one-test.ts';
+import { hasRedisServer } from '../support/redis.ts';
 import { useCertificate } from '../support/use-certificate.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const MARK = 'bull:installation';
-
-async function start(more: readonly string[] = []) {
-  const redis = await startRedis(undefined, more);
-  onTestFinished(() => redis.stop());
-  return redis;
-}
 
 function connect(url: string) {
   const client = connectRedis({ url }, 'worker');
@@ -46,7 +41,7 @@ describe.skipIf(!hasRedisServer())('the queue in Redis (needs redis-server)', ()
     ['-evalsha', '+evalsha'],
     ['resetkeys', '~bull:*'],
   ])('names what a user lacks: %s needs %s', async (taken, needed) => {
-    const redis = await start();
+    const redis = await redisForTest();
     const rights = ['+@all', '-@admin', '-@dangerous', '+info', '~bull:*', taken];
     await redis.command('ACL', 'SETUSER', 'sink', 'on', '>secret', ...rights);
     const check = () => checkRights(connect(redis.url.replace('//', '//sink:secret@')), `bull:${QUEUE_NAME}`);
@@ -56,7 +51,7 @@ describe.skipIf(!hasRedisServer())('the queue in Redis (needs redis-server)', ()
   });
 
   it('belongs to the installation that marked it: a restored copy is another one to whoever knows its database', async () => {
-    const { url } = await start();
+    const { url } = await redisForTest();
     const client = connect(url);
     const own = newInstallation('7/1');
     await checkInstallation(client, 'bull', memoryOf(own, 'database'));
@@ -78,7 +73,7 @@ describe.skipIf(!hasRedisServer())('the queue in Redis (needs redis-server)', ()
   });
 
   it('is left alone by the worker of another installation, until it belongs to that', async () => {
-    const { url } = await start();
+    const { url } = await redisForTest();
     const client = connect(url);
     await client.set(MARK, JSON.stringify(newInstallation()));
     const queue = new Queue(QUEUE_NAME, { connection: { url } });
@@ -104,7 +99,7 @@ describe.skipIf(!hasRedisServer())('the queue in Redis (needs redis-server)', ()
   });
 
   it('is connected to again after its client has given up', async () => {
-    const client = connect((await start()).url);
+    const client = connect((await redisForTest()).url);
     await client.ping();
     await revive(client);
     client.disconnect();
@@ -114,9 +109,9 @@ describe.skipIf(!hasRedisServer())('the queue in Redis (needs redis-server)', ()
   });
 
   it('has taken nothing before its replica confirms it, also the first time', async () => {
-    const master = await start();
+    const master = await redisForTest();
     const { port } = new URL(master.url);
-    const replica = await start(['--replicaof', '127.0.0.1', port]);
+    const replica = await redisForTest('--replicaof', '127.0.0.1', port);
     const client = connect(master.url);
     await waitFor(async () => (await client.info('replication')).includes('state=online'));
     const guardAnew = () => createReplicaGuard(serverOf(client, `bull:${QUEUE_NAME}`));

@@ -1,14 +1,10 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startRedis } from '../support/redis.ts';
+import { redisForTest } from '../support/for-one-test.ts';
 import { openLoad } from '../support/redis-load.ts';
 import { startSentinels } from '../support/redis-sentinel.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-async function open(url: string) {
-  const load = await openLoad({ kind: 'redis', url });
-  onTestFinished(() => load.close());
-  return load;
-}
+const open = (url: string) => openLoad({ kind: 'redis', url });
 
 async function sentinels(options?: Parameters<typeof startSentinels>[0]) {
   const started = await startSentinels(options);
@@ -18,8 +14,7 @@ async function sentinels(options?: Parameters<typeof startSentinels>[0]) {
 
 describe('a master that was made a replica', () => {
   it('is named as the reason for spooling, and used again once it is a master', async () => {
-    const [one, other] = [await startRedis(), await startRedis()];
-    for (const redis of [one, other]) onTestFinished(() => redis.stop());
+    const [one, other] = [await redisForTest(), await redisForTest()];
     const load = await open(one.url);
     load.startWorker();
     await load.send();

@@ -2,23 +2,16 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { UsageError } from '../../src/lib/errors.ts';
 import { InstallationMemory } from '../../src/queue/installation.ts';
 import { checkOwner } from '../../src/queue/redis-engine.ts';
 import { claimQueue } from '../../src/queue/claim-queue.ts';
 import type { TestDatabase } from '../support/database.ts';
-import { databaseForTest } from '../support/for-one-test.ts';
+import { databaseForTest, redisForTest } from '../support/for-one-test.ts';
 import { openLoad } from '../support/redis-load.ts';
-import { startRedis } from '../support/redis.ts';
 import { newDirectory } from '../support/use-directory.ts';
 import { waitFor } from '../support/wait-for.ts';
-
-async function start() {
-  const redis = await startRedis();
-  onTestFinished(() => redis.stop());
-  return redis;
-}
 
 /** A process of an installation, which has its database or only remembers. */
 async function processOf(url: string, database?: TestDatabase, prefix = 'bull') {
@@ -30,16 +23,11 @@ async function processOf(url: string, database?: TestDatabase, prefix = 'bull') 
     const { db, databaseUrl } = database;
     return claimQueue({ db, databaseUrl, queueLocation: location, logger: pino({ level: 'silent' }) });
   };
-  const open = async () => {
-    const load = await openLoad(location);
-    onTestFinished(() => load.close());
-    return load;
-  };
-  return { installation, claim, open, dataDir };
+  return { installation, claim, open: () => openLoad(location), dataDir };
 }
 
 it('a second installation on the same Redis and prefix does not start, and both are named', async () => {
-  const { url } = await start();
+  const { url } = await redisForTest();
   const one = await processOf(url, await databaseForTest());
   await one.claim();
   await one.claim();
@@ -59,7 +47,7 @@ it('a second installation on the same Redis and prefix does not start, and both 
 });
 
 it('an ingest process without a database belongs to the installation that it saw first', async () => {
-  const redis = await start();
+  const redis = await redisForTest();
   const one = await processOf(redis.url, await databaseForTest());
   await one.claim();
   const ingest = await processOf(redis.url);
@@ -80,7 +68,7 @@ it('an ingest process without a database belongs to the installation that it saw
 });
 
 it('a restored copy of the database has the same id, and is refused beside the original', async () => {
-  const redis = await start();
+  const redis = await redisForTest();
   const database = await databaseForTest();
   const one = await processOf(redis.url, database);
   await one.claim();
@@ -98,7 +86,7 @@ it('a restored copy of the database has the same id, and is refused beside the o
 });
 
 it('a process that has a database does not believe the queue before the database has answered', async () => {
-  const { url } = await start();
+  const { url } = await redisForTest();
   const waiting = await processOf(url, await databaseForTest());
   const load = await waiting.open();
   await load.send();

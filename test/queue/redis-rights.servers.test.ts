@@ -38,7 +38,6 @@ it('a user with the documented rights can do everything', async () => {
   await waitFor(() => load.missing() === 0);
   expect(load.figures()).toMatchObject({ queued: 1 });
   expect(await inspectQueue({ kind: 'redis', url })).toMatchObject({ waiting: 0 });
-  await load.close();
 });
 
 it.each([
@@ -72,7 +71,6 @@ it.each([
   await redis.command('ACL', 'SETUSER', user, needed);
   await load.settle();
   await waitFor(() => load.missing() === 0);
-  await load.close();
 });
 
 /** The scripts of BullMQ that adding, fetching, finishing, removing, delaying, retrying and counting jobs run. */

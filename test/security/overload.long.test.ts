@@ -1,10 +1,10 @@
 import { gzipSync } from 'node:zlib';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { memoryMb } from '../attacks/measure.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { serveForTest } from '../support/for-one-test.ts';
+import { redisForTest, serveForTest } from '../support/for-one-test.ts';
 import { postDelivery } from '../support/program.ts';
-import { hasRedisServer, startRedis } from '../support/redis.ts';
+import { hasRedisServer } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const MIB = 1024 * 1024;
@@ -19,8 +19,7 @@ const BOMB = gzipSync(JSON.stringify([auditRecord({ description: ' '.repeat(10 *
 it.skipIf(!hasRedisServer() || process.platform !== 'linux')(
   'bounds the memory while many send 10 MiB bodies and gzip bombs and the queue hangs, then takes deliveries again',
   async () => {
-    const redis = await startRedis();
-    onTestFinished(() => redis.stop());
+    const redis = await redisForTest();
     // A full spool: what the queue does not take has no other place than memory.
     const settings = { REDIS_URL: redis.url, SPOOL_MAX_BYTES: String(MIB) };
     const program = await serveForTest(settings, '--role', 'ingest');

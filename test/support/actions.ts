@@ -16,6 +16,7 @@ import { eraseRows, type Erasable, type ErasureGrounds } from '../../src/store/s
 import { startAdmin, type RunningAdmin } from './admin.ts';
 import { outputsForTests } from './outputs.ts';
 import { queuedDelivery } from './deliveries.ts';
+import { forwardingSettings } from './forwarding-settings.ts';
 
 const logger = pino({ level: 'silent' });
 
@@ -33,13 +34,8 @@ export const unreadableDelivery = (body: string | Buffer, overrides: Partial<Que
 
 /** A destination that writes a file into this directory. */
 export function fileDestination(name: string, directory: string): Destination {
-  const [destination] = parseDestinations({
-    destinations: [{ name, type: 'file', path: path.join(directory, `${name}.jsonl`) }],
-    redaction: undefined,
-    alerts: undefined,
-    forwardTo: undefined,
-    forwardToken: undefined,
-  });
+  const file = { name, type: 'file', path: path.join(directory, `${name}.jsonl`) };
+  const [destination] = parseDestinations(forwardingSettings({ destinations: [file] }));
   if (destination === undefined) throw new Error('there is no destination');
   return destination;
 }

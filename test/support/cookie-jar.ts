@@ -19,18 +19,11 @@ export function createCookieJar(
     cookies,
     async ask(address, form) {
       const { origin, pathname, search } = new URL(address);
+      const sent = { ...headers, Cookie: [...cookies].map((pair) => pair.join('=')).join('; ') };
       const answer = await ask(origin, {
         path: `${pathname}${search}`,
-        headers: { ...headers, Cookie: [...cookies].map((pair) => pair.join('=')).join('; ') },
-        ...(form && {
-          method: 'POST',
-          body: new URLSearchParams(form).toString(),
-          headers: {
-            ...headers,
-            'Content-Type': 'application/x-www-form-urlencoded',
-            Cookie: [...cookies].map((pair) => pair.join('=')).join('; '),
-          },
-        }),
+        headers: form ? { ...sent, 'Content-Type': 'application/x-www-form-urlencoded' } : sent,
+        ...(form && { method: 'POST', body: new URLSearchParams(form).toString() }),
       });
       for (const line of answer.headers['set-cookie'] ?? []) keep(line);
       return answer;

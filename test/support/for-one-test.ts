@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises';
 import { onTestFinished } from 'vitest';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { SECRET, startProgram, temporaryDirectory, type Program } from './program.ts';
+import { startRedis, type TestRedis } from './redis.ts';
 
 /** A directory that the user of the embedded Postgres can reach, too, there until the test has ended. */
 export async function directoryForTest(): Promise<string> {
@@ -15,6 +16,13 @@ export async function databaseForTest(): Promise<TestDatabase> {
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
   return database;
+}
+
+/** A Redis that is stopped after the test; `more` are the last arguments of redis-server. */
+export async function redisForTest(...more: readonly string[]): Promise<TestRedis> {
+  const redis = await startRedis(undefined, more);
+  onTestFinished(() => redis.stop());
+  return redis;
 }
 
 /**

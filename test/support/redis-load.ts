@@ -1,16 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { onTestFinished } from 'vitest';
 import { startDeliveryWorker } from '../../src/handlers/delivery-worker.ts';
 import type { DeliveryQueueOptions } from '../../src/queue/delivery-queue.ts';
 import { auditRecord, queuedDelivery } from './deliveries.ts';
 import { openQueue } from './open-queue.ts';
 import { waitFor } from './wait-for.ts';
 
-/** A producer with a spool of its own, and workers that keep the ids of what they get. */
+/** A producer with a spool of its own, and workers that keep the ids of what they get; all are closed after the test. */
 export async function openLoad(location: DeliveryQueueOptions['location']) {
   const { queue, logger, log, segments, close } = await openQueue(location);
   const acknowledged = { queued: new Set<string>(), spooled: new Set<string>() };
   const stored = new Set<string>();
   const workers: { close(): Promise<void> }[] = [];
+  onTestFinished(async () => {
+    await Promise.all(workers.map((worker) => worker.close()));
+    await close();
+  });
   const all = () => [...acknowledged.queued, ...acknowledged.spooled];
 
   async function send(): Promise<void> {
@@ -59,9 +64,5 @@ export async function openLoad(location: DeliveryQueueOptions['location']) {
     },
     missing: () => all().filter((id) => !stored.has(id)).length,
     figures: () => ({ queued: acknowledged.queued.size, spooled: acknowledged.spooled.size }),
-    async close(): Promise<void> {
-      await Promise.all(workers.map((worker) => worker.close()));
-      await close();
-    },
   };
 }

@@ -5,14 +5,14 @@ import { encodeBatch } from '../../../src/queue/delivery-batch.ts';
 import { startDrain } from '../../../src/queue/spool/drain.ts';
 import { openSpool } from '../../../src/queue/spool/spool.ts';
 import { queuedDelivery } from '../../support/deliveries.ts';
-import { hasRedisServer, startRedis } from '../../support/redis.ts';
+import { redisForTest } from '../../support/for-one-test.ts';
+import { hasRedisServer } from '../../support/redis.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { newDirectory } from '../../support/use-directory.ts';
 
 /** A Redis of its own, and a spool that is drained into it from `begin` on. */
 async function open() {
-  const redis = await startRedis();
-  onTestFinished(() => redis.stop());
+  const redis = await redisForTest();
   const directory = await newDirectory();
   let log = '';
   const logger = pino({}, { write: (line) => void (log += line) });
