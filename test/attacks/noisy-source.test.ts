@@ -1,10 +1,8 @@
-import { writeFile } from 'node:fs/promises';
-import path from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import type { TestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { databaseForTest, directoryForTest, redisForTest, serveForTest } from '../support/for-one-test.ts';
+import { databaseForTest, redisForTest, serveForTest, settingsFile } from '../support/for-one-test.ts';
 import { postDelivery, SECRET, type Program } from '../support/program.ts';
 import { hasRedisServer } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -29,10 +27,9 @@ let program: Program;
 
 async function start(settings: Readonly<Record<string, string>> = {}): Promise<void> {
   database = await databaseForTest();
-  const file = path.join(await directoryForTest(), 'settings.yaml');
-  const sources = ['noisy', 'quiet'].map((name) => `  - {name: ${name}, webhook_secrets: [${SECRET}]}\n`);
-  await writeFile(file, `sources:\n${sources.join('')}`);
-  program = await serveForTest({ DATABASE_URL: database.databaseUrl, XIQ_SINK_CONFIG: file, ...settings });
+  const sources = ['noisy', 'quiet'].map((name) => ({ name, webhook_secrets: [SECRET] }));
+  const XIQ_SINK_CONFIG = await settingsFile({ sources });
+  program = await serveForTest({ DATABASE_URL: database.databaseUrl, XIQ_SINK_CONFIG, ...settings });
   // The first answer takes longer, whatever others send.
   await post(FIRST_USER);
 }

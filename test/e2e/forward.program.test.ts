@@ -1,7 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
-import path from 'node:path';
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
@@ -9,7 +7,7 @@ import { addDestination } from '../../src/store/destinations/destinations.ts';
 import { standIn } from '../support/stand-in.ts';
 import { storeDeliveries } from '../support/actions.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
-import { databaseForTest, directoryForTest, serveForTest } from '../support/for-one-test.ts';
+import { databaseForTest, directoryForTest, serveForTest, settingsFile } from '../support/for-one-test.ts';
 import { PROGRAM } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -47,13 +45,9 @@ it('forwarding loses nothing when it is killed between sending and writing that 
   });
   const { db, databaseUrl } = await databaseForTest();
   const DATA_DIR = await directoryForTest();
-  const XIQ_SINK_CONFIG = path.join(DATA_DIR, 'settings.yaml');
   const splunk = { name: 'siem', type: 'splunk_hec', url: receiver.url, token: 'token-of-the-tests' };
-  // JSON is YAML.
-  await writeFile(
-    XIQ_SINK_CONFIG,
-    JSON.stringify({ destinations: [{ ...splunk, batch: { events: BATCH } }] }),
-  );
+  const destinations = [{ ...splunk, batch: { events: BATCH } }];
+  const XIQ_SINK_CONFIG = await settingsFile({ destinations });
   const settings = { DATABASE_URL: databaseUrl, DATA_DIR, XIQ_SINK_CONFIG };
   const count = 4 * BATCH * (KILLS + 1);
   await addDestination(db, 'siem', 0);

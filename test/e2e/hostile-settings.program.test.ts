@@ -1,11 +1,11 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { auditRecord } from '../support/deliveries.ts';
 import { setHostile } from '../support/hostile-settings.ts';
 import { endOfProgram, postDelivery, SECRET } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { databaseForTest, directoryForTest, serveForTest } from '../support/for-one-test.ts';
+import { databaseForTest, directoryForTest, serveForTest, settingsFile } from '../support/for-one-test.ts';
 
 it('a server whose settings are meant for other programs takes, seals, finds, forwards and proves all', async () => {
   const test = await databaseForTest();
@@ -13,14 +13,13 @@ it('a server whose settings are meant for other programs takes, seals, finds, fo
   await setHostile(test.db, ['search_path', 'row_security']);
   const directory = await directoryForTest();
   const file = path.join(directory, 'events.jsonl');
-  const config = path.join(directory, 'settings.yaml');
-  await writeFile(config, JSON.stringify({ destinations: [{ name: 'file', type: 'file', path: file }] }));
+  const destinations = [{ name: 'file', type: 'file', path: file }];
   const settings = {
     DATABASE_URL: test.databaseUrl,
     READER_DATABASE_URL: test.readerUrl,
     DATA_DIR: directory,
     WEBHOOK_SECRET: SECRET,
-    XIQ_SINK_CONFIG: config,
+    XIQ_SINK_CONFIG: await settingsFile({ destinations }),
   };
   const program = await serveForTest(settings);
   const records = Array.from({ length: 8 }, (_, code) => auditRecord({ code, userName: 'Łódź – 5 €' }));

@@ -1,6 +1,4 @@
 import { spawn } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
-import path from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
@@ -8,8 +6,8 @@ import { RECEIVERS } from '../forward/senders/receivers.ts';
 import { BACKENDS, emptyRedis } from '../support/backends.ts';
 import { hasOpenssl, type TestCertificate } from '../support/certificates.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { databaseForTest, directoryForTest, serveForTest } from '../support/for-one-test.ts';
-import { postDelivery, PROGRAM, SECRET } from '../support/program.ts';
+import { databaseForTest, directoryForTest, serveForTest, settingsFile } from '../support/for-one-test.ts';
+import { postDelivery, PROGRAM } from '../support/program.ts';
 import { useCertificate } from '../support/use-certificate.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -61,19 +59,13 @@ describe.skipIf(!hasOpenssl)('events leave in the order of their arrival (needs 
     'record by record, to every type of destination, to events tail and in the console, $backend',
     async ({ usesRedis }) => {
       const database = await databaseForTest();
-      const directory = await directoryForTest();
       const receivers = await startReceivers(certificate);
       const destinations = receivers.map(({ destination }) => destination);
-      const file = path.join(directory, 'settings.yaml');
-      await writeFile(
-        file,
-        JSON.stringify({ destinations: [...destinations, { name: 'output', type: 'stdout' }] }),
-      );
+      const output = { name: 'output', type: 'stdout' };
       const settings = {
         DATABASE_URL: database.databaseUrl,
-        DATA_DIR: directory,
-        WEBHOOK_SECRET: SECRET,
-        XIQ_SINK_CONFIG: file,
+        DATA_DIR: await directoryForTest(),
+        XIQ_SINK_CONFIG: await settingsFile({ destinations: [...destinations, output] }),
         ...(usesRedis ? { REDIS_URL: await emptyRedis() } : {}),
       };
       const program = await serveForTest(settings);

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { chmod, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -11,7 +11,7 @@ import {
 } from '../support/debian-postgres.ts';
 import type { DebianPostgres } from '../support/debian-postgres.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { directoryForTest, serveForTest } from '../support/for-one-test.ts';
+import { directoryForTest, serveForTest, settingsFile } from '../support/for-one-test.ts';
 import { endOfProgram, postDelivery, runProgram, SECRET } from '../support/program.ts';
 import { query } from '../support/query.ts';
 import type { Program } from '../support/program.ts';
@@ -32,9 +32,7 @@ async function createInstallation(server: DebianPostgres) {
   await query(server.url, 'create database xiq_sink');
   const directory = await directoryForTest();
   const file = path.join(directory, 'events.jsonl');
-  const config = path.join(directory, 'settings.yaml');
-  // JSON is YAML.
-  await writeFile(config, JSON.stringify({ destinations: [{ name: 'file', type: 'file', path: file }] }));
+  const config = await settingsFile({ destinations: [{ name: 'file', type: 'file', path: file }] });
   const settingsOn = ({ port }: DebianPostgres) => ({
     DATABASE_URL: `postgresql://xiq_sink:password-of-service@127.0.0.1:${port}/xiq_sink`,
     DATA_DIR: directory,

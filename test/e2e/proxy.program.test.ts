@@ -1,14 +1,12 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import https from 'node:https';
 import { inspect } from 'node:util';
-import { writeFile } from 'node:fs/promises';
-import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { auditRecord } from '../support/deliveries.ts';
 import { hasOpenssl, makeCertificate } from '../support/certificates.ts';
 import { postDelivery, runProgram, SECRET } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { databaseForTest, directoryForTest, serveForTest } from '../support/for-one-test.ts';
+import { databaseForTest, directoryForTest, serveForTest, settingsFile } from '../support/for-one-test.ts';
 import { listen } from '../support/listen.ts';
 
 const HOSTS = ['cloud.test', 'siem.test', 'login.test', 's3.test', 'anchor.test', 'stamp.test'];
@@ -63,8 +61,6 @@ it.runIf(hasOpenssl)(
   async () => {
     const { HTTPS_PROXY, certificate, asked, connected } = await startTlsProxy();
     const database = await databaseForTest();
-    const directory = await directoryForTest();
-    const file = path.join(directory, 'settings.yaml');
     const bucket = {
       bucket: 'events',
       endpoint: 'https://s3.test',
@@ -72,18 +68,17 @@ it.runIf(hasOpenssl)(
       secret_access_key: { env: 'S3_KEY' },
       batch: { events: 1, seconds: 1 },
     };
-    await writeFile(file, JSON.stringify({ destinations: [{ name: 'archive', type: 's3', ...bucket }] }));
     const settings = {
       S3_KEY: 'a-key-of-the-tests',
       DATABASE_URL: database.databaseUrl,
-      DATA_DIR: directory,
+      DATA_DIR: await directoryForTest(),
       WEBHOOK_SECRET: SECRET,
       CLOUD_API_URL: 'https://cloud.test',
       CLOUD_API_TOKEN: 'a-token-of-the-tests',
       FORWARD_TO: 'https://siem.test/events',
       ANCHOR_URL: 'https://anchor.test/checkpoints',
       TIMESTAMP_URL: 'https://stamp.test',
-      XIQ_SINK_CONFIG: file,
+      XIQ_SINK_CONFIG: await settingsFile({ destinations: [{ name: 'archive', type: 's3', ...bucket }] }),
       OIDC_ISSUER: 'https://login.test',
       OIDC_CLIENT_ID: 'xiq-sink',
       OIDC_ROLES: 'viewers=viewer',

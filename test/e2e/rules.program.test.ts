@@ -1,11 +1,11 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Db } from '../../src/store/server/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { databaseForTest, directoryForTest, serveForTest } from '../support/for-one-test.ts';
+import { databaseForTest, directoryForTest, serveForTest, settingsFile } from '../support/for-one-test.ts';
 import { postDelivery, runProgram } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -30,25 +30,13 @@ const ALERTS = [
 ];
 
 async function setUp() {
-  const database = await databaseForTest();
-  const directory = await directoryForTest();
-  const file = path.join(directory, 'settings.yaml');
-  const events = path.join(directory, 'alerts.ndjson');
-  const destination = {
-    name: 'file',
-    type: 'file',
-    path: events,
-    format: 'json',
-    filter: { rule_alerts: 'only' },
-  };
-  // JSON is YAML.
-  await writeFile(file, JSON.stringify({ destinations: [destination], alerts: ALERTS }));
-  const settings = {
-    DATABASE_URL: database.databaseUrl,
-    DATA_DIR: directory,
-    XIQ_SINK_CONFIG: file,
-  };
-  return { db: database.db, settings, events };
+  const { db, databaseUrl } = await databaseForTest();
+  const DATA_DIR = await directoryForTest();
+  const events = path.join(DATA_DIR, 'alerts.ndjson');
+  const filter = { rule_alerts: 'only' };
+  const destination = { name: 'file', type: 'file', path: events, format: 'json', filter };
+  const XIQ_SINK_CONFIG = await settingsFile({ destinations: [destination], alerts: ALERTS });
+  return { db, settings: { DATABASE_URL: databaseUrl, DATA_DIR, XIQ_SINK_CONFIG }, events };
 }
 
 let number = 0;

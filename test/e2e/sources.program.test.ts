@@ -255,12 +255,7 @@ describe('a reload', () => {
         .map((line) => /"user_id":"?(\d+)/.exec(line)?.[1] ?? '');
     };
     await configure({ destinations: [destination('first'), destination('second')] });
-    const program = await serve({
-      DATABASE_URL: databaseUrl,
-      WEBHOOK_SECRET: SECRET,
-      XIQ_SINK_CONFIG: file,
-      DATA_DIR: directory,
-    });
+    const program = await serve({ DATABASE_URL: databaseUrl, XIQ_SINK_CONFIG: file });
     const answers: number[] = [];
     const begin = sent;
     const stop = new AbortController();
@@ -324,13 +319,7 @@ describe('a reload', () => {
       );
     await writeFile(secretFile, `${SECRET}\n`);
     await configure({});
-    const program = await serve({
-      DATABASE_URL: databaseUrl,
-      WEBHOOK_SECRET: '',
-      XIQ_SINK_CONFIG: file,
-      DATA_DIR: directory,
-      LOG_LEVEL: 'info',
-    });
+    const program = await serve({ DATABASE_URL: databaseUrl, WEBHOOK_SECRET: '', XIQ_SINK_CONFIG: file });
     const next = 'the-next-secret-0123456789';
     await writeFile(secretFile, next);
     await configure({ message_types: ['NO_SUCH_TYPE'] });

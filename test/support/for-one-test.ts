@@ -1,4 +1,5 @@
-import { rm } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { SECRET, startProgram, temporaryDirectory, type Program } from './program.ts';
@@ -9,6 +10,13 @@ export async function directoryForTest(): Promise<string> {
   const directory = await temporaryDirectory();
   onTestFinished(() => rm(directory, { recursive: true, force: true }));
   return directory;
+}
+
+/** A file of settings, for XIQ_SINK_CONFIG, there until the test has ended. JSON is YAML. */
+export async function settingsFile(settings: object): Promise<string> {
+  const file = path.join(await directoryForTest(), 'settings.yaml');
+  await writeFile(file, JSON.stringify(settings));
+  return file;
 }
 
 /** A database that is dropped after the test. */
