@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import type { Area } from '../../src/console/area.ts';
 import { ACCOUNT_ROLES, type AccountRole } from '../../src/store/access/permissions.ts';
 import { addWithToken } from '../support/accounts.ts';
-import { startAdmin, type RunningAdmin } from '../support/admin.ts';
-import { useDatabase } from '../support/use-database.ts';
+import { useConsole } from '../support/use-console.ts';
 import { useDirectory } from '../support/use-directory.ts';
 import { QUESTIONS, type Question } from '../console/sources/questions.ts';
 import { areasOf, namesOf, seedSource, type Known } from '../console/sources/two-sources.ts';
@@ -27,30 +27,25 @@ function readTable(): Map<string, ReadonlyMap<AccountRole, boolean>> {
 
 const openApi = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
 
-const test = useDatabase();
+const NAMES = namesOf('amber', 'a');
 const directory = useDirectory();
-let admin: RunningAdmin;
+let areas: readonly Area[];
 let known: Known;
-let tokens: ReadonlyMap<AccountRole, string>;
+const tokens = new Map<AccountRole, string>();
 const served: string[] = ['get /api/openapi.json'];
+const admin = useConsole((db) => (areas = areasOf(db, directory, [NAMES])), {
+  token: 'the-admin-token-0123456789',
+  seed: async (db) => {
+    known = await seedSource(db, NAMES);
+    for (const role of ACCOUNT_ROLES) tokens.set(role, await addWithToken(db, { name: role, role }));
+  },
+});
 beforeAll(async () => {
-  const names = namesOf('amber', 'a');
-  known = await seedSource(test.db, names);
-  tokens = new Map(
-    await Promise.all(
-      ACCOUNT_ROLES.map(async (role) => [role, await addWithToken(test.db, { name: role, role })] as const),
-    ),
-  );
-  const areas = areasOf(test.db, directory, [names]);
-  admin = await startAdmin(areas, test.db, { token: 'the-admin-token-0123456789' });
   served.push(...areas.flatMap((area) => area.pages.map((page) => page.path)), '/metrics');
   const { text } = await send({ path: '/api/openapi.json' }, 'admin');
   for (const [address, methods] of Object.entries(openApi.parse(JSON.parse(text)).paths)) {
     served.push(...Object.keys(methods).map((method) => `${method} ${address}`));
   }
-});
-afterAll(async () => {
-  await admin.close();
 });
 
 /** Sends a request as a role, or without a token. A stream is left after its first bytes. */
@@ -136,15 +131,15 @@ describe('the pages of a viewer', () => {
     ['/integrity', /data-action="\/integrity\/verify"/, 'auditor'],
     ['/subscriptions', /data-action="\/subscriptions\/[^"]+\/ask-again"/, 'operator'],
   ] as const)('%s has no button that the visitor may not press', async (address, button, other) => {
-    await seedSource(test.db, namesOf(`again-${address.replaceAll(/\W/g, '')}`, 'b'));
+    await seedSource(admin.db, namesOf(`again-${address.replaceAll(/\W/g, '')}`, 'b'));
     // In the list, those that run have no actions.
-    await test.db.updateTable('destinations').set({ state: 'paused' }).execute();
+    await admin.db.updateTable('destinations').set({ state: 'paused' }).execute();
     expect([address, button.test(await page(address, 'viewer'))]).toEqual([address, false]);
     expect([address, button.test(await page(address, other))]).toEqual([address, true]);
   });
 
   it('show a quarantined item without its content', async () => {
-    const { openId, mark } = await seedSource(test.db, namesOf('shown', 'b'));
+    const { openId, mark } = await seedSource(admin.db, namesOf('shown', 'b'));
     const [viewer, auditor] = await Promise.all(
       (['viewer', 'auditor'] as const).map((role) => page(`/quarantine/${openId}`, role)),
     );

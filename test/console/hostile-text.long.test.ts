@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Area } from '../../src/console/area.ts';
 import { writeCursor } from '../../src/console/api/paging.ts';
-import { startAdmin } from '../support/admin.ts';
-import type { RunningAdmin } from '../support/admin.ts';
-import { useDatabase } from '../support/use-database.ts';
+import { useConsole } from '../support/use-console.ts';
 import { useDirectory } from '../support/use-directory.ts';
 import { areasOf, namesOf } from './sources/two-sources.ts';
 
@@ -41,17 +39,9 @@ function bodiesWith({ properties, items }: Schema): { readonly at: string; reado
   );
 }
 
-const test = useDatabase();
-let admin: RunningAdmin;
-let areas: readonly Area[];
 const directory = useDirectory();
-beforeAll(async () => {
-  areas = areasOf(test.db, directory, [namesOf('amber', 'a')]);
-  admin = await startAdmin(areas, test.db, { token: TOKEN });
-});
-afterAll(async () => {
-  await admin.close();
-});
+let areas: readonly Area[];
+const admin = useConsole((db) => (areas = areasOf(db, directory, [namesOf('amber', 'a')])), { token: TOKEN });
 
 const ask = (path: string, body?: unknown) => admin.ask(TOKEN, path, body);
 
