@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { storeDeliveries } from '../support/actions.ts';
-import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { storeAudits } from '../support/actions.ts';
 import { eventsForTests } from '../support/events-area.ts';
 import { outputsForTests } from '../support/outputs.ts';
 import { fieldsIn, linksIn, rowsIn, textIn } from '../support/read-page.ts';
@@ -17,10 +16,7 @@ const admin = useConsole(
   },
   {
     logs: true,
-    seed: (db) => {
-      const records = [1, 2, 3, 4, 5, 6].map((userId) => auditRecord({ userId, userName: 'eve' }));
-      return storeDeliveries(db, queuedDelivery('AUDIT_LOG_ALL', records));
-    },
+    seed: (db) => storeAudits(db, ...[1, 2, 3, 4, 5, 6].map((userId) => ({ userId, userName: 'eve' }))),
   },
 );
 

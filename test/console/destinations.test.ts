@@ -3,9 +3,8 @@ import { z } from 'zod';
 import { deliveriesArea } from '../../src/console/deliveries/deliveries-area.ts';
 import type { Destination } from '../../src/forward/parse-destinations.ts';
 import { addDestination, recordFailure } from '../../src/store/destinations/destinations.ts';
-import { fileDestination, lastAction, refuseAll, storeDeliveries, takenBy } from '../support/actions.ts';
+import { fileDestination, lastAction, refuseAll, storeAudits, takenBy } from '../support/actions.ts';
 import { startAdmin } from '../support/admin.ts';
-import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { holderOf, takeLease } from '../support/lease.ts';
 import { factsIn, fieldsIn, linksIn, rowsIn, textIn } from '../support/read-page.ts';
 import { untilSeen } from '../support/until-seen.ts';
@@ -30,8 +29,7 @@ const configured = [fileDestination('archive', directory), away];
 const admin = useConsole((db) => [deliveriesArea({ db }), outputsForTests(db, configured).destinations], {
   logs: true,
   seed: async (db) => {
-    const records = [1, 2, 3].map((userId) => auditRecord({ userId }));
-    await storeDeliveries(db, queuedDelivery('AUDIT_LOG_ALL', records));
+    await storeAudits(db, { userId: 1 }, { userId: 2 }, { userId: 3 });
     await untilSeen(db);
   },
 });

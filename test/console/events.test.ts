@@ -7,8 +7,7 @@ import { errorBody } from '../../src/console/api/openapi.ts';
 import { listActions } from '../../src/store/access/operator-log.ts';
 import { ask } from '../support/ask.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { storeDeliveries } from '../support/actions.ts';
-import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { storeAudits } from '../support/actions.ts';
 import { ACCESS_POINTS, AUDIT_EVENTS, LONG_NUMBER, RANGE, seedBulk, seedEvents } from './seeded-events.ts';
 import { useConsole } from '../support/use-console.ts';
 import { eventsForTests } from '../support/events-area.ts';
@@ -331,10 +330,8 @@ describe('the page of events', () => {
 
   it('tells of new events although one on the list is from the future, and lists those of 2090 for a range of then', async () => {
     const timeStamp = Date.now() + 0.9 * 86_400_000;
-    const records = [timeStamp, Date.UTC(2090, 0, 1)].map((time) =>
-      auditRecord({ userName: 'tomorrow', timeStamp: time }),
-    );
-    await storeDeliveries(admin.db, queuedDelivery('AUDIT_LOG_ALL', records));
+    const userName = 'tomorrow';
+    await storeAudits(admin.db, { userName, timeStamp }, { userName, timeStamp: Date.UTC(2090, 0, 1) });
     const page = await admin.page('/events?user=tomorrow&since=1d');
     const found = (text: string) => new Set(text.match(/href="\/events\/[0-9a-f-]{36}/g)).size;
     expect(found(page)).toBe(1);
@@ -350,10 +347,7 @@ describe('the page of events', () => {
     const hostile = '<img src=x onerror=alert(1)>';
     const description = `${hostile}${'long '.repeat(1_000)}`;
     const timeStamp = Date.UTC(2026, 0, 10);
-    await storeDeliveries(
-      admin.db,
-      queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ userName: hostile, description, timeStamp })]),
-    );
+    await storeAudits(admin.db, { userName: hostile, description, timeStamp });
     const page = await admin.page(
       `/events?since=2026-01-10&until=2026-01-11&user=${encodeURIComponent(hostile)}`,
     );

@@ -4,9 +4,8 @@ import { jsonRoute } from '../../src/console/api/route.ts';
 import { localText } from '../../src/console/browser/shared/local-time.ts';
 import { createEventHub } from '../../src/console/live/event-hub.ts';
 import { liveArea } from '../../src/console/live/live-area.ts';
-import { startActions, storeDeliveries } from '../support/actions.ts';
+import { startActions, storeAudits } from '../support/actions.ts';
 import { startAdmin, type RunningAdmin } from '../support/admin.ts';
-import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { untilSeen } from '../support/until-seen.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { useDatabase } from '../support/use-database.ts';
@@ -25,13 +24,7 @@ afterEach(async () => {
 });
 
 const audits = (...descriptions: string[]) =>
-  storeDeliveries(
-    test.db,
-    queuedDelivery(
-      'AUDIT_LOG_ALL',
-      descriptions.map((description) => auditRecord({ description })),
-    ),
-  );
+  storeAudits(test.db, ...descriptions.map((description) => ({ description })));
 
 interface Stream {
   readonly response: Response;
@@ -155,8 +148,7 @@ describe('the stream of events', () => {
     const stream = await watch(`?list=${list}`, {
       Cookie: 'xiq_time_zone=Asia/Tokyo; xiq_event_columns=user.details',
     });
-    const record = auditRecord({ description: '<i>drawn</i>', code: 1 });
-    await storeDeliveries(test.db, queuedDelivery('AUDIT_LOG_ALL', [record]));
+    await storeAudits(test.db, { description: '<i>drawn</i>', code: 1 });
     await waitFor(() => stream.summaries().length === 1);
     const [, data = ''] = /event: stored\ndata: (.*)\n/.exec(stream.text()) ?? [];
     const { row, occurred_at: time } = z

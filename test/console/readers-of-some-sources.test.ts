@@ -5,8 +5,7 @@ import { addDestination } from '../../src/store/destinations/destinations.ts';
 import { changeDestinationState } from '../../src/store/destinations/change-destination.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { addWithToken } from '../support/accounts.ts';
-import { fileDestination, storeDeliveries } from '../support/actions.ts';
-import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { fileDestination, storeAudits } from '../support/actions.ts';
 import { useConsole } from '../support/use-console.ts';
 import { useDirectory } from '../support/use-directory.ts';
 import { outputsForTests } from '../support/outputs.ts';
@@ -40,7 +39,7 @@ const admin = useConsole(
 
 const tokens = new Map<string, string>();
 beforeAll(async () => {
-  await storeDeliveries(admin.db, queuedDelivery('AUDIT_LOG_ALL', [auditRecord()]));
+  await storeAudits(admin.db, {});
   for (const { name } of configured) await addDestination(admin.db, name, 0);
   const names = configured.map(({ name }) => name);
   const operator = { name: 'ada', via: 'console' } as const;

@@ -2,23 +2,19 @@ import { expect, it } from 'vitest';
 import { reportsArea } from '../../src/console/reports/reports-area.ts';
 import { recordNotSent, openSchedule } from '../../src/store/reports/report-schedules.ts';
 import type { Db } from '../../src/store/server/database.ts';
-import { storeDeliveries } from '../support/actions.ts';
-import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { storeAudits } from '../support/actions.ts';
 import { fieldsIn, linksIn, rowsIn, textIn } from '../support/read-page.ts';
 import { useConsole } from '../support/use-console.ts';
 
 const SINCE = new Date('2026-03-01');
 
 async function seed(db: Db): Promise<void> {
-  const login = (userName: string, time: string) =>
-    auditRecord({ code: 10_001, userName, timeStamp: Date.parse(time) });
-  await storeDeliveries(
+  const login = (userName: string, time: string) => ({ code: 10_001, userName, timeStamp: Date.parse(time) });
+  await storeAudits(
     db,
-    queuedDelivery('AUDIT_LOG_ALL', [
-      login('=ann', '2026-03-07T08:00:00Z'),
-      login('=ann', '2026-03-10T08:00:00Z'),
-      login('bob', '2026-03-11T08:00:00Z'),
-    ]),
+    login('=ann', '2026-03-07T08:00:00Z'),
+    login('=ann', '2026-03-10T08:00:00Z'),
+    login('bob', '2026-03-11T08:00:00Z'),
   );
   await openSchedule(db, { name: 'logins-monthly', every: 'month', zone: 'UTC', since: SINCE });
   await recordNotSent(db, 'logins-monthly', SINCE, 'the mail server is down', 60);

@@ -5,8 +5,7 @@ import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { addDestination } from '../../src/store/destinations/destinations.ts';
 import { standIn } from '../support/stand-in.ts';
-import { storeDeliveries } from '../support/actions.ts';
-import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { storeAudits } from '../support/actions.ts';
 import { databaseForTest, directoryForTest, serveForTest, settingsFile } from '../support/for-one-test.ts';
 import { PROGRAM } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -52,8 +51,7 @@ it('forwarding loses nothing when it is killed between sending and writing that 
   const count = 4 * BATCH * (KILLS + 1);
   await addDestination(db, 'siem', 0);
   for (let number = 0; number < count; number += 5) {
-    const records = [0, 1, 2, 3, 4].map((more) => auditRecord({ userId: number + more }));
-    await storeDeliveries(db, queuedDelivery('AUDIT_LOG_ALL', records));
+    await storeAudits(db, ...[0, 1, 2, 3, 4].map((more) => ({ userId: number + more })));
   }
   for (; kill < KILLS; kill += 1) {
     killAt = receiver.received.length + (kill % 3);

@@ -3,9 +3,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { storeDeliveries } from '../support/actions.ts';
+import { storeAudits } from '../support/actions.ts';
 import { databaseForTest } from '../support/for-one-test.ts';
-import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { PROGRAM, runProgram } from '../support/program.ts';
 import { useDirectory } from '../support/use-directory.ts';
 
@@ -51,8 +50,7 @@ it.each([
 ])('times on the command line are in the zone of the environment %o', async (env, events) => {
   const test = await databaseForTest();
   // Half past midnight of 1 July in Berlin, and still June in UTC.
-  const record = auditRecord({ timeStamp: Date.parse('2026-06-30T22:30Z') });
-  await storeDeliveries(test.db, queuedDelivery('AUDIT_LOG_ALL', [record]));
+  await storeAudits(test.db, { timeStamp: Date.parse('2026-06-30T22:30Z') });
   const settings = { DATABASE_URL: test.databaseUrl, ...env };
   const printed = await runProgram(settings, 'events', 'search', '--json', '--since', '2026-07-01');
   expect(printed.split('\n').filter(Boolean)).toHaveLength(events);

@@ -1,6 +1,5 @@
-import { sql } from 'kysely';
 import { expect, it } from 'vitest';
-import { storeDeliveries, unreadableDelivery } from '../support/actions.ts';
+import { storeAudits, storeDeliveries, unreadableDelivery } from '../support/actions.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { openSealedLog } from '../support/sealed-log.ts';
 import { useDatabase } from '../support/use-database.ts';
@@ -20,22 +19,17 @@ const deliver = (...users: readonly string[]) =>
 
 it('a row that the database drops is no duplicate: its record goes to quarantine, and a real duplicate does not', async () => {
   await deliver('ann');
-  await sql`
+  await test.query`
     create function drop_bob() returns trigger language plpgsql as
-      $$ begin return case when new.user_name <> 'bob' then new end; end $$`.execute(test.db);
-  await sql`
-    create trigger drop_bob before insert on audit_events for each row execute function drop_bob()`.execute(
-    test.db,
-  );
+      $$ begin return case when new.user_name <> 'bob' then new end; end $$;
+    create trigger drop_bob before insert on audit_events for each row execute function drop_bob()`;
   await deliver('ann', 'bob', 'zoe');
-  const { rows } = await sql`
+  const rows = await test.query`
     select event_count as events, duplicate_count as duplicates, quarantined_count as quarantined from deliveries
-    where record_count = 3`.execute(test.db);
+    where record_count = 3`;
   expect(rows).toEqual([{ events: 1, duplicates: 1, quarantined: 1 }]);
-  const { rows: items } = await sql<{ reason: string; content: string }>`
-    select reason, convert_from(content, 'UTF8') as content from quarantine where reason like 'Postgres %'`.execute(
-    test.db,
-  );
+  const items = await test.query<{ reason: string; content: string }>`
+    select reason, convert_from(content, 'UTF8') as content from quarantine where reason like 'Postgres %'`;
   expect(items).toHaveLength(1);
   expect(items[0]?.reason).toContain('xiq-sink doctor');
   expect(items[0]?.content).toContain('bob');
@@ -43,10 +37,7 @@ it('a row that the database drops is no duplicate: its record goes to quarantine
 
 it('a copy of which the database drops a row is found by verify, with the trigger that did it', async () => {
   const log = await openSealedLog(test.service);
-  await storeDeliveries(
-    test.service,
-    queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ userName: 'bob', code: 7 })]),
-  );
+  await storeAudits(test.service, { userName: 'bob', code: 7 });
   await log.seal();
   const { findings } = await log.verify();
   expect(findings.map(({ state, subject, key }) => [state, subject, key])).toEqual(

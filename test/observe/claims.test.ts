@@ -9,9 +9,8 @@ import { verifyNext } from '../../src/seal/verify/verify-in-turn.ts';
 import { loadSettings } from '../../src/serve/load-settings.ts';
 import { startObserving } from '../../src/serve/observation.ts';
 import { countAll } from '../support/arrivals.ts';
-import { storeDeliveries } from '../support/actions.ts';
+import { storeAudits } from '../support/actions.ts';
 import { emptyTables } from '../support/database.ts';
-import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { SECRET } from '../support/program.ts';
 import { openSealedLog } from '../support/sealed-log.ts';
 import { insertAudits } from '../support/stored-rows.ts';
@@ -24,7 +23,7 @@ const docs = (name: string) => readFileSync(path.resolve(import.meta.dirname, '.
 
 const test = useDatabase();
 
-const store = () => storeDeliveries(test.db, queuedDelivery('AUDIT_LOG_ALL', [auditRecord()]));
+const store = () => storeAudits(test.db, {});
 
 const verify = () => verifyNext(test.service, { intervalSeconds: 0, restSeconds: 0 });
 

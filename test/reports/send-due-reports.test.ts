@@ -11,11 +11,10 @@ import { sendDueReports } from '../../src/reports/send-due-reports.ts';
 import { openLimited } from '../../src/store/server/database.ts';
 import { listActions } from '../../src/store/access/operator-log.ts';
 import { readSchedules } from '../../src/store/reports/report-schedules.ts';
-import { storeDeliveries } from '../support/actions.ts';
+import { storeAudits } from '../support/actions.ts';
 import { hasOpenssl, makeCertificate } from '../support/certificates.ts';
 import { type TestDatabase } from '../support/database.ts';
 import { useDatabase } from '../support/use-database.ts';
-import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { forwardingSettings } from '../support/forwarding-settings.ts';
 import { newDirectory } from '../support/use-directory.ts';
 import { mailServer } from '../forward/senders/mail-server.ts';
@@ -27,16 +26,13 @@ const logger = pino({ level: 'silent' });
 const test = useDatabase();
 let directory: string;
 beforeAll(async () => {
-  const login = (userName: string, time: string) =>
-    auditRecord({ code: 10_001, userName, timeStamp: Date.parse(time) });
-  await storeDeliveries(
+  const login = (userName: string, time: string) => ({ code: 10_001, userName, timeStamp: Date.parse(time) });
+  await storeAudits(
     test.db,
-    queuedDelivery('AUDIT_LOG_ALL', [
-      // In Berlin, this is the first of March.
-      login('ann@example.com', '2026-02-28T23:30:00Z'),
-      login('ann@example.com', '2026-03-10T08:00:00Z'),
-      login('bob@example.com', '2026-04-02T08:00:00Z'),
-    ]),
+    // In Berlin, this is the first of March.
+    login('ann@example.com', '2026-02-28T23:30:00Z'),
+    login('ann@example.com', '2026-03-10T08:00:00Z'),
+    login('bob@example.com', '2026-04-02T08:00:00Z'),
   );
 });
 beforeEach(async () => {

@@ -19,9 +19,8 @@ import { readLeafHashes } from '../../src/store/seal/read-seals.ts';
 import { latestCheckpoint, readSealState } from '../../src/store/seal/seal-log.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { accessTo } from '../commands/doctor/access-to.ts';
-import { storeDeliveries } from '../support/actions.ts';
+import { storeAudits } from '../support/actions.ts';
 import { useDatabase } from '../support/use-database.ts';
-import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { openSealedLog, type SealedLog } from '../support/sealed-log.ts';
 import { freely } from '../support/tamper.ts';
 import { knowing, NO_ANCHORS, nothingKnown } from '../support/trust.ts';
@@ -42,10 +41,8 @@ beforeEach(async () => {
   await keepSeen(test.service, seenFileOf(log.directory), await trust());
 });
 
-async function store(count: number): Promise<void> {
-  const records = Array.from({ length: count }, (_, code) => auditRecord({ code }));
-  await storeDeliveries(test.service, queuedDelivery('AUDIT_LOG_ALL', records));
-}
+const store = (count: number) =>
+  storeAudits(test.service, ...Array.from({ length: count }, (_, code) => ({ code })));
 
 /** Changes an event and makes the whole tree anew, so that nothing in the database shows it; signs it, if with a key. */
 async function rewrite(key: LogKey | undefined): Promise<void> {

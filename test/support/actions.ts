@@ -15,7 +15,7 @@ import { listActions, recordAction } from '../../src/store/access/operator-log.t
 import { eraseRows, type Erasable, type ErasureGrounds } from '../../src/store/seal/erase.ts';
 import { startAdmin, type RunningAdmin } from './admin.ts';
 import { outputsForTests } from './outputs.ts';
-import { queuedDelivery } from './deliveries.ts';
+import { auditRecord, queuedDelivery } from './deliveries.ts';
 import { forwardingSettings } from './forwarding-settings.ts';
 
 const logger = pino({ level: 'silent' });
@@ -23,6 +23,16 @@ const logger = pino({ level: 'silent' });
 /** Stores deliveries in one transaction, as a worker does. */
 export const storeDeliveries = (db: Db, ...deliveries: QueuedDelivery[]) =>
   new BatchStore(db, logger, new AbortController().signal).add({ deliveries });
+
+/** Stores a delivery of audit records, one for the members of each. */
+export const storeAudits = (db: Db, ...records: readonly Record<string, unknown>[]) =>
+  storeDeliveries(
+    db,
+    queuedDelivery(
+      'AUDIT_LOG_ALL',
+      records.map((members) => auditRecord(members)),
+    ),
+  );
 
 /** A delivery of one unreadable body, whatever the body says. */
 export const unreadableDelivery = (body: string | Buffer, overrides: Partial<QueuedDelivery> = {}) =>

@@ -19,7 +19,7 @@ import { readCertificate } from '../../src/store/seal/certificate.ts';
 import { readForks } from '../../src/store/seal/witnessed-logs.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { serve } from '../ingest/serve.ts';
-import { storeDeliveries, unreadableDelivery } from '../support/actions.ts';
+import { storeAudits, storeDeliveries, unreadableDelivery } from '../support/actions.ts';
 import { countAll } from '../support/arrivals.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { useDatabase } from '../support/use-database.ts';
@@ -288,7 +288,7 @@ describe('verify finds nothing wrong, and what it cannot know is said elsewhere'
     expect((await log.verify({ trust: machine })).summary.witnessed).toEqual([signed]);
     await makeAnew(log.key);
     await as(sql`truncate log_anchors`);
-    await storeDeliveries(test.service, queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ code: 999 })]));
+    await storeAudits(test.service, { code: 999 });
     await log.seal();
     expect(await put()).toEqual([expect.stringContaining('the server answered 422')]);
     expect(await readForks(elsewhere.db, [log.key.publicText])).toHaveLength(1);

@@ -3,8 +3,7 @@ import { Client } from 'pg';
 import type { Route } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { peopleArea } from '../../../src/console/people/people-area.ts';
-import { storeDeliveries } from '../../support/actions.ts';
-import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
+import { storeAudits } from '../../support/actions.ts';
 import { hasChromium } from '../../support/browser.ts';
 import { saveInventory } from '../../../src/store/reconcile/inventory.ts';
 import { readOnlyQuery } from '../../../src/store/server/read-only-query.ts';
@@ -98,8 +97,8 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
 
   it('are listed while a facet is still counted; all of its values are searched by their beginning', async () => {
     const timeStamp = Date.parse('2026-02-01T12:00Z');
-    const guests = Array.from({ length: 25 }, (_, n) => auditRecord({ timeStamp, userName: `guest-${n}` }));
-    await storeDeliveries(admin.db, queuedDelivery('AUDIT_LOG_ALL', guests));
+    const guests = Array.from({ length: 25 }, (_, n) => ({ timeStamp, userName: `guest-${n}` }));
+    await storeAudits(admin.db, ...guests);
     const held = Promise.withResolvers<undefined>();
     await browser.page.route('**/events/facets?*facet=user*', async (route) => {
       await held.promise;
@@ -124,13 +123,11 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
 
   it('are compared with the period before, in the chart and by the values of each field', async () => {
     const audits = (day: string, ...users: readonly string[]) =>
-      users.map((userName) => auditRecord({ timeStamp: Date.parse(`${day}T12:00Z`), userName }));
-    await storeDeliveries(
+      users.map((userName) => ({ timeStamp: Date.parse(`${day}T12:00Z`), userName }));
+    await storeAudits(
       admin.db,
-      queuedDelivery('AUDIT_LOG_ALL', [
-        ...audits('2026-03-01', 'ann', 'ann', 'ann', 'ann', 'bob'),
-        ...audits('2026-03-02', 'ann', 'bob', 'bob', 'newcomer'),
-      ]),
+      ...audits('2026-03-01', 'ann', 'ann', 'ann', 'ann', 'bob'),
+      ...audits('2026-03-02', 'ann', 'bob', 'bob', 'newcomer'),
     );
     await openSearch('since=2026-03-02T00:00:00.000Z&until=2026-03-03T00:00:00.000Z');
     expect(await browser.page.getByText('(outline)').count()).toBe(0);
@@ -420,10 +417,7 @@ describe.skipIf(!hasChromium())('events in a browser (needs Chromium)', () => {
     const before = await rows().count();
     const line = () => browser.page.locator('.tools').boundingBox();
     const place = await line();
-    await storeDeliveries(
-      admin.db,
-      queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ timeStamp: Date.now() })]),
-    );
+    await storeAudits(admin.db, { timeStamp: Date.now() });
     await browser.page.clock.runFor(10_000);
     const news = browser.page.getByRole('button', { name: '1 new' });
     await news.waitFor();

@@ -1,9 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createEventHub } from '../../../src/console/live/event-hub.ts';
 import { liveArea } from '../../../src/console/live/live-area.ts';
-import { storeDeliveries } from '../../support/actions.ts';
+import { storeAudits } from '../../support/actions.ts';
 import { hasChromium } from '../../support/browser.ts';
-import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
 import { problemsOf } from '../../support/page-checks.ts';
 import { useConsole } from '../../support/use-console.ts';
 import { useBrowser } from '../../support/use-browser.ts';
@@ -21,13 +20,7 @@ describe.skipIf(!hasChromium())('live events in a browser (needs Chromium)', () 
   });
 
   const audit = (userName: string, ...descriptions: string[]) =>
-    storeDeliveries(
-      admin.db,
-      queuedDelivery(
-        'AUDIT_LOG_ALL',
-        descriptions.map((description) => auditRecord({ description, userName, code: 1 })),
-      ),
-    );
+    storeAudits(admin.db, ...descriptions.map((description) => ({ description, userName, code: 1 })));
 
   const state = () => browser.page.locator('[data-state]');
   const details = () => browser.page.locator('tbody .details').allTextContents();

@@ -5,8 +5,7 @@ import { z } from 'zod';
 import { peopleArea } from '../../../src/console/people/people-area.ts';
 import { reportsArea } from '../../../src/console/reports/reports-area.ts';
 import { hasChromium } from '../../support/browser.ts';
-import { fileDestination, storeDeliveries } from '../../support/actions.ts';
-import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
+import { fileDestination, storeAudits } from '../../support/actions.ts';
 import { outputsForTests } from '../../support/outputs.ts';
 import { problemsOf } from '../../support/page-checks.ts';
 import { settingsForTests } from '../../support/sources.ts';
@@ -33,13 +32,10 @@ describe.skipIf(!hasChromium())('destinations and alert rules in a browser (need
     {
       logs: true,
       seed: (db) =>
-        storeDeliveries(
+        storeAudits(
           db,
-          ...['eve', 'mallory'].map((userName) =>
-            queuedDelivery('AUDIT_LOG_ALL', [
-              auditRecord({ userName, description: `API token created by ${userName}` }),
-            ]),
-          ),
+          { userName: 'eve', description: 'API token created by eve' },
+          { userName: 'mallory', description: 'API token created by mallory' },
         ),
     },
   );
@@ -75,8 +71,7 @@ describe.skipIf(!hasChromium())('destinations and alert rules in a browser (need
     await fill('Only events that match (optional)', 'user:trent');
     await main().getByRole('button', { name: 'Preview' }).click();
     await main().getByText('The filter matches 0 events of the last day.').waitFor();
-    const record = auditRecord({ userName: 'trent', description: 'previewed', timeStamp: Date.now() });
-    await storeDeliveries(admin.db, queuedDelivery('AUDIT_LOG_ALL', [record]));
+    await storeAudits(admin.db, { userName: 'trent', description: 'previewed' });
     await main().getByRole('button', { name: 'Preview' }).click();
     await main().getByText('The filter matches 1 event of the last day.').waitFor();
     expect(await main().locator('.shown code').innerText()).toMatch(/^CEF:0\|.*trent/s);

@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { operatorLogArea } from '../../../src/console/operator-log/operator-log-area.ts';
 import { peopleArea } from '../../../src/console/people/people-area.ts';
 import { hasChromium } from '../../support/browser.ts';
-import { storeDeliveries } from '../../support/actions.ts';
-import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
+import { storeAudits } from '../../support/actions.ts';
 import { problemsOf } from '../../support/page-checks.ts';
 import { countPeople } from '../seeded-people.ts';
 import { useConsole } from '../../support/use-console.ts';
@@ -13,8 +12,7 @@ import { eventsForTests } from '../../support/events-area.ts';
 describe.skipIf(!hasChromium())('the command palette (needs Chromium)', () => {
   const admin = useConsole((db) => [eventsForTests(db), peopleArea({ db }), operatorLogArea({ db })], {
     seed: async (db) => {
-      const record = auditRecord({ timeStamp: Date.now() - 60_000, userName: 'Dina@example.com' });
-      await storeDeliveries(db, queuedDelivery('AUDIT_LOG_ALL', [record]));
+      await storeAudits(db, { timeStamp: Date.now() - 60_000, userName: 'Dina@example.com' });
       await countPeople(db);
     },
   });
