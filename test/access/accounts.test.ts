@@ -314,12 +314,9 @@ describe('an API token', () => {
 describe('a stream', () => {
   it.each([
     ['its session ends', () => database.db.deleteFrom('sessions').execute()],
-    [
-      'its account is marked as disabled',
-      () => sql`update accounts set disabled_at = now()`.execute(database.db),
-    ],
-    ['its sources change', () => sql`update accounts set sources = '{branch}'`.execute(database.db)],
-    ['the session expires', () => sql`update sessions set expires_at = now()`.execute(database.db)],
+    ['its account is marked as disabled', () => database.query`update accounts set disabled_at = now()`],
+    ['its sources change', () => database.query`update accounts set sources = '{branch}'`],
+    ['the session expires', () => database.query`update sessions set expires_at = now()`],
   ])('goes on while it has access, and ends when %s', async (_name, end) => {
     await add();
     const Cookie = cookieOf(await logIn());

@@ -129,9 +129,9 @@ test('the page leads to the time before and after, as far as there is one, to mo
 });
 
 test('a reader who does not know the SQL of states has a view by day', async () => {
-  const { rows } = await sql`
+  const rows = await admin.query`
     select whole, healed, pending, healed_events from coverage_by_day
-    where day = ${day} and message_type = 'AUDIT_LOG_ALL'`.execute(admin.db);
+    where day = ${day} and message_type = 'AUDIT_LOG_ALL'`;
   expect(rows).toEqual([{ whole: '91', healed: '1', pending: '4', healed_events: '2' }]);
 });
 

@@ -97,7 +97,7 @@ describe('one delivery', () => {
   });
 
   it('of before deliveries knew their transaction is looked for in time, and given up honestly', async () => {
-    await unguarded(admin.db, (trx) => sql`update deliveries set xid = null`.execute(trx));
+    await unguarded(admin.db, sql`update deliveries set xid = null`);
     const old = await findDelivery(admin.db, ALL_SOURCES, plain.deliveryId);
     if (old === undefined) throw new Error('it is not there');
     expect(await eventsOfDelivery(admin.db, ALL_SOURCES, old, 10)).toHaveLength(2);

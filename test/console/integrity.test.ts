@@ -47,8 +47,8 @@ afterEach(() => admin.close());
 
 /** The month in which the events were received. */
 async function month(): Promise<string> {
-  const { rows } = await sql<{ month: string }>`
-    select to_char(max(received_at) at time zone 'UTC', 'YYYY-MM') as month from events`.execute(test.db);
+  const rows = await test.query<{ month: string }>`
+    select to_char(max(received_at) at time zone 'UTC', 'YYYY-MM') as month from events`;
   return rows[0]?.month ?? '';
 }
 
@@ -73,19 +73,16 @@ it('says of a day in order: not sealed yet, not compared yet, intact, erased, al
   expect(await words()).toEqual({ 'not compared yet': STORED });
   await verifyNext(test.service, NOW);
   expect([await words(), await allTime()]).toEqual([{ intact: STORED }, 'as sealed']);
-  const { rows } = await sql<{ id: string; at: Date }>`
-    select event_id as id, occurred_at as at from audit_events order by id limit 2`.execute(test.db);
-  const [first, second] = rows;
+  const [first, second] = await test.query<{ id: string; at: Date }>`
+    select event_id as id, occurred_at as at from audit_events order by id limit 2`;
   if (first === undefined || second === undefined) throw new Error('there are no audit events');
-  await freely(test.db, (trx) =>
-    sql`update audit_events set description = 'changed' where event_id = ${second.id}`.execute(trx),
-  );
+  await freely(test.db, sql`update audit_events set description = 'changed' where event_id = ${second.id}`);
   await verifyNext(test.service, NOW);
   expect([await words(), await allTime()]).toEqual([{ altered: 1 }, 'changed']);
   expect((await read()).differences).toMatchObject([
     { state: 'ALTERED', subject: 'event', event_id: second.id },
   ]);
-  await freely(test.db, (trx) => sql`delete from audit_events where event_id = ${second.id}`.execute(trx));
+  await freely(test.db, sql`delete from audit_events where event_id = ${second.id}`);
   await verifyNext(test.service, NOW);
   expect([await words(), await allTime()]).toEqual([{ missing: 1 }, 'changed']);
   const page = await admin.page(`/integrity?month=${await month()}`);
@@ -106,7 +103,7 @@ it('says of a day in order: not sealed yet, not compared yet, intact, erased, al
 it('calls no day intact whose differences were found, whether or not it names them', async () => {
   await log.seal();
   await verifyNext(test.service, NOW);
-  await sql`update log_verifications set altered = 3, missing = 2`.execute(test.db);
+  await test.query`update log_verifications set altered = 3, missing = 2`;
   const all = [{ from: 0, to: 1_000_000 }];
   expect(await readSealedRanges(test.service, all, [])).toMatchObject([{ altered: 3, missing: 2 }]);
   expect(await readSealedRanges(test.service, all, [0])).toMatchObject([{ altered: 0, missing: 0 }]);
@@ -114,8 +111,8 @@ it('calls no day intact whose differences were found, whether or not it names th
 
 it('counts what was erased on request, by day', async () => {
   await log.seal();
-  const { rows } = await sql<{ id: string }>`
-    select event_id::text as id from audit_events order by event_id limit 3`.execute(test.service);
+  const rows = await test.query<{ id: string }>`
+    select event_id::text as id from audit_events order by event_id limit 3`;
   const ids = rows.map(({ id }) => id);
   const events = await findEventsById(test.service, ids);
   await eraseOnRecord(test.service, { operator: 'jane', reason: 'x' }, { events, ...NO_TRACES });
@@ -125,8 +122,8 @@ it('counts what was erased on request, by day', async () => {
 
 it('shows the key, the checkpoint and the places that keep it', async () => {
   await log.seal();
-  await sql`insert into log_anchors (anchor, size, tried_at, anchored_at, error)
-    values ('file', 1, now(), now(), null), ('url', 0, now(), null, 'answered 500')`.execute(test.db);
+  await test.query`insert into log_anchors (anchor, size, tried_at, anchored_at, error)
+    values ('file', 1, now(), now(), null), ('url', 0, now(), null, 'answered 500')`;
   const { checkpoint } = await read();
   const searching = await startAdmin([eventsForTests(test.db)], test.db);
   const [event] = z
@@ -146,12 +143,8 @@ it('shows the key, the checkpoint and the places that keep it', async () => {
 
 it('verifies now, with its progress, and names what differs', async () => {
   await log.seal();
-  const { rows } = await sql<{ id: string }>`select event_id as id from audit_events limit 1`.execute(
-    test.db,
-  );
-  await freely(test.db, (trx) =>
-    sql`update audit_events set description = 'changed' where event_id = ${rows[0]?.id ?? ''}`.execute(trx),
-  );
+  const [event] = await test.query<{ id: string }>`select event_id as id from audit_events limit 1`;
+  await freely(test.db, sql`update audit_events set description = 'changed' where event_id = ${event?.id}`);
   await admin.post('/integrity/verify', {});
   const ended = z.object({
     verification: z.looseObject({ state: z.enum(['done', 'failed']), leaves_done: z.number() }),
@@ -162,14 +155,12 @@ it('verifies now, with its progress, and names what differs', async () => {
   expect(verification).toMatchObject({
     state: 'done',
     error: null,
-    findings: [{ state: 'ALTERED', event_id: rows[0]?.id }],
+    findings: [{ state: 'ALTERED', event_id: event?.id }],
     result: { altered: 1, missing: 0 },
   });
   expect(verification.leaves_done).toBeGreaterThanOrEqual(STORED);
-  const logged = await sql`select action, outcome from operator_log where action like 'integrity.%'`.execute(
-    test.db,
-  );
-  expect(logged.rows).toEqual([{ action: 'integrity.verify', outcome: 'done' }]);
+  const logged = await test.query`select action, outcome from operator_log where action like 'integrity.%'`;
+  expect(logged).toEqual([{ action: 'integrity.verify', outcome: 'done' }]);
   expect(await admin.page('/integrity')).toMatch(/1 altered,\s+0 missing/);
   // The console of this test knows no key.
   expect(await admin.page('/integrity')).toContain('This machine has no key of this log');

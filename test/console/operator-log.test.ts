@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { operatorLogArea } from '../../src/console/operator-log/operator-log-area.ts';
@@ -57,9 +56,7 @@ test('an entry says who, by which way, what, to what, what was asked for and wha
 });
 
 test('an action whose process was killed is shown as running', async () => {
-  await sql`insert into operator_log (operator, via, action) values ('carl', 'api', 'events.export')`.execute(
-    admin.db,
-  );
+  await admin.query`insert into operator_log (operator, via, action) values ('carl', 'api', 'events.export')`;
   expect(page.parse(await admin.get('/operator-log?limit=1')).items).toMatchObject([
     { outcome: null, ended_at: null },
   ]);
@@ -68,12 +65,10 @@ test('an action whose process was killed is shown as running', async () => {
 
 test('pages follow each other without a gap or a repetition, whatever is done meanwhile', async () => {
   const insert = (count: number) =>
-    sql`insert into operator_log (operator, via, action, subject)
-      select 'dora', 'api', 'destination.pause', n::text from generate_series(1, ${count}::int) as n`.execute(
-      admin.db,
-    );
+    admin.query`insert into operator_log (operator, via, action, subject)
+      select 'dora', 'api', 'destination.pause', n::text from generate_series(1, ${count}::int) as n`;
   await insert(25);
-  const { rows } = await sql<{ id: string }>`select id from operator_log order by id desc`.execute(admin.db);
+  const rows = await admin.query<{ id: string }>`select id from operator_log order by id desc`;
   const seen: string[] = [];
   let cursor: string | null = '';
   while (cursor !== null) {

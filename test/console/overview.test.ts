@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { errorBody } from '../../src/console/api/openapi.ts';
@@ -43,7 +42,7 @@ const admin = useConsole((db) => [overviewForTests(db, { silences: quiet }), sys
 });
 beforeEach(async () => {
   await emptyTables(admin.db);
-  await sql`truncate arrivals, arrival_totals, processes, destinations`.execute(admin.db);
+  await admin.query`truncate arrivals, arrival_totals, processes, destinations`;
 });
 
 const ago = (ms: number) => new Date(Date.now() - ms);
@@ -94,9 +93,7 @@ test.each([
 test('processes stand with their figures, the dead ones marked, and only the living make the rates', async () => {
   const ids = ['00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002'] as const;
   for (const processId of ids) await reportProcess(admin.db, { ...IDENTITY, processId }, FIGURES);
-  await sql`update processes set seen_at = now() - interval '1 hour' where process_id = ${ids[1]}`.execute(
-    admin.db,
-  );
+  await admin.query`update processes set seen_at = now() - interval '1 hour' where process_id = ${ids[1]}`;
   const system = systemSchema.parse(withDates(await admin.get('/system')));
   expect(system.answers).toMatchObject({ processes: 1, per_second: 12.5, p99_ms: 21 });
   expect(system.spool).toEqual({ bytes: 2_500_000, segments: 3, oldest_seconds: 400 });
@@ -127,13 +124,13 @@ test('processes stand with their figures, the dead ones marked, and only the liv
 });
 
 test('destinations say by how much they are behind', async () => {
-  await sql`
+  await admin.query`
     insert into destinations (name, state, cursor_position, last_error)
-    values ('siem', 'refused', 0, 'certificate has expired')`.execute(admin.db);
-  await sql`
+    values ('siem', 'refused', 0, 'certificate has expired')`;
+  await admin.query`
     insert into audit_events (event_id, delivery_id, source, message_type, occurred_at, received_at, origin, payload)
     select gen_random_uuid(), gen_random_uuid(), 'a', 'AUDIT_LOG_ALL', now(), now() - interval '3 hours', 'webhook', '{}'
-    from generate_series(1, 10005)`.execute(admin.db);
+    from generate_series(1, 10005)`;
   await untilSeen(admin.db);
   const destinations = () => [
     { name: 'siem', type: 'https', formatName: 'json', origin: 'settings' } as const,
@@ -273,17 +270,15 @@ test('a queue that is away is told in its place', async () => {
 test('each figure is what the search behind it finds', async () => {
   const at = ago(5 * MINUTE);
   const audit = (code: number | null, user: string | null) =>
-    sql`insert into audit_events (event_id, delivery_id, source, message_type, occurred_at, received_at, origin, payload, code, user_name)
-      values (gen_random_uuid(), gen_random_uuid(), 'default', 'AUDIT_LOG_ALL', ${at}, ${at}, 'webhook', '{}', ${code}::bigint, ${user})`.execute(
-      admin.db,
-    );
+    admin.query`insert into audit_events (event_id, delivery_id, source, message_type, occurred_at, received_at, origin, payload, code, user_name)
+      values (gen_random_uuid(), gen_random_uuid(), 'default', 'AUDIT_LOG_ALL', ${at}, ${at}, 'webhook', '{}', ${code}::bigint, ${user})`;
   for (const code of [10001, 10001, 10002, 40001, 50000, null]) await audit(code, 'Ann "A" Berg');
   await audit(10001, 'ann "a" berg');
   await audit(40001, null);
   const login = (reply: string, ssid: string, user: string) =>
-    sql`insert into log_entries (event_id, delivery_id, source, message_type, occurred_at, received_at, origin, payload, reply, ssid, username)
+    admin.query`insert into log_entries (event_id, delivery_id, source, message_type, occurred_at, received_at, origin, payload, reply, ssid, username)
       values (gen_random_uuid(), gen_random_uuid(), 'default', 'AUTHENTICATION_LOG_ALL', ${at}, ${at}, 'webhook',
-        ${JSON.stringify({ reply })}::jsonb, ${reply}, ${ssid}, ${user})`.execute(admin.db);
+        ${JSON.stringify({ reply })}::jsonb, ${reply}, ${ssid}, ${user})`;
   await login('Access-Reject', 'Guests', 'gil');
   await login('Access-Reject', 'guests', 'Gil');
   await login('Access-Accept', 'Guests', 'gil');

@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { addWithToken } from '../support/accounts.ts';
@@ -133,8 +132,8 @@ it('are recorded in the operator log, with what was refused', async () => {
 
 it('can be at most 100 of one person, who fills no place of another', async () => {
   const own = (await seenBy('ada')).filter((search) => search.endsWith('(ada)')).length;
-  await sql`insert into saved_searches (name, line, saved_by)
-    select 'number ' || n, '', 'ada' from generate_series(1, ${99 - own}::int) as n`.execute(admin.db);
+  await admin.query`insert into saved_searches (name, line, saved_by)
+    select 'number ' || n, '', 'ada' from generate_series(1, ${99 - own}::int) as n`;
   expect((await save('ada', 'the last')).status).toBe(200);
   expect(await save('ada', 'one more')).toMatchObject({
     status: 409,

@@ -23,13 +23,15 @@ const test = useDatabase({ forEach: true });
 
 /** Writes down the statement of each insert into `audit_events`, also of one that fails: a sequence is not undone. */
 async function countCopies(db: Db) {
-  await sql`create sequence copies; create sequence inserts`.execute(db);
-  await sql`create function count_it() returns trigger language plpgsql security definer as $$
-    begin
-      perform nextval(case when current_query() like '%copy audit_events%' then 'copies'::regclass else 'inserts' end);
-      return null;
-    end $$`.execute(db);
-  await sql`create trigger count_it before insert on audit_events for each statement execute function count_it()`.execute(
+  await sql`
+    create sequence copies;
+    create sequence inserts;
+    create function count_it() returns trigger language plpgsql security definer as $$
+      begin
+        perform nextval(case when current_query() like '%copy audit_events%' then 'copies'::regclass else 'inserts' end);
+        return null;
+      end $$;
+    create trigger count_it before insert on audit_events for each statement execute function count_it()`.execute(
     db,
   );
   return async () => {
@@ -183,11 +185,9 @@ describe('storing by COPY', () => {
 
   it('waits for the end of an outage, and then stores by inserts', async () => {
     const read = await countCopies(test.db);
-    await sql`create function fail_it() returns trigger language plpgsql as $$
-      begin raise exception 'full' using errcode = '53100'; end $$`.execute(test.db);
-    await sql`create trigger fail_it before insert on deliveries for each statement execute function fail_it()`.execute(
-      test.db,
-    );
+    await test.query`create function fail_it() returns trigger language plpgsql as $$
+      begin raise exception 'full' using errcode = '53100'; end $$;
+      create trigger fail_it before insert on deliveries for each statement execute function fail_it()`;
     const reasons: string[] = [];
     const observer = {
       ...UNOBSERVED,
@@ -200,7 +200,7 @@ describe('storing by COPY', () => {
     await waitFor(() => reasons.length >= 3);
     expect(lines).toEqual([expect.stringContaining('waiting for the database (disk full): full')]);
     expect(new Set(reasons)).toEqual(new Set(['disk full: full']));
-    await sql`drop trigger fail_it on deliveries`.execute(test.db);
+    await test.query`drop trigger fail_it on deliveries`;
     expect(await done).toMatchObject({ deliveries: 1, events: 1 });
     expect(await read()).toMatchObject({ copies: 1 });
   });

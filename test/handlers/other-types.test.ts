@@ -1,5 +1,4 @@
 import { exactTerms } from '../../src/events/search-query.ts';
-import { sql } from 'kysely';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { readMessageType } from '../../src/events/domain.ts';
@@ -70,33 +69,34 @@ it('stores events of an unknown type with their name and time, finds them by tex
       payload: { note: 'needle' },
     },
   ]);
-  const { rows } = await sql`
-    select message_type, event_count::int as events, adds_up from conservation order by 1`.execute(test.db);
+  const rows = await test.query`
+    select message_type, event_count::int as events, adds_up from conservation order by 1`;
   expect(rows).toEqual([
     { message_type: 'AUDIT_LOG_ALL', events: 1, adds_up: true },
     { message_type: 'OTHER', events: 1, adds_up: true },
   ]);
-  const sent = await sql`select sent_type from deliveries order by 1`.execute(test.db);
-  expect(sent.rows).toEqual([{ sent_type: 'NEW_ONE' }, { sent_type: null }]);
+  expect(await test.query`select sent_type from deliveries order by 1`).toEqual([
+    { sent_type: 'NEW_ONE' },
+    { sent_type: null },
+  ]);
 });
 
 it('a quarantined record of an unknown type is replayed under its name, also without its delivery', async () => {
-  await sql`alter table other_events add constraint poison check (org_id <> 666)`.execute(test.db);
+  await test.query`alter table other_events add constraint poison check (org_id <> 666)`;
   const delivery = queuedDelivery('OTHER', [{ org_id: 666 }], { sentType: 'NEW_ONE' });
   await store(delivery);
-  await sql`alter table other_events drop constraint poison`.execute(test.db);
+  await test.query`alter table other_events drop constraint poison`;
   await unguarded(test.db, (trx) =>
     trx.deleteFrom('deliveries').where('delivery_id', '=', delivery.deliveryId).execute(),
   );
-  const { rows } = await sql<{ id: string }>`select quarantine_id as id from quarantine`.execute(test.db);
+  const rows = await test.query<{ id: string }>`select quarantine_id as id from quarantine`;
   const context = { db: test.db, logger, maxBodyBytes: 1024 * 1024, scope: ALL_SOURCES, giveUp };
   const replays = await replayQuarantined(
     context,
     rows.map(({ id }) => id),
   );
   expect(replays).toMatchObject([{ kind: 'replayed', events: 1 }]);
-  const stored = await sql`select event_id, sent_type from other_log where org_id = 666`.execute(test.db);
-  expect(stored.rows).toEqual([
+  expect(await test.query`select event_id, sent_type from other_log where org_id = 666`).toEqual([
     { event_id: deliveryToEvents(delivery).events[0]?.eventId, sent_type: 'NEW_ONE' },
   ]);
 });

@@ -16,8 +16,7 @@ const forever = new AbortController().signal;
 const store = (...deliveries: QueuedDelivery[]) =>
   new BatchStore(test.db, logger, forever).add({ deliveries });
 
-const audits = async () =>
-  (await sql<Record<string, unknown>>`select * from audit_log order by id`.execute(test.db)).rows;
+const audits = () => test.query<Record<string, unknown>>`select * from audit_log order by id`;
 
 const counts = () =>
   test.db
@@ -47,10 +46,9 @@ describe('storing a batch', () => {
       config: { a: [1] },
       origin: 'webhook',
     });
-    const { rows } = await sql<{ id: string }>`select payload->>'userId' as id from audit_log`.execute(
-      test.db,
-    );
-    expect(rows).toEqual([{ id: '9007199254740993' }]);
+    expect(await test.query`select payload->>'userId' as id from audit_log`).toEqual([
+      { id: '9007199254740993' },
+    ]);
   });
 
   it('creates the months of the past that its events need, by COPY and by inserts, and no impossible ones', async () => {
@@ -59,9 +57,9 @@ describe('storing a batch', () => {
     await store(queuedDelivery('AUDIT_LOG_ALL', [2014, 2015, 2016, 2090].map(at)));
     // What has something for quarantine is not for COPY.
     await store(queuedDelivery('AUDIT_LOG_ALL', [2016, 2017, 2018].map(at), { unreadable, recordCount: 4 }));
-    const { rows } = await sql<{ partition: string; years: number[] }>`
+    const rows = await test.query`
       select tableoid::regclass::text as partition, array_agg(extract(year from occurred_at)::int order by occurred_at) as years
-      from audit_events group by 1 order by 1`.execute(test.db);
+      from audit_events group by 1 order by 1`;
     expect(rows).toEqual([
       ...[2015, 2016, 2017, 2018].map((year) => ({ partition: `audit_events_${year}_05`, years: [year] })),
       { partition: 'audit_events_default', years: [2014, 2090] },
@@ -73,9 +71,9 @@ describe('storing a batch', () => {
       auditRecord({ timeStamp: Date.UTC(2019, month, 5) }),
     );
     await store(queuedDelivery('AUDIT_LOG_ALL', records));
-    const { rows } = await sql`
+    const rows = await test.query`
       select count(distinct tableoid)::int as count, count(*) filter (where tableoid = 'audit_events_default'::regclass)::int as apart
-      from audit_events`.execute(test.db);
+      from audit_events`;
     expect(rows).toEqual([{ count: 13, apart: 2 }]);
   });
 
@@ -101,16 +99,13 @@ describe('storing a batch', () => {
   it('adds up in the conservation view, and names what does not', async () => {
     await store(queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ code: 1 }), auditRecord({ code: 2 })]));
     await store(queuedDelivery('SMS_LOG_ALL', [{ tel: '+1' }]));
-    const view = () =>
-      sql`select message_type, unaccounted_count, adds_up from conservation`.execute(test.db);
-    expect((await view()).rows).toEqual([
+    const view = () => test.query`select message_type, unaccounted_count, adds_up from conservation`;
+    expect(await view()).toEqual([
       { message_type: 'AUDIT_LOG_ALL', unaccounted_count: '0', adds_up: true },
       { message_type: 'SMS_LOG_ALL', unaccounted_count: '0', adds_up: true },
     ]);
-    await unguarded(test.db, (trx) =>
-      sql`update deliveries set event_count = 0 where message_type = 'SMS_LOG_ALL'`.execute(trx),
-    );
-    expect((await view()).rows[1]).toMatchObject({ unaccounted_count: '1', adds_up: false });
+    await unguarded(test.db, sql`update deliveries set event_count = 0 where message_type = 'SMS_LOG_ALL'`);
+    expect((await view())[1]).toMatchObject({ unaccounted_count: '1', adds_up: false });
   });
 
   it('takes two transactions that bring the same events in opposite order without a deadlock', async () => {

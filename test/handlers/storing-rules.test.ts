@@ -137,18 +137,17 @@ const TESTS: Readonly<Record<string, (context: TestContext) => Promise<void>>> =
   'serialization failure': async (context) => {
     const storing = await startStoring(context);
     // As Postgres refuses a row that a change of the partitions has moved. What a sequence counts outlasts the rollback.
-    await sql`create sequence attempts`.execute(storing.db);
-    await sql`create function fail_once() returns trigger language plpgsql as $$
-      begin
-        if nextval('attempts') = 1 then
-          raise exception 'row was moved by a concurrent update' using errcode = 'serialization_failure';
-        end if;
-        return new;
-      end $$`.execute(storing.db);
-    await sql`create trigger fail_once before insert on audit_events for each row execute function fail_once()`.execute(
-      storing.db,
-    );
-    await sql`grant usage on sequence attempts to public`.execute(storing.db);
+    await sql`
+      create sequence attempts;
+      create function fail_once() returns trigger language plpgsql as $$
+        begin
+          if nextval('attempts') = 1 then
+            raise exception 'row was moved by a concurrent update' using errcode = 'serialization_failure';
+          end if;
+          return new;
+        end $$;
+      create trigger fail_once before insert on audit_events for each row execute function fail_once();
+      grant usage on sequence attempts to public`.execute(storing.db);
     await storing.store(some());
     expect(storing.logged('transaction retried (serialization failure)')).toBe(true);
     expect(await counts(storing.db)).toEqual(stored);

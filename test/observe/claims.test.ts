@@ -28,10 +28,9 @@ const store = () => storeAudits(test.db, {});
 const verify = () => verifyNext(test.service, { intervalSeconds: 0, restSeconds: 0 });
 
 const loseEvent = async () => {
-  await freely(test.db, (trx) =>
-    sql`delete from audit_events where event_id = (select min(event_id::text)::uuid from audit_events)`.execute(
-      trx,
-    ),
+  await freely(
+    test.db,
+    sql`delete from audit_events where event_id = (select min(event_id::text)::uuid from audit_events)`,
   );
   await verify();
 };
@@ -40,25 +39,22 @@ const loseEvent = async () => {
 const FAULTS: Readonly<Record<string, () => Promise<unknown>>> = {
   XiqSinkRowsDiffer: loseEvent,
   XiqSinkDoesNotAddUp: loseEvent,
-  XiqSinkNotVerified: () =>
-    sql`update log_verifications set verified_at = now() - interval '3 days'`.execute(test.db),
+  XiqSinkNotVerified: () => test.query`update log_verifications set verified_at = now() - interval '3 days'`,
   async XiqSinkNotSealed() {
     await store();
     await untilSeen(test.service);
-    await freely(test.db, (trx) =>
-      sql`update deliveries set stored_at = now() - interval '20 minutes'`.execute(trx),
-    );
+    await freely(test.db, sql`update deliveries set stored_at = now() - interval '20 minutes'`);
     await waitFor(() => fires('xiq_sink_seal_behind_events > 0'));
   },
   XiqSinkOutsidePartitions: () => insertAudits(test.db, { count: 1, occurredAt: new Date('2001-01-01') }),
-  XiqSinkRetentionWaits: () => sql`select create_month('audit_events', '2015-01-01')`.execute(test.db),
+  XiqSinkRetentionWaits: () => test.query`select create_month('audit_events', '2015-01-01')`,
   XiqSinkDiskFills: async () => {
     // A file system that has no space for anybody.
     dataDir = '/proc';
   },
   XiqSinkBackupOld: () =>
-    sql`insert into operator_log (operator, via, action, began_at)
-      values ('ann', 'command', 'service.start', now() - interval '3 days')`.execute(test.db),
+    test.query`insert into operator_log (operator, via, action, began_at)
+      values ('ann', 'command', 'service.start', now() - interval '3 days')`,
 };
 
 let dataDir: string;

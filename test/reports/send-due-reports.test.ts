@@ -3,7 +3,6 @@ import path from 'node:path';
 import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { sql } from 'kysely';
 import { parseDestinations } from '../../src/forward/parse-destinations.ts';
 import { parseSchedules } from '../../src/reports/parse-schedules.ts';
 import { REPORT_TYPES } from '../../src/forward/senders/sender-types.ts';
@@ -37,7 +36,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   directory = await newDirectory();
-  await sql`truncate report_schedules, reports_sent`.execute(test.db);
+  await test.query`truncate report_schedules, reports_sent`;
 });
 
 const CSV_OF_MARCH =
@@ -74,13 +73,12 @@ const byMail = (port: number, reports: readonly object[]) => {
 const sendAt = (time: string, config = inFile(), db = test.db) =>
   sendDueReports({ db, events: db, config, logger, now: new Date(time) });
 
-const endPause = () => sql`update report_schedules set retry_at = now()`.execute(test.db);
+const endPause = () => test.query`update report_schedules set retry_at = now()`;
 
 /** Whether the pause after a failure is one of so many seconds. */
 async function pausesFor(seconds: number): Promise<boolean> {
-  const { rows } = await sql<{ left: number }>`
-    select extract(epoch from retry_at - now())::float8 as left from report_schedules`.execute(test.db);
-  const [{ left } = { left: 0 }] = rows;
+  const [{ left } = { left: 0 }] = await test.query<{ left: number }>`
+    select extract(epoch from retry_at - now())::float8 as left from report_schedules`;
   return left > seconds - 10 && left <= seconds;
 }
 
@@ -88,12 +86,11 @@ const files = async () => (await readdir(directory)).toSorted();
 
 const contentOf = (name: string) => readFile(path.join(directory, name), 'utf8');
 
-const sent = async () =>
-  (await sql<{ since: Date }>`select since from reports_sent order by since`.execute(test.db)).rows.length;
+const sent = async () => (await test.query`select from reports_sent`).length;
 
 const entries = async () => {
-  const { rows } = await sql<{ outcome: string }>`
-    select outcome from operator_log where action = 'report.send' order by id`.execute(test.db);
+  const rows = await test.query<{ outcome: string }>`
+    select outcome from operator_log where action = 'report.send' order by id`;
   return rows.map(({ outcome }) => outcome);
 };
 
@@ -174,7 +171,7 @@ describe('a scheduled report', () => {
       [6, 1_920],
       [7, 3_600],
     ] as const) {
-      await sql`update report_schedules set retry_at = now(), attempts = ${attempts}`.execute(test.db);
+      await test.query`update report_schedules set retry_at = now(), attempts = ${attempts}`;
       await sendAt('2026-04-02T00:00:00Z', inFile(missing));
       expect(await pausesFor(pause)).toBe(true);
     }
@@ -268,7 +265,7 @@ describe('a scheduled report', () => {
     expect((await server.read(key)).toString()).toBe(CSV_OF_MARCH);
 
     // As if the process had been killed before it noted the report.
-    await sql`truncate report_schedules, reports_sent`.execute(test.db);
+    await test.query`truncate report_schedules, reports_sent`;
     await sendAt('2026-03-15T00:00:00Z', inBucket());
     expect(await sendAt('2026-04-02T00:00:00Z', inBucket({ source: 'elsewhere' }))).toBe('more');
     expect(await server.keys()).toEqual([key]);

@@ -70,8 +70,8 @@ describe('the destinations', () => {
     const stored: object[] = [];
     const anchor = eventAnchor(async (record) => void stored.push(record));
     const anHourLater = () =>
-      sql`update log_anchors set anchored_at = anchored_at - interval '1 hour',
-      tried_at = tried_at - interval '1 hour'`.execute(test.db);
+      test.query`update log_anchors set anchored_at = anchored_at - interval '1 hour',
+      tried_at = tried_at - interval '1 hour'`;
     await put([anchor]);
     expect(stored).toEqual([]);
     const second = await checkpoint();
@@ -245,20 +245,18 @@ describe.skipIf(!hasOpenssl)('verify (openssl)', () => {
     const { size } = await checkpoint();
     expect(await put([timestampAnchor(test.service, authority.url)])).toEqual([]);
     const change = (from: string, to: string) =>
-      unguarded(test.db, (trx) =>
-        sql`update log_timestamps set note = replace(note, ${from}, ${to}) where size = ${size}::bigint`.execute(
-          trx,
-        ),
+      unguarded(
+        test.db,
+        sql`update log_timestamps set note = replace(note, ${from}, ${to}) where size = ${size}::bigint`,
       );
     await change('time 2', 'time 3');
     expect(await findings()).toMatchObject([{ state: 'ALTERED', subject: 'time-stamp' }]);
     await change('time 3', 'time 2');
     expect(await findings()).toEqual([]);
     const move = (by: string) =>
-      unguarded(test.db, (trx) =>
-        sql`update log_timestamps set made_at = made_at + ${by}::interval where size = ${size}::bigint`.execute(
-          trx,
-        ),
+      unguarded(
+        test.db,
+        sql`update log_timestamps set made_at = made_at + ${by}::interval where size = ${size}::bigint`,
       );
     await move('-1 day');
     expect(await findings()).toMatchObject([{ state: 'ALTERED', subject: 'time-stamp' }]);

@@ -46,12 +46,9 @@ async function eventsAt(places: readonly number[]) {
 }
 
 async function eventToProve(id: string) {
-  const { rows } = await sql<{ eventId: string; occurredAt: string; receivedAt: string }>`
+  const [event] = await test.query<{ eventId: string; occurredAt: string; receivedAt: string }>`
     select event_id as "eventId", to_json(date_trunc('milliseconds', occurred_at)) #>> '{}' as "occurredAt",
-      to_json(date_trunc('milliseconds', received_at)) #>> '{}' as "receivedAt" from events where event_id = ${id}::uuid`.execute(
-    test.service,
-  );
-  const [event] = rows;
+      to_json(date_trunc('milliseconds', received_at)) #>> '{}' as "receivedAt" from events where event_id = ${id}::uuid`;
   if (event === undefined) throw new TypeError(`no event ${id}`);
   return event;
 }
@@ -189,9 +186,7 @@ describe('an erasure', () => {
     const after = await dump();
     expect(after).not.toContain('zoe@');
     expect(await listSavedSearches(test.service, ALL_SOURCES)).toMatchObject([{ name: 'All' }]);
-    expect((await sql`select user_name from people`.execute(test.service)).rows).toEqual([
-      { user_name: 'bob@example.com' },
-    ]);
+    expect(await test.query`select user_name from people`).toEqual([{ user_name: 'bob@example.com' }]);
     // Also not as the hash that was sealed of the content.
     expect(after).not.toContain(createHash('sha256').update('["zoe@example.com"]').digest('hex'));
     const { summary, findings } = await log.verify();
@@ -202,10 +197,8 @@ describe('an erasure', () => {
     ]);
     // The new states of both, the erasure, and the request for it.
     expect(summary).toMatchObject({ size: size + 4, missing: 0, altered: 0, inserted: 0 });
-    const { rows } = await sql<object>`
-      select action, operator, subject, details from operator_log where id = any(${traces.operations}::bigint[])`.execute(
-      test.service,
-    );
+    const rows = await test.query`
+      select action, operator, subject, details from operator_log where id = any(${traces.operations}::bigint[])`;
     expect(rows).toEqual([{ action: 'timeline.read', operator: 'jane', subject: 'erased', details: {} }]);
   });
 

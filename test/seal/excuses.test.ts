@@ -30,8 +30,6 @@ beforeEach(async () => {
   await log.seal();
 });
 
-const byAttacker = (statement: ReturnType<typeof sql>) => freely(test.db, (trx) => statement.execute(trx));
-
 async function findings() {
   await log.seal();
   return (await log.verify()).findings;
@@ -45,7 +43,7 @@ async function recordRetention(): Promise<void> {
 
 describe('a record of retention', () => {
   it('does not excuse one event of a month that is there', async () => {
-    await byAttacker(sql`delete from audit_events where code = 3`);
+    await freely(test.db, sql`delete from audit_events where code = 3`);
     await recordRetention();
     const found = await findings();
     expect(found.map(({ state, subject }) => [state, subject])).toContainEqual(['MISSING', 'event']);
@@ -54,7 +52,7 @@ describe('a record of retention', () => {
   });
 
   it('excuses the events of a month that is gone as a whole', async () => {
-    await byAttacker(sql`delete from audit_events`);
+    await freely(test.db, sql`delete from audit_events`);
     await recordRetention();
     const found = await findings();
     expect(found.filter(({ subject }) => subject === 'event').map(({ state }) => state)).toEqual(
@@ -63,7 +61,7 @@ describe('a record of retention', () => {
   });
 
   it('does not excuse one delivery of a month that is there, nor those of other months', async () => {
-    await byAttacker(sql`delete from deliveries where quarantined_count = 1`);
+    await freely(test.db, sql`delete from deliveries where quarantined_count = 1`);
     const drop = (subject: string) =>
       recordEnded(test.service, {
         operator: { name: 'xiq-sink', via: 'system' },
@@ -78,7 +76,7 @@ describe('a record of retention', () => {
         .filter(({ subject, detail }) => subject === 'delivery' && detail !== undefined)
         .map(({ state }) => state);
     expect(about(await findings())).toEqual(['MISSING']);
-    await byAttacker(sql`delete from deliveries`);
+    await freely(test.db, sql`delete from deliveries`);
     expect(about(await findings())).toEqual(['EXPIRED', 'EXPIRED']);
   });
 });
@@ -108,7 +106,7 @@ it('a gap may end later, and not earlier', async () => {
 
 describe('the content of a quarantined item', () => {
   it('may become empty when it is resolved, and nothing else', async () => {
-    await byAttacker(sql`update quarantine set content = 'other bytes'`);
+    await freely(test.db, sql`update quarantine set content = 'other bytes'`);
     await test.query`insert into log_queue (kind, key) select 'quarantined item', quarantine_id::text from quarantine`;
     expect(await findings()).toMatchObject([{ state: 'ALTERED', subject: 'quarantined item' }]);
   });

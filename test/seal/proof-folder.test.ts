@@ -122,16 +122,14 @@ describe('an exported proof', () => {
     const rows = await test.query<{ event_id: string }>`select event_id from log_entries limit 3`;
     const ids = rows.map((row) => row.event_id);
     await test.query`create table kept as select * from log_entries where event_id = any(${ids}::uuid[])`;
-    await freely(test.db, (trx) =>
-      sql`delete from log_entries where event_id = any(${ids}::uuid[])`.execute(trx),
-    );
+    await freely(test.db, sql`delete from log_entries where event_id = any(${ids}::uuid[])`);
     const refused = await mkdtemp(path.join(log.directory, 'refused-'));
     await expect(exportProof(test.service, refused, options(), () => undefined)).rejects.toThrow(
       /^Nothing was exported.*3 findings, such as MISSING leaves: the row is gone/,
     );
     expect(await readdir(refused)).toEqual([]);
     const { summary, findings } = await verified(await exported({ withFindings: true }));
-    await freely(test.db, (trx) => sql`insert into log_entries select * from kept`.execute(trx));
+    await freely(test.db, sql`insert into log_entries select * from kept`);
     await test.query`drop table kept`;
     expect(findings.map(({ state, detail }) => `${state} ${detail}`)).toEqual(
       Array.from({ length: 3 }, () => 'MISSING the row is gone'),

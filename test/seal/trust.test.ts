@@ -46,14 +46,12 @@ const store = (count: number) =>
 
 /** Changes an event and makes the whole tree anew, so that nothing in the database shows it; signs it, if with a key. */
 async function rewrite(key: LogKey | undefined): Promise<void> {
-  await freely(test.db, async (trx) => {
-    await sql`update audit_events set user_name = 'nobody' where code = 7`.execute(trx);
-    await sql`delete from log_checkpoints`.execute(trx);
-    await sql`delete from log_hashes`.execute(trx);
-    await sql`delete from log_salts`.execute(trx);
-    await sql`delete from log_seals`.execute(trx);
-    await sql`update log_seal_state set size = 0, first_position = 0, next_position = 0`.execute(trx);
-  });
+  await freely(
+    test.db,
+    sql`update audit_events set user_name = 'nobody' where code = 7`,
+    sql`truncate log_checkpoints, log_hashes, log_salts, log_seals`,
+    sql`update log_seal_state set size = 0, first_position = 0, next_position = 0`,
+  );
   await untilSeen(test.db);
   const stranger = key ?? parseLogKey(generateLogKey(log.key.name));
   const sealer = createSealer(test.db, stranger, async () => knowing(stranger));
@@ -63,9 +61,7 @@ async function rewrite(key: LogKey | undefined): Promise<void> {
 }
 
 async function eventOf(code: number) {
-  const rows = await test.query<{
-    id: string;
-  }>`select event_id as id from audit_events where code = ${code}`;
+  const rows = await test.query<{ id: string }>`select event_id as id from audit_events where code = ${code}`;
   const event = await findEvent(test.service, ALL_SOURCES, rows[0]?.id ?? '');
   if (event === undefined) throw new Error('there is no such event');
   return event;
@@ -142,10 +138,9 @@ describe('verify', () => {
     await store(5);
     await untilSeen(test.service);
     expect((await log.verify()).summary).toMatchObject({ doubts: [] });
-    await freely(test.db, (trx) =>
-      sql`update deliveries set stored_at = stored_at - interval '11 minutes' where event_count = 5`.execute(
-        trx,
-      ),
+    await freely(
+      test.db,
+      sql`update deliveries set stored_at = stored_at - interval '11 minutes' where event_count = 5`,
     );
     await untilSeen(test.service);
     const { summary } = await log.verify();
@@ -234,9 +229,7 @@ describe('the key of the log', () => {
 });
 
 it('a clock that ran ahead does not stop signing when it is right again', async () => {
-  await freely(test.db, (trx) =>
-    sql`update log_checkpoints set made_at = now() + interval '2 months'`.execute(trx),
-  );
+  await freely(test.db, sql`update log_checkpoints set made_at = now() + interval '2 months'`);
   await store(5);
   await untilSeen(test.service);
   const sealer = ownSealer();

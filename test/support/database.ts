@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { sql } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import { pino } from 'pino';
 import { inject } from 'vitest';
 import { query } from './query.ts';
@@ -140,8 +140,11 @@ export async function createOwnedDatabase(server = serverUrl()): Promise<OwnedDa
   };
 }
 
+/** A statement, or work that takes more than statements. */
+export type Change = RawBuilder<unknown> | ((trx: Trx) => Promise<unknown>);
+
 /** Does what the tables refuse: the tests' role is a superuser, and replaces what the triggers call until it is done. */
-export async function unguarded(db: Db, work: (trx: Trx) => Promise<unknown>): Promise<void> {
+export async function unguarded(db: Db, ...changes: readonly Change[]): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const { rows } = await sql<{ name: string; definition: string }>`
       select proname as name, pg_get_functiondef(oid) as definition from pg_proc
@@ -154,7 +157,7 @@ export async function unguarded(db: Db, work: (trx: Trx) => Promise<unknown>): P
           return case tg_op when 'DELETE' then old else new end;
         end $$`.execute(trx);
     }
-    await work(trx);
+    for (const change of changes) await (typeof change === 'function' ? change(trx) : change.execute(trx));
     for (const { definition } of rows) await sql.raw(definition).execute(trx);
   });
 }

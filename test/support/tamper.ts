@@ -1,6 +1,6 @@
 import { sql, type RawBuilder } from 'kysely';
-import { unguarded } from './database.ts';
-import type { Db, Trx } from '../../src/store/server/database.ts';
+import { unguarded, type Change } from './database.ts';
+import type { Db } from '../../src/store/server/database.ts';
 
 const ORDERED = [
   'deliveries',
@@ -12,16 +12,10 @@ const ORDERED = [
 ];
 
 /** Does what a superuser can do who switches every trigger off, also the one of those who store in order. */
-export async function freely(db: Db, work: (trx: Trx) => Promise<unknown>): Promise<void> {
-  await unguarded(db, async (trx) => {
-    for (const table of ORDERED) {
-      await sql`alter table only ${sql.id(table)} disable trigger store_in_order`.execute(trx);
-    }
-    await work(trx);
-    for (const table of ORDERED) {
-      await sql`alter table only ${sql.id(table)} enable always trigger store_in_order`.execute(trx);
-    }
-  });
+export async function freely(db: Db, ...changes: readonly Change[]): Promise<void> {
+  const switchTriggers = (how: string) =>
+    ORDERED.map((table) => sql`alter table only ${sql.id(table)} ${sql.raw(how)} trigger store_in_order`);
+  await unguarded(db, ...switchTriggers('disable'), ...changes, ...switchTriggers('enable always'));
 }
 
 /** Changes these tables as `freely` does, looks, and gives them back what they had. Resolves with what was seen. */
@@ -35,7 +29,7 @@ export async function whileTampered<T>(
   for (const table of tables)
     await sql`create table kept.${sql.id(table)} as table ${sql.id(table)}`.execute(db);
   try {
-    await freely(db, (trx) => change.execute(trx));
+    await freely(db, change);
     return await look();
   } finally {
     await freely(db, async (trx) => {

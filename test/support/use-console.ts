@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { afterAll, beforeAll } from 'vitest';
 import type { AdminOptions } from '../../src/console/admin-app.ts';
 import type { Area } from '../../src/console/area.ts';
@@ -10,6 +11,8 @@ export interface UsedConsole extends Omit<RunningAdmin, 'close'> {
   readonly database: TestDatabase;
   /** Connections of the superuser. */
   readonly db: Db;
+  /** Runs a statement as the superuser. Resolves with its rows. */
+  query<Row = unknown>(text: TemplateStringsArray, ...values: unknown[]): Promise<Row[]>;
 }
 
 interface ConsoleSettings extends Partial<AdminOptions> {
@@ -42,6 +45,8 @@ export function useConsole(
     get db() {
       return database.db;
     },
+    query: async <Row>(text: TemplateStringsArray, ...values: unknown[]) =>
+      (await sql<Row>(text, ...values).execute(database.db)).rows,
     get url() {
       return admin.url;
     },

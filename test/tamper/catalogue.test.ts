@@ -67,10 +67,7 @@ beforeEach(async () => {
 });
 
 type Run = ReturnType<typeof sql>;
-const as = (...statements: readonly Run[]) =>
-  freely(test.db, async (trx) => {
-    for (const statement of statements) await statement.execute(trx);
-  });
+const as = (...statements: readonly Run[]) => freely(test.db, ...statements);
 const one = sql`code = 7`;
 
 /** Makes the whole tree anew over the rows as they are now, and signs it with a key. */

@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import { pino } from 'pino';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -44,11 +43,11 @@ beforeEach(async () => {
 
 /** Something arrives, and is stored at once or after so many minutes. */
 const arrive = (source: string, at: Date, minutesLater = 0) =>
-  sql`
+  database.query`
     insert into deliveries (delivery_id, received_at, stored_at, body_bytes, record_count, expected_count, event_count,
       duplicate_count, quarantined_count, source, message_type, origin)
     values (gen_random_uuid(), ${at}, ${at}::timestamptz + make_interval(mins => ${minutesLater}), 1, 1, 1, 1, 0, 0,
-      ${source}, 'AUDIT_LOG_ALL', 'webhook')`.execute(database.db);
+      ${source}, 'AUDIT_LOG_ALL', 'webhook')`;
 
 const Line = z.object({ level: z.number(), msg: z.string() });
 
@@ -122,13 +121,10 @@ test('while what arrived before is still being stored, nothing is judged', async
 });
 
 test('a subscribed type that never came is known as such, and one of no type is not looked at', async () => {
-  const { db } = database;
-  await sql`insert into subscriptions (source, message_type, url, application, status)
-    values ('a', 'SMS_LOG_ALL', 'u', 'x', 'ENABLED'), ('a', 'EMAIL_LOG_ALL', 'u', 'x', 'DISABLED')`.execute(
-    db,
-  );
-  await sql`insert into arrival_totals values ('a', 'UNKNOWN', 1, 1, 1, 1, 0, 0, 1, 0, ${NOW})`.execute(db);
-  const silences = await assessSilences(db, NOW);
+  await database.query`insert into subscriptions (source, message_type, url, application, status)
+    values ('a', 'SMS_LOG_ALL', 'u', 'x', 'ENABLED'), ('a', 'EMAIL_LOG_ALL', 'u', 'x', 'DISABLED')`;
+  await database.query`insert into arrival_totals values ('a', 'UNKNOWN', 1, 1, 1, 1, 0, 0, 1, 0, ${NOW})`;
+  const silences = await assessSilences(database.db, NOW);
   expect(silences.map(({ source, messageType, state }) => [source, messageType, state])).toEqual([
     ['a', 'AUDIT_LOG_ALL', 'usual'],
     ['a', 'SMS_LOG_ALL', 'never'],

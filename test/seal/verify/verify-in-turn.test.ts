@@ -34,14 +34,12 @@ beforeEach(async () => {
   await log.seal();
 });
 
-const conservation = async () =>
-  (
-    await sql<Record<string, number | boolean>>`
-      select bool_and(adds_up) as adds_up, sum(verified_events)::int as verified, sum(erased_events)::int as erased,
-        sum(altered_events)::int as altered, sum(missing_events)::int as missing from conservation`.execute(
-      test.service,
-    )
-  ).rows[0];
+async function conservation() {
+  const [sums] = await test.query<Record<string, number | boolean>>`
+    select bool_and(adds_up) as adds_up, sum(verified_events)::int as verified, sum(erased_events)::int as erased,
+      sum(altered_events)::int as altered, sum(missing_events)::int as missing from conservation`;
+  return sums;
+}
 
 it('keeps what it finds, and says when', async () => {
   const found = await verifyNext(test.service, NOW);
@@ -89,16 +87,11 @@ it('verifies leaves that it has not, and then those again that it has verified l
 it('finds rows that a superuser has deleted and changed, and so do view, overview and doctor', async () => {
   await verifyNext(test.service, NOW);
   const settings = { DATABASE_URL: test.databaseUrl, DATA_DIR: log.directory };
-  await freely(test.db, async (trx) => {
-    await sql`
-      delete from audit_events where event_id in (select event_id from audit_events order by event_id limit 41)`.execute(
-      trx,
-    );
-    await sql`
-      update log_entries set source = 'x' where event_id in (select event_id from log_entries order by event_id limit 1)`.execute(
-      trx,
-    );
-  });
+  await freely(
+    test.db,
+    sql`delete from audit_events where event_id in (select event_id from audit_events order by event_id limit 41)`,
+    sql`update log_entries set source = 'x' where event_id = (select event_id from log_entries order by event_id limit 1)`,
+  );
   expect(await conservation()).toMatchObject({ adds_up: true });
   expect(await verifyNext(test.service, NOW)).toMatchObject({ altered: 1, missing: 41 });
   expect(await conservation()).toMatchObject({
@@ -127,22 +120,14 @@ it('finds a row that was changed with its leaf', async () => {
       eventId: '',
     };
   const { eventId } = await read();
-  await freely(test.db, async (trx) => {
-    for (const table of [
-      'audit_events',
-      'location_observations',
-      'log_entries',
-      'alerts_received',
-      'other_events',
-    ]) {
-      await sql`update ${sql.table(table)} set source = 'x' where event_id = ${eventId}::uuid`.execute(trx);
-    }
-  });
+  const tables = ['audit_events', 'location_observations', 'log_entries', 'alerts_received', 'other_events'];
+  const change = (table: string) =>
+    sql`update ${sql.table(table)} set source = 'x' where event_id = ${eventId}::uuid`;
+  await freely(test.db, ...tables.map(change));
   const forged = leafHash(entryAt(await readSalts(test.service, leaf, leaf + 1), 0, (await read()).record));
-  await freely(test.db, (trx) =>
-    sql`update log_hashes set hashes = overlay(hashes placing ${forged} from ${leaf * HASH_BYTES + 1}::int) where level = 0 and number = 0`.execute(
-      trx,
-    ),
+  await freely(
+    test.db,
+    sql`update log_hashes set hashes = overlay(hashes placing ${forged} from ${leaf * HASH_BYTES + 1}::int) where level = 0 and number = 0`,
   );
   expect(await verifyNext(test.service, NOW)).toMatchObject({ altered: 1, missing: 0 });
   expect(await readVerified(test.service)).toMatchObject({ altered: 1 });
@@ -155,8 +140,8 @@ it('finds a row that was changed with its leaf', async () => {
 });
 
 it('takes an erasure for what it is', async () => {
-  const { rows } = await sql<{ id: string }>`
-    select event_id::text as id from audit_events order by event_id limit 3`.execute(test.service);
+  const rows = await test.query<{ id: string }>`
+    select event_id::text as id from audit_events order by event_id limit 3`;
   const events = await findEventsById(
     test.service,
     rows.map(({ id }) => id),
