@@ -126,26 +126,23 @@ const QUEUES = [
   { queue: 'Redis (with 10 s or more)', available: hasRedisServer() && !IS_SHORT },
 ] as const;
 
-describe.each(QUEUES)(
-  'a quiet source, with the queue in $queue, beside a noisy one',
-  ({ queue, available }) => {
-    it.skipIf(!available).each(Object.keys(NOISE))(
-      'that sends %s',
-      async (name) => {
-        await start(queue === 'Postgres' ? {} : { REDIS_URL: (await redisForTest()).url });
-        const noise = NOISE[name];
-        if (noise === undefined) throw new Error(`no noise is called ${name}`);
-        let noisy = {};
-        const quiet = await deliverQuietly(makeNoise(noise).then((answers) => (noisy = answers)));
-        print(`${queue}, ${name}`, noisy, quiet);
-        expect(Object.keys(quiet.answers)).toEqual(['200']);
-        expect(percentile(quiet.latencies, 0.99)).toBeLessThan(MOST_MS);
-        expect(percentile(quiet.stored, 1)).toBeLessThan(FACTOR * 2_000);
-      },
-      300_000,
-    );
-  },
-);
+describe.each(QUEUES)('a quiet source beside a noisy one, queue in $queue', ({ queue, available }) => {
+  it.skipIf(!available).each(Object.keys(NOISE))(
+    'that sends %s',
+    async (name) => {
+      await start(queue === 'Postgres' ? {} : { REDIS_URL: (await redisForTest()).url });
+      const noise = NOISE[name];
+      if (noise === undefined) throw new Error(`no noise is called ${name}`);
+      let noisy = {};
+      const quiet = await deliverQuietly(makeNoise(noise).then((answers) => (noisy = answers)));
+      print(`${queue}, ${name}`, noisy, quiet);
+      expect(Object.keys(quiet.answers)).toEqual(['200']);
+      expect(percentile(quiet.latencies, 0.99)).toBeLessThan(MOST_MS);
+      expect(percentile(quiet.stored, 1)).toBeLessThan(FACTOR * 2_000);
+    },
+    300_000,
+  );
+});
 
 it.skipIf(!hasRedisServer())(
   'a noisy source fills no more than its share of the spool',

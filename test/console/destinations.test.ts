@@ -138,12 +138,9 @@ describe('a change', () => {
     expect(await lastAction(admin.db)).toMatchObject({ action: 'destination.forget', subject: 'old' });
   });
 
-  it.each(['pause', 'resume', 'forget', 'test'])(
-    'is refused for a name that nobody knows: %s',
-    async (verb) => {
-      await expect(admin.post(`/destinations/nowhere/${verb}`, {})).rejects.toThrow('answered 404');
-    },
-  );
+  it.each(['pause', 'resume', 'forget', 'test'])('is refused for an unknown name: %s', async (verb) => {
+    await expect(admin.post(`/destinations/nowhere/${verb}`, {})).rejects.toThrow('answered 404');
+  });
 });
 
 describe('a test event', () => {

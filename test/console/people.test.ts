@@ -112,29 +112,26 @@ describe('the pages of people and devices', () => {
     expect(await admin.page('/people?q=nobody')).toContain('No people');
   });
 
-  it.each(['seen', 'silent', 'name'])(
-    'turn pages in the order %s, each entry once, over both kinds',
-    async (order) => {
-      const entries: { kind: string; key: string; label: string; last_seen: string }[] = [];
-      for (let cursor = ''; ;) {
-        const page = directorySchemaForTests.parse(
-          await admin.get(`/devices?order=${order}&limit=2${cursor === '' ? '' : `&cursor=${cursor}`}`),
-        );
-        entries.push(...page.items.map((item) => ({ ...item, label: item.name.toLowerCase() })));
-        if (page.next_cursor === null) break;
-        cursor = page.next_cursor;
-      }
-      expect(entries.map(({ kind, key }) => `${kind} ${key}`).toSorted()).toEqual([
-        `access point ${ACCESS_POINTS[0]}`,
-        `access point ${ACCESS_POINTS[1]}`,
-        'client 02:00:00:00:00:01',
-        `client ${UNPLACED_CLIENT}`,
-        `client ${ROAMING_CLIENT}`,
-      ]);
-      const ranks = entries.map((entry) => (order === 'name' ? entry.label : entry.last_seen));
-      expect(ranks).toEqual(order === 'seen' ? ranks.toSorted().toReversed() : ranks.toSorted());
-    },
-  );
+  it.each(['seen', 'silent', 'name'])('list each entry of both kinds once in the order %s', async (order) => {
+    const entries: { kind: string; key: string; label: string; last_seen: string }[] = [];
+    for (let cursor = ''; ;) {
+      const page = directorySchemaForTests.parse(
+        await admin.get(`/devices?order=${order}&limit=2${cursor === '' ? '' : `&cursor=${cursor}`}`),
+      );
+      entries.push(...page.items.map((item) => ({ ...item, label: item.name.toLowerCase() })));
+      if (page.next_cursor === null) break;
+      cursor = page.next_cursor;
+    }
+    expect(entries.map(({ kind, key }) => `${kind} ${key}`).toSorted()).toEqual([
+      `access point ${ACCESS_POINTS[0]}`,
+      `access point ${ACCESS_POINTS[1]}`,
+      'client 02:00:00:00:00:01',
+      `client ${UNPLACED_CLIENT}`,
+      `client ${ROAMING_CLIENT}`,
+    ]);
+    const ranks = entries.map((entry) => (order === 'name' ? entry.label : entry.last_seen));
+    expect(ranks).toEqual(order === 'seen' ? ranks.toSorted().toReversed() : ranks.toSorted());
+  });
 
   it('tell access points that are silent, and the times in which one was', async () => {
     const [silent, heard] = ['00:11:22:33:44:77', '00:11:22:33:44:88'];

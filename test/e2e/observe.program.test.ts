@@ -83,27 +83,24 @@ describe('the report of a process', () => {
     expect(Math.round(minutes)).toBe(60);
   });
 
-  it.skipIf(!redisAvailable)(
-    'comes from an ingest process that has DATABASE_URL, and stays when it is killed',
-    async () => {
-      const { db, databaseUrl } = await databaseForTest();
-      const REDIS_URL = await emptyRedis();
-      const without = await serveForTest({ REDIS_URL }, '--role', 'ingest');
-      const ingest = await serveForTest({ REDIS_URL, DATABASE_URL: databaseUrl }, '--role', 'ingest');
-      const worker = await serveForTest({ REDIS_URL, DATABASE_URL: databaseUrl }, '--role', 'worker');
-      const listed = await waitFor(async () => {
-        const found = await listProcesses(db);
-        return found.length === 2 ? found : undefined;
-      });
-      expect(listed.map(({ role, pid }) => [role, pid])).toEqual([
-        ['ingest', ingest.pid],
-        ['worker', worker.pid],
-      ]);
-      expect(listed[0]?.figures).toMatchObject({ storing: null, queueWorks: true });
-      expect(listed[1]?.figures).toMatchObject({ answers: null, spool: null, queueWorks: null });
-      await ingest.end('SIGKILL');
-      expect(await listProcesses(db)).toHaveLength(2);
-      expect((await fetch(`${without.url}/readyz`)).status).toBe(200);
-    },
-  );
+  it.skipIf(!redisAvailable)('comes from an ingest process with DATABASE_URL, and outlives it', async () => {
+    const { db, databaseUrl } = await databaseForTest();
+    const REDIS_URL = await emptyRedis();
+    const without = await serveForTest({ REDIS_URL }, '--role', 'ingest');
+    const ingest = await serveForTest({ REDIS_URL, DATABASE_URL: databaseUrl }, '--role', 'ingest');
+    const worker = await serveForTest({ REDIS_URL, DATABASE_URL: databaseUrl }, '--role', 'worker');
+    const listed = await waitFor(async () => {
+      const found = await listProcesses(db);
+      return found.length === 2 ? found : undefined;
+    });
+    expect(listed.map(({ role, pid }) => [role, pid])).toEqual([
+      ['ingest', ingest.pid],
+      ['worker', worker.pid],
+    ]);
+    expect(listed[0]?.figures).toMatchObject({ storing: null, queueWorks: true });
+    expect(listed[1]?.figures).toMatchObject({ answers: null, spool: null, queueWorks: null });
+    await ingest.end('SIGKILL');
+    expect(await listProcesses(db)).toHaveLength(2);
+    expect((await fetch(`${without.url}/readyz`)).status).toBe(200);
+  });
 });

@@ -56,48 +56,45 @@ async function startTlsProxy() {
   return { HTTPS_PROXY: `http://127.0.0.1:${port}`, certificate, asked, connected };
 }
 
-it.runIf(hasOpenssl)(
-  'the API, destinations, anchors and OpenID go by the proxy, and trust the authority of CLOUD_CA_FILE (needs openssl on PATH)',
-  async () => {
-    const { HTTPS_PROXY, certificate, asked, connected } = await startTlsProxy();
-    const database = await databaseForTest();
-    const bucket = {
-      bucket: 'events',
-      endpoint: 'https://s3.test',
-      access_key_id: 'id',
-      secret_access_key: { env: 'S3_KEY' },
-      batch: { events: 1, seconds: 1 },
-    };
-    const settings = {
-      S3_KEY: 'a-key-of-the-tests',
-      DATABASE_URL: database.databaseUrl,
-      DATA_DIR: await directoryForTest(),
-      WEBHOOK_SECRET: SECRET,
-      CLOUD_API_URL: 'https://cloud.test',
-      CLOUD_API_TOKEN: 'a-token-of-the-tests',
-      FORWARD_TO: 'https://siem.test/events',
-      ANCHOR_URL: 'https://anchor.test/checkpoints',
-      TIMESTAMP_URL: 'https://stamp.test',
-      XIQ_SINK_CONFIG: await settingsFile({ destinations: [{ name: 'archive', type: 's3', ...bucket }] }),
-      OIDC_ISSUER: 'https://login.test',
-      OIDC_CLIENT_ID: 'xiq-sink',
-      OIDC_ROLES: 'viewers=viewer',
-      CONSOLE_URL: 'https://console.test',
-      HTTPS_PROXY,
-    };
-    const doctor = (more: Record<string, string>) =>
-      runProgram({ ...settings, ...more }, 'doctor').catch((error: unknown) => inspect(error));
-    expect(await doctor({})).toMatch(/self-signed certificate/);
-    expect(await doctor({ HTTPS_PROXY: '' })).toMatch(/ENOTFOUND|EAI_AGAIN/);
-    expect(asked.size).toBe(0);
+it.runIf(hasOpenssl)('all calls go by the proxy, and trust CLOUD_CA_FILE (needs openssl)', async () => {
+  const { HTTPS_PROXY, certificate, asked, connected } = await startTlsProxy();
+  const database = await databaseForTest();
+  const bucket = {
+    bucket: 'events',
+    endpoint: 'https://s3.test',
+    access_key_id: 'id',
+    secret_access_key: { env: 'S3_KEY' },
+    batch: { events: 1, seconds: 1 },
+  };
+  const settings = {
+    S3_KEY: 'a-key-of-the-tests',
+    DATABASE_URL: database.databaseUrl,
+    DATA_DIR: await directoryForTest(),
+    WEBHOOK_SECRET: SECRET,
+    CLOUD_API_URL: 'https://cloud.test',
+    CLOUD_API_TOKEN: 'a-token-of-the-tests',
+    FORWARD_TO: 'https://siem.test/events',
+    ANCHOR_URL: 'https://anchor.test/checkpoints',
+    TIMESTAMP_URL: 'https://stamp.test',
+    XIQ_SINK_CONFIG: await settingsFile({ destinations: [{ name: 'archive', type: 's3', ...bucket }] }),
+    OIDC_ISSUER: 'https://login.test',
+    OIDC_CLIENT_ID: 'xiq-sink',
+    OIDC_ROLES: 'viewers=viewer',
+    CONSOLE_URL: 'https://console.test',
+    HTTPS_PROXY,
+  };
+  const doctor = (more: Record<string, string>) =>
+    runProgram({ ...settings, ...more }, 'doctor').catch((error: unknown) => inspect(error));
+  expect(await doctor({})).toMatch(/self-signed certificate/);
+  expect(await doctor({ HTTPS_PROXY: '' })).toMatch(/ENOTFOUND|EAI_AGAIN/);
+  expect(asked.size).toBe(0);
 
-    const trusting = { ...settings, CLOUD_CA_FILE: certificate.certFile };
-    expect(await doctor(trusting)).toMatch(/an HTML page instead of JSON: is there a proxy in between/);
-    const program = await serveForTest(trusting);
-    await postDelivery(program, 'AUDIT_LOG_ALL', [auditRecord({})]);
-    const login = await fetch(`${program.adminUrl}/login/openid?next=/`, { redirect: 'manual' });
-    expect(login.headers.get('location')).toMatch(/^https:\/\/login\.test\/authorize\?/);
-    await waitFor(() => asked.size === HOSTS.length);
-    expect(new Set(connected)).toEqual(new Set(HOSTS.map((host) => `${host}:443`)));
-  },
-);
+  const trusting = { ...settings, CLOUD_CA_FILE: certificate.certFile };
+  expect(await doctor(trusting)).toMatch(/an HTML page instead of JSON: is there a proxy in between/);
+  const program = await serveForTest(trusting);
+  await postDelivery(program, 'AUDIT_LOG_ALL', [auditRecord({})]);
+  const login = await fetch(`${program.adminUrl}/login/openid?next=/`, { redirect: 'manual' });
+  expect(login.headers.get('location')).toMatch(/^https:\/\/login\.test\/authorize\?/);
+  await waitFor(() => asked.size === HOSTS.length);
+  expect(new Set(connected)).toEqual(new Set(HOSTS.map((host) => `${host}:443`)));
+});

@@ -47,14 +47,11 @@ it.each(CLOUD_TYPES)('makes the ids and payloads of %s that it has always made',
   expect(digestOf(messageType, FEW)).toBe(RECORDED[messageType]);
 });
 
-it.runIf(process.env['LONG_TESTS'])(
-  'makes those of ten times as many events (npm run test:suite long)',
-  () => {
-    const digest = createHash('sha256');
-    for (const messageType of CLOUD_TYPES) digest.update(digestOf(messageType, MANY));
-    expect(digest.digest('hex')).toBe(RECORDED_OF_MANY);
-  },
-);
+it.runIf(process.env['LONG_TESTS'])('makes those of ten times as many events (suite long)', () => {
+  const digest = createHash('sha256');
+  for (const messageType of CLOUD_TYPES) digest.update(digestOf(messageType, MANY));
+  expect(digest.digest('hex')).toBe(RECORDED_OF_MANY);
+});
 
 /** Records beside the odd ones: with observations that are none, in another list, or of other values; beyond all ranges. */
 const SPECIAL = `[

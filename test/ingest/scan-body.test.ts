@@ -35,14 +35,11 @@ function shapeOf(value: unknown): Pick<RecordShape, 'depth' | 'structural' | 'lo
 const json = fc.jsonValue({ noUnicodeString: false });
 
 describe('the scan', () => {
-  it.each(['observationz', 'observations2', 'xbservations'])(
-    'takes %s for no list of observations',
-    (name) => {
-      const text = (list: string) => `[{"${list}":[{},{}]}]`;
-      expect(scanLocation(text(name)).rows).toBe(1);
-      expect(scanLocation(text('observations')).rows).toBe(3);
-    },
-  );
+  it.each(['observationz', 'observations2', 'xbservations'])('takes %s for no observations', (name) => {
+    const text = (list: string) => `[{"${list}":[{},{}]}]`;
+    expect(scanLocation(text(name)).rows).toBe(1);
+    expect(scanLocation(text('observations')).rows).toBe(3);
+  });
 
   it('counts levels, structure and names as a parser finds them', () => {
     fc.assert(

@@ -282,24 +282,21 @@ describe.each(Object.entries(RUNNERS))('%s', (_, runner) => {
 const busyRunners = (...others: readonly string[]) =>
   Object.entries(RUNNERS).filter(([name]) => !['startIndexBuilding', ...others].includes(name));
 
-it.each(busyRunners())(
-  '%s goes on after an outage of the database, and does not log every round of it',
-  async (_, runner) => {
-    const { problems, nextRound } = await start(runner);
-    const restore = proxy.cut();
-    for (let rounds = 0; rounds < 12; rounds += 1) await nextRound();
-    await waitFor(() => problems.length > 0);
-    // Rounds that are minutes apart may each say that they failed.
-    expect(problems.length).toBeLessThanOrEqual(shortestMs < 60_000 ? 4 * runner.parts : Infinity);
-    restore();
-    await waitFor(async () => {
-      const before = problems.length;
-      await nextRound();
-      await nextRound();
-      return problems.length === before;
-    });
-  },
-);
+it.each(busyRunners())('%s goes on after an outage, and does not log each round', async (_, runner) => {
+  const { problems, nextRound } = await start(runner);
+  const restore = proxy.cut();
+  for (let rounds = 0; rounds < 12; rounds += 1) await nextRound();
+  await waitFor(() => problems.length > 0);
+  // Rounds that are minutes apart may each say that they failed.
+  expect(problems.length).toBeLessThanOrEqual(shortestMs < 60_000 ? 4 * runner.parts : Infinity);
+  restore();
+  await waitFor(async () => {
+    const before = problems.length;
+    await nextRound();
+    await nextRound();
+    return problems.length === before;
+  });
+});
 
 // One looks at sessions alone, one at the catalogue, and one at a table only once something is stored.
 it.each(busyRunners('startReaderLimits', 'startArchiving', 'startSequencing'))(

@@ -12,20 +12,17 @@ import { waitFor } from '../support/wait-for.ts';
 
 const findStored = async () => ({ stored: new Set<string>() });
 
-it.each([true, false])(
-  'what is queued is in the spool, too, if durability is strict: %j',
-  async (isStrict) => {
-    const { databaseUrl } = await databaseForTest();
-    const location = { kind: 'postgres', databaseUrl } as const;
-    const { queue, segments, log, close } = await openQueue(location, isStrict ? { findStored } : {});
-    await waitFor(async () => (await queue.check()) === 'queued');
-    expect(await queue.enqueue(queuedDelivery('AUDIT_LOG_ALL', [{}]))).toBe('queued');
-    expect(await segments()).toBe(isStrict ? 1 : 0);
-    expect(queue.state()).toMatchObject({ works: true, failure: undefined });
-    await close();
-    expect(log().includes('the spool keeps its deliveries until the next start')).toBe(isStrict);
-  },
-);
+it.each([true, false])('what is queued is spooled, too, if durability is strict: %j', async (isStrict) => {
+  const { databaseUrl } = await databaseForTest();
+  const location = { kind: 'postgres', databaseUrl } as const;
+  const { queue, segments, log, close } = await openQueue(location, isStrict ? { findStored } : {});
+  await waitFor(async () => (await queue.check()) === 'queued');
+  expect(await queue.enqueue(queuedDelivery('AUDIT_LOG_ALL', [{}]))).toBe('queued');
+  expect(await segments()).toBe(isStrict ? 1 : 0);
+  expect(queue.state()).toMatchObject({ works: true, failure: undefined });
+  await close();
+  expect(log().includes('the spool keeps its deliveries until the next start')).toBe(isStrict);
+});
 
 it('a full disk matters to deliveries that go to the spool: all if durability is strict or the queue is away', async () => {
   const { databaseUrl, db } = await databaseForTest();

@@ -198,57 +198,54 @@ describe('a scheduled report', () => {
     expect(received?.body).toMatch(/text\/csv; charset=utf-8/);
   });
 
-  it.skipIf(!hasOpenssl)(
-    'reaches a receiver over https signed, and again with the same id after a 503 (needs openssl on PATH)',
-    async () => {
-      using certificate = makeCertificate('IP:127.0.0.1');
-      const busy = { status: 503, headers: { 'retry-after': '600' } };
-      await using server = await standIn(inTurn({ status: 503 }, busy, {}), certificate);
-      const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
-      const access = { allow_private: true, tls: { ca: certificate.cert }, signing_secret: secret };
-      const config = configOf([{ name: 'archive', type: 'https', url: server.url, ...access }], [monthly]);
-      await sendAt('2026-03-15T00:00:00Z', config);
-      expect(await sendAt('2026-04-02T00:00:00Z', config)).toBe('done');
-      expect(await pausesFor(30)).toBe(true);
-      await endPause();
-      expect(await sendAt('2026-04-02T00:00:00Z', config)).toBe('done');
-      expect(await pausesFor(600)).toBe(true);
-      await endPause();
-      expect(await sendAt('2026-04-02T00:00:00Z', config)).toBe('more');
+  it.skipIf(!hasOpenssl)('reaches a receiver signed, and again after a 503 (needs openssl)', async () => {
+    using certificate = makeCertificate('IP:127.0.0.1');
+    const busy = { status: 503, headers: { 'retry-after': '600' } };
+    await using server = await standIn(inTurn({ status: 503 }, busy, {}), certificate);
+    const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+    const access = { allow_private: true, tls: { ca: certificate.cert }, signing_secret: secret };
+    const config = configOf([{ name: 'archive', type: 'https', url: server.url, ...access }], [monthly]);
+    await sendAt('2026-03-15T00:00:00Z', config);
+    expect(await sendAt('2026-04-02T00:00:00Z', config)).toBe('done');
+    expect(await pausesFor(30)).toBe(true);
+    await endPause();
+    expect(await sendAt('2026-04-02T00:00:00Z', config)).toBe('done');
+    expect(await pausesFor(600)).toBe(true);
+    await endPause();
+    expect(await sendAt('2026-04-02T00:00:00Z', config)).toBe('more');
 
-      expect(server.received).toHaveLength(3);
-      for (const { body, headers } of server.received) {
-        expect(headers).toMatchObject({
-          'content-type': 'application/json',
-          'webhook-id': 'report_logins-monthly-2026-03',
-        });
-        const signed = Object.fromEntries(
-          Object.entries(headers).map(([name, value]) => [name, String(value)]),
-        );
-        expect(new Webhook(secret).verify(body, signed)).toEqual({
-          type: 'xiq-sink.report',
-          id: 'logins-monthly-2026-03',
-          schedule: 'logins-monthly',
-          report: 'logins',
-          title: 'Logins of administrators',
-          period: '2026-03',
-          since: '2026-02-28T23:00:00.000Z',
-          until: '2026-03-31T22:00:00.000Z',
-          time_zone: 'Europe/Berlin',
-          is_cut: false,
-          rows: [
-            {
-              Administrator: 'ann@example.com',
-              Logins: '2',
-              'Off hours': '1',
-              First: '2026-03-01 00:30:00',
-              Last: '2026-03-10 09:00:00',
-            },
-          ],
-        });
-      }
-    },
-  );
+    expect(server.received).toHaveLength(3);
+    for (const { body, headers } of server.received) {
+      expect(headers).toMatchObject({
+        'content-type': 'application/json',
+        'webhook-id': 'report_logins-monthly-2026-03',
+      });
+      const signed = Object.fromEntries(
+        Object.entries(headers).map(([name, value]) => [name, String(value)]),
+      );
+      expect(new Webhook(secret).verify(body, signed)).toEqual({
+        type: 'xiq-sink.report',
+        id: 'logins-monthly-2026-03',
+        schedule: 'logins-monthly',
+        report: 'logins',
+        title: 'Logins of administrators',
+        period: '2026-03',
+        since: '2026-02-28T23:00:00.000Z',
+        until: '2026-03-31T22:00:00.000Z',
+        time_zone: 'Europe/Berlin',
+        is_cut: false,
+        rows: [
+          {
+            Administrator: 'ann@example.com',
+            Logins: '2',
+            'Off hours': '1',
+            First: '2026-03-01 00:30:00',
+            Last: '2026-03-10 09:00:00',
+          },
+        ],
+      });
+    }
+  });
 
   it('is an object in a bucket, which the same report replaces (s3rver stands in for S3)', async () => {
     await using server = await startS3();

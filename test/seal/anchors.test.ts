@@ -152,15 +152,12 @@ describe('an address', () => {
     expect(server.received[2]?.body).toBe((await latestCheckpoint(test.service))?.note);
   });
 
-  it.each([301, 302, 307, 308])(
-    'that redirects with %d is a failure, and nothing follows it',
-    async (status) => {
-      await using elsewhere = await standIn(() => ({}));
-      await using server = await standIn(() => ({ status, headers: { location: elsewhere.url } }));
-      expect(await put([urlAnchor(server.url)])).toEqual([expect.stringContaining('url: ')]);
-      expect(elsewhere.received).toEqual([]);
-    },
-  );
+  it.each([301, 302, 307, 308])('that redirects with %d fails, and nothing follows it', async (status) => {
+    await using elsewhere = await standIn(() => ({}));
+    await using server = await standIn(() => ({ status, headers: { location: elsewhere.url } }));
+    expect(await put([urlAnchor(server.url)])).toEqual([expect.stringContaining('url: ')]);
+    expect(elsewhere.received).toEqual([]);
+  });
 });
 
 describe.skipIf(!hasOpenssl)('a time-stamp authority (openssl)', () => {

@@ -24,12 +24,9 @@ function cpuMs(work: () => unknown): number {
 }
 
 describe('the processor time of what a sender chooses', () => {
-  it.each(['\u65E5\u672C', '\u202E', '\u{1F468}\u200D'])(
-    'a long text of %j is shown in milliseconds',
-    (text) => {
-      expect(cpuMs(() => revealHidden(text.repeat(100_000)))).toBeLessThan(500);
-    },
-  );
+  it.each(['\u65E5\u672C', '\u202E', '\u{1F468}\u200D'])('a long text of %j takes milliseconds', (text) => {
+    expect(cpuMs(() => revealHidden(text.repeat(100_000)))).toBeLessThan(500);
+  });
 
   it('a long run of blanks is shown on one line in milliseconds', () => {
     expect(cpuMs(() => revealOnLine(`a${' '.repeat(300_000)}b`))).toBeLessThan(500);

@@ -27,12 +27,9 @@ describe('the threat model', () => {
     expect(tests).not.toEqual([]);
   });
 
-  it.each(lines.flatMap(({ tests }) => tests))(
-    'names a test that exists: $file, $title',
-    ({ file, title }) => {
-      expect(existsSync(path.join(ROOT, file))).toBe(true);
-      const titles = [`'${title}'`, `"${title}"`, `\`${title}\``];
-      expect(titles.filter((quoted) => read(file).includes(`${quoted},`))).toHaveLength(1);
-    },
-  );
+  it.each(lines.flatMap(({ tests }) => tests))('names an existing test: $file, $title', ({ file, title }) => {
+    expect(existsSync(path.join(ROOT, file))).toBe(true);
+    const titles = [`'${title}'`, `"${title}"`, `\`${title}\``];
+    expect(titles.filter((quoted) => read(file).includes(`${quoted},`))).toHaveLength(1);
+  });
 });

@@ -216,27 +216,24 @@ describe('several processes on one spool', () => {
     expect(new Set(all)).toEqual(new Set(['before', 'after']));
   });
 
-  it.each([true, false])(
-    'take back what another took over from them, and drain it (kept: %j)',
-    async (isKept) => {
-      const directory = await newDirectory();
-      const first = open(directory, { maxBytes: 1_000 }).spool;
-      const other = open(directory).spool;
-      await appendAll(first, ['a']);
-      const [segment = ''] = await first.segments();
-      if (isKept) first.keep(segment);
-      await killOwners(directory);
-      expect(await other.segments()).toEqual([segment]);
-      // It is not empty, as it would be if all of it were stored.
-      expect(await first.read(segment)).toBeUndefined();
-      expect(first.bytes).toBe(0);
-      await killOwners(directory);
-      expect(await first.segments()).toEqual([segment]);
-      // Only what is stored makes room.
-      await expect(first.append(Buffer.alloc(990))).rejects.toThrow('the spool is full');
-      expect(await textsOf(first, segment)).toEqual(['a']);
-    },
-  );
+  it.each([true, false])('take back what another took from them, and drain it (kept: %j)', async (isKept) => {
+    const directory = await newDirectory();
+    const first = open(directory, { maxBytes: 1_000 }).spool;
+    const other = open(directory).spool;
+    await appendAll(first, ['a']);
+    const [segment = ''] = await first.segments();
+    if (isKept) first.keep(segment);
+    await killOwners(directory);
+    expect(await other.segments()).toEqual([segment]);
+    // It is not empty, as it would be if all of it were stored.
+    expect(await first.read(segment)).toBeUndefined();
+    expect(first.bytes).toBe(0);
+    await killOwners(directory);
+    expect(await first.segments()).toEqual([segment]);
+    // Only what is stored makes room.
+    await expect(first.append(Buffer.alloc(990))).rejects.toThrow('the spool is full');
+    expect(await textsOf(first, segment)).toEqual(['a']);
+  });
 });
 
 /** One thing that happens to a spool. */
