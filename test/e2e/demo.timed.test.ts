@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -7,28 +5,21 @@ import { z } from 'zod';
 import { CLOUD_TYPES, WEBHOOK_TYPES } from '../../src/events/domain.ts';
 import { freePort } from '../support/free-port.ts';
 import { PROGRAM, runProgram } from '../support/program.ts';
+import { startServerProcess } from '../support/server-process.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { directoryForTest } from '../support/for-one-test.ts';
 
 /** Starts a command that runs until it is told to stop. */
 function start(args: readonly string[], env: Record<string, string>) {
-  const child = spawn(PROGRAM, args, { env: { PATH: process.env['PATH'], ...env } });
-  let output = '';
-  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  const exited = once(child, 'exit');
-  const stop = async () => {
-    child.kill('SIGINT');
-    await exited;
-    return child.exitCode;
-  };
-  onTestFinished(async () => void (await stop()));
+  const program = startServerProcess(PROGRAM, args, { env: { PATH: process.env['PATH'], ...env } });
+  onTestFinished(() => program.end('SIGINT'));
   /** Fails with what it printed unless it ends with 0. */
   const endWell = async () => {
-    const code = await stop();
-    if (code !== 0) throw new Error(`it ended with ${code}: ${output}`);
+    await program.end('SIGINT');
+    const code = program.exitCode();
+    if (code !== 0) throw new Error(`it ended with ${code}: ${program.output()}`);
   };
-  return { output: () => output, endWell };
+  return { output: program.output, endWell };
 }
 
 describe('the demo', () => {

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -10,6 +9,7 @@ import { endOfProgram, postDelivery, PROGRAM } from '../support/program.ts';
 import { createOwnedDatabase } from '../support/database.ts';
 import { loadMigrations } from '../../src/store/server/schema/migrations.ts';
 import { hasRedisServer, startRedis } from '../support/redis.ts';
+import { startServerProcess } from '../support/server-process.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { databaseForTest, directoryForTest, serveForTest } from '../support/for-one-test.ts';
 import { listen } from '../support/listen.ts';
@@ -57,26 +57,17 @@ describe('SIGTERM', () => {
 });
 
 /** A start that does not get ready: its output, and how it ends. */
-async function begin(settings: Record<string, string>, ...args: string[]) {
+function begin(settings: Record<string, string>, ...args: string[]) {
   const env = { PATH: process.env['PATH'], PORT: '0', HOST: '127.0.0.1', ADMIN_PORT: '0', ...settings };
-  const child = spawn(PROGRAM, ['serve', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  }
-  const exited = once(child, 'exit');
-  onTestFinished(async () => {
-    child.kill('SIGKILL');
-    await exited;
-  });
+  const program = startServerProcess(PROGRAM, ['serve', ...args], { env });
+  onTestFinished(() => program.end('SIGKILL'));
   return {
-    output: () => output,
+    output: program.output,
     /** The exit code after a signal, and the time that it took. */
     async end(signal: NodeJS.Signals) {
       const began = performance.now();
-      child.kill(signal);
-      await exited;
-      return { code: child.exitCode, ms: performance.now() - began };
+      await program.end(signal);
+      return { code: program.exitCode(), ms: performance.now() - began };
     },
   };
 }
@@ -99,7 +90,7 @@ describe('SIGTERM during the start', () => {
     await holder.connect();
     await holder.query('begin; select from kysely_migration_lock for update');
     const settings = { DATABASE_URL: database.databaseUrl, DATA_DIR: await directoryForTest() };
-    const starting = await begin(settings, '--role', 'worker');
+    const starting = begin(settings, '--role', 'worker');
     const isWaiting = async () => {
       const { rows } = await sql`
         select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(
@@ -121,7 +112,7 @@ describe('SIGTERM during the start', () => {
     async (stage) => {
       const directory = await directoryForTest();
       const settings = { DATA_DIR: directory, LOG_LEVEL: 'debug' };
-      const starting = await begin(settings);
+      const starting = begin(settings);
       await waitFor(async () => {
         if (stage === 'initdb') return (await processesWith('/cluster.new')).length > 0;
         if (stage === 'checkpointer')
@@ -142,7 +133,7 @@ describe('SIGTERM during the start', () => {
     const silent = createServer(() => undefined);
     const port = await listen(silent);
     onTestFinished(() => void silent.close());
-    const starting = await begin({
+    const starting = begin({
       DATABASE_URL: `postgresql://nobody@127.0.0.1:${port}/none`,
       DATA_DIR: await directoryForTest(),
     });
@@ -170,7 +161,7 @@ describe('SIGTERM during the start', () => {
       REDIS_URL: redis.url,
       LOG_LEVEL: 'debug',
     };
-    const starting = await begin(settings);
+    const starting = begin(settings);
     await waitFor(() => starting.output().includes('starting'));
     const { code, ms } = await starting.end('SIGTERM');
     expect([code, code === 0 ? '' : starting.output()]).toEqual([0, '']);

@@ -51,7 +51,7 @@ async function startStoring(
   };
 }
 
-const some = () => [
+const some = (): [QueuedDelivery, QueuedDelivery] => [
   queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ id: 1 }), auditRecord({ id: 2 })]),
   queuedDelivery('SMS_LOG_ALL', [{ tel: '+1' }], { unreadable: [{ reason: 'not JSON', content: 'AA==' }] }),
 ];
@@ -252,7 +252,6 @@ const TESTS: Readonly<Record<string, (context: TestContext) => Promise<void>>> =
   defect: async (context) => {
     const storing = await startStoring(context);
     const [good, bad] = some();
-    if (good === undefined || bad === undefined) throw new Error('two deliveries');
     // Once with the others, three times alone; then it can be set aside.
     await storing.store([bad, good], withDefect(storing, bad.deliveryId, 4));
     expect(await counts(storing.db)).toEqual([account(2, 2, 0, 0), account(2, 0, 0, 2)]);
@@ -298,7 +297,6 @@ describe('a delivery that can be stored in no way', () => {
   it('is given back, the others being stored', async (context) => {
     const storing = await startStoring(context);
     const [good, bad] = some();
-    if (good === undefined || bad === undefined) throw new Error('two deliveries');
     const broken = withDefect(storing, bad.deliveryId, Number.POSITIVE_INFINITY);
     await expect(storing.store([bad, good], broken)).rejects.toThrow(
       'deliveries that could neither be stored nor quarantined: 1',

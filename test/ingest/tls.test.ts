@@ -35,6 +35,20 @@ describe.skipIf(!hasOpenssl)('TLS (needs openssl on PATH to make certificates)',
     );
   }
 
+  /** What a handshake with these options comes to: the version and the cipher, or why it fails in the place of both. */
+  const greeting = (port: number, options: tls.ConnectionOptions) =>
+    new Promise<{ readonly protocol: string; readonly cipher: string }>((resolve) => {
+      const socket = tls.connect({ host: '127.0.0.1', port, rejectUnauthorized: false, ...options });
+      socket.once('secureConnect', () =>
+        resolve({ protocol: socket.getProtocol() ?? '', cipher: socket.getCipher().name }),
+      );
+      socket.once('error', (error: NodeJS.ErrnoException) => {
+        const why = error.code ?? error.message;
+        resolve({ protocol: why, cipher: why });
+      });
+      onTestFinished(() => void socket.destroy());
+    });
+
   const isTls = (socket: object): socket is TLSSocket => 'getPeerCertificate' in socket;
 
   it('shows new connections another certificate, and open ones go on', async () => {
@@ -53,13 +67,7 @@ describe.skipIf(!hasOpenssl)('TLS (needs openssl on PATH to make certificates)',
     onTestFinished(() => void Object.assign(tls, { DEFAULT_MIN_VERSION, DEFAULT_CIPHERS }));
     Object.assign(tls, { DEFAULT_MIN_VERSION: 'TLSv1', DEFAULT_CIPHERS: 'DEFAULT@SECLEVEL=0' });
     const { port, server } = await serve({ tls: readTlsFiles(first) });
-    const greet = (maxVersion: SecureVersion) =>
-      new Promise<string>((resolve) => {
-        const socket = tls.connect({ host: '127.0.0.1', port, rejectUnauthorized: false, maxVersion });
-        socket.once('secureConnect', () => resolve(socket.getProtocol() ?? ''));
-        socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
-        onTestFinished(() => void socket.destroy());
-      });
+    const greet = async (maxVersion: SecureVersion) => (await greeting(port, { maxVersion })).protocol;
     for (const certificate of [undefined, readTlsFiles(second)]) {
       if (certificate !== undefined) server.useCertificate(certificate);
       expect(await greet('TLSv1.1')).toBe('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION');
@@ -70,19 +78,8 @@ describe.skipIf(!hasOpenssl)('TLS (needs openssl on PATH to make certificates)',
 
   it('speaks TLS 1.2 only with forward secrecy and authenticated encryption', async () => {
     const { port } = await serve({ tls: readTlsFiles(first) });
-    const greet = (ciphers: string) =>
-      new Promise<string>((resolve) => {
-        const options = {
-          port,
-          host: '127.0.0.1',
-          rejectUnauthorized: false,
-          maxVersion: 'TLSv1.2',
-        } as const;
-        const socket = tls.connect({ ...options, ciphers });
-        socket.once('secureConnect', () => resolve(socket.getCipher().name));
-        socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
-        onTestFinished(() => void socket.destroy());
-      });
+    const greet = async (ciphers: string) =>
+      (await greeting(port, { maxVersion: 'TLSv1.2', ciphers })).cipher;
     for (const weak of ['AES256-GCM-SHA384', 'kRSA', 'ECDHE+SHA', 'ECDHE+SHA384:!AESGCM', 'DHE']) {
       expect({ weak, answer: await greet(weak) }).toEqual({
         weak,

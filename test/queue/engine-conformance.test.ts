@@ -231,6 +231,28 @@ const STALLED_MS = 25_000;
 
 const isEmpty = async ({ queue }: Bench) => (await unfinished(queue)) === 0;
 
+/** A job that is in hand while something happens is stored, and so is one after it. */
+async function expectWorkThrough(bench: Bench, happen: () => Promise<unknown>): Promise<void> {
+  const gate = createGate();
+  await enqueue(bench);
+  const { stored } = startWorker(bench, gate.storeBatch);
+  await waitFor(() => gate.calls() === 1);
+  await happen();
+  gate.open();
+  await waitFor(() => stored.length === 1);
+  await enqueue(bench);
+  await waitFor(() => stored.length === 2);
+  await waitFor(() => isEmpty(bench));
+}
+
+/** Another worker stores the delivery of the job that a dead one has left. */
+async function expectTakenOver(bench: Bench, id: string): Promise<void> {
+  const { storedIds } = startWorker(bench);
+  await waitFor(() => storedIds().length === 1, STALLED_MS);
+  expect(storedIds()).toEqual([id]);
+  await waitFor(() => isEmpty(bench));
+}
+
 /** The same queue behind a proxy that can go silent. */
 async function throughProxy(bench: Bench) {
   const { location } = bench;
@@ -269,18 +291,8 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     expect(Buffer.from(part?.content ?? '', 'base64').toString()).toBe(deliveries[1]?.records);
   },
 
-  'a connection that is lost while a job is in hand is made again, and work goes on': async (bench) => {
-    const gate = createGate();
-    await enqueue(bench);
-    const { stored } = startWorker(bench, gate.storeBatch);
-    await waitFor(() => gate.calls() === 1);
-    await bench.restart();
-    gate.open();
-    await waitFor(() => stored.length === 1);
-    await enqueue(bench);
-    await waitFor(() => stored.length === 2);
-    await waitFor(() => isEmpty(bench));
-  },
+  'a connection that is lost while a job is in hand is made again, and work goes on': (bench) =>
+    expectWorkThrough(bench, () => bench.restart()),
 
   'a batch is durable before it is acknowledged': async (bench) => {
     const queue = await openQueue(bench);
@@ -406,18 +418,8 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     expect(await bench.queue.getJobCounts('active', 'wait')).toEqual({ active: 0, wait: 1 });
   },
 
-  'a job in hand is stored although the queue has lost it, and work goes on': async (bench) => {
-    const gate = createGate();
-    await enqueue(bench);
-    const { stored } = startWorker(bench, gate.storeBatch);
-    await waitFor(() => gate.calls() === 1);
-    await bench.loseData();
-    gate.open();
-    await waitFor(() => stored.length === 1);
-    await enqueue(bench);
-    await waitFor(() => stored.length === 2);
-    await waitFor(() => isEmpty(bench));
-  },
+  'a job in hand is stored although the queue has lost it, and work goes on': (bench) =>
+    expectWorkThrough(bench, () => bench.loseData()),
 
   'a job whose workers died twice is stored alone, delivery by delivery': async (bench) => {
     const queue = await openQueue(bench);
@@ -527,10 +529,7 @@ const SLOW_BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     void dead.run();
     await waitFor(() => began);
     void dead.close(true);
-    const { storedIds } = startWorker(bench);
-    await waitFor(() => storedIds().length === 1, STALLED_MS);
-    expect(storedIds()).toEqual([id]);
-    await waitFor(() => isEmpty(bench));
+    await expectTakenOver(bench, id);
   },
 
   'a job that was fetched and never begun goes to another worker': async (bench) => {
@@ -538,10 +537,7 @@ const SLOW_BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     const dead = bench.createDeadWorker(null);
     expect(await dead.getNextJob('dead')).toBeDefined();
     await dead.close(true);
-    const { storedIds } = startWorker(bench);
-    await waitFor(() => storedIds().length === 1, STALLED_MS);
-    expect(storedIds()).toEqual([id]);
-    await waitFor(() => isEmpty(bench));
+    await expectTakenOver(bench, id);
   },
 
   'a job whose lock was lost is taken again, and leaves the queue': async (bench) => {

@@ -2,11 +2,13 @@ import { spawn, spawnSync, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { waitFor } from './wait-for.ts';
 
-/** A server of Debian that runs as a child process. */
+/** A server of Debian, or a command of the program that runs on, as a child process. */
 export interface ServerProcess {
   readonly pid: number;
   readonly output: () => string;
   readonly hasEnded: () => boolean;
+  /** Null while it runs, and if a signal has ended it. */
+  readonly exitCode: () => number | null;
   /** SIGSTOP makes it hang, SIGCONT lets it go on. */
   readonly signal: (signal: NodeJS.Signals) => void;
   /** Sends the signal and waits for the end, also of one that hangs. Does nothing if it has ended. */
@@ -38,6 +40,7 @@ export function startServerProcess(
     pid: child.pid ?? 0,
     output: () => output,
     hasEnded,
+    exitCode: () => child.exitCode,
     signal: (signal) => void child.kill(signal),
     async end(signal = 'SIGTERM') {
       if (hasEnded()) return;
