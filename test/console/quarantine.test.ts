@@ -150,26 +150,24 @@ describe('a replay', () => {
   });
 });
 
-describe('discarding', () => {
-  it('empties the bytes of what is chosen, and stands in the operator log', async () => {
-    const id = await quarantine('{"a secret');
-    const other = await quarantine('{');
-    expect(await admin.post('/quarantine/discard', { ids: [id] })).toEqual({
-      discarded: 1,
-      next_cursor: null,
-    });
-    expect(await admin.get(`/quarantine/${id}`)).toMatchObject({ state: 'discarded', bytes: 10 });
-    expect(await admin.get(`/quarantine/${other}`)).toMatchObject({ state: 'open' });
-    const page = await admin.page(`/quarantine/${id}`);
-    expect(page).not.toContain('a secret');
-    expect(page).toContain('The content was discarded.');
-    expect(page).not.toContain('data-action="/quarantine/replay"');
-    expect(await admin.page(`/quarantine/${other}`)).toContain('data-action="/quarantine/replay"');
-    expect(await lastAction(admin.db)).toMatchObject({
-      action: 'quarantine.discard',
-      subject: id,
-      result: { discarded: 1 },
-    });
+it('discarding empties the bytes of what is chosen, and stands in the operator log', async () => {
+  const id = await quarantine('{"a secret');
+  const other = await quarantine('{');
+  expect(await admin.post('/quarantine/discard', { ids: [id] })).toEqual({
+    discarded: 1,
+    next_cursor: null,
+  });
+  expect(await admin.get(`/quarantine/${id}`)).toMatchObject({ state: 'discarded', bytes: 10 });
+  expect(await admin.get(`/quarantine/${other}`)).toMatchObject({ state: 'open' });
+  const page = await admin.page(`/quarantine/${id}`);
+  expect(page).not.toContain('a secret');
+  expect(page).toContain('The content was discarded.');
+  expect(page).not.toContain('data-action="/quarantine/replay"');
+  expect(await admin.page(`/quarantine/${other}`)).toContain('data-action="/quarantine/replay"');
+  expect(await lastAction(admin.db)).toMatchObject({
+    action: 'quarantine.discard',
+    subject: id,
+    result: { discarded: 1 },
   });
 });
 

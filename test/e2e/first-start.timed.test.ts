@@ -161,26 +161,24 @@ describe('the first start in a pipe', () => {
   });
 });
 
-describe('the program in a directory of npm', () => {
-  it('runs its TypeScript there, in threads as well', async () => {
-    const installed = path.join(directory, 'node_modules', 'xiq-sink');
-    const checkout = path.resolve(import.meta.dirname, '../..');
-    for (const name of ['bin', 'src', 'emulator', 'migrations', 'package.json']) {
-      await cp(path.join(checkout, name), path.join(installed, name), { recursive: true });
-    }
-    await symlink(path.join(checkout, 'node_modules'), path.join(installed, 'node_modules'));
-    const service = await startProgramAt(path.join(installed, 'bin', 'xiq-sink'), {
-      DATA_DIR: path.join(directory, 'installed'),
-      WEBHOOK_SECRET: SECRET,
-    });
-    try {
-      // A body of this size is read by a thread.
-      const records = Array.from({ length: 3_000 }, (_, code) => ({ code, description: 'x'.repeat(100) }));
-      const response = await postDelivery(service, 'AUDIT_LOG_ALL', records);
-      expect(await response.json()).toMatchObject({ records: 3_000, quarantined: 0 });
-      expect(service.output()).not.toContain('Warning');
-    } finally {
-      await service.end('SIGTERM');
-    }
+it('the program in a directory of npm runs its TypeScript there, in threads as well', async () => {
+  const installed = path.join(directory, 'node_modules', 'xiq-sink');
+  const checkout = path.resolve(import.meta.dirname, '../..');
+  for (const name of ['bin', 'src', 'emulator', 'migrations', 'package.json']) {
+    await cp(path.join(checkout, name), path.join(installed, name), { recursive: true });
+  }
+  await symlink(path.join(checkout, 'node_modules'), path.join(installed, 'node_modules'));
+  const service = await startProgramAt(path.join(installed, 'bin', 'xiq-sink'), {
+    DATA_DIR: path.join(directory, 'installed'),
+    WEBHOOK_SECRET: SECRET,
   });
+  try {
+    // A body of this size is read by a thread.
+    const records = Array.from({ length: 3_000 }, (_, code) => ({ code, description: 'x'.repeat(100) }));
+    const response = await postDelivery(service, 'AUDIT_LOG_ALL', records);
+    expect(await response.json()).toMatchObject({ records: 3_000, quarantined: 0 });
+    expect(service.output()).not.toContain('Warning');
+  } finally {
+    await service.end('SIGTERM');
+  }
 });

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Db } from '../../src/store/server/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
@@ -65,41 +65,37 @@ const Line = z.object({
   payload: z.looseObject({ group: z.record(z.string(), z.string()) }),
 });
 
-describe('alert rules', () => {
-  it(`raise each alert once through ${KILLS} kills of the program`, async () => {
-    const { db, settings, events } = await setUp();
-    const users: string[] = [];
-    for (let kill = 0; kill <= KILLS; kill += 1) {
-      const program = await serveForTest(settings);
-      await untilOn(db);
-      const own = Array.from({ length: USERS }, (_, user) => `user${kill}-${user}@example.com`);
-      users.push(...own);
-      for (let key = 0; key < KEYS; key += 1) await Promise.all(own.map((user) => makeKey(program, user)));
-      if (kill === KILLS) break;
-      // Each time at another point of the way: before the first alert, between two of them, after the last.
-      const least = users.length - USERS + (kill % 3) * Math.floor(USERS / 2);
-      await waitFor(async () => (await countAlerts(db)) >= least);
-      await program.end('SIGKILL');
-    }
-    const wanted = users.toSorted();
-    const lines = await waitFor(async () => {
-      const text = await readFile(events, 'utf8').catch(() => '');
-      const read = text.split('\n').flatMap((line) => (line === '' ? [] : [Line.parse(JSON.parse(line))]));
-      return new Set(read.map((line) => line.event_id)).size >= wanted.length ? read : undefined;
-    });
-    const { rows } = await sql<{ user: string; count: number }>`
+it(`alert rules raise each alert once through ${KILLS} kills of the program`, async () => {
+  const { db, settings, events } = await setUp();
+  const users: string[] = [];
+  for (let kill = 0; kill <= KILLS; kill += 1) {
+    const program = await serveForTest(settings);
+    await untilOn(db);
+    const own = Array.from({ length: USERS }, (_, user) => `user${kill}-${user}@example.com`);
+    users.push(...own);
+    for (let key = 0; key < KEYS; key += 1) await Promise.all(own.map((user) => makeKey(program, user)));
+    if (kill === KILLS) break;
+    // Each time at another point of the way: before the first alert, between two of them, after the last.
+    const least = users.length - USERS + (kill % 3) * Math.floor(USERS / 2);
+    await waitFor(async () => (await countAlerts(db)) >= least);
+    await program.end('SIGKILL');
+  }
+  const wanted = users.toSorted();
+  const lines = await waitFor(async () => {
+    const text = await readFile(events, 'utf8').catch(() => '');
+    const read = text.split('\n').flatMap((line) => (line === '' ? [] : [Line.parse(JSON.parse(line))]));
+    return new Set(read.map((line) => line.event_id)).size >= wanted.length ? read : undefined;
+  });
+  const { rows } = await sql<{ user: string; count: number }>`
       select grouped_by->>'user_name' as "user", event_count as count from alerts order by 1`.execute(db);
-    expect(rows.map(({ user }) => user)).toEqual(wanted);
-    expect(new Set(rows.map(({ count }) => count))).toEqual(new Set([KEYS]));
-    const stored = await sql`select event_id from other_events where sent_type = 'XIQ_SINK_ALERT'`.execute(
-      db,
-    );
-    expect(stored.rows).toHaveLength(wanted.length);
-    // A kill can repeat what was sent just before it, with the same event id.
-    const sent = new Map(lines.map((line) => [line.event_id, line.payload.group['user_name'] ?? '']));
-    expect([...sent.values()].toSorted()).toEqual(wanted);
-    expect(await runProgram(settings, 'alerts', 'list', '--limit', '1', '--json')).toContain(
-      '"severity":"high"',
-    );
-  }, 240_000);
-});
+  expect(rows.map(({ user }) => user)).toEqual(wanted);
+  expect(new Set(rows.map(({ count }) => count))).toEqual(new Set([KEYS]));
+  const stored = await sql`select event_id from other_events where sent_type = 'XIQ_SINK_ALERT'`.execute(db);
+  expect(stored.rows).toHaveLength(wanted.length);
+  // A kill can repeat what was sent just before it, with the same event id.
+  const sent = new Map(lines.map((line) => [line.event_id, line.payload.group['user_name'] ?? '']));
+  expect([...sent.values()].toSorted()).toEqual(wanted);
+  expect(await runProgram(settings, 'alerts', 'list', '--limit', '1', '--json')).toContain(
+    '"severity":"high"',
+  );
+}, 240_000);

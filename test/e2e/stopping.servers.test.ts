@@ -169,29 +169,27 @@ describe('SIGTERM during the start', () => {
   });
 });
 
-describe('MIGRATE=off', () => {
-  it('leaves the tables to the command: serve refuses with exit code 2, and ingest starts', async () => {
-    const database = await createOwnedDatabase();
-    onTestFinished(() => database.drop());
-    const provider = { getMigrations: async () => ({ ...(await loadMigrations()) }) };
-    const { error } = await new Migrator({ db: database.db, provider }).migrateTo('0007_cloud');
-    expect(error).toBeUndefined();
-    const settings = {
-      DATABASE_URL: database.databaseUrl,
-      DATA_DIR: await directoryForTest(),
-      PORT: '0',
-      ADMIN_PORT: '0',
-      MIGRATE: 'off',
-    };
-    const { code, stderr } = await endOfProgram(settings, 'serve');
-    expect(code).toBe(2);
-    expect(stderr).toMatch(/older version of xiq-sink\. Update its tables with: .*xiq-sink migrate/);
-    const ingest = await serveForTest(settings, '--role', 'ingest');
-    expect(await ingest.end('SIGTERM')).toBe(0);
+it('MIGRATE=off leaves the tables to the command: serve refuses with exit code 2, and ingest starts', async () => {
+  const database = await createOwnedDatabase();
+  onTestFinished(() => database.drop());
+  const provider = { getMigrations: async () => ({ ...(await loadMigrations()) }) };
+  const { error } = await new Migrator({ db: database.db, provider }).migrateTo('0007_cloud');
+  expect(error).toBeUndefined();
+  const settings = {
+    DATABASE_URL: database.databaseUrl,
+    DATA_DIR: await directoryForTest(),
+    PORT: '0',
+    ADMIN_PORT: '0',
+    MIGRATE: 'off',
+  };
+  const { code, stderr } = await endOfProgram(settings, 'serve');
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/older version of xiq-sink\. Update its tables with: .*xiq-sink migrate/);
+  const ingest = await serveForTest(settings, '--role', 'ingest');
+  expect(await ingest.end('SIGTERM')).toBe(0);
 
-    expect((await endOfProgram(settings, 'migrate')).stdout.toString()).toContain('0008_outputs');
-    expect(await (await serveForTest(settings)).end('SIGTERM')).toBe(0);
-  });
+  expect((await endOfProgram(settings, 'migrate')).stdout.toString()).toContain('0008_outputs');
+  expect(await (await serveForTest(settings)).end('SIGTERM')).toBe(0);
 });
 
 describe('a program that is older than the tables', () => {

@@ -89,23 +89,21 @@ it('the samples fill every column of every message type, with the values that ar
   await expect(rows.join('')).toMatchFileSnapshot('recorded/samples.txt');
 });
 
-describe('location records', () => {
-  const observation = (n: number) =>
-    `{"clientMac":"0a1b2c3d4e0${n}","seenEpoch":${TIME_STAMP + n},"rssi":-${n}.50}`;
+const observation = (n: number) =>
+  `{"clientMac":"0a1b2c3d4e0${n}","seenEpoch":${TIME_STAMP + n},"rssi":-${n}.50}`;
 
-  it('have the same events whether their observations come in one record, in several, or in another order', () => {
-    const one = eventsOf(
-      'LOCATION_AP_CENTRIC',
-      `[{"apMac":"a","observations":[${[1, 2].map(observation).join(',')}]}]`,
-    );
-    const two = eventsOf(
-      'LOCATION_AP_CENTRIC',
-      `[${[2, 1].map((n) => `{"observations":[${observation(n)}],"apMac":"a"}`).join(',')}]`,
-    );
-    expect(one.events.map(({ eventId }) => eventId)).toEqual(
-      two.events.map(({ eventId }) => eventId).toReversed(),
-    );
-  });
+it('location records have the same events whether their observations come in one record, in several, or in another order', () => {
+  const one = eventsOf(
+    'LOCATION_AP_CENTRIC',
+    `[{"apMac":"a","observations":[${[1, 2].map(observation).join(',')}]}]`,
+  );
+  const two = eventsOf(
+    'LOCATION_AP_CENTRIC',
+    `[${[2, 1].map((n) => `{"observations":[${observation(n)}],"apMac":"a"}`).join(',')}]`,
+  );
+  expect(one.events.map(({ eventId }) => eventId)).toEqual(
+    two.events.map(({ eventId }) => eventId).toReversed(),
+  );
 });
 
 describe('whatever the records hold', () => {

@@ -313,34 +313,30 @@ describe('a delivery that can be stored in no way', () => {
   });
 });
 
-describe('a delivery larger than one statement', () => {
-  it('is stored whole, twins and all, and once', async (context) => {
-    const storing = await startStoring(context);
-    const records = Array.from({ length: 4_500 }, (_, n) => ({ code: n % 4_499 }));
-    const delivery = queuedDelivery('AUDIT_LOG_ALL', records);
-    const again = queuedDelivery('AUDIT_LOG_ALL', records, { receivedAt: delivery.receivedAt });
-    await storing.store([delivery]);
-    await Promise.all([storing.store([delivery]), storing.store([again], storing.db)]);
-    expect(await counts(storing.db)).toEqual([account(4_500, 4_500, 0, 0), account(4_500, 0, 4_500, 0)]);
-  });
+it('a delivery larger than one statement is stored whole, twins and all, and once', async (context) => {
+  const storing = await startStoring(context);
+  const records = Array.from({ length: 4_500 }, (_, n) => ({ code: n % 4_499 }));
+  const delivery = queuedDelivery('AUDIT_LOG_ALL', records);
+  const again = queuedDelivery('AUDIT_LOG_ALL', records, { receivedAt: delivery.receivedAt });
+  await storing.store([delivery]);
+  await Promise.all([storing.store([delivery]), storing.store([again], storing.db)]);
+  expect(await counts(storing.db)).toEqual([account(4_500, 4_500, 0, 0), account(4_500, 0, 4_500, 0)]);
 });
 
-describe('a connection that has gone silent', () => {
-  it('is given up, and the transaction is made again on another', async (context) => {
-    const admin = new URL(serverUrl());
-    const proxy = await startProxy({ host: admin.hostname, port: Number(admin.port || 5432) });
-    context.onTestFinished(() => proxy.stop());
-    const storing = await startStoring(context, (url) => through(proxy, url), {
-      ...PATIENT,
-      silenceMs: 1_000,
-    });
-    await storing.store(some());
-    proxy.silence();
-    const began = performance.now();
-    const delivery = queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ id: 3 })]);
-    await storing.store([delivery]);
-    expect(performance.now() - began).toBeLessThan(5_000);
-    expect(storing.logged('the database sent nothing for 1000 ms')).toBe(true);
-    expect(await counts(storing.db)).toHaveLength(3);
+it('a connection that has gone silent is given up, and the transaction is made again on another', async (context) => {
+  const admin = new URL(serverUrl());
+  const proxy = await startProxy({ host: admin.hostname, port: Number(admin.port || 5432) });
+  context.onTestFinished(() => proxy.stop());
+  const storing = await startStoring(context, (url) => through(proxy, url), {
+    ...PATIENT,
+    silenceMs: 1_000,
   });
+  await storing.store(some());
+  proxy.silence();
+  const began = performance.now();
+  const delivery = queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ id: 3 })]);
+  await storing.store([delivery]);
+  expect(performance.now() - began).toBeLessThan(5_000);
+  expect(storing.logged('the database sent nothing for 1000 ms')).toBe(true);
+  expect(await counts(storing.db)).toHaveLength(3);
 });

@@ -60,19 +60,15 @@ describe('a packed delivery', () => {
   });
 });
 
-describe('an alert, or a delivery of a type that is not known', () => {
-  it('makes its batch one of version 3, which an older worker leaves to a newer one', () => {
-    const alert = queuedDelivery('ALERT', [{ id: 'a-1' }]);
-    expect(toBatch([alert, { ...delivery, ...packBody(delivery) }]).version).toBe(3);
-    const other = queuedDelivery('OTHER', [{}], { sentType: 'SOMETHING_NEW' });
-    expect(toBatch([delivery, other]).version).toBe(3);
-    expect(decodeBatch(encodeBatch([alert, other])).deliveries).toEqual([alert, other]);
-  });
+it('an alert, or a delivery of a type that is not known, makes its batch one of version 3, which an older worker leaves to a newer one', () => {
+  const alert = queuedDelivery('ALERT', [{ id: 'a-1' }]);
+  expect(toBatch([alert, { ...delivery, ...packBody(delivery) }]).version).toBe(3);
+  const other = queuedDelivery('OTHER', [{}], { sentType: 'SOMETHING_NEW' });
+  expect(toBatch([delivery, other]).version).toBe(3);
+  expect(decodeBatch(encodeBatch([alert, other])).deliveries).toEqual([alert, other]);
 });
 
-describe('the weight of a delivery', () => {
-  it('counts the records and everything set aside beside them', () => {
-    expect(deliverySize(queuedDelivery('AUDIT_LOG_ALL', [{ id: 1 }]))).toBe('[{"id":1}]'.length);
-    expect(deliverySize(delivery)).toBe('[{"id":1}]'.length + 'not JSON'.length + 'AA=='.length);
-  });
+it('the weight of a delivery counts the records and everything set aside beside them', () => {
+  expect(deliverySize(queuedDelivery('AUDIT_LOG_ALL', [{ id: 1 }]))).toBe('[{"id":1}]'.length);
+  expect(deliverySize(delivery)).toBe('[{"id":1}]'.length + 'not JSON'.length + 'AA=='.length);
 });

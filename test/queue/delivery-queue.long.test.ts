@@ -105,18 +105,16 @@ describe.skipIf(!hasRedis).concurrent('the way into the queue (needs redis-serve
   });
 });
 
-describe('the way into a queue in Postgres', () => {
-  it('leads to the spool until the queue has its tables, and then into the queue', async () => {
-    const database = await createTestDatabase();
-    cleanUps.push(() => database.drop());
-    await sql`alter schema bullmq rename to not_yet`.execute(database.db);
-    const { queue, segments, log } = await open({ kind: 'postgres', databaseUrl: database.databaseUrl });
-    await waitFor(() => log().includes('tables do not exist yet'));
-    expect(log()).not.toContain('"level":40');
-    expect(await queue.enqueue(delivery())).toBe('spooled');
-    await sql`alter schema not_yet rename to bullmq`.execute(database.db);
-    await waitFor(async () => (await segments()) === 0);
-    const { rows } = await sql`select count(*)::int as jobs from bullmq.job`.execute(database.db);
-    expect(rows).toEqual([{ jobs: 1 }]);
-  });
+it('the way into a queue in Postgres leads to the spool until the queue has its tables, and then into the queue', async () => {
+  const database = await createTestDatabase();
+  cleanUps.push(() => database.drop());
+  await sql`alter schema bullmq rename to not_yet`.execute(database.db);
+  const { queue, segments, log } = await open({ kind: 'postgres', databaseUrl: database.databaseUrl });
+  await waitFor(() => log().includes('tables do not exist yet'));
+  expect(log()).not.toContain('"level":40');
+  expect(await queue.enqueue(delivery())).toBe('spooled');
+  await sql`alter schema not_yet rename to bullmq`.execute(database.db);
+  await waitFor(async () => (await segments()) === 0);
+  const { rows } = await sql`select count(*)::int as jobs from bullmq.job`.execute(database.db);
+  expect(rows).toEqual([{ jobs: 1 }]);
 });

@@ -78,34 +78,32 @@ describe('sessions', () => {
   });
 });
 
-describe('stays', () => {
-  const sightings = fc.array(
-    fc.record({ minute: fc.nat(300), apMac: fc.constantFrom('a', 'b', null) }).map(({ minute, apMac }) => ({
-      occurredAt: new Date(START + minute * MINUTE),
-      apMac,
-    })),
-    { maxLength: 30 },
-  );
+const sightings = fc.array(
+  fc.record({ minute: fc.nat(300), apMac: fc.constantFrom('a', 'b', null) }).map(({ minute, apMac }) => ({
+    occurredAt: new Date(START + minute * MINUTE),
+    apMac,
+  })),
+  { maxLength: 30 },
+);
 
-  it('contain each sighting once, at its access point, in order and without overlap', () => {
-    fc.assert(
-      fc.property(sightings, (given) => {
-        const stays = staysOf(given);
-        expect(stays.reduce((sum, stay) => sum + stay.sightings, 0)).toBe(given.length);
-        for (const { occurredAt, apMac } of given) {
-          expect(
-            stays.some((stay) => stay.apMac === apMac && stay.from <= occurredAt && occurredAt <= stay.to),
-          ).toBe(true);
-        }
-        for (const [index, stay] of stays.entries()) {
-          expect(stay.from <= stay.to).toBe(true);
-          const next = stays[index + 1];
-          if (next === undefined) continue;
-          expect(stay.to <= next.from).toBe(true);
-          const isAway = next.from.getTime() - stay.to.getTime() > AWAY_MS;
-          expect(next.apMac !== stay.apMac || isAway).toBe(true);
-        }
-      }),
-    );
-  });
+it('stays contain each sighting once, at its access point, in order and without overlap', () => {
+  fc.assert(
+    fc.property(sightings, (given) => {
+      const stays = staysOf(given);
+      expect(stays.reduce((sum, stay) => sum + stay.sightings, 0)).toBe(given.length);
+      for (const { occurredAt, apMac } of given) {
+        expect(
+          stays.some((stay) => stay.apMac === apMac && stay.from <= occurredAt && occurredAt <= stay.to),
+        ).toBe(true);
+      }
+      for (const [index, stay] of stays.entries()) {
+        expect(stay.from <= stay.to).toBe(true);
+        const next = stays[index + 1];
+        if (next === undefined) continue;
+        expect(stay.to <= next.from).toBe(true);
+        const isAway = next.from.getTime() - stay.to.getTime() > AWAY_MS;
+        expect(next.apMac !== stay.apMac || isAway).toBe(true);
+      }
+    }),
+  );
 });

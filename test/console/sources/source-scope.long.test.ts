@@ -263,42 +263,40 @@ describe('a person who may see one of two sources', () => {
   });
 });
 
-describe('the stream of new events', () => {
-  /** Follows the stream until this text is in it; resolves with all of it. */
-  async function follow(scope: Scope, text: string, then: () => Promise<void>): Promise<string> {
-    const stop = new AbortController();
-    const response = await fetch(`${admin.url}/api/v1/events/stream?after=0`, {
-      headers: { Authorization: `Bearer ${tokens.get(scope)}` },
-      signal: stop.signal,
-    });
-    let seen = '';
-    let isListening = false;
-    for await (const chunk of response.body ?? []) {
-      seen += Buffer.from(chunk).toString();
-      // What was stored before comes first: from then on, events come from the reader that all streams share.
-      if (!isListening && seen.includes(amber.eventId)) {
-        isListening = true;
-        await then();
-      }
-      if (seen.includes(text)) break;
-    }
-    stop.abort();
-    return seen;
-  }
-
-  it('has the events of the own sources alone, those stored before and the new ones', async () => {
-    for (const [scope, seesBirch] of [
-      [ONLY_AMBER, false],
-      [ALL_SOURCES, true],
-    ] as const) {
-      const last = `last-${seesBirch}`;
-      const seen = await follow(scope, last, async () => {
-        await storeDeliveries(test.db, ...deliveriesOf({ ...BIRCH, user: `birch-${seesBirch}` }));
-        await storeDeliveries(test.db, ...deliveriesOf({ ...AMBER, user: last }));
-      });
-      expect(namesIn(seen, amber)).toContain('eventId');
-      expect(seen.includes(`birch-${seesBirch}`)).toBe(seesBirch);
-      expect(namesIn(seen, birch).length > 0).toBe(seesBirch);
-    }
+/** Follows the stream until this text is in it; resolves with all of it. */
+async function follow(scope: Scope, text: string, then: () => Promise<void>): Promise<string> {
+  const stop = new AbortController();
+  const response = await fetch(`${admin.url}/api/v1/events/stream?after=0`, {
+    headers: { Authorization: `Bearer ${tokens.get(scope)}` },
+    signal: stop.signal,
   });
+  let seen = '';
+  let isListening = false;
+  for await (const chunk of response.body ?? []) {
+    seen += Buffer.from(chunk).toString();
+    // What was stored before comes first: from then on, events come from the reader that all streams share.
+    if (!isListening && seen.includes(amber.eventId)) {
+      isListening = true;
+      await then();
+    }
+    if (seen.includes(text)) break;
+  }
+  stop.abort();
+  return seen;
+}
+
+it('the stream of new events has the events of the own sources alone, those stored before and the new ones', async () => {
+  for (const [scope, seesBirch] of [
+    [ONLY_AMBER, false],
+    [ALL_SOURCES, true],
+  ] as const) {
+    const last = `last-${seesBirch}`;
+    const seen = await follow(scope, last, async () => {
+      await storeDeliveries(test.db, ...deliveriesOf({ ...BIRCH, user: `birch-${seesBirch}` }));
+      await storeDeliveries(test.db, ...deliveriesOf({ ...AMBER, user: last }));
+    });
+    expect(namesIn(seen, amber)).toContain('eventId');
+    expect(seen.includes(`birch-${seesBirch}`)).toBe(seesBirch);
+    expect(namesIn(seen, birch).length > 0).toBe(seesBirch);
+  }
 });
