@@ -9,7 +9,7 @@ let cluster: TestRedisCluster;
 beforeAll(async () => {
   cluster = await startRedisCluster(true);
 });
-afterAll(() => cluster.stop());
+afterAll(() => cluster[Symbol.asyncDispose]());
 
 describe('a Redis Cluster', () => {
   it('has each queue in a slot of its own', async () => {

@@ -8,7 +8,7 @@ const open = (url: string) => openLoad({ kind: 'redis', url });
 
 async function sentinels(options?: Parameters<typeof startSentinels>[0]) {
   const started = await startSentinels(options);
-  onTestFinished(() => started.stop());
+  onTestFinished(() => started[Symbol.asyncDispose]());
   return started;
 }
 

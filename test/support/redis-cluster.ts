@@ -19,7 +19,6 @@ export interface TestRedisCluster extends AsyncDisposable {
   moveSlot(slot: number): Promise<void>;
   /** `kill -9` of the master of a slot. Resolves once its replica has taken over. Needs replicas. */
   killMaster(slot: number): Promise<void>;
-  stop(): Promise<void>;
 }
 
 /** Starts a Redis Cluster of three masters that have the slots in equal parts, each with a replica or without. */
@@ -91,10 +90,6 @@ export async function startRedisCluster(withReplicas = false): Promise<TestRedis
       return now !== undefined && now !== before && (await isOk(now));
     });
   }
-  async function stop(): Promise<void> {
-    await Promise.all(nodes.map((node) => node.stop()));
-    await rm(directory, { recursive: true, force: true });
-  }
   return {
     url: `redis+cluster://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
     nodes,
@@ -121,7 +116,9 @@ export async function startRedisCluster(withReplicas = false): Promise<TestRedis
       await before.kill();
       await settle(slot, before);
     },
-    stop,
-    [Symbol.asyncDispose]: stop,
+    async [Symbol.asyncDispose]() {
+      await Promise.all(nodes.map((node) => node.stop()));
+      await rm(directory, { recursive: true, force: true });
+    },
   };
 }

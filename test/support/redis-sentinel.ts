@@ -22,7 +22,6 @@ export interface TestSentinels extends AsyncDisposable {
   failover(): Promise<void>;
   /** `kill -9` of the master. Resolves once another server is the master. */
   killMaster(): Promise<void>;
-  stop(): Promise<void>;
 }
 
 interface SentinelOptions {
@@ -86,10 +85,6 @@ export async function startSentinels(options: SentinelOptions = {}): Promise<Tes
   const query =
     sentinelPassword === undefined ? '' : `?sentinelPassword=${encodeURIComponent(sentinelPassword)}`;
   const hosts = sentinels.map(({ port }) => `127.0.0.1:${port}`).join(',');
-  async function stop(): Promise<void> {
-    await Promise.all([...sentinels, ...nodes].map((one) => one.stop()));
-    await rm(directory, { recursive: true, force: true });
-  }
   return {
     url: `redis+sentinel://${credentials}${hosts}/${NAME}${query}`,
     nodes,
@@ -111,8 +106,10 @@ export async function startSentinels(options: SentinelOptions = {}): Promise<Tes
       await before.kill();
       await anotherMaster(before);
     },
-    stop,
-    [Symbol.asyncDispose]: stop,
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...sentinels, ...nodes].map((one) => one.stop()));
+      await rm(directory, { recursive: true, force: true });
+    },
   };
 }
 
