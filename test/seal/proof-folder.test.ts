@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { sql } from 'kysely';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { putCheckpoint, timestampAnchor } from '../../src/seal/anchors.ts';
-import { parseCheckpoints, type Checkpoint } from '../../src/seal/checkpoint.ts';
+import { parseCheckpoints } from '../../src/seal/checkpoint.ts';
 import { exportProof, type ExportOptions } from '../../src/seal/export-proof.ts';
 import type { VerifyFinding } from '../../src/seal/verify/finding.ts';
 import { consistencyProof, hashAt, inclusionProof, nodesOfTiles } from '../../src/seal/merkle-tree.ts';
@@ -70,15 +70,22 @@ async function storeOne(): Promise<void> {
       jsonb_build_object('text', E'\u2028\r\n')`;
 }
 
-async function verified(folder: string, anchors: readonly Checkpoint[] = []) {
+async function verified(folder: string, options: Partial<Parameters<typeof verifyFolder>[1]> = {}) {
   const findings: VerifyFinding[] = [];
   const summary = await verifyFolder(
     folder,
-    { anchors },
+    { anchors: [], ...options },
     (finding) => findings.push(finding),
     () => undefined,
   );
   return { summary, findings };
+}
+
+/** A copy of the whole proof, to be changed. */
+async function copyOfWhole(name: string): Promise<string> {
+  const folder = path.join(log.directory, name);
+  await cp(whole, folder, { recursive: true });
+  return folder;
 }
 
 async function exported(range: Partial<ExportOptions>): Promise<string> {
@@ -92,7 +99,7 @@ const STAMPS = hasOpenssl ? 1 : 0;
 describe('an exported proof', () => {
   it('of everything is verified without the database, with the checkpoints and time-stamps', async () => {
     const { note = '' } = (await latestCheckpoint(test.service)) ?? {};
-    const { summary, findings } = await verified(whole, parseCheckpoints(note));
+    const { summary, findings } = await verified(whole, { anchors: parseCheckpoints(note) });
     expect(findings).toEqual([]);
     expect(summary).toMatchObject({ absent: 0, checkpoints: 3, timestamps: STAMPS, anchors: 1 });
     expect(summary.intact).toBe(summary.size);
@@ -138,8 +145,7 @@ describe('an exported proof', () => {
   });
 
   it('shows each altered byte of each of its files', async () => {
-    const folder = path.join(log.directory, 'altered');
-    await cp(whole, folder, { recursive: true });
+    const folder = await copyOfWhole('altered');
     const files = await filesOf(folder);
     const contents = new Map(
       await Promise.all(files.map(async (file) => [file, await readFile(file)] as const)),
@@ -166,8 +172,7 @@ describe('an exported proof', () => {
   });
 
   it('shows each missing file, and rows that were taken out with their hashes', async () => {
-    const folder = path.join(log.directory, 'missing');
-    await cp(whole, folder, { recursive: true });
+    const folder = await copyOfWhole('missing');
     for (const file of (await filesOf(folder)).filter((one) => !one.endsWith('manifest.json'))) {
       const content = await readFile(file);
       await rm(file);
@@ -193,8 +198,7 @@ describe('an exported proof', () => {
       change: (lines: readonly string[], manifest: Manifest) => readonly string[],
       absences = '',
     ) {
-      const folder = path.join(log.directory, name);
-      await cp(whole, folder, { recursive: true });
+      const folder = await copyOfWhole(name);
       const manifest = parseManifest(await readFile(path.join(folder, 'manifest.json'), 'utf8'));
       const lines = (await readFile(path.join(folder, 'rows.txt'), 'utf8')).split('\n');
       await writeFile(path.join(folder, 'rows.txt'), change(lines, manifest).join('\n'));
@@ -239,8 +243,7 @@ describe('an exported proof', () => {
     });
 
     it('reads no file outside of the folder', async () => {
-      const folder = path.join(log.directory, 'outside');
-      await cp(whole, folder, { recursive: true });
+      const folder = await copyOfWhole('outside');
       await mendManifest(folder, ({ files }) => {
         files.push({ path: '../whole/rows.txt', bytes: 0, sha256: '' });
       });
@@ -251,8 +254,7 @@ describe('an exported proof', () => {
     });
 
     it('ends if it claims a tree that no folder has the tiles of', async () => {
-      const folder = path.join(log.directory, 'huge');
-      await cp(whole, folder, { recursive: true });
+      const folder = await copyOfWhole('huge');
       await mendManifest(folder, (manifest) => {
         manifest.size = 2 ** 50;
       });
@@ -272,8 +274,7 @@ describe('an exported proof', () => {
     });
 
     it('and signed by somebody else is shown where the key of the log is known', async () => {
-      const folder = path.join(log.directory, 'foreign');
-      await cp(whole, folder, { recursive: true });
+      const folder = await copyOfWhole('foreign');
       const text = await readFile(path.join(folder, 'manifest.json'), 'utf8');
       const manifest = parseManifest(text);
       const stranger = parseLogKey(generateLogKey(manifest.origin));
@@ -281,14 +282,7 @@ describe('an exported proof', () => {
       await writeFile(path.join(folder, 'manifest.json'), own);
       const note = signNote(documentNote(manifest.origin, 'manifest.json', own), stranger);
       await writeFile(path.join(folder, 'manifest.note'), note);
-      const findings: VerifyFinding[] = [];
-      const { keys } = knowing(log.key);
-      await verifyFolder(
-        folder,
-        { anchors: [], keys },
-        (one) => findings.push(one),
-        () => undefined,
-      );
+      const { findings } = await verified(folder, { keys: knowing(log.key).keys });
       expect(findings).toMatchObject([
         { key: 'manifest.note', detail: 'it is signed with a key that is not in LOG_KEY_FILE' },
       ]);
@@ -296,8 +290,7 @@ describe('an exported proof', () => {
   });
 
   it('shows each file that is no part of it', async () => {
-    const folder = path.join(log.directory, 'with-more');
-    await cp(whole, folder, { recursive: true });
+    const folder = await copyOfWhole('with-more');
     const more = [
       'more.txt',
       'rows.txt.old',
