@@ -7,8 +7,7 @@ import { scanBody } from '../ingest/scan/scan-body.ts';
 import { HttpError } from '../lib/errors.ts';
 import type { Db } from '../store/server/database.ts';
 import { askingAbout, createAccess, METRICS_PATH, type Access } from './access/access.ts';
-import { createWrongTokens, requireAccess, requireVisitor, visitorOf, watchAccess } from './access/gate.ts';
-import type { CountFailure, LogRefusal } from './access/gate.ts';
+import { requireAccess, requireVisitor, visitorOf, watchAccess, type Refusals } from './access/gate.ts';
 import { serveLogIn } from './access/log-in.ts';
 import { answerErrors } from './answer-errors.ts';
 import { describeApi } from './api/openapi.ts';
@@ -23,11 +22,9 @@ import { sourceSwitch } from './html/source-switch.ts';
 import { absoluteAddress, zoneOf } from './html/time-zone.ts';
 import { createSchemaGate } from './schema-gate.ts';
 
-export interface AdminOptions {
+export interface AdminOptions extends Refusals {
   /** Undefined: everyone on this machine has access, as long as there are no accounts. */
   readonly token: string | undefined;
-  readonly countFailure: CountFailure;
-  readonly logRefusal: LogRefusal;
   /** The proxies whose `X-Forwarded-For` is trusted: their number, or their addresses. Undefined: none. */
   readonly trustedProxies?: number | readonly string[] | undefined;
   /** The metrics of this process in Prometheus format. */
@@ -72,7 +69,6 @@ export function createAdminApp(options: AdminOptions): Express {
     token,
     console && { db: console.db, checkSchema, hasOpenId: console.openId !== undefined },
   );
-  const recordWrongToken = createWrongTokens(options.countFailure, logRefusal);
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -94,16 +90,12 @@ export function createAdminApp(options: AdminOptions): Express {
     response.set('Cache-Control', 'no-store');
     next();
   });
-  if (console !== undefined) app.use(serveAssets());
   app.use(compression({ filter: isCompressed }));
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
   if (console !== undefined) {
-    const { db, openId } = console;
-    const { countFailure, stopping } = options;
-    const counting = { recordWrongToken, countFailure, logRefusal };
-    app.use(serveLogIn({ access, adminToken: token, ...counting, openId, stopping, db, checkSchema }));
+    app.use(serveAssets(), serveLogIn({ ...options, ...console, access, checkSchema }));
   }
-  app.use(requireVisitor(access, recordWrongToken, console !== undefined));
+  app.use(requireVisitor(access, options, console !== undefined));
   app.get(
     METRICS_PATH,
     requireAccess({ needs: 'metrics.read', data: 'whole' }),
@@ -112,18 +104,19 @@ export function createAdminApp(options: AdminOptions): Express {
       response.type(contentType).send(text);
     },
   );
-  const areas = console?.areas ?? [];
   // In front of everything that reads the database.
   app.use(async (_request, _response, next) => {
     await checkSchema();
     next();
   });
-  if (console !== undefined) serveApi(app, console, access, options);
-  if (console !== undefined) servePages(app, console);
+  if (console !== undefined) {
+    serveApi(app, console, access, options);
+    servePages(app, console);
+  }
   app.use((request: Request) => {
     throw new HttpError(404, 'NOT_FOUND', `${request.path} does not exist`);
   });
-  app.use(answerErrors(areas, logRefusal, logger, console?.db));
+  app.use(answerErrors(console?.areas ?? [], logRefusal, logger, console?.db));
   return app;
 }
 

@@ -16,7 +16,7 @@ import type { Db } from '../store/server/database.ts';
 import { ALL_SOURCES } from '../store/server/scope.ts';
 import { describeTableLock } from '../store/server/waits.ts';
 import type { Visitor } from './access/access.ts';
-import { refusalOf, visitorIfAny, wantsPage, type LogRefusal } from './access/gate.ts';
+import { refusalOf, visitorIfAny, wantsPage, type Refusals } from './access/gate.ts';
 import { queryOf, textOf } from './api/parameters.ts';
 import { navigationOf, type Area } from './area.ts';
 import { html, renderDocument, type Content } from './html/html.ts';
@@ -29,7 +29,7 @@ import { zoneOf } from './html/time-zone.ts';
  */
 export function answerErrors(
   areas: readonly Area[],
-  logRefusal: LogRefusal,
+  logRefusal: Refusals['logRefusal'],
   logger: Logger,
   db: Db | undefined,
 ): ErrorRequestHandler {

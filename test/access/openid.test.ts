@@ -77,7 +77,6 @@ async function start(
       response.cookie('session', 'begun');
     },
     showProblem: async (response, status, problem) => void response.status(status).send(problem),
-    pathWithin: (next) => next,
     countFailure: async () => ((failures += 1) > 20 ? 60 : undefined),
     logRefusal: ({ status }, message) => void lines.push(`${status} ${message}`),
   });

@@ -16,11 +16,13 @@ export const refuseFirst: RequestHandler = (request, _response, next) => {
   next();
 };
 
-/** Counts wrong tokens by address; resolves with the seconds to wait after too many. */
-export type CountFailure = (address: string) => Promise<number | undefined>;
-
-/** Logs a refused request without access: the first of an address in a minute; others are counted. */
-export type LogRefusal = RefusalLog['add'];
+/** What happens with requests that are refused without access. */
+export interface Refusals {
+  /** Counts wrong tokens by address; resolves with the seconds to wait after too many. */
+  readonly countFailure: (address: string) => Promise<number | undefined>;
+  /** Logs a refused request: the first of an address in a minute; others are counted. */
+  readonly logRefusal: RefusalLog['add'];
+}
 
 /** A request that is refused with this status, for the log. */
 export const refusalOf = (request: Request, status: number) => {
@@ -28,20 +30,21 @@ export const refusalOf = (request: Request, status: number) => {
   return { remote: remoteAddressOf(request), status, method, path };
 };
 
-/** Logs and counts the wrong token of a request. Throws HttpError 429 after too many from its address. */
-export type RecordWrongToken = (request: Request) => Promise<void>;
-
-/** Only wrong tokens are answered 429, so people behind the same address cannot lock each other out. */
-export function createWrongTokens(countFailure: CountFailure, logRefusal: LogRefusal): RecordWrongToken {
-  return async (request) => {
-    const retryAfter = await countFailure(remoteAddressOf(request));
-    if (retryAfter === undefined) {
-      logRefusal(refusalOf(request, 401), 'console: wrong token');
-      return;
-    }
-    const message = `too many wrong tokens; try again in ${retryAfter} s`;
-    throw new HttpError(429, 'TOO_MANY_WRONG_TOKENS', message, { retryAfter });
-  };
+/**
+ * Logs and counts the wrong token of a request. Throws HttpError 429 after too many from its address: only wrong tokens are
+ * answered so, and people behind the same address cannot lock each other out.
+ */
+export async function recordWrongToken(
+  request: Request,
+  { countFailure, logRefusal }: Refusals,
+): Promise<void> {
+  const retryAfter = await countFailure(remoteAddressOf(request));
+  if (retryAfter === undefined) {
+    logRefusal(refusalOf(request, 401), 'console: wrong token');
+    return;
+  }
+  const message = `too many wrong tokens; try again in ${retryAfter} s`;
+  throw new HttpError(429, 'TOO_MANY_WRONG_TOKENS', message, { retryAfter });
 }
 
 /** How often a stream checks that its visitor still has access. */
@@ -70,11 +73,7 @@ export function watchAccess(access: Access, request: Request, rule: Rule): Abort
 const visitors = new WeakMap<Request, Visitor>();
 
 /** Admits requests with access and remembers their visitor. Otherwise redirects people to the login page; programs get 401. */
-export function requireVisitor(
-  access: Access,
-  recordWrongToken: RecordWrongToken,
-  hasLogIn: boolean,
-): RequestHandler {
+export function requireVisitor(access: Access, refusals: Refusals, hasLogIn: boolean): RequestHandler {
   return async (request, response, next) => {
     const visitor = await access.visitorOf(request);
     if (visitor !== undefined) {
@@ -82,7 +81,7 @@ export function requireVisitor(
       next();
       return;
     }
-    if (request.headers.authorization !== undefined) await recordWrongToken(request);
+    if (request.headers.authorization !== undefined) await recordWrongToken(request, refusals);
     if (hasLogIn && request.method === 'GET' && wantsPage(request)) {
       response.redirect(303, `/login?next=${encodeURIComponent(request.originalUrl)}`);
       return;

@@ -12,8 +12,7 @@ import { addressOf } from '../addresses.ts';
 import { NOTHING_ENTERED, queryOf, textOf } from '../api/parameters.ts';
 import { fieldOf } from '../html/form.ts';
 import { html, renderDocument } from '../html/html.ts';
-import type { SchemaGate } from '../schema-gate.ts';
-import { refusalOf, refuseFirst, type LogRefusal } from './gate.ts';
+import { refusalOf, refuseFirst, type Refusals } from './gate.ts';
 import { CODE, documentOf } from './log-in-page.ts';
 
 const PATH = '/login/invitation';
@@ -27,11 +26,15 @@ export function newInvitation(): { readonly invitation: Invitation; readonly add
   return { invitation: { digest: digestOf(key), until }, address: addressOf(PATH, { key }) };
 }
 
-interface InvitationOptions {
+interface InvitationOptions extends Pick<Refusals, 'logRefusal'> {
   readonly db: Db;
-  readonly checkSchema: SchemaGate;
-  readonly logRefusal: LogRefusal;
-  readonly beginSession: (account: Account, request: Request, response: Response) => Promise<void>;
+  /** Begins a session of this account, with details for the operator log, and sets its cookie. */
+  readonly beginSession: (
+    account: Account,
+    details: Readonly<Record<string, unknown>>,
+    request: Request,
+    response: Response,
+  ) => Promise<void>;
 }
 
 const form = z.object({
@@ -42,7 +45,7 @@ const form = z.object({
 });
 
 /** The page on which an invited person sets a password and, if the account needs one, a key for one-time codes. */
-export function serveInvitations({ db, checkSchema, logRefusal, beginSession }: InvitationOptions): Router {
+export function serveInvitations({ db, logRefusal, beginSession }: InvitationOptions): Router {
   const router = express.Router({ caseSensitive: true, strict: true });
 
   function refuse(request: Request, response: Response): void {
@@ -51,7 +54,6 @@ export function serveInvitations({ db, checkSchema, logRefusal, beginSession }: 
   }
 
   router.get(PATH, async (request, response) => {
-    await checkSchema();
     const key = textOf(queryOf(request), 'key') ?? '';
     const account = await findInvited(db, digestOf(key));
     if (account === undefined) refuse(request, response);
@@ -63,7 +65,6 @@ export function serveInvitations({ db, checkSchema, logRefusal, beginSession }: 
     refuseFirst,
     express.urlencoded({ extended: false, limit: '8kb' }),
     async (request, response) => {
-      await checkSchema();
       const { data } = form.safeParse(request.body);
       const digest = digestOf(data?.key ?? '');
       const account = await findInvited(db, digest);
@@ -85,7 +86,7 @@ export function serveInvitations({ db, checkSchema, logRefusal, beginSession }: 
         (changed) => ({ accepted: changed !== undefined }),
       );
       if (accepted === undefined) return refuse(request, response);
-      await beginSession(accepted, request, response);
+      await beginSession(accepted, { invited: true }, request, response);
       response.redirect(303, '/');
       return undefined;
     },

@@ -58,6 +58,15 @@ export function continuePage(next: string): VNode {
   );
 }
 
+/** Always an address in the console: `//host` and `/\host` would lead to another site. */
+export function pathWithin(next: string): string {
+  const base = 'http://console.invalid';
+  if (!URL.canParse(next, base)) return '/';
+  const { origin, pathname, search } = new URL(next, base);
+  const isWithin = origin === base && !pathname.startsWith('//') && !/^\/login(?:\/|$)/.test(pathname);
+  return isWithin ? `${pathname}${search}` : '/';
+}
+
 /** A page before login. */
 export const documentOf = (head: Content, content: Content): VNode =>
   bareDocument('Log in', 'xiq-sink', content, head);

@@ -16,9 +16,9 @@ import { ADMIN_TOKEN_NAME, SESSION_COOKIE, type Access } from './access.ts';
 import { createAttempts } from '../../access/attempts.ts';
 import { remoteAddressOf } from '../../ingest/remote-address.ts';
 import { adminDigestOf, browserProof, digestOf, newSessionValue } from '../../access/credentials.ts';
-import { refusalOf, refuseFirst, type CountFailure, type LogRefusal, type RecordWrongToken } from './gate.ts';
-import { continuePage, logInPage } from './log-in-page.ts';
-import { accountOf, type Person } from '../../access/openid-person.ts';
+import { recordWrongToken, refusalOf, refuseFirst, type Refusals } from './gate.ts';
+import { continuePage, logInPage, pathWithin } from './log-in-page.ts';
+import { accountOf } from '../../access/openid-person.ts';
 import { createOpenIdCookies } from '../../access/openid-cookie.ts';
 import { serveInvitations } from './invitations.ts';
 import { serveOpenId } from './openid-pages.ts';
@@ -27,12 +27,10 @@ import { comesFromElsewhere } from '../../access/origin.ts';
 import { isPassword } from '../../access/passwords.ts';
 import { verifyTotp } from '../../access/totp.ts';
 
-export interface LogInOptions {
+interface LogInOptions extends Refusals {
   readonly access: Access;
-  readonly adminToken: string | undefined;
-  readonly recordWrongToken: RecordWrongToken;
-  readonly logRefusal: LogRefusal;
-  readonly countFailure: CountFailure;
+  /** The admin token. */
+  readonly token: string | undefined;
   readonly openId: OpenIdConfig | undefined;
   readonly stopping: AbortSignal;
   readonly db: Db;
@@ -49,14 +47,6 @@ const form = z.object({
   next: z.string().default('/'),
 });
 
-type Form = z.output<typeof form>;
-
-/** A session that was started, and the account if it is not that of the admin token. */
-interface LoggedIn {
-  readonly value: string;
-  readonly account: Account | undefined;
-}
-
 const SESSION_MS = SESSION_HOURS * 3_600_000;
 
 /** Proves that a browser has logged in to an account before; sent to the login page alone. */
@@ -68,7 +58,7 @@ const NOT_LOGGED_IN = 'not logged in';
 
 /** `/login` and `/logout`. The operator log records each login, also those that failed, and each logout. */
 export function serveLogIn(options: LogInOptions): Router {
-  const { access, adminToken, recordWrongToken, countFailure, logRefusal, db, checkSchema } = options;
+  const { access, token: adminToken, countFailure, logRefusal, db, checkSchema } = options;
   const router = express.Router({ caseSensitive: true });
   const beginAttempt = createAttempts(options.stopping);
 
@@ -80,22 +70,6 @@ export function serveLogIn(options: LogInOptions): Router {
     provider: openId?.host,
   });
 
-  if (options.openId !== undefined && openId !== undefined) {
-    router.use(
-      serveOpenId({
-        openId,
-        cookies: createOpenIdCookies(options.openId),
-        beginSession: logInPerson,
-        showProblem: async (response, status, problem) => {
-          response.status(status).send(renderDocument(logInPage('/', await waysToLogIn(), { problem })));
-        },
-        pathWithin,
-        countFailure,
-        logRefusal,
-      }),
-    );
-  }
-
   router.get('/login', async (request, response) => {
     const next = pathWithin(textOf(queryOf(request), 'next') ?? '/');
     // A link from another site carries no cookie, logged in or not: the redirect from this page does.
@@ -104,12 +78,33 @@ export function serveLogIn(options: LogInOptions): Router {
     else response.send(renderDocument(logInPage(next, await waysToLogIn())));
   });
 
+  // All others record a login in the database.
+  router.use('/login', async (_request, _response, next) => {
+    await checkSchema();
+    next();
+  });
+
+  if (options.openId !== undefined && openId !== undefined) {
+    router.use(
+      serveOpenId({
+        openId,
+        cookies: createOpenIdCookies(options.openId),
+        beginSession: async (person, request, response) =>
+          beginSession(await accountOf(db, person), { provider: openId.host }, request, response),
+        showProblem: async (response, status, problem) => {
+          response.status(status).send(renderDocument(logInPage('/', await waysToLogIn(), { problem })));
+        },
+        countFailure,
+        logRefusal,
+      }),
+    );
+  }
+
   router.post(
     '/login',
     refuseFirst,
     express.urlencoded({ extended: false, limit: '8kb' }),
     async (request, response) => {
-      await checkSchema();
       const ways = await waysToLogIn();
       const { data } = form.safeParse(request.body);
       if (data === undefined || (data.token === undefined && (data.name === '' || data.password === ''))) {
@@ -119,58 +114,55 @@ export function serveLogIn(options: LogInOptions): Router {
       }
       const next = pathWithin(data.next);
       const isAboutToken = data.token !== undefined;
-      const loggedIn = isAboutToken
-        ? await logInWithToken(request, data.token ?? '')
-        : await logInWithPassword(request, data);
-      if (loggedIn === undefined) {
-        const notice = isAboutToken
-          ? { problem: 'Wrong admin token.', isAboutToken }
-          : { problem: 'Wrong name, password or one-time code.', name: data.name };
-        response.status(401).send(renderDocument(logInPage(next, ways, notice)));
+      const isLoggedIn = isAboutToken
+        ? await logInWithToken(data.token ?? '', request, response)
+        : await logInWithPassword(data, request, response);
+      if (isLoggedIn) {
+        response.redirect(303, next);
         return;
       }
-      setCookies(request, response, loggedIn);
-      response.redirect(303, next);
+      const notice = isAboutToken
+        ? { problem: 'Wrong admin token.', isAboutToken }
+        : { problem: 'Wrong name, password or one-time code.', name: data.name };
+      response.status(401).send(renderDocument(logInPage(next, ways, notice)));
     },
   );
 
-  async function logInWithToken(request: Request, token: string): Promise<LoggedIn | undefined> {
+  async function logInWithToken(token: string, request: Request, response: Response): Promise<boolean> {
     if (adminToken === undefined || !access.isAdminToken(token)) {
-      await recordWrongToken(request);
+      await recordWrongToken(request, options);
       await recordFailure(request, undefined);
-      return undefined;
+      return false;
     }
     const value = newSessionValue();
     const operator = { name: ADMIN_TOKEN_NAME, via: 'console' } as const;
     await recordAction(db, { operator, action: 'console.login' }, () =>
       startAdminSession(db, adminDigestOf(value, adminToken)),
     );
-    return { value, account: undefined };
+    setCookies(request, response, value);
+    return true;
   }
 
-  async function logInWithPassword(request: Request, entered: Form): Promise<LoggedIn | undefined> {
+  async function logInWithPassword(entered: z.output<typeof form>, request: Request, response: Response) {
     const account = await findAccount(db, entered.name);
     const address = remoteAddressOf(request);
     const isKnown = isKnownBrowser(request, account);
     const wasRight = await beginAttempt({ address, name: entered.name, isKnown });
     const isRight = await isPassword(entered.password, account?.password_hash, isKnown);
-    const value = newSessionValue();
     // One after the other: a one-time code is used up only with the right password.
     if (
       account === undefined ||
       !isRight ||
       account.disabled_at !== null ||
-      !(await isRightCode(account, entered.code)) ||
-      !(await startSession(db, digestOf(value), account))
+      !(await isRightCode(account, entered.code))
     ) {
       logRefusal(refusalOf(request, 401), 'console: wrong name or password');
       await recordFailure(request, account);
-      return undefined;
+      return false;
     }
     await wasRight();
-    const operator = { name: account.name, via: 'console' } as const;
-    await recordAction(db, { operator, action: 'console.login' }, async () => undefined);
-    return { value, account };
+    await beginSession(account, {}, request, response);
+    return true;
   }
 
   /** Never with what was entered instead of a name, which may be a password. */
@@ -181,31 +173,23 @@ export function serveLogIn(options: LogInOptions): Router {
     return recordEnded(db, attempt, { outcome: 'failed' });
   };
 
-  async function logInPerson(person: Person, request: Request, response: Response): Promise<void> {
-    await checkSchema();
-    await beginSession(await accountOf(db, person), { provider: openId?.host }, request, response);
-  }
-
-  /** Logs in a person who has proven otherwise who they are. Throws HttpError 403 if the account has just been changed. */
-  async function beginSession(account: Account, details: object, request: Request, response: Response) {
+  /** Logs in a person who has proven who they are. Throws HttpError 403 if the account has just been changed. */
+  async function beginSession(
+    account: Account,
+    details: Readonly<Record<string, unknown>>,
+    request: Request,
+    response: Response,
+  ): Promise<void> {
     const value = newSessionValue();
     const operator = { name: account.name, via: 'console' } as const;
-    await recordAction(db, { operator, action: 'console.login', details: { ...details } }, async () => {
+    await recordAction(db, { operator, action: 'console.login', details }, async () => {
       if (await startSession(db, digestOf(value), account)) return;
       throw new HttpError(403, 'ACCOUNT_CHANGED', 'Your account has just been changed. Log in again.');
     });
-    setCookies(request, response, { value, account });
+    setCookies(request, response, value, account);
   }
 
-  router.use(
-    serveInvitations({
-      db,
-      checkSchema,
-      logRefusal,
-      beginSession: (account, request, response) =>
-        beginSession(account, { invited: true }, request, response),
-    }),
-  );
+  router.use(serveInvitations({ db, logRefusal, beginSession }));
 
   async function isRightCode({ name, totp_secret: secret, totp_last_step: last }: Account, code: string) {
     if (secret === null) return true;
@@ -234,7 +218,8 @@ function isKnownBrowser({ headers }: Request, account: Account | undefined): boo
   return offered.length === expected.length && timingSafeEqual(offered, expected);
 }
 
-function setCookies(request: Request, response: Response, { value, account }: LoggedIn): void {
+/** The cookie of a session; of an account with a password, also that of a known browser. */
+function setCookies(request: Request, response: Response, value: string, account?: Account): void {
   const options = cookieOptions(request);
   response.cookie(SESSION_COOKIE, value, { ...options, maxAge: SESSION_MS });
   if (account === undefined || account.password_hash === null) return;
@@ -246,13 +231,4 @@ function setCookies(request: Request, response: Response, { value, account }: Lo
 function cookieOptions({ secure, headers }: Request): CookieOptions {
   const isTls = secure || headers['x-forwarded-proto'] === 'https';
   return { httpOnly: true, sameSite: 'strict', secure: isTls, path: '/' };
-}
-
-/** Always an address in the console: `//host` and `/\host` would lead to another site. */
-function pathWithin(next: string): string {
-  const base = 'http://console.invalid';
-  if (!URL.canParse(next, base)) return '/';
-  const { origin, pathname, search } = new URL(next, base);
-  const isWithin = origin === base && !pathname.startsWith('//') && !/^\/login(?:\/|$)/.test(pathname);
-  return isWithin ? `${pathname}${search}` : '/';
 }

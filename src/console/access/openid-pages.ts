@@ -5,8 +5,8 @@ import { HttpError } from '../../lib/errors.ts';
 import { remoteAddressOf } from '../../ingest/remote-address.ts';
 import { queryOf, textOf } from '../api/parameters.ts';
 import { renderDocument } from '../html/html.ts';
-import { refusalOf, type CountFailure, type LogRefusal } from './gate.ts';
-import { continuePage } from './log-in-page.ts';
+import { refusalOf, type Refusals } from './gate.ts';
+import { continuePage, pathWithin } from './log-in-page.ts';
 import { comesFromElsewhere } from '../../access/origin.ts';
 import { CALLBACK_PATH, reasonOf, type OpenId } from '../../access/openid.ts';
 import type { OpenIdCookies } from '../../access/openid-cookie.ts';
@@ -15,20 +15,17 @@ import type { Person } from '../../access/openid-person.ts';
 /** The address that starts a login at the provider. */
 const START_PATH = '/login/openid';
 
-export interface OpenIdPagesOptions {
+export interface OpenIdPagesOptions extends Refusals {
   readonly openId: OpenId;
   readonly cookies: OpenIdCookies;
   /** Begins a session of this person and sets its cookie. Throws HttpError 403 if the account is disabled. */
   readonly beginSession: (person: Person, request: Request, response: Response) => Promise<void>;
   readonly showProblem: (response: Response, status: number, problem: string) => Promise<void>;
-  readonly pathWithin: (next: string) => string;
-  readonly countFailure: CountFailure;
-  readonly logRefusal: LogRefusal;
 }
 
 /** Starts logins at the provider, and ends them when the person comes back from there. */
 export function serveOpenId(options: OpenIdPagesOptions): Router {
-  const { openId, cookies, beginSession, pathWithin } = options;
+  const { openId, cookies, beginSession } = options;
   const router = express.Router({ caseSensitive: true, strict: true });
 
   router.get(START_PATH, async (request, response) => {
