@@ -1,10 +1,7 @@
 import type { Logger } from 'pino';
 import { changingRules } from '../alerts/change-rules.ts';
 import type { SourceConfig } from '../config/config.ts';
-import type {
-  SourceSubscriptions,
-  SubscriptionsOptions,
-} from '../console/subscriptions/subscriptions-area.ts';
+import type { SubscriptionsOptions } from '../console/subscriptions/subscriptions-area.ts';
 import type { IsFiltered } from '../console/events/describe-event.ts';
 import { changingDestinations } from '../forward/change-destinations.ts';
 import { exportOutputs } from '../forward/export-outputs.ts';
@@ -15,7 +12,6 @@ import type { Destination } from '../forward/parse-destinations.ts';
 import type { Db } from '../store/server/database.ts';
 import { logOut } from '../cloud/client.ts';
 import { createSubscribers, type Subscriber } from '../subscribe/subscriber.ts';
-import { viewListing, viewPlan, viewStep } from '../subscribe/plan-view.ts';
 import { closeLogged } from '../lib/close-logged.ts';
 
 /** Whether a destination's current filter leaves an event out. A destination that is no longer configured has no filter. */
@@ -85,33 +81,11 @@ export function subscriptionsOf({
   opened.defer(closeLogged(logger, 'logins of the console', () => logOut(subscribers())));
   return {
     db,
-    get sources() {
-      return subscribers().map(viewsOf);
+    get subscribers() {
+      return subscribers();
     },
     get missing() {
       return subscribers().length === 0 ? missingSettings(sources(), publicUrl) : [];
-    },
-  };
-}
-
-function viewsOf(subscriber: Subscriber): SourceSubscriptions {
-  const { source } = subscriber;
-  return {
-    source,
-    askAgain: () => subscriber.askAgain(),
-    async look(signal) {
-      const plan = viewPlan(source, await subscriber.plan('subscribed', signal));
-      return { ...plan, held: viewListing(source, await subscriber.list(signal)) };
-    },
-    async apply(signal) {
-      const { outcomes, unfinished } = await subscriber.apply('subscribed', { signal });
-      return {
-        outcomes: outcomes.map(({ change, error }) => ({
-          step: viewStep(change),
-          error: error?.message ?? null,
-        })),
-        unfinished: unfinished.map(({ change, reason }) => ({ step: viewStep(change), reason })),
-      };
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { Applied } from './apply.ts';
 import { changesOf, messageTypeOf, type Difference, type Step } from './plan.ts';
 import type { Listing, Plan } from './subscriber.ts';
 
@@ -26,6 +27,16 @@ export function viewStep(step: Step) {
 export function viewDifference(difference: Difference): Difference {
   return difference.member === 'url' ? { ...difference, from: displayUrl(difference.from) } : difference;
 }
+
+/** What was applied, as the operator log records it. */
+export const describeApplied = ({ outcomes, unfinished }: Applied) => ({
+  tried: outcomes.map(({ change, error }) => ({
+    action: change.action,
+    message_type: messageTypeOf(change),
+    accepted: error === undefined,
+  })),
+  unfinished: unfinished.length,
+});
 
 export function viewListing(source: string, { subscriptions }: Listing) {
   return subscriptions.map((one) => ({

@@ -4,7 +4,13 @@ import { SettingsError, UsageError } from '../../lib/errors.ts';
 import type { Db } from '../../store/server/database.ts';
 import type { Applied, Outcome } from '../../subscribe/apply.ts';
 import { changesOf, messageTypeOf, type Difference, type Step } from '../../subscribe/plan.ts';
-import { viewListing, viewPlan, displayUrl, viewDifference } from '../../subscribe/plan-view.ts';
+import {
+  describeApplied,
+  viewListing,
+  viewPlan,
+  displayUrl,
+  viewDifference,
+} from '../../subscribe/plan-view.ts';
 import {
   type Goal,
   type Listing,
@@ -88,14 +94,7 @@ async function applyGoal(goal: Goal, subscriber: Subscriber, signal: AbortSignal
     db,
     { action, subject: subscriber.source },
     () => applyAndPrint(goal, subscriber, signal),
-    ({ outcomes, unfinished }) => ({
-      tried: outcomes.map(({ change, error }) => ({
-        action: change.action,
-        message_type: messageTypeOf(change),
-        accepted: error === undefined,
-      })),
-      unfinished: unfinished.length,
-    }),
+    describeApplied,
   );
   if (unfinished.length > 0) {
     const reasons = new Set(unfinished.map(({ reason }) => reason));

@@ -5,8 +5,11 @@ import { HttpError } from '../../lib/errors.ts';
 import type { Db } from '../../store/server/database.ts';
 import { recordAction } from '../../store/access/operator-log.ts';
 import { isInScope, type Scope } from '../../store/server/scope.ts';
-import { hasAccess, VIEW } from '../access/access.ts';
+import { describeApplied, viewListing, viewPlan, viewStep } from '../../subscribe/plan-view.ts';
+import type { Subscriber } from '../../subscribe/subscriber.ts';
+import { hasAccess, VIEW, type Visitor } from '../access/access.ts';
 import { addressOf } from '../addresses.ts';
+import { whole, wholeSchema } from '../api/paging.ts';
 import { jsonRoute, orBadGateway } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { tableOf, type Column } from '../browser/shared/table.ts';
@@ -14,21 +17,10 @@ import { badge } from '../html/elements.ts';
 import { actionButton } from '../html/form.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 
-/** The subscriptions of one source. `look` and `apply` query the cloud and throw if it does not answer. */
-export interface SourceSubscriptions {
-  readonly source: string;
-  /** The plan and the subscriptions in the cloud. Changes nothing. */
-  look(signal: AbortSignal): Promise<SourceView>;
-  /** Lets a login that the cloud has refused be sent once more. */
-  askAgain(): Promise<void>;
-  /** Applies the plan. Safe to repeat. */
-  apply(signal: AbortSignal): Promise<AppliedView>;
-}
-
 export interface SubscriptionsOptions {
   readonly db: Db;
-  /** Empty if settings are missing. */
-  readonly sources: readonly SourceSubscriptions[];
+  /** Those of each source. Empty if settings are missing. */
+  readonly subscribers: readonly Subscriber[];
   /** The missing settings, each with its purpose. */
   readonly missing: readonly { readonly setting: string; readonly purpose: string }[];
 }
@@ -43,19 +35,13 @@ export function subscriptionsArea(options: SubscriptionsOptions): Area {
         route: 'GET /subscriptions',
         summary: 'list the sources with managed subscriptions',
         ...VIEW,
-        answer: z.object({
-          items: z.array(z.object({ source: z.string() })),
-          next_cursor: z.null(),
+        answer: wholeSchema(z.object({ source: z.string() })).extend({
           missing: z.array(z.string()).describe('missing settings'),
         }),
-        async work(_asked, { scope }) {
-          const { sources, missing } = limitTo(scope, options);
-          return {
-            items: sources.map(({ source }) => ({ source })),
-            next_cursor: null,
-            missing: missing.map(({ setting }) => setting),
-          };
-        },
+        work: async (_asked, { scope }) => ({
+          ...whole(subscribersIn(scope, options).map(({ source }) => ({ source }))),
+          missing: options.missing.map(({ setting }) => setting),
+        }),
       }),
       jsonRoute({
         route: 'GET /subscriptions/{source}',
@@ -63,8 +49,7 @@ export function subscriptionsArea(options: SubscriptionsOptions): Area {
         ...VIEW,
         input: oneSource,
         answer: sourceSchema,
-        work: ({ path }, { scope, signal }) =>
-          context(() => find(limitTo(scope, options), path.source).look(signal)),
+        work: ({ path }, { scope, signal }) => look(find(options, scope, path.source), signal),
       }),
       jsonRoute({
         route: 'POST /subscriptions/{source}/ask-again',
@@ -73,9 +58,9 @@ export function subscriptionsArea(options: SubscriptionsOptions): Area {
         input: oneSource,
         answer: sourceSchema,
         async work({ path }, { scope, signal }) {
-          const subscriptions = find(limitTo(scope, options), path.source);
-          await subscriptions.askAgain();
-          return context(() => subscriptions.look(signal));
+          const subscriber = find(options, scope, path.source);
+          await subscriber.askAgain();
+          return look(subscriber, signal);
         },
       }),
       jsonRoute({
@@ -85,20 +70,20 @@ export function subscriptionsArea(options: SubscriptionsOptions): Area {
         input: oneSource,
         answer: appliedSchema,
         async work({ path }, { operator, scope, signal }) {
-          const subscriptions = find(limitTo(scope, options), path.source);
-          return recordAction(
+          const subscriber = find(options, scope, path.source);
+          const applied = await recordAction(
             options.db,
             { operator, action: 'subscriptions.apply', subject: path.source },
-            () => context(() => subscriptions.apply(signal)),
-            ({ outcomes, unfinished }) => ({
-              tried: outcomes.map(({ step, error }) => ({
-                action: step.action,
-                message_type: step.message_type,
-                accepted: error === null,
-              })),
-              unfinished: unfinished.length,
-            }),
+            () => fromCloud(subscriber.apply('subscribed', { signal })),
+            describeApplied,
           );
+          return {
+            outcomes: applied.outcomes.map(({ change, error }) => ({
+              step: viewStep(change),
+              error: error?.message ?? null,
+            })),
+            unfinished: applied.unfinished.map(({ change, reason }) => ({ step: viewStep(change), reason })),
+          };
         },
       }),
     ],
@@ -107,12 +92,7 @@ export function subscriptionsArea(options: SubscriptionsOptions): Area {
         path: '/subscriptions',
         entry: { label: 'Subscriptions', group: 'Delivery', icon: 'subscriptions' },
         ...VIEW,
-        render: (request, visitor) =>
-          subscriptionsPage(
-            limitTo(visitor.scope, options),
-            hasAccess(visitor, APPLY),
-            queryOf(request)['plan'] === 'now',
-          ),
+        render: (request, visitor) => subscriptionsPage(options, visitor, queryOf(request)['plan'] === 'now'),
       },
     ],
   };
@@ -120,35 +100,42 @@ export function subscriptionsArea(options: SubscriptionsOptions): Area {
 
 const oneSource = { path: z.object({ source: text.max(200) }) };
 
-type Shown = Pick<SubscriptionsOptions, 'sources' | 'missing'>;
+const subscribersIn = (scope: Scope, { subscribers }: SubscriptionsOptions) =>
+  subscribers.filter(({ source }) => isInScope(scope, source));
 
-const limitTo = (scope: Scope, { sources, missing }: SubscriptionsOptions): Shown => ({
-  sources: sources.filter(({ source }) => isInScope(scope, source)),
-  missing,
-});
-
-function find({ sources, missing }: Shown, name: string): SourceSubscriptions {
-  const found = sources.find(({ source }) => source === name);
+function find(options: SubscriptionsOptions, scope: Scope, name: string): Subscriber {
+  const found = subscribersIn(scope, options).find(({ source }) => source === name);
   if (found !== undefined) return found;
+  const { missing } = options;
   const why =
     missing.length === 0 ? '' : `; missing settings: ${missing.map(({ setting }) => setting).join(', ')}`;
   const message = `no source "${name}" with cloud API credentials and a secret is configured${why}`;
   throw new HttpError(404, 'UNKNOWN_SOURCE', message);
 }
 
-const context = <T>(work: () => Promise<T>): Promise<T> =>
-  orBadGateway('CLOUD_FAILED', 'error from the cloud', work);
+const fromCloud = <T>(answer: Promise<T>): Promise<T> =>
+  orBadGateway('CLOUD_FAILED', 'error from the cloud', () => answer);
+
+/** The plan and the subscriptions in the cloud. Changes nothing. */
+async function look(subscriber: Subscriber, signal: AbortSignal): Promise<SourceView> {
+  const { source } = subscriber;
+  const plan = await fromCloud(subscriber.plan('subscribed', signal));
+  const listing = await fromCloud(subscriber.list(signal));
+  return { ...viewPlan(source, plan), held: viewListing(source, listing) };
+}
 
 /** As long as a browser waits for a plan. */
 const PATIENCE_MS = 120_000;
 
 /** The page of subscriptions, with the plans or, since the cloud takes its time, with panels that load them one by one. */
 async function subscriptionsPage(
-  { sources, missing }: Shown,
-  mayApply: boolean,
+  options: SubscriptionsOptions,
+  visitor: Visitor,
   withPlans: boolean,
 ): Promise<Page> {
-  const panelOf = async (one: SourceSubscriptions) => html`
+  const subscribers = subscribersIn(visitor.scope, options);
+  const mayApply = hasAccess(visitor, APPLY);
+  const panelOf = async (one: Subscriber) => html`
     <section
       class="panel source"
       data-load=${addressOf('/subscriptions', { source: one.source, plan: 'now' })}
@@ -156,7 +143,7 @@ async function subscriptionsPage(
     >
       ${
         withPlans
-          ? planOf(await context(() => one.look(AbortSignal.timeout(PATIENCE_MS))), mayApply)
+          ? planOf(await look(one, AbortSignal.timeout(PATIENCE_MS)), mayApply)
           : waitingFor(one.source, mayApply)
       }
     </section>
@@ -165,14 +152,14 @@ async function subscriptionsPage(
     title: 'Subscriptions',
     modules: ['pages/subscriptions.ts'],
     content:
-      sources.length === 0
-        ? emptyState(missing)
+      subscribers.length === 0
+        ? emptyState(options)
         : html`
             <p>
               The webhook subscriptions in the cloud, compared with the settings. Other applications'
               subscriptions are never changed.
             </p>
-            ${await Promise.all(sources.map(panelOf))}
+            ${await Promise.all(subscribers.map(panelOf))}
           `,
   };
 }
@@ -263,7 +250,7 @@ const HELD_COLUMNS: readonly Column<SourceView['held'][number]>[] = [
   { heading: 'URL', kind: 'wrap', cell: ({ url }) => url },
 ];
 
-function emptyState(missing: Shown['missing']): Content {
+function emptyState({ missing }: SubscriptionsOptions): Content {
   if (missing.length === 0) {
     return html`<p class="empty">None of your sources has subscriptions managed here.</p>`;
   }

@@ -10,10 +10,7 @@ import { createEventHub } from '../../../src/console/live/event-hub.ts';
 import { operatorLogArea } from '../../../src/console/operator-log/operator-log-area.ts';
 import { peopleArea } from '../../../src/console/people/people-area.ts';
 import { quarantineArea } from '../../../src/console/quarantine/quarantine-area.ts';
-import {
-  subscriptionsArea,
-  type SourceSubscriptions,
-} from '../../../src/console/subscriptions/subscriptions-area.ts';
+import { subscriptionsArea } from '../../../src/console/subscriptions/subscriptions-area.ts';
 import { formatPosition } from '../../../src/events/event-position.ts';
 import type { QueuedDelivery } from '../../../src/queue/delivery-batch.ts';
 import { replayQuarantined } from '../../../src/replay/replay.ts';
@@ -26,6 +23,8 @@ import { insertRejected } from '../../../src/store/destinations/rejected-events.
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { insertSource } from '../../../src/store/sources/sources.ts';
 import { recordSubscription } from '../../../src/store/sources/subscriptions.ts';
+import type { Change } from '../../../src/subscribe/plan.ts';
+import type { Subscriber } from '../../../src/subscribe/subscriber.ts';
 import { SAMPLES } from '../../handlers/samples.ts';
 import { fileDestination, storeDeliveries, unreadableDelivery } from '../../support/actions.ts';
 import { deliverAndCount } from '../../support/arrivals.ts';
@@ -214,7 +213,7 @@ export function areasOf(db: Db, directory: string, sources: readonly Names[]): A
     reportsArea({ db, schedules: () => [] }),
     quarantineArea({ db, maxBodyBytes: 1024 * 1024, logger }),
     outputs.destinations,
-    subscriptionsArea({ db, sources: sources.map(subscriptionsOf), missing: [] }),
+    subscriptionsArea({ db, subscribers: sources.map(subscriberOf), missing: [] }),
     operatorLogArea({ db }),
     systemForTests(db),
     accountsArea({ db }),
@@ -224,24 +223,25 @@ export function areasOf(db: Db, directory: string, sources: readonly Names[]): A
   return [...areas, assistantArea({ db, areas, logger })];
 }
 
-const subscriptionsOf = ({ source, mark }: Names): SourceSubscriptions => ({
-  source,
-  askAgain: async () => undefined,
-  look: async () => ({
+function subscriberOf({ source, mark }: Names): Subscriber {
+  const actual = {
+    id: undefined,
+    application: mark,
+    url: `https://${mark}.test`,
+    messageType: 'SMS_LOG_ALL',
+    status: 'ENABLED',
+    secretDigest: undefined,
+  };
+  const change: Change = { action: 'delete', actual, reason: 'not wanted' };
+  return {
     source,
-    compared_with: 'cloud',
-    in_order: false,
-    steps: [{ action: 'create', message_type: 'SMS_LOG_ALL', url: `https://${mark}.test` }],
-    not_offered: [],
-    held: [],
-  }),
-  apply: async () => ({
-    outcomes: [
-      { step: { action: 'create', message_type: 'SMS_LOG_ALL', url: `https://${mark}.test` }, error: null },
-    ],
-    unfinished: [],
-  }),
-});
+    list: async () => ({ from: 'cloud', subscriptions: [{ ...actual, isOurs: true }] }),
+    plan: async () => ({ comparedWith: 'cloud', steps: [change], notOffered: [] }),
+    apply: async () => ({ outcomes: [{ change, error: undefined }], unfinished: [] }),
+    askAgain: async () => undefined,
+    logout: async () => undefined,
+  };
+}
 
 const cursorOf = (place: unknown) => Buffer.from(JSON.stringify(place)).toString('base64url');
 
