@@ -70,7 +70,8 @@ interface AlertsOptions {
   readonly outputs: AlertOutputs;
 }
 
-export function alertsArea({ db, rules, outputs }: AlertsOptions): Area {
+export function alertsArea(options: AlertsOptions): Area {
+  const { db, outputs } = options;
   return {
     tag: 'alerts',
     routes: [
@@ -91,14 +92,14 @@ export function alertsArea({ db, rules, outputs }: AlertsOptions): Area {
         ...VIEW,
         answer: wholeSchema(ruleSchema),
         async work(_asked, context) {
-          const described = await describeRules(db, context, rules(), outputs.names());
+          const described = await describeRules(options, context);
           return whole(
-            described.map(({ tally, search, isOn, isAdded: _isAdded, isUnsent: _isUnsent, ...rule }) => ({
+            described.map((rule) => ({
               ...rule,
-              on: isOn,
-              saved_search: search?.id ?? null,
-              last_alert: tally?.last.toISOString() ?? null,
-              alerts_30d: tally?.recent ?? 0,
+              on: rule.isOn,
+              saved_search: rule.search?.id ?? null,
+              last_alert: rule.tally?.last.toISOString() ?? null,
+              alerts_30d: rule.tally?.recent ?? 0,
             })),
           );
         },
@@ -115,25 +116,19 @@ export function alertsArea({ db, rules, outputs }: AlertsOptions): Area {
         path: '/alerts',
         entry: { label: 'Alerts', group: 'Administer', icon: 'alerts' },
         ...VIEW,
-        render: (request, visitor) => renderAlerts(db, rules(), outputs.names(), request, visitor),
+        render: (request, visitor) => renderAlerts(options, request, visitor),
       },
     ],
   };
 }
 
-async function renderAlerts(
-  db: Db,
-  configured: readonly ConfiguredRule[],
-  destinations: readonly string[],
-  request: Request,
-  visitor: Visitor,
-): Promise<Page> {
+async function renderAlerts(options: AlertsOptions, request: Request, visitor: Visitor): Promise<Page> {
   const asked = readQuery(query, queryOf(request));
   const { values, right } = asked;
   const { limit: most } = values;
   const [rules, alerts] = await Promise.all([
-    describeRules(db, visitor, configured, destinations),
-    listAlerts(db, visitor.scope, values),
+    describeRules(options, visitor),
+    listAlerts(options.db, visitor.scope, values),
   ]);
   const mayAlert = hasAccess(visitor, ALERTING);
   const mayChange = hasAccess(visitor, CHANGE_OUTPUTS);
@@ -255,11 +250,10 @@ type DescribedRule = Awaited<ReturnType<typeof describeRules>>[number];
 
 /** The rules that are on come first. A reader sees the rules of the saved searches, and of the sources, that they may see. */
 async function describeRules(
-  db: Db,
+  { db, rules, outputs: { names } }: AlertsOptions,
   { sources, scope }: Pick<Visitor, 'sources' | 'scope'>,
-  configured: readonly ConfiguredRule[],
-  destinations: readonly string[],
 ) {
+  const [configured, known] = [rules(), names()];
   const [tallies, searches, outputs] = await Promise.all([
     tallyAlerts(db, scope),
     listSavedSearches(db, sources),
@@ -277,7 +271,7 @@ async function describeRules(
     .map(({ name, title, severity, destinations: named = [] }) => {
       const isAdded = added.some((rule) => rule.name === name);
       const isOn = isAdded || configured.some((rule) => rule.name === name);
-      const isUnsent = isOn && named.some((one) => !destinations.includes(one));
+      const isUnsent = isOn && named.some((one) => !known.includes(one));
       return { name, title, severity, isOn, isAdded, isUnsent, search: undefined };
     });
   return [...own, ...others]

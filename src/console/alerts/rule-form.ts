@@ -20,7 +20,7 @@ import {
   type RouteContext,
 } from '../api/route.ts';
 import { searchLine } from '../events/saved-searches.ts';
-import { freeNameOf } from '../destinations/destination-form.ts';
+import { freeNameOf, withSelf } from '../destinations/destination-form.ts';
 import { fieldOf, selectOf } from '../html/form.ts';
 import { withTimes } from '../html/elements.ts';
 import { html, type Content, type Page } from '../html/html.ts';
@@ -66,14 +66,12 @@ const slackOptions = (url: string) => ({
 
 /** Switching rules on and off, and testing them. */
 export function ruleRoutes({ rules, destinations, names }: AlertOutputs): readonly ApiRoute[] {
-  /** Adds the destination of a Slack webhook, to which the alerts go then. */
-  async function withSlack(given: Given, { operator }: RouteContext) {
-    const entry = entryOf(given);
-    rules.check(entry);
-    if (given.slack_url === undefined) return entry;
+  /** Adds the destination of a Slack webhook. Resolves with the names of the destinations that alerts go to then. */
+  async function addSlack({ slack_url: url, destinations: others }: Given, { operator }: RouteContext) {
+    if (url === undefined) return others;
     const name = freeNameOf('slack', names());
-    await destinations.add(operator, name, slackOptions(given.slack_url));
-    return { ...entry, destinations: [...(given.destinations ?? []), name] };
+    await destinations.add(operator, name, slackOptions(url));
+    return [...(others ?? []), name];
   }
 
   /** Sends a test event to a Slack webhook. Resolves with the result as a sentence; undefined without a webhook. */
@@ -95,7 +93,8 @@ export function ruleRoutes({ rules, destinations, names }: AlertOutputs): readon
       answer: nameAnswer,
       async work({ body: given }, context) {
         const { name } = rules.check(entryOf(given));
-        await rules.save(context.operator, await withSlack(given, context));
+        const chosen = await addSlack(given, context);
+        await rules.save(context.operator, entryOf({ ...given, destinations: chosen }));
         return { name };
       },
     }),
@@ -142,7 +141,7 @@ const PATIENCE_MS = 3_000;
 
 const shownEntry = z.object({
   title: z.string().optional(),
-  severity: z.string().optional(),
+  severity: z.string().default('medium'),
   count: z.number().optional(),
   within: z.string().optional(),
   silent_for: z.string().optional(),
@@ -161,22 +160,8 @@ export async function ruleForm(
   if (name !== undefined && entry === undefined && builtIn === undefined) {
     throw new HttpError(404, 'UNKNOWN_RULE', `there is no rule "${name}" that can be changed here`);
   }
-  const {
-    title,
-    severity,
-    count,
-    within,
-    silent_for: silentFor,
-    filter,
-  } = shownEntry.parse({ ...builtIn, ...entry });
-  const entered = enteredOf({
-    title,
-    severity: severity ?? 'medium',
-    count,
-    within,
-    silent_for: silentFor,
-    search: filter?.search,
-  });
+  const { filter, ...shown } = shownEntry.parse({ ...builtIn, ...entry });
+  const entered = enteredOf({ ...shown, search: filter?.search });
   const { read, problems } = loadParts();
   const tested = entry ?? (builtIn && { use: builtIn.name });
   const result =
@@ -185,7 +170,7 @@ export async function ruleForm(
       : await read('test', () => backtest(rules, scope, tested, AbortSignal.timeout(PATIENCE_MS)));
   const isOn = entry !== undefined;
   return {
-    title: name === undefined ? 'Add a rule' : (title ?? name),
+    title: name === undefined ? 'Add a rule' : (shown.title ?? name),
     modules: ['pages/sources.ts'],
     content: html`
       <form
@@ -207,15 +192,10 @@ export async function ruleForm(
               `
             : html`<input type="hidden" name="use" value=${builtIn.name} />`
         }
-        ${selectOf(
-          entered,
-          'severity',
-          'Severity',
-          SEVERITIES.map((one) => [one, one] as const),
-        )}
-        ${(builtIn === undefined || count !== undefined) && fieldOf(entered, 'count', 'Number of events', '1', { type: 'number' })}
-        ${(builtIn === undefined || within !== undefined) && fieldOf(entered, 'within', 'Within', '10m')}
-        ${silentFor !== undefined && fieldOf(entered, 'silent_for', 'Silent for', '1h')}
+        ${selectOf(entered, 'severity', 'Severity', withSelf(SEVERITIES))}
+        ${(builtIn === undefined || shown.count !== undefined) && fieldOf(entered, 'count', 'Number of events', '1', { type: 'number' })}
+        ${(builtIn === undefined || shown.within !== undefined) && fieldOf(entered, 'within', 'Within', '10m')}
+        ${shown.silent_for !== undefined && fieldOf(entered, 'silent_for', 'Silent for', '1h')}
         ${destinationBoxes(names(), entry === undefined ? [] : destinationsOf(entry))}
         ${fieldOf(entered, 'slack_url', 'Slack webhook (adds a destination)', 'https://hooks.slack.com/services/…', { autocomplete: 'off' })}
         <div class="row">

@@ -207,7 +207,8 @@ function enteredIn(options: Options, fields: readonly string[]): { entered: Ente
 
 const pathOf = (field: string) => field.replace('?', '');
 
-const withSelf = (texts: readonly string[]) => texts.map((one) => [one, one] as const);
+/** Texts as choices that are called the same. */
+export const withSelf = (texts: readonly string[]) => texts.map((one) => [one, one] as const);
 
 function inputOf(entered: Entered, type: string, field: string, isStored: boolean): Content {
   const path = pathOf(field);
