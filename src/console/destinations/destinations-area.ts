@@ -11,46 +11,83 @@ import {
   changeDestinationState,
   forgetUnconfigured,
   rewindDestination,
-  type DestinationChange,
 } from '../../store/destinations/change-destination.ts';
 import { describeDestinations, isDestinationOf, readCursors } from '../../store/destinations/destinations.ts';
 import { ALL_SOURCES, type Scope } from '../../store/server/scope.ts';
 import { recordAction } from '../../store/access/operator-log.ts';
-import { CHANGE_DESTINATIONS, CHANGE_OUTPUTS, VIEW, type Rule } from '../access/access.ts';
+import { CHANGE_DESTINATIONS, CHANGE_OUTPUTS, VIEW } from '../access/access.ts';
 import {
   changeRoute,
   toAnswer,
   jsonRoute,
   nameAnswer,
+  namePath,
   orBadGateway,
   parseInput,
   type ApiRoute,
   type RouteContext,
 } from '../api/route.ts';
-import { text } from '../api/parameters.ts';
+import { isoTime, moment, text } from '../api/parameters.ts';
 import { pageSchema, whole, wholeSchema } from '../api/paging.ts';
 import type { Area } from '../area.ts';
 import { SEARCH_MS } from '../events/conditions.ts';
 import type { Notice } from '../html/navigation.ts';
 import { addingPage, changingPage, optionsIn } from './destination-form.ts';
 import {
-  destinationBody,
-  destinationSchema,
-  oneDestination,
-  rejectedQuery,
-  rejectedSchema,
-  resendBody,
-  rewindBody,
-} from './destination-schemas.ts';
-import {
   destinationPage,
   destinationsPage,
   FORGET_DESTINATIONS,
   type ConfiguredDestinations,
 } from './destinations-pages.ts';
-import { readRejected, resendChosen, resentSchema } from './rejected-events.ts';
+import {
+  readRejected,
+  rejectedQuery,
+  rejectedSchema,
+  resendBody,
+  resendChosen,
+  resentSchema,
+} from './rejected-events.ts';
+
+const time = isoTime.nullable();
+
+const destinationSchema = z
+  .object({
+    name: z.string(),
+    type: z.string().nullable(),
+    format: z.string().nullable(),
+    origin: z
+      .enum(['settings', 'database'])
+      .nullable()
+      .describe('database: added in the console or by the API; null: removed'),
+    state: z
+      .enum(['running', 'paused', 'refused', 'not configured', 'not started'])
+      .describe(
+        'refused: the destination rejected the connection, the credentials or ten events in a row; resume it after fixing the cause',
+      ),
+    behind: z.number().int().nullable().describe('backlog: stored events that have not been forwarded yet'),
+    behind_since: time.describe('when the oldest event of the backlog was received'),
+    sent: z.string().nullable(),
+    last_sent_at: time,
+    rejected: z.number().int().nullable().describe('rejected events that have not been resent'),
+    last_error: z.string().nullable(),
+    last_error_at: time,
+  })
+  .meta({ id: 'Destination', description: 'A destination and its state' });
+
+/** The members of a destination in the settings file. The console sends those without a field of their own as YAML. */
+const destinationBody = z
+  .looseObject({ name: text.max(63), type: text, more: text.max(50_000).optional() })
+  .describe('the options in docs/forwarding.md; credentials as text, which is stored encrypted');
+
+const rewindBody = z.strictObject({
+  to: z
+    .union([z.literal('now').transform(() => undefined), moment])
+    .describe('now, ISO 8601, or relative: 90m, 12h, 7d'),
+});
 
 const oneProduct = { path: z.object({ product: text.max(63) }) };
+
+const oneDestination = { path: namePath };
 
 const onePage = { ...oneDestination, query: rejectedQuery };
 
@@ -74,8 +111,8 @@ export function destinationsArea(options: ConfiguredDestinations): Area {
         path: '/destinations/add/:product',
         ...CHANGE_OUTPUTS,
         async render(request) {
-          const known = await describeDestinations(options.db, ALL_SOURCES, options.configured());
           const { path } = parseInput(oneProduct, request);
+          const known = await describeDestinations(options.db, ALL_SOURCES, options.configured());
           return addingPage(
             path.product,
             known.map(({ name }) => name),
@@ -117,15 +154,12 @@ async function refusing(
 
 function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[] {
   const { db, configured, changes } = options;
-  const stateRoute = (
-    verb: string,
-    summary: string,
-    change: (change: DestinationChange) => Promise<void>,
-    rule: Rule = CHANGE_DESTINATIONS,
-  ) =>
-    changeRoute(`POST /destinations/{name}/${verb}`, summary, rule, (name, context) =>
-      change(changeOf(options, name, context)),
-    );
+  const changeOf = (name: string, { operator }: RouteContext) => ({
+    db,
+    operator,
+    configured: configured().map((one) => one.name),
+    name,
+  });
   return [
     jsonRoute({
       route: 'GET /destinations',
@@ -192,11 +226,17 @@ function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[]
       CHANGE_OUTPUTS,
       (name, { operator }) => changes.remove(operator, name),
     ),
-    stateRoute('pause', 'pause after the current batch', (change) =>
-      changeDestinationState(change, 'paused'),
+    changeRoute(
+      'POST /destinations/{name}/pause',
+      'pause after the current batch',
+      CHANGE_DESTINATIONS,
+      (name, context) => changeDestinationState(changeOf(name, context), 'paused'),
     ),
-    stateRoute('resume', 'resume from the last position', (change) =>
-      changeDestinationState(change, 'running'),
+    changeRoute(
+      'POST /destinations/{name}/resume',
+      'resume from the last position',
+      CHANGE_DESTINATIONS,
+      (name, context) => changeDestinationState(changeOf(name, context), 'running'),
     ),
     jsonRoute({
       route: 'POST /destinations/{name}/rewind',
@@ -205,15 +245,15 @@ function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[]
       input: { ...oneDestination, body: rewindBody },
       answer: nameAnswer,
       async work({ path: { name }, body }, context) {
-        await rewindDestination(changeOf(options, name, context), body.to);
+        await rewindDestination(changeOf(name, context), body.to);
         return { name };
       },
     }),
-    stateRoute(
-      'forget',
+    changeRoute(
+      'POST /destinations/{name}/forget',
       'delete the state of a removed destination',
-      forgetUnconfigured,
       FORGET_DESTINATIONS,
+      (name, context) => forgetUnconfigured(changeOf(name, context)),
     ),
     jsonRoute({
       route: 'POST /destinations/{name}/test',
@@ -246,19 +286,10 @@ function destinationRoutes(options: ConfiguredDestinations): readonly ApiRoute[]
       ...CHANGE_DESTINATIONS,
       input: { ...oneDestination, body: resendBody },
       answer: z.object({ results: z.array(resentSchema), next_cursor: z.string().nullable() }),
-      async work({ path: { name }, body }, context) {
-        return resendChosen(db, findDestination(configured(), name), body, context);
-      },
+      work: async ({ path: { name }, body }, context) =>
+        resendChosen(db, findDestination(configured(), name), body, context),
     }),
   ];
-}
-
-function changeOf(
-  { db, configured }: ConfiguredDestinations,
-  name: string,
-  { operator }: RouteContext,
-): DestinationChange {
-  return { db, operator, configured: configured().map((one) => one.name), name };
 }
 
 const testAnswer = nameAnswer.extend({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MESSAGE_TYPES } from '../../events/domain.ts';
 import type { Destination } from '../../forward/parse-destinations.ts';
 import { resendRejected } from '../../forward/send-to-destination.ts';
 import { HttpError } from '../../lib/errors.ts';
@@ -7,8 +8,34 @@ import { findRejected, pageOfRejected, type Rejected } from '../../store/destina
 import { describeIds, recordAction } from '../../store/access/operator-log.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { toAnswer, orBadGateway, type RouteContext } from '../api/route.ts';
-import { pageOf, writeCursor, type PageOf } from '../api/paging.ts';
-import type { resendBody } from './destination-schemas.ts';
+import { cursorOf, pageOf, writeCursor, type PageOf } from '../api/paging.ts';
+import { isoTime, limit } from '../api/parameters.ts';
+
+export const rejectedSchema = z
+  .object({
+    event_id: z.string(),
+    occurred_at: isoTime,
+    message_type: z.enum(MESSAGE_TYPES),
+    rejected_at: isoTime,
+    reason: z.string(),
+  })
+  .meta({ id: 'RejectedEvent', description: 'An event that a destination rejected because of its content' });
+
+const cursor = cursorOf(z.object({ id: z.uuid() }));
+
+export const rejectedQuery = z.object({ limit: limit(50, 500), cursor });
+
+export const resendBody = z
+  .strictObject({
+    ids: z.array(z.uuid('must be ids of events')).min(1).max(500).optional(),
+    all: z.literal(true).optional().describe('all rejected events, one part per request'),
+    limit: limit(100, 500),
+    cursor,
+  })
+  .refine(({ ids, all }) => (ids === undefined) !== (all === undefined), {
+    path: ['ids'],
+    error: 'set either ids or all',
+  });
 
 /** Reads one page of the rejected events of a destination that were not resent. */
 export async function readRejected(
