@@ -107,6 +107,11 @@ describe('a change', () => {
       Backlog: expect.stringMatching(/^3 events \(\d+ s\)$/) as unknown,
       'Last error': expect.stringMatching(/^401 \( \d+ s ago/) as unknown,
     });
+    // Backlog, counts and errors of all sources are none of one source.
+    const ofOne = await admin.page('/destinations/archive?source=oak');
+    expect(Object.keys(factsIn(ofOne))).toEqual(['State', 'Type', 'Defined in']);
+    const listOfOne = await admin.page('/destinations?source=oak');
+    expect(rowsIn(listOfOne, 'Destinations')[0]).toEqual(['archive', 'refused', 'file, json', '0', 'Resume']);
     await admin.post('/destinations/archive/resume', {});
     expect(await stateOf('archive')).toMatchObject({ state: 'running', behind: 3 });
     expect(await lastAction(admin.db)).toMatchObject({ action: 'destination.resume' });

@@ -11,10 +11,10 @@ import { type Visitor, CHANGE_DESTINATIONS, CHANGE_OUTPUTS, hasAccess } from '..
 import { destinationAddress, eventAddress } from '../addresses.ts';
 import type { PageOf } from '../api/paging.ts';
 import { html, type Content, type Page } from '../html/html.ts';
-import { agoOf, badge, factsPanel, pagerOf, panelOf, timeOf } from '../html/elements.ts';
+import { agoOf, badge, pagerOf, panelOf, timeOf } from '../html/elements.ts';
 import { actionButton, timeField } from '../html/form.ts';
 import { numberColumn, tableOf, type Column } from '../browser/shared/table.ts';
-import type { Fact } from '../browser/shared/facts.ts';
+import { factsOf } from '../browser/shared/facts.ts';
 import { addLinks } from './destination-form.ts';
 import { readRejected } from './rejected-events.ts';
 
@@ -45,10 +45,7 @@ function lastErrorOf({ last_error: error, last_error_at: at }: DescribedDestinat
 const sentOf = ({ sent }: DescribedDestination) => formatCount(Number(sent ?? 0));
 
 /** Where a destination is changed. */
-function definedIn({ origin }: DescribedDestination): string | null {
-  if (origin === null) return null;
-  return origin === 'settings' ? 'the settings (XIQ_SINK_CONFIG or FORWARD_TO)' : 'the console';
-}
+const ORIGINS = { settings: 'the settings (XIQ_SINK_CONFIG or FORWARD_TO)', database: 'the console' };
 
 const isStopped = ({ state }: DescribedDestination) => state === 'paused' || state === 'refused';
 
@@ -68,13 +65,6 @@ function stateForm(described: DescribedDestination): Content {
         done: `${name} is paused.`,
       });
 }
-
-/** The button to send a test event; browser/pages/destinations.ts reports the result. */
-const testForm = ({ name }: DescribedDestination): Content =>
-  actionButton(`${destinationAddress(name)}/test`, 'Test', {
-    name: `Send a test event to ${name}`,
-    kind: 'quiet',
-  });
 
 const changeForms = ({ name }: DescribedDestination): Content =>
   html`<div class="row tight">
@@ -97,8 +87,8 @@ const forgetForm = ({ name }: DescribedDestination): Content =>
 
 export async function destinationsPage(options: ConfiguredDestinations, visitor: Visitor): Promise<Page> {
   const { db, configured } = options;
-  const { scope, sources } = visitor;
-  const seesAll = sources === ALL_SOURCES;
+  const { scope } = visitor;
+  const seesAll = scope === ALL_SOURCES;
   const destinations = await describeDestinations(db, scope, configured());
   return {
     title: 'Destinations',
@@ -109,11 +99,7 @@ export async function destinationsPage(options: ConfiguredDestinations, visitor:
           ? seesAll
             ? EMPTY
             : html`<p class="empty">No destination receives events from your sources.</p>`
-          : tableOf(
-              'Destinations',
-              seesAll ? listColumns(visitor, destinations) : COLUMNS_BY_SOURCE,
-              destinations,
-            )
+          : tableOf('Destinations', columnsFor(visitor, destinations), destinations)
       }
       ${hasAccess(visitor, CHANGE_OUTPUTS) && addLinks()}
     `,
@@ -148,7 +134,7 @@ const REJECTED_COLUMN = numberColumn('Rejected', ({ name, rejected }: DescribedD
     : html`<a href=${destinationAddress(name)}>${formatCount(rejected)}</a>`,
 );
 
-/** For people who may not see all sources: the rest depends on other sources. */
+/** What the others show depends on all sources. */
 const COLUMNS_BY_SOURCE = [...NAME_COLUMNS, REJECTED_COLUMN];
 
 const LIST_COLUMNS: readonly Column<DescribedDestination>[] = [
@@ -161,12 +147,13 @@ const LIST_COLUMNS: readonly Column<DescribedDestination>[] = [
 ];
 
 /** Destinations that do not run have an action in the list. */
-function listColumns(visitor: Visitor, destinations: readonly DescribedDestination[]) {
+function columnsFor(visitor: Visitor, destinations: readonly DescribedDestination[]) {
+  const columns = visitor.scope === ALL_SOURCES ? LIST_COLUMNS : COLUMNS_BY_SOURCE;
   const cell = (one: DescribedDestination) =>
     one.state === 'not configured'
       ? hasAccess(visitor, FORGET_DESTINATIONS) && forgetForm(one)
       : isStopped(one) && hasAccess(visitor, CHANGE_DESTINATIONS) && stateForm(one);
-  return destinations.some(cell) ? [...LIST_COLUMNS, { heading: 'Action', cell }] : LIST_COLUMNS;
+  return destinations.some(cell) ? [...columns, { heading: 'Action', cell }] : columns;
 }
 
 /** The rule of deleting the state of a destination that was removed from the settings. */
@@ -181,19 +168,20 @@ export async function destinationPage(
   name: string,
   after: string | undefined,
 ): Promise<Page> {
-  const { scope, sources } = visitor;
+  const { scope } = visitor;
   const described = (await describeDestinations(db, scope, configured())).find((one) => one.name === name);
   if (described === undefined) {
     throw new HttpError(404, 'UNKNOWN_DESTINATION', `there is no destination "${name}"`);
   }
   const rejected = await readRejected(db, scope, name, REJECTED_ON_A_PAGE, after);
-  const seesAll = sources === ALL_SOURCES;
   const isConfigured = described.state !== 'not configured';
   return {
     title: name,
     modules: ['pages/destinations.ts'],
     content: html`
-      <div class="panels broad">${destinationFacts(described, seesAll)} ${actionsOn(described, visitor)}</div>
+      <div class="panels broad">
+        ${destinationFacts(described, scope === ALL_SOURCES)} ${actionsOn(described, visitor)}
+      </div>
       <h2>Rejected events</h2>
       ${rejectedOf(described, rejected, { canReplay: isConfigured && hasAccess(visitor, CHANGE_DESTINATIONS), after })}
     `,
@@ -213,18 +201,18 @@ function actionsOn(described: DescribedDestination, visitor: Visitor): Content {
 }
 
 function destinationFacts(described: DescribedDestination, seesAll: boolean): Content {
-  const type = described.type === null ? 'removed' : `${described.type}, format ${described.format}`;
-  const ofAllSources: readonly Fact[] = [
-    ['Backlog', behindOf(described)],
-    ['Sent', html`${sentOf(described)}, last ${agoOf(described.last_sent_at)}`],
-    ['Last error', lastErrorOf(described)],
-  ];
-  const common: readonly Fact[] = [
-    ['State', stateOf(described)],
-    ['Type', type],
-    ['Defined in', definedIn(described)],
-  ];
-  return factsPanel('State', [...common, ...(seesAll ? ofAllSources : [])]);
+  const { type, format, origin } = described;
+  return panelOf(
+    'State',
+    factsOf([
+      ['State', stateOf(described)],
+      ['Type', type === null ? 'removed' : `${type}, format ${format}`],
+      ['Defined in', origin && ORIGINS[origin]],
+      seesAll && ['Backlog', behindOf(described)],
+      seesAll && ['Sent', html`${sentOf(described)}, last ${agoOf(described.last_sent_at)}`],
+      seesAll && ['Last error', lastErrorOf(described)],
+    ]),
+  );
 }
 
 /** The actions on a destination, each with what it does. */
@@ -245,9 +233,14 @@ function changesOf(described: DescribedDestination, visitor: Visitor): Content {
     done: 'The backlog was skipped.',
     values: { to: 'now' },
   });
+  // browser/pages/destinations.ts reports the result.
+  const testButton = actionButton(`${destinationAddress(name)}/test`, 'Test', {
+    name: `Send a test event to ${name}`,
+    kind: 'quiet',
+  });
   const isOwn = origin === 'database' && hasAccess(visitor, CHANGE_OUTPUTS);
-  const lines: readonly (readonly [text: string, control: Content])[] = [
-    ['Send a test event, which is marked as one', testForm(described)],
+  const lines: readonly (readonly [text: string, control: Content] | false)[] = [
+    ['Send a test event, which is marked as one', testButton],
     [
       isStopped(described)
         ? 'Send the backlog, oldest first'
@@ -255,11 +248,11 @@ function changesOf(described: DescribedDestination, visitor: Visitor): Content {
       stateForm(described),
     ],
     ['Send older events again, as duplicates', resendForm],
-    ...(behind === 0 ? [] : [[`${waiting} stay stored, to be resent if needed`, skipButton] as const]),
-    ...(isOwn ? [['Address, credentials, format and filter', changeForms(described)] as const] : []),
+    behind !== 0 && [`${waiting} stay stored, to be resent if needed`, skipButton],
+    isOwn && ['Address, credentials, format and filter', changeForms(described)],
   ];
   return html`<ul class="lines">
-    ${lines.map(([text, control]) => html`<li class="apart"><span>${text}</span> ${control}</li>`)}
+    ${lines.map((line) => line && html`<li class="apart"><span>${line[0]}</span> ${line[1]}</li>`)}
   </ul>`;
 }
 
