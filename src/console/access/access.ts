@@ -1,6 +1,5 @@
 import pTimeout from 'p-timeout';
 import { hash, timingSafeEqual } from 'node:crypto';
-import type { IncomingHttpHeaders } from 'node:http';
 import { parseCookie } from 'cookie';
 import { HttpError } from '../../lib/errors.ts';
 import { ROLE_PERMISSIONS, type AccountRole, type Permission } from '../../store/access/permissions.ts';
@@ -79,11 +78,11 @@ export function createAccess(adminToken: string | undefined, at: AccountsAt | un
   }
 
   async function ofToken(token: string): Promise<Visitor | undefined> {
-    if (isAdminToken(token)) return adminVisitor('api', undefined);
+    if (isAdminToken(token)) return accountVisitor(ADMIN, 'api');
     if (at === undefined || !isApiToken(token)) return undefined;
     await at.checkSchema();
     const holder = await orUnavailable(findTokenHolder(at.db, digestOf(token)));
-    return holder && accountVisitor(holder, 'api', undefined);
+    return holder && accountVisitor(holder, 'api');
   }
 
   async function ofCookie(value: string): Promise<Visitor | undefined> {
@@ -95,7 +94,7 @@ export function createAccess(adminToken: string | undefined, at: AccountsAt | un
     if (adminToken === undefined) return undefined;
     const adminSession = adminDigestOf(value, adminToken);
     const isAdmin = await orUnavailable(isAdminSession(at.db, adminSession));
-    return isAdmin ? adminVisitor('console', adminSession) : undefined;
+    return isAdmin ? accountVisitor(ADMIN, 'console', adminSession) : undefined;
   }
 
   return {
@@ -127,7 +126,10 @@ async function orUnavailable<T>(answer: Promise<T>): Promise<T> {
   }
 }
 
-function accountVisitor(holder: Holder, via: Operator['via'], session: Buffer | undefined): Visitor {
+/** Who has the admin token. */
+const ADMIN: Holder = { name: ADMIN_TOKEN_NAME, role: 'admin', sources: null };
+
+function accountVisitor(holder: Holder, via: Operator['via'], session?: Buffer): Visitor {
   const { name, role, sources } = holder;
   const permissions = ROLE_PERMISSIONS[role];
   const scope = sources ?? ALL_SOURCES;
@@ -143,19 +145,13 @@ export const askingAbout = <V extends Pick<Visitor, 'sources' | 'source' | 'scop
   return { ...visitor, source, scope: isInScope(visitor.sources, source) ? [source] : [] };
 };
 
-function adminVisitor(via: Operator['via'], session: Buffer | undefined, name = ADMIN_TOKEN_NAME): Visitor {
-  return accountVisitor({ name, role: 'admin', sources: null }, via, session);
-}
-
 function visitorHere(request: AskedRequest): Visitor {
   refuseOtherSites(request);
   refuseOtherNames(request);
   refuseProxies(request);
-  return adminVisitor(viaOf(request.headers), undefined, 'local user');
+  const via = request.headers['sec-fetch-site'] === undefined ? 'api' : 'console';
+  return accountVisitor({ ...ADMIN, name: 'local user' }, via);
 }
-
-const viaOf = (headers: IncomingHttpHeaders) =>
-  headers['sec-fetch-site'] === undefined ? ('api' as const) : ('console' as const);
 
 const sha256 = (text: string) => hash('sha256', text, 'buffer');
 
