@@ -16,6 +16,7 @@ import type { Area } from '../area.ts';
 import type { Notice } from '../html/navigation.ts';
 import { quarantinedPage, renderQuarantine } from './quarantine-pages.ts';
 import {
+  againSchema,
   chosenBody,
   quarantinedSchema,
   quarantineQuery,
@@ -27,6 +28,9 @@ import {
   describeQuarantined,
   readQuarantine,
 } from './read-quarantine.ts';
+
+const IN_PARTS =
+  'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.';
 
 const SEE_CONTENT = { needs: 'quarantine.content', data: 'by source' } as const;
 
@@ -99,9 +103,7 @@ function quarantineRoutes(options: QuarantineOptions): readonly ApiRoute[] {
       input: oneQuarantined,
       answer: quarantinedSchema.extend({
         replay_of: z.string().nullable().describe('id of the item whose replay quarantined this one'),
-        again: z
-          .array(z.object({ quarantine_id: z.string(), reason: z.string() }))
-          .describe('records that its replay quarantined again'),
+        again: againSchema.describe('records that its replay quarantined again'),
       }),
       async work({ path }, { scope }) {
         const { item, replayOf, account } = await describeQuarantined(db, scope, path.quarantine_id);
@@ -124,8 +126,7 @@ function quarantineRoutes(options: QuarantineOptions): readonly ApiRoute[] {
     jsonRoute({
       route: 'POST /quarantine/replay',
       summary: 'replay the chosen items',
-      description:
-        'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.',
+      description: IN_PARTS,
       ...CHANGE_QUARANTINE,
       input: { body: chosenBody },
       answer: z.object({ results: z.array(replaySchema), next_cursor: next }),
@@ -144,8 +145,7 @@ function quarantineRoutes(options: QuarantineOptions): readonly ApiRoute[] {
     jsonRoute({
       route: 'POST /quarantine/discard',
       summary: 'delete the content of the chosen open items; the record of each item stays',
-      description:
-        'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.',
+      description: IN_PARTS,
       ...CHANGE_QUARANTINE,
       input: { body: chosenBody },
       answer: z.object({ discarded: z.number().int(), next_cursor: next }),

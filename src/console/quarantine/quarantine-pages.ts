@@ -6,7 +6,7 @@ import { type Quarantined } from '../../store/quarantine/search-quarantine.ts';
 import { countOf, formatBytes, formatCount } from '../../lib/text/units.ts';
 import { type Visitor, CHANGE_QUARANTINE, hasAccess } from '../access/access.ts';
 import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
-import { only, queryOf, readQuery, type Entered, type Written } from '../api/parameters.ts';
+import { only, queryOf, readQuery, type Written } from '../api/parameters.ts';
 import { DELIVERED_TYPES } from '../events/conditions.ts';
 import { actionButton, fieldOf, selectOf, typeSelect } from '../html/form.ts';
 import { filterForm } from '../html/range-picker.ts';
@@ -33,22 +33,18 @@ export async function renderQuarantine(db: Db, visitor: Visitor, request: Reques
         Deliveries and records that could not be parsed or stored. Replay processes them again; Discard
         deletes their content.
       </p>
-      ${filterForm('/quarantine', 'Quarantine', asked, conditionFields(asked))}
+      ${filterForm('/quarantine', 'Quarantine', asked, [
+        selectOf(asked, 'state', 'State', STATE_CHOICES),
+        typeSelect(asked, DELIVERED_TYPES),
+        fieldOf(asked, 'reason', 'Reason', 'any part'),
+      ])}
       ${page.items.length === 0 ? emptyState(query.state) : chooser(page, query.state, written, hasAccess(visitor, CHANGE_QUARANTINE))}
       ${pagerOf('/quarantine', right, page.next_cursor)}
     `,
   };
 }
 
-const conditionFields = (entered: Entered): Content => html`
-  ${selectOf(
-    entered,
-    'state',
-    'State',
-    QUARANTINE_STATES.map((state) => [state, state] as const),
-  )}
-  ${typeSelect(entered, DELIVERED_TYPES)} ${fieldOf(entered, 'reason', 'Reason', 'any part')}
-`;
+const STATE_CHOICES = QUARANTINE_STATES.map((state) => [state, state] as const);
 
 function emptyState(state: string): Content {
   if (state !== 'open') {

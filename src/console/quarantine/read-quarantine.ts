@@ -79,6 +79,8 @@ export const chosenBody = z
     error: 'set either ids or matching',
   });
 
+export const againSchema = z.array(z.object({ quarantine_id: z.string(), reason: z.string() }));
+
 export const replaySchema = z
   .object({
     quarantine_id: z.string(),
@@ -90,9 +92,7 @@ export const replaySchema = z
     delivery_id: z.string().nullable().describe('the delivery created by the replay'),
     events: z.number().int(),
     duplicates: z.number().int(),
-    again: z
-      .array(z.object({ quarantine_id: z.string(), reason: z.string() }))
-      .describe('records that were quarantined again, with their new ids'),
+    again: againSchema.describe('records that were quarantined again, with their new ids'),
     reason: z.string().nullable().describe('why the item was not replayed'),
   })
   .meta({ id: 'Replay', description: 'The result of replaying one quarantined item' });
@@ -104,10 +104,8 @@ const NOT_REPLAYED = { delivery_id: null, events: 0, duplicates: 0, again: [], r
 export function toReplayAnswer(replay: Replay): ReplayAnswer {
   const base = { ...NOT_REPLAYED, quarantine_id: replay.quarantineId, outcome: replay.kind };
   switch (replay.kind) {
-    case 'replayed': {
-      const { deliveryId, events, duplicates, again } = replay;
-      return { ...base, delivery_id: deliveryId, events, duplicates, again: again.map(toAnswer) };
-    }
+    case 'replayed':
+      return { ...base, ...toAnswer(replay), again: replay.again.map(toAnswer) };
     case 'resolved': {
       const reason = `already ${replay.resolution} at ${replay.resolvedAt.toISOString()}`;
       return { ...base, delivery_id: replay.deliveryId, reason };
