@@ -28,7 +28,8 @@ export const renderDocument = (document: VNode, source?: string): string =>
 
 /**
  * Rendered HTML whose links and forms keep a source in the address of the page that they lead to, unless they name one
- * themselves. Quotation marks of texts are escaped, so that what looks like an attribute is one.
+ * themselves; forms of `data-action` send a change, and lead to none. Quotation marks of texts are escaped, so that what
+ * looks like an attribute is one.
  */
 export function withSource(rendered: string, source: string | undefined): string {
   if (source === undefined) return rendered;
@@ -38,5 +39,5 @@ export function withSource(rendered: string, source: string | undefined): string
     .replaceAll(/ href="(\/(?!api\/|assets\/)[^"#]*)/g, (attribute, address: string) =>
       /[?;]source=/.test(address) ? attribute : `${attribute}${address.includes('?') ? '&amp;' : '?'}${kept}`,
     )
-    .replaceAll(/<form [^>]*action="\/(?!logout)[^>]*>/g, (form) => form + field);
+    .replaceAll(/<form (?:[^>]* )?action="\/(?!logout)[^>]*>/g, (form) => form + field);
 }
