@@ -28,24 +28,8 @@ export function logInPage(
     html`
       ${problem !== undefined && html`<p class="note bad" role="alert">${problem}</p>`}
       ${ways.provider !== undefined && providerLink(next, ways.provider)}
-      ${
-        ways.account &&
-        (ways.provider === undefined
-          ? accountForm(next, name)
-          : html`<details open=${name !== undefined}>
-              <summary>Log in with a password</summary>
-              ${accountForm(next, name)}
-            </details>`)
-      }
-      ${
-        ways.adminToken &&
-        (ways.provider === undefined && !ways.account
-          ? tokenForm(next)
-          : html`<details open=${isAboutToken}>
-              <summary>Log in with the admin token</summary>
-              ${tokenForm(next)}
-            </details>`)
-      }
+      ${ways.account && wayOf(ways.provider === undefined, name !== undefined, 'a password', formOf(next, accountFields(name)))}
+      ${ways.adminToken && wayOf(ways.provider === undefined && !ways.account, isAboutToken, 'the admin token', formOf(next, TOKEN_FIELDS))}
     `,
   );
 }
@@ -76,36 +60,45 @@ const providerLink = (next: string, host: string): Content => html`
   <a class="button" href=${`/login/openid?next=${encodeURIComponent(next)}`}>Log in with ${host}</a>
 `;
 
-/** The attributes of a field for one-time codes. */
-export const CODE = { inputmode: 'numeric', autocomplete: 'one-time-code', maxlength: '10' };
+/** A form to log in, folded unless no other way comes before it. */
+const wayOf = (isFirst: boolean, isOpen: boolean, what: string, form: Content): Content =>
+  isFirst
+    ? form
+    : html`<details open=${isOpen}>
+        <summary>Log in with ${what}</summary>
+        ${form}
+      </details>`;
 
-const accountForm = (next: string, name: string | undefined): Content => html`
+const formOf = (next: string, fields: Content): Content => html`
   <form class="fields" method="post" action="/login">
     <input type="hidden" name="next" value=${next} />
-    ${fieldOf(enteredOf({ name }), 'name', 'Name', undefined, {
-      autocomplete: 'username',
-      autocapitalize: 'none',
-      maxlength: '100',
-      required: '',
-      ...(name === undefined && { autofocus: '' }),
-    })}
-    ${fieldOf(NOTHING_ENTERED, 'password', 'Password', undefined, {
-      type: 'password',
-      autocomplete: 'current-password',
-      required: '',
-      ...(name !== undefined && { autofocus: '' }),
-    })}
-    ${fieldOf(NOTHING_ENTERED, 'code', 'One-time code', undefined, CODE)}
-    <p class="dim">Only if your account uses an authenticator app.</p>
+    ${fields}
     <button>Log in</button>
   </form>
 `;
 
-const tokenForm = (next: string): Content => html`
-  <form class="fields" method="post" action="/login">
-    <input type="hidden" name="next" value=${next} />
-    ${fieldOf(NOTHING_ENTERED, 'token', 'Admin token', undefined, { type: 'password', required: '' })}
-    <p class="dim">The value of the setting ADMIN_TOKEN. The operator log records "admin token".</p>
-    <button>Log in</button>
-  </form>
+/** The attributes of a field for one-time codes. */
+export const CODE = { inputmode: 'numeric', autocomplete: 'one-time-code', maxlength: '10' };
+
+const accountFields = (name: string | undefined): Content => html`
+  ${fieldOf(enteredOf({ name }), 'name', 'Name', undefined, {
+    autocomplete: 'username',
+    autocapitalize: 'none',
+    maxlength: '100',
+    required: '',
+    ...(name === undefined && { autofocus: '' }),
+  })}
+  ${fieldOf(NOTHING_ENTERED, 'password', 'Password', undefined, {
+    type: 'password',
+    autocomplete: 'current-password',
+    required: '',
+    ...(name !== undefined && { autofocus: '' }),
+  })}
+  ${fieldOf(NOTHING_ENTERED, 'code', 'One-time code', undefined, CODE)}
+  <p class="dim">Only if your account uses an authenticator app.</p>
+`;
+
+const TOKEN_FIELDS = html`
+  ${fieldOf(NOTHING_ENTERED, 'token', 'Admin token', undefined, { type: 'password', required: '' })}
+  <p class="dim">The value of the setting ADMIN_TOKEN. The operator log records "admin token".</p>
 `;

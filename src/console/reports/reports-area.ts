@@ -3,7 +3,7 @@ import { monthRange, PERIODS, rangeBefore } from '../../lib/text/parse-time.ts';
 import { REPORT_NAMES, type ReportName } from '../../store/reports/report-names.ts';
 import { BOM } from '../../lib/text/csv.ts';
 import type { Db } from '../../store/server/database.ts';
-import { recordAction, recordEnded, type Operator } from '../../store/access/operator-log.ts';
+import { recordAction, recordEnded } from '../../store/access/operator-log.ts';
 import {
   MOST_FILE_ROWS,
   readReport,
@@ -13,9 +13,8 @@ import {
   type Report,
   type ReportRange,
 } from '../../store/reports/reports.ts';
-import type { Scope } from '../../store/server/scope.ts';
 import { HttpError } from '../../lib/errors.ts';
-import { EXPORT, hasAccess, READ_OPERATOR_LOG, VIEW, VIEW_WHOLE } from '../access/access.ts';
+import { EXPORT, hasAccess, READ_OPERATOR_LOG, VIEW, VIEW_WHOLE, type Visitor } from '../access/access.ts';
 import { isoTime, moment, timeZone, queryOf, readQuery, text } from '../api/parameters.ts';
 import { whole, wholeSchema } from '../api/paging.ts';
 import { jsonRoute, streamRoute } from '../api/route.ts';
@@ -23,10 +22,7 @@ import type { Area } from '../area.ts';
 import { withValidRange } from '../events/conditions.ts';
 import { zoneOf } from '../html/time-zone.ts';
 import type { ReportSchedule } from '../../reports/parse-schedules.ts';
-import { describeSchedules, reportPage } from './reports-page.ts';
-
-/** More rows than a person reads; the command prints all. */
-const MOST_ROWS = 1_000;
+import { describeSchedules, MOST_ROWS, reportPage } from './reports-page.ts';
 
 const shape = {
   month: z
@@ -44,8 +40,8 @@ const pageQuery = withValidRange({ ...shape, name: z.enum(REPORT_NAMES).default(
 
 const Answer = z.object({
   title: z.string(),
-  since: z.string(),
-  until: z.string(),
+  since: isoTime,
+  until: isoTime,
   statement: z.string().describe("the report's SQL statement, for the command sql"),
   rows: z
     .array(z.record(z.string(), z.string().nullable()))
@@ -78,7 +74,7 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
   async function answer(
     report: Report,
     values: Asked,
-    { scope, operator }: { readonly scope: Scope; readonly operator: Operator },
+    { scope, operator }: Pick<Visitor, 'scope' | 'operator'>,
     mostRows = MOST_ROWS,
   ) {
     const range: ReportRange = { ...rangeOf(values), scope, user: values.user };
@@ -108,8 +104,7 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
       answer: Answer,
       async work({ query: values }, visitor) {
         const { rows, statement, range } = await answer(report, values, visitor);
-        const [since, until] = [range.since.toISOString(), range.until.toISOString()];
-        return { title: report.title, since, until, statement, rows: [...rows] };
+        return { title: report.title, ...range, statement, rows: [...rows] };
       },
     });
   };
@@ -177,7 +172,6 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
             report,
             all: shown,
             entered,
-            mostRows: MOST_ROWS,
             mayExport: hasAccess(visitor, EXPORT),
             source: report.isOfOperators === true ? undefined : visitor.source,
             schedules: hasAccess(visitor, VIEW_WHOLE) ? await describeSchedules(db, schedules()) : [],

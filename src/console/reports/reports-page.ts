@@ -13,6 +13,9 @@ import type { ReportSchedule } from '../../reports/parse-schedules.ts';
 import { readSchedules } from '../../store/reports/report-schedules.ts';
 import type { Db } from '../../store/server/database.ts';
 
+/** More rows than a person reads; the command prints all. */
+export const MOST_ROWS = 1_000;
+
 export interface ShownReport {
   readonly report: Report;
   readonly all: readonly Report[];
@@ -22,7 +25,6 @@ export interface ShownReport {
   /** The same report of the period before; undefined if it has no figures to compare. */
   readonly before: ReportBefore | undefined;
   readonly statement: string;
-  readonly mostRows: number;
   readonly mayExport: boolean;
   /** The one whose events the report is about; undefined: all that may be seen. */
   readonly source: string | undefined;
@@ -100,7 +102,7 @@ export function reportPage(shown: ShownReport): Page {
   };
 }
 
-function contentOf({ report, range, rows, before, mostRows }: ShownReport): Content {
+function contentOf({ report, range, rows, before }: ShownReport): Content {
   if (report.isOfPerson === true && range.user === undefined) {
     return html`<p>Enter a person's user name as spelled in the cloud.</p>`;
   }
@@ -110,7 +112,7 @@ function contentOf({ report, range, rows, before, mostRows }: ShownReport): Cont
   return html`
     ${tableOf(report.title, columnsOf(report, range, lines, before?.range), lines)}
     <p class="dim">
-      ${countOf(rows.length, 'row')}${rows.length === mostRows && ': the others are in the CSV of the command'}.
+      ${countOf(rows.length, 'row')}${rows.length === MOST_ROWS && ': the others are in the CSV of the command'}.
     </p>
   `;
 }
