@@ -180,6 +180,11 @@ describe('refused events', () => {
     const row = ['', time, 'AUDIT_LOG_ALL', time, expect.stringContaining('no such field')];
     expect(rowsIn(page, 'Rejected events')).toEqual([row, row, row]);
     expect(textIn(page)).toContain('3 events rejected because of their content.');
+    expect(page).toContain('Resend all');
+    // It would resend those of other sources, which this page does not show.
+    const ofOne = await admin.page('/destinations/archive?source=default');
+    expect(ofOne).toContain('Resend selected');
+    expect(ofOne).not.toContain('Resend all');
     expect(rowsIn(await admin.page('/destinations'), 'Destinations')[0]?.[6]).toBe('3');
     expect(linksIn(await admin.page('/destinations'))).toMatchObject({ '3': '/destinations/archive' });
 

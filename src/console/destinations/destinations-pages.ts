@@ -183,7 +183,7 @@ export async function destinationPage(
         ${destinationFacts(described, scope === ALL_SOURCES)} ${actionsOn(described, visitor)}
       </div>
       <h2>Rejected events</h2>
-      ${rejectedOf(described, rejected, { canReplay: isConfigured && hasAccess(visitor, CHANGE_DESTINATIONS), after })}
+      ${rejectedOf(described, rejected, isConfigured ? visitor : undefined, after)}
     `,
   };
 }
@@ -276,14 +276,15 @@ const CHECKBOX: Column<Rejected> = {
     html`<input type="checkbox" name="ids" value=${one.event_id} aria-label=${`Select ${one.event_id}`} />`,
 };
 
+/** The rejected events after an id. The events are resent by this visitor; undefined: by nobody. */
 function rejectedOf(
   { name, rejected }: DescribedDestination,
   { items, next_cursor: next }: PageOf<Rejected>,
-  { canReplay, after }: { readonly canReplay: boolean; readonly after: string | undefined },
+  visitor: Visitor | undefined,
+  after: string | undefined,
 ): Content {
-  if (items.length === 0) {
-    return html`<p class="empty">No rejected events.</p>`;
-  }
+  if (items.length === 0) return html`<p class="empty">No rejected events.</p>`;
+  const canReplay = visitor !== undefined && hasAccess(visitor, CHANGE_DESTINATIONS);
   return html`
     <form id="rejected" data-name=${name} data-total=${rejected ?? 0}>
       <div class="row apart">
@@ -293,7 +294,7 @@ function rejectedOf(
           html`
             <div class="row">
               <button type="button" class="quiet" name="some">Resend selected</button>
-              <button type="button" class="quiet" name="every">Resend all</button>
+              ${visitor.scope === ALL_SOURCES && html`<button type="button" class="quiet" name="every">Resend all</button>`}
             </div>
           `
         }
