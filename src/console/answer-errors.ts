@@ -19,7 +19,7 @@ import type { Visitor } from './access/access.ts';
 import { refusalOf, visitorIfAny, wantsPage, type Refusals } from './access/gate.ts';
 import { queryOf, textOf } from './api/parameters.ts';
 import { navigationOf, type Area } from './area.ts';
-import { html, renderDocument, type Content } from './html/html.ts';
+import { html, renderDocument } from './html/html.ts';
 import { bareDocument, layOut } from './html/layout.ts';
 import { zoneOf } from './html/time-zone.ts';
 
@@ -36,12 +36,12 @@ export function answerErrors(
   // Express recognizes an error handler by its four parameters.
   return async (error: unknown, request, response, _next) => {
     const errorId = randomUUID();
+    const visitor = visitorIfAny(request);
     const isLocked = db !== undefined && isLockTimeout(error);
-    const shown = isLocked ? await lockedError(error, db, visitorIfAny(request)) : error;
+    const shown = isLocked ? await lockedError(error, db, visitor) : error;
     const { status, code, message, retryAfter } = asHttpError(shown);
     // The gate has logged it already.
     const isWrongToken = status === 401 && request.headers.authorization !== undefined;
-    const visitor = visitorIfAny(request);
     const { remote, ...refusal } = refusalOf(request, status);
     const line = { errorId, ...refusal };
     if (status >= 500) logger.error({ ...line, err: error }, `console: ${message}`);
@@ -58,7 +58,11 @@ export function answerErrors(
       return;
     }
     const title = TITLES.get(status) ?? 'Internal error';
-    const content = explain(status, message, errorId);
+    const content = html`
+      <p>${message}</p>
+      ${status >= 500 && html`<p>Details are in the log under error ID <code>${errorId}</code>.</p>`}
+      <p><a href="/">Go to the overview</a></p>
+    `;
     const document =
       visitor === undefined
         ? bareDocument(title, title, content)
@@ -94,21 +98,11 @@ const TITLES = new Map([
   [503, 'Service unavailable'],
 ]);
 
-function explain(status: number, message: string, errorId: string): Content {
-  return html`
-    <p>${message}</p>
-    ${status >= 500 && html`<p>Details are in the log under error ID <code>${errorId}</code>.</p>`}
-    <p><a href="/">Go to the overview</a></p>
-  `;
-}
-
 /** An error as it is answered: details of unexpected ones stay in the log. */
 export function asHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error;
-  if (error instanceof NotFoundError || error instanceof ConflictError) {
-    const status = error instanceof NotFoundError ? 404 : 409;
-    return new HttpError(status, error.code, error.message, { cause: error });
-  }
+  if (error instanceof NotFoundError) return new HttpError(404, error.code, error.message, { cause: error });
+  if (error instanceof ConflictError) return new HttpError(409, error.code, error.message, { cause: error });
   if (error instanceof UsageError) {
     const code = error instanceof SettingsError ? 'WRONG_SETTINGS' : 'BAD_REQUEST';
     return new HttpError(400, code, error.message, { cause: error });

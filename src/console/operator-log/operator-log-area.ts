@@ -36,7 +36,7 @@ export function operatorLogArea({ db }: { readonly db: Db }): Area {
         ...READ_OPERATOR_LOG,
         render: async (request, visitor) => {
           const asked = readQuery(askedPage, queryOf(request));
-          return operatorLogPage(await readActions(db, asked.values), asked, asked.right, visitor);
+          return operatorLogPage(await readActions(db, asked.values), asked, visitor);
         },
       },
     ],
@@ -47,8 +47,7 @@ const WAYS = { console: 'console', api: 'API', command: 'command line', system: 
 
 function operatorLogPage(
   { items, next_cursor: next }: PageOf<LoggedAction>,
-  entered: Entered,
-  right: Written,
+  { right, ...entered }: Entered & { readonly right: Written },
   visitor: Visitor,
 ): Page {
   return {

@@ -97,7 +97,8 @@ export function reportPage(shown: ShownReport): Page {
         </p>
         <pre>${statement}</pre>
       </details>
-      ${scheduledReports(schedules)}
+      <h2>Scheduled reports</h2>
+      ${tableOf('Scheduled reports', SCHEDULE_COLUMNS, schedules, NO_SCHEDULES)}
     `,
   };
 }
@@ -192,17 +193,7 @@ function barsOf({ value, marked }: ReportChart, rows: readonly ReportRow[]) {
   };
 }
 
-function scheduledReports(schedules: readonly DescribedSchedule[]): Content {
-  return html`
-    <h2>Scheduled reports</h2>
-    ${tableOf(
-      'Scheduled reports',
-      SCHEDULE_COLUMNS,
-      schedules,
-      'None. Use the setting reports to send a report after each day, week or month.',
-    )}
-  `;
-}
+const NO_SCHEDULES = 'None. Use the setting reports to send a report after each day, week or month.';
 
 const SCHEDULE_COLUMNS: readonly Column<DescribedSchedule>[] = [
   { heading: 'Name', cell: ({ name }) => name },

@@ -114,7 +114,7 @@ const layOut = (system: System, keeping: ReturnType<SystemOptions['keeping']>): 
     ${livePart('storing', [html`<h2>Storing</h2>`, storingOf(system)], 'panel')}
   </div>
   ${livePart('processes', processesPanel(system), 'panel')}
-  ${livePart('storage', storagePanel(system), 'panel')}
+  ${livePart('storage', [html`<h2>Database and disk</h2>`, diskOf(system), storageOf(system)], 'panel')}
   ${livePart('keeping', system.storage && keepingPanel(system.storage, keeping), 'panel')}
 `;
 
@@ -207,15 +207,8 @@ const rateOf = (perSecond: number) => formatCount(Number(perSecond.toPrecision(p
 const latencyOf = ({ p50_ms: p50, p99_ms: p99 }: { readonly p50_ms: number; readonly p99_ms: number }) =>
   `p50 ${formatMilliseconds(p50)}, p99 ${formatMilliseconds(p99)}`;
 
-function storagePanel(system: System): Content {
-  return html`
-    <h2>Database and disk</h2>
-    ${partOf(system.problems, 'disk', system.free_disk_bytes, (free) =>
-      factsOf([['free disk space', formatBytes(free)]]),
-    )}
-    ${partOf(system.problems, 'storage', system.storage, describeStorage)}
-  `;
-}
+const diskOf = ({ problems, free_disk_bytes: bytes }: System): Content =>
+  partOf(problems, 'disk', bytes, (free) => factsOf([['free disk space', formatBytes(free)]]));
 
 /** How long events are kept, and what the archive would take out of the database, by the names of the settings. */
 function keepingPanel(
@@ -259,17 +252,17 @@ const PARTITION_COLUMNS: readonly Column<Storage['partitions'][number]>[] = [
   numberColumn('Size', ({ bytes }) => formatBytes(bytes)),
 ];
 
-function describeStorage(storage: Storage): Content {
-  const { database_bytes: bytes, default_rows: outside, partitions, archived_months: archived } = storage;
-  return html`
-    ${factsOf([
-      ['database', formatBytes(bytes)],
-      ['default partition', outside === 0 ? 'empty' : outsideOf(outside)],
-    ])}
-    ${tableOf('Partitions', PARTITION_COLUMNS, partitions)}
-    ${archived.length > 0 && tableOf('Archived months', ARCHIVED_COLUMNS, archived)}
-  `;
-}
+const storageOf = ({ problems, storage }: System): Content =>
+  partOf(problems, 'storage', storage, ({ archived_months: archived, ...database }) => [
+    factsOf([
+      ['database', formatBytes(database.database_bytes)],
+      ['default partition', outsideOf(database.default_rows)],
+    ]),
+    tableOf('Partitions', PARTITION_COLUMNS, database.partitions),
+    archived.length > 0 && tableOf('Archived months', ARCHIVED_COLUMNS, archived),
+  ]);
 
-const outsideOf = (rows: number) =>
-  rows > MAX_DEFAULT_COUNT ? `over ${countOf(MAX_DEFAULT_COUNT, 'event')}` : countOf(rows, 'event');
+function outsideOf(rows: number): string {
+  if (rows === 0) return 'empty';
+  return rows > MAX_DEFAULT_COUNT ? `over ${countOf(MAX_DEFAULT_COUNT, 'event')}` : countOf(rows, 'event');
+}
