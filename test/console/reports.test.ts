@@ -122,4 +122,7 @@ it('of a person needs a name, keeps it, and stands in the operator log', async (
     .execute();
   expect(looks).toEqual([{ subject: '=ann' }]);
   await expect(admin.get('/reports/logins?month=march')).rejects.toThrow('answered 400');
+  // A mistyped condition does not empty a page.
+  const mistyped = await admin.page('/reports?name=logins&month=march');
+  expect(mistyped).toMatch(/<p class="problem">month [^<]*2026-03/);
 });

@@ -13,9 +13,8 @@ import {
   type Report,
   type ReportRange,
 } from '../../store/reports/reports.ts';
-import { HttpError } from '../../lib/errors.ts';
 import { EXPORT, hasAccess, READ_OPERATOR_LOG, VIEW, VIEW_WHOLE, type Visitor } from '../access/access.ts';
-import { isoTime, moment, timeZone, queryOf, readQuery, text } from '../api/parameters.ts';
+import { isoTime, moment, month, timeZone, queryOf, readQuery, text } from '../api/parameters.ts';
 import { whole, wholeSchema } from '../api/paging.ts';
 import { jsonRoute, streamRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
@@ -25,10 +24,7 @@ import type { ReportSchedule } from '../../reports/parse-schedules.ts';
 import { describeSchedules, MOST_ROWS, reportPage } from './reports-page.ts';
 
 const shape = {
-  month: z
-    .string()
-    .default(() => new Date().toISOString().slice(0, 'YYYY-MM'.length))
-    .describe('a month such as 2026-03'),
+  month: month.describe('a month such as 2026-03'),
   since: moment.optional().describe('start of a range, instead of a month'),
   until: moment.optional().describe('end of the range, exclusive; now unless given'),
   tz: timeZone.optional().describe('time zone of the month and of working hours; UTC unless given'),
@@ -183,9 +179,5 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
 }
 
 function rangeOf({ month, since, until = new Date(), tz: zone = 'UTC' }: Asked) {
-  if (since !== undefined) return { since, until, zone };
-  const range = monthRange(month, zone);
-  if (range === undefined)
-    throw new HttpError(400, 'BAD_REQUEST', 'query.month: must be a month such as 2026-03');
-  return { since: range.since, until: range.until, zone };
+  return since === undefined ? { ...(monthRange(month.month, zone) ?? month), zone } : { since, until, zone };
 }
