@@ -14,9 +14,7 @@ import { html, type Content, type Page } from '../html/html.ts';
 import type { DescribedAccount } from './describe-accounts.ts';
 
 /** The role that most people get is the default. */
-const ROLES = ['auditor', ...ACCOUNT_ROLES.filter((role) => role !== 'auditor')].map(
-  (role) => [role, role] as const,
-);
+const ROLES = ['auditor', ...ACCOUNT_ROLES.filter((role) => role !== 'auditor')];
 
 /** The form that adds an account, or changes the one with this name; accounts, API tokens, and what each role may do. */
 export const accountsPage = (accounts: readonly DescribedAccount[], changed?: string): Page => ({

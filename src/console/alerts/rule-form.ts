@@ -20,7 +20,7 @@ import {
   type RouteContext,
 } from '../api/route.ts';
 import { searchLine } from '../events/saved-searches.ts';
-import { freeNameOf, withSelf } from '../destinations/destination-form.ts';
+import { freeNameOf } from '../destinations/destination-form.ts';
 import { fieldOf, selectOf } from '../html/form.ts';
 import { withTimes } from '../html/elements.ts';
 import { html, type Content, type Page } from '../html/html.ts';
@@ -192,7 +192,7 @@ export async function ruleForm(
               `
             : html`<input type="hidden" name="use" value=${builtIn.name} />`
         }
-        ${selectOf(entered, 'severity', 'Severity', withSelf(SEVERITIES))}
+        ${selectOf(entered, 'severity', 'Severity', SEVERITIES)}
         ${(builtIn === undefined || shown.count !== undefined) && fieldOf(entered, 'count', 'Number of events', '1', { type: 'number' })}
         ${(builtIn === undefined || shown.within !== undefined) && fieldOf(entered, 'within', 'Within', '10m')}
         ${shown.silent_for !== undefined && fieldOf(entered, 'silent_for', 'Silent for', '1h')}

@@ -155,7 +155,7 @@ function formPage(
             ? fieldOf(enteredOf({ name: freeName }), 'name', 'Name')
             : html`<input type="hidden" name="name" value=${name} />`
         }
-        ${inputs} ${selectOf(entered, 'format', 'Format', withSelf(SENDER_TYPES[type].formats))}
+        ${inputs} ${selectOf(entered, 'format', 'Format', SENDER_TYPES[type].formats)}
         ${inputOf(entered, type, FILTER, false)}
         ${selectOf(entered, 'filter.rule_alerts', 'Receives', ALERTS)}
         ${textAreaOf(
@@ -207,9 +207,6 @@ function enteredIn(options: Options, fields: readonly string[]): { entered: Ente
 
 const pathOf = (field: string) => field.replace('?', '');
 
-/** Texts as choices that are called the same. */
-export const withSelf = (texts: readonly string[]) => texts.map((one) => [one, one] as const);
-
 function inputOf(entered: Entered, type: string, field: string, isStored: boolean): Content {
   const path = pathOf(field);
   const words = path.slice(path.indexOf('.') + 1).replaceAll('_', ' ');
@@ -217,7 +214,7 @@ function inputOf(entered: Entered, type: string, field: string, isStored: boolea
   const label = path === field ? name : `${name} (optional)`;
   const placeholder = PLACEHOLDERS[path];
   const choices = CHOICES[path];
-  if (choices !== undefined) return selectOf(entered, path, label, withSelf(choices));
+  if (choices !== undefined) return selectOf(entered, path, label, choices);
   if (path === 'tls.ca') return textAreaOf(entered, path, label, placeholder);
   if (path === 'port') return fieldOf(entered, path, label, placeholder, { type: 'number' });
   if (!isSecret(type, path.split('.'))) return fieldOf(entered, path, label, placeholder);

@@ -72,12 +72,12 @@ const labelled = (
   </div>
 `;
 
-/** A labelled choice of values with their labels; the first one if none was chosen. */
+/** A labelled choice of values, with their labels if these differ; the first one if none was chosen. */
 export function selectOf(
   { written, problems }: Entered,
   name: string,
   label: string,
-  options: readonly (readonly [value: string, text: string])[],
+  options: readonly (string | readonly [value: string, text: string])[],
 ): Content {
   const chosen = textOf(written, name);
   return labelled(
@@ -86,7 +86,10 @@ export function selectOf(
     problems.get(name),
     html`
       <select id=${`field-${name}`} name=${name}>
-        ${options.map(([value, text]) => html`<option value=${value} selected=${value === chosen}>${text}</option>`)}
+        ${options.map((option) => {
+          const [value, text] = typeof option === 'string' ? [option, option] : option;
+          return html`<option value=${value} selected=${value === chosen}>${text}</option>`;
+        })}
       </select>
     `,
   );
@@ -118,4 +121,4 @@ export const actionButton = (
 `;
 
 export const typeSelect = (entered: Entered, types: readonly string[]): Content =>
-  selectOf(entered, 'type', 'Type', [['', 'all types'], ...types.map((type) => [type, type] as const)]);
+  selectOf(entered, 'type', 'Type', [['', 'all types'], ...types]);

@@ -34,7 +34,7 @@ export async function renderQuarantine(db: Db, visitor: Visitor, request: Reques
         deletes their content.
       </p>
       ${filterForm('/quarantine', 'Quarantine', asked, [
-        selectOf(asked, 'state', 'State', STATE_CHOICES),
+        selectOf(asked, 'state', 'State', QUARANTINE_STATES),
         typeSelect(asked, DELIVERED_TYPES),
         fieldOf(asked, 'reason', 'Reason', 'any part'),
       ])}
@@ -43,8 +43,6 @@ export async function renderQuarantine(db: Db, visitor: Visitor, request: Reques
     `,
   };
 }
-
-const STATE_CHOICES = QUARANTINE_STATES.map((state) => [state, state] as const);
 
 function emptyState(state: string): Content {
   if (state !== 'open') {
