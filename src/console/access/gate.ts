@@ -1,4 +1,4 @@
-import type { Request, RequestHandler } from 'express';
+import express, { type Request, type RequestHandler } from 'express';
 import { refuseOtherSites } from '../../access/origin.ts';
 import { HttpError } from '../../lib/errors.ts';
 import type { RefusalLog } from '../../ingest/refusal-log.ts';
@@ -15,6 +15,12 @@ export const refuseFirst: RequestHandler = (request, _response, next) => {
   refuseOtherSites(request);
   next();
 };
+
+/** Reads a form of our own pages. */
+export const readForm: readonly RequestHandler[] = [
+  refuseFirst,
+  express.urlencoded({ extended: false, limit: '8kb' }),
+];
 
 /** What happens with requests that are refused without access. */
 export interface Refusals {

@@ -12,7 +12,7 @@ import { addressOf } from '../addresses.ts';
 import { NOTHING_ENTERED, queryOf, textOf } from '../api/parameters.ts';
 import { fieldOf } from '../html/form.ts';
 import { html, renderDocument } from '../html/html.ts';
-import { refusalOf, refuseFirst, type Refusals } from './gate.ts';
+import { readForm, refusalOf, type Refusals } from './gate.ts';
 import { CODE, documentOf } from './log-in-page.ts';
 
 const PATH = '/login/invitation';
@@ -60,37 +60,32 @@ export function serveInvitations({ db, logRefusal, beginSession }: InvitationOpt
     else response.send(renderDocument(invitationPage(account, key)));
   });
 
-  router.post(
-    PATH,
-    refuseFirst,
-    express.urlencoded({ extended: false, limit: '8kb' }),
-    async (request, response) => {
-      const { data } = form.safeParse(request.body);
-      const digest = digestOf(data?.key ?? '');
-      const account = await findInvited(db, digest);
-      if (data === undefined || account === undefined) return refuse(request, response);
-      const { totp_secret: secret, name } = account;
-      const totpStep = secret === null ? undefined : verifyTotp(secret, data.code, undefined);
-      const problem = problemOf(data, secret !== null && totpStep === undefined);
-      if (problem !== undefined) {
-        response.status(400).send(renderDocument(invitationPage(account, data.key, problem)));
-        return undefined;
-      }
-      const passwordHash = await hashPassword(data.password);
-      const operator = { name, via: 'console' } as const;
-      const details = { password: 'new', invited: true };
-      const accepted = await recordAction(
-        db,
-        { operator, action: 'access.change', subject: name, details },
-        () => acceptInvitation(db, digest, { passwordHash, totpStep }),
-        (changed) => ({ accepted: changed !== undefined }),
-      );
-      if (accepted === undefined) return refuse(request, response);
-      await beginSession(accepted, { invited: true }, request, response);
-      response.redirect(303, '/');
+  router.post(PATH, ...readForm, async (request, response) => {
+    const { data } = form.safeParse(request.body);
+    const digest = digestOf(data?.key ?? '');
+    const account = await findInvited(db, digest);
+    if (data === undefined || account === undefined) return refuse(request, response);
+    const { totp_secret: secret, name } = account;
+    const totpStep = secret === null ? undefined : verifyTotp(secret, data.code, undefined);
+    const problem = problemOf(data, secret !== null && totpStep === undefined);
+    if (problem !== undefined) {
+      response.status(400).send(renderDocument(invitationPage(account, data.key, problem)));
       return undefined;
-    },
-  );
+    }
+    const passwordHash = await hashPassword(data.password);
+    const operator = { name, via: 'console' } as const;
+    const details = { password: 'new', invited: true };
+    const accepted = await recordAction(
+      db,
+      { operator, action: 'access.change', subject: name, details },
+      () => acceptInvitation(db, digest, { passwordHash, totpStep }),
+      (changed) => ({ accepted: changed !== undefined }),
+    );
+    if (accepted === undefined) return refuse(request, response);
+    await beginSession(accepted, { invited: true }, request, response);
+    response.redirect(303, '/');
+    return undefined;
+  });
 
   return router;
 }

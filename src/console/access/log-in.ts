@@ -15,7 +15,7 @@ import { ADMIN_TOKEN_NAME, SESSION_COOKIE, type Access } from './access.ts';
 import { createAttempts } from '../../access/attempts.ts';
 import { remoteAddressOf } from '../../ingest/remote-address.ts';
 import { adminDigestOf, browserProof, digestOf, newSessionValue } from '../../access/credentials.ts';
-import { recordWrongToken, refusalOf, refuseFirst, type Refusals } from './gate.ts';
+import { readForm, recordWrongToken, refusalOf, refuseFirst, type Refusals } from './gate.ts';
 import { continuePage, logInPage, pathWithin } from './log-in-page.ts';
 import { accountOf } from '../../access/openid-person.ts';
 import { createOpenIdCookies } from '../../access/openid-cookie.ts';
@@ -91,33 +91,28 @@ export function serveLogIn(options: LogInOptions): Router {
     );
   }
 
-  router.post(
-    '/login',
-    refuseFirst,
-    express.urlencoded({ extended: false, limit: '8kb' }),
-    async (request, response) => {
-      const ways = await waysToLogIn();
-      const { data } = form.safeParse(request.body);
-      if (data === undefined || (data.token === undefined && (data.name === '' || data.password === ''))) {
-        const problem = 'Enter your name and your password, or the admin token.';
-        response.status(400).send(renderDocument(logInPage('/', ways, { problem })));
-        return;
-      }
-      const next = pathWithin(data.next);
-      const isAboutToken = data.token !== undefined;
-      const isLoggedIn = isAboutToken
-        ? await logInWithToken(data.token ?? '', request, response)
-        : await logInWithPassword(data, request, response);
-      if (isLoggedIn) {
-        response.redirect(303, next);
-        return;
-      }
-      const notice = isAboutToken
-        ? { problem: 'Wrong admin token.', isAboutToken }
-        : { problem: 'Wrong name, password or one-time code.', name: data.name };
-      response.status(401).send(renderDocument(logInPage(next, ways, notice)));
-    },
-  );
+  router.post('/login', ...readForm, async (request, response) => {
+    const ways = await waysToLogIn();
+    const { data } = form.safeParse(request.body);
+    if (data === undefined || (data.token === undefined && (data.name === '' || data.password === ''))) {
+      const problem = 'Enter your name and your password, or the admin token.';
+      response.status(400).send(renderDocument(logInPage('/', ways, { problem })));
+      return;
+    }
+    const next = pathWithin(data.next);
+    const isAboutToken = data.token !== undefined;
+    const isLoggedIn = isAboutToken
+      ? await logInWithToken(data.token ?? '', request, response)
+      : await logInWithPassword(data, request, response);
+    if (isLoggedIn) {
+      response.redirect(303, next);
+      return;
+    }
+    const notice = isAboutToken
+      ? { problem: 'Wrong admin token.', isAboutToken }
+      : { problem: 'Wrong name, password or one-time code.', name: data.name };
+    response.status(401).send(renderDocument(logInPage(next, ways, notice)));
+  });
 
   async function logInWithToken(token: string, request: Request, response: Response): Promise<boolean> {
     if (adminToken === undefined || !access.isAdminToken(token)) {
