@@ -271,25 +271,6 @@ describe('forwarding', () => {
     expect(await status()).toMatchObject({ state: 'running', rejected_count: 30, last_error: null });
   });
 
-  it('counts anew after an event that was accepted, and after an operator resumed', async () => {
-    let isWelcome = true;
-    const { sender } = collector(async ([first]) => {
-      if (!isWelcome || first === undefined || numberOf(first) !== 10) throw new BatchRefusedError('400');
-      isWelcome = false;
-      return [];
-    });
-    await storeEvents(...range(19));
-    await untilSeen(test.db);
-    forward(sender, {}, { events: 1, bytes: 900_000 });
-    await waitFor(async () => (await status()).rejected_count === 18);
-    expect(await status()).toMatchObject({ state: 'running', rejected_in_row: 9 });
-    await storeEvents(20);
-    await waitFor(async () => (await status()).state === 'refused');
-    await setState(test.db, 'siem', 'running');
-    await waitFor(async () => (await status()).rejected_count === 19);
-    expect(await status()).toMatchObject({ state: 'running', rejected_in_row: 1 });
-  });
-
   it('counts anew when an operator pauses and resumes while a batch is sent', async () => {
     const { promise: isResumed, resolve: onResume } = Promise.withResolvers<void>();
     let isSending = false;
