@@ -1,9 +1,7 @@
-import { rm } from 'node:fs/promises';
-import path from 'node:path';
-import { promises as fs } from 'node:fs';
+import { readFile, rm } from 'node:fs/promises';
 import { sql } from 'kysely';
 import { Client } from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import {
   createDataDirectory,
   openCluster,
@@ -169,7 +167,7 @@ const MIGRATE_COMMAND = /```sh\n(MIGRATION_DATABASE_URL[^`]*xiq-sink migrate)/;
 
 /** The settings of a command in docs/operating.md, for another server. */
 async function settingsOf(command: RegExp, { host, password }: URL, dataDir: string) {
-  const page = await fs.readFile('docs/operating.md', 'utf8');
+  const page = await readFile('docs/operating.md', 'utf8');
   const [, text = ''] = command.exec(page) ?? [];
   const settings = Object.fromEntries(
     [...text.matchAll(/^(\w+)=(\S+)/gm)].map(([, name = '', url = '']) => [
@@ -210,72 +208,21 @@ it('separates the logins by the commands of docs/operating.md', async () => {
   }
 });
 
-describe('an installation of before the roles', () => {
-  let directory: string;
-  beforeAll(async () => {
-    directory = await temporaryDirectory();
-  });
-  afterAll(() => rm(directory, { recursive: true, force: true }));
+it('is migrated where the embedded database belonged to its superuser', async () => {
+  const place = await temporaryDirectory();
+  const { cluster, url } = await startOldServer(place);
+  await fillOldDatabase(url.href);
+  await stopServer(cluster);
 
-  it('is migrated where the embedded database belonged to its superuser', async () => {
-    const place = path.join(directory, 'embedded');
-    await fs.mkdir(place, { mode: 0o711 });
-    const { cluster, url } = await startOldServer(place);
-    await fillOldDatabase(url.href);
-    await stopServer(cluster);
-
-    const embedded = await startEmbeddedPostgres(place);
-    try {
-      const db = openDatabase(embedded.migrationUrl, () => undefined);
-      expect(await migrateStore(db, undefined, undefined, 'xiq_sink')).toEqual([]);
-      await db.destroy();
-      await migrateQueue(embedded.databaseUrl);
-      await expectMigrated(embedded, url);
-    } finally {
-      await embedded.stop();
-    }
-  });
-
-  it('is migrated where the service of the Compose file was the first superuser, after it was renamed', async () => {
-    const place = path.join(directory, 'compose');
-    await fs.mkdir(place, { mode: 0o711 });
-    const { cluster, url } = await startOldServer(place);
-    try {
-      // As POSTGRES_USER=xiq_sink made it.
-      const as = (user: string, password: string) => {
-        const other = new URL(url);
-        other.username = user;
-        other.password = password;
-        return other;
-      };
-      await run(url.href, "create role helper superuser login password 'helper'");
-      const helper = as('helper', 'helper').href;
-      await run(helper, 'alter role postgres rename to xiq_sink');
-      const old = as('xiq_sink', url.password);
-      await run(old.href, 'drop role helper');
-      await fillOldDatabase(old.href);
-
-      const env = {
-        DATABASE_URL: as('xiq_sink', 'secret-of-the-service').href,
-        READER_DATABASE_URL: as('xiq_reader', 'secret-of-the-reader').href,
-        BOOTSTRAP_DATABASE_URL: url.href,
-        DATA_DIR: place,
-      };
-      const logger = createLogger('silent');
-      const settings = loadSettings(env);
-      const still = loadSettings({ ...env, BOOTSTRAP_DATABASE_URL: old.href });
-      await expect(prepareStore(still, logger)).rejects.toThrow(/Rename it first/);
-
-      // The two commands of docs/operating.md.
-      await run(old.href, "create role xiq_rename superuser login password 'rename'");
-      await run(as('xiq_rename', 'rename').href, 'alter role xiq_sink rename to postgres');
-      expect(await prepareStore(settings, logger)).toEqual([]);
-      await expectMigrated(
-        { databaseUrl: env.DATABASE_URL, readerUrl: env.READER_DATABASE_URL },
-        new URL(env.BOOTSTRAP_DATABASE_URL),
-      );
-    } finally {
-      await stopServer(cluster, 'immediate');
-    }
-  });
+  const embedded = await startEmbeddedPostgres(place);
+  try {
+    const db = openDatabase(embedded.migrationUrl, () => undefined);
+    expect(await migrateStore(db, undefined, undefined, 'xiq_sink')).toEqual([]);
+    await db.destroy();
+    await migrateQueue(embedded.databaseUrl);
+    await expectMigrated(embedded, url);
+  } finally {
+    await embedded.stop();
+    await rm(place, { recursive: true, force: true });
+  }
 });
