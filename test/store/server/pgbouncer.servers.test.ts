@@ -4,7 +4,6 @@ import { sql } from 'kysely';
 import { Client } from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { EMULATOR_LOGINS } from '../../../emulator/accounts.ts';
-import { createEmulator } from '../../../emulator/emulator.ts';
 import { Engine } from '../../../src/archive/engine.ts';
 import { DirectoryFiles } from '../../../src/archive/files/directory-files.ts';
 import { ArchiveReader } from '../../../src/archive/read-archive.ts';
@@ -14,6 +13,7 @@ import { openLimited } from '../../../src/store/server/database.ts';
 import { BACKENDS, emptyRedis } from '../../support/backends.ts';
 import { createOwnedDatabase, createTestDatabase, serverUrl } from '../../support/database.ts';
 import { auditRecord } from '../../support/deliveries.ts';
+import { emulatorForTest } from '../../support/emulator.ts';
 import { freePort } from '../../support/free-port.ts';
 import { hasPgbouncer, startPgbouncer } from '../../support/pgbouncer.ts';
 import {
@@ -86,9 +86,7 @@ describe.skipIf(!hasPgbouncer())('pgbouncer (needs pgbouncer)', () => {
     onTestFinished(() => pooler.stop());
     const directory = await temporaryDirectory();
     onTestFinished(() => rm(directory, { recursive: true, force: true }));
-    const emulator = createEmulator({ rate: 0 });
-    const cloudUrl = await emulator.listen(0);
-    onTestFinished(() => emulator.close());
+    const { url: cloudUrl } = await emulatorForTest();
     const port = String(await freePort());
     const events = path.join(directory, 'events.jsonl');
     const settings = {
