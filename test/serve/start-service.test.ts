@@ -3,7 +3,6 @@ import { createServer } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
 import type { Role } from '../../src/config/roles.ts';
 import { UsageError } from '../../src/lib/errors.ts';
@@ -13,6 +12,7 @@ import { ask } from '../support/ask.ts';
 import { createOwnedDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
 import { databaseForTest } from '../support/for-one-test.ts';
+import { cloudSettings } from '../support/emulator.ts';
 import { listen } from '../support/listen.ts';
 import { postDelivery, SECRET } from '../support/program.ts';
 import { startProxy, through } from '../support/proxy.ts';
@@ -30,7 +30,6 @@ let settings: Record<string, string>;
 let service: LocalService;
 beforeAll(async () => {
   const config = path.join(directory, 'settings.yaml');
-  const { username, password } = EMULATOR_LOGINS.administrator;
   await writeFile(
     config,
     JSON.stringify({
@@ -42,9 +41,7 @@ beforeAll(async () => {
     DATABASE_URL: test.databaseUrl,
     DATA_DIR: directory,
     XIQ_SINK_CONFIG: config,
-    CLOUD_API_URL: await emulator.listen(0),
-    CLOUD_USERNAME: username,
-    CLOUD_PASSWORD: password,
+    ...cloudSettings(await emulator.listen(0)),
     HISTORY: 'off',
     SECRETS_KEY,
   };

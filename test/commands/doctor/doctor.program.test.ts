@@ -2,7 +2,6 @@ import { chmod, readdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { EMULATOR_LOGINS } from '../../../emulator/accounts.ts';
 import { freePort } from '../../support/free-port.ts';
 import { fakeClockLibrary, fakeClockSettings, setClock } from '../../faults/clock.ts';
 import { emptyRedis, BACKENDS } from '../../support/backends.ts';
@@ -14,19 +13,14 @@ import { databaseForTest, directoryForTest, serveForTest } from '../../support/f
 import { examine, like, ONLY_FSYNC, startCloud } from './examine.ts';
 import { listen } from '../../support/listen.ts';
 
-const { username, password } = EMULATOR_LOGINS.administrator;
-
 const directory = useDirectory();
 
 describe('doctor', () => {
   const backends = BACKENDS.filter(({ available }) => available);
   it.each(backends)('finds everything in order beside a running program, $backend', async ({ usesRedis }) => {
     const { databaseUrl, readerUrl } = await databaseForTest();
-    const cloud = await startCloud();
     const settings = {
-      ...cloud,
-      CLOUD_USERNAME: username,
-      CLOUD_PASSWORD: password,
+      ...(await startCloud()),
       DATABASE_URL: databaseUrl,
       READER_DATABASE_URL: readerUrl,
       ...(usesRedis ? { REDIS_URL: await emptyRedis() } : {}),
@@ -111,12 +105,7 @@ describe('doctor', () => {
 
   it.skipIf(fakeClockLibrary() === undefined)('tells of a clock that is wrong', async () => {
     const { databaseUrl } = await databaseForTest();
-    const settings = {
-      DATABASE_URL: databaseUrl,
-      DATA_DIR: directory,
-      ...(await startCloud()),
-      CLOUD_API_TOKEN: 'abcdefghijklmnop',
-    };
+    const settings = { DATABASE_URL: databaseUrl, DATA_DIR: directory, ...(await startCloud()) };
     const clockFile = path.join(directory, 'clock');
     await setClock(clockFile, 3_600);
     const wrong = { ...settings, ...fakeClockSettings(fakeClockLibrary() ?? '', clockFile) };

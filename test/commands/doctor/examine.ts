@@ -1,10 +1,10 @@
 import { expect } from 'vitest';
 import { z } from 'zod';
 import { endOfCommand } from '../../support/command.ts';
-import { emulatorForTest } from '../../support/emulator.ts';
+import { cloudSettings, emulatorForTest } from '../../support/emulator.ts';
 
-/** A cloud for one test: its setting. */
-export const startCloud = async () => ({ CLOUD_API_URL: (await emulatorForTest()).url });
+/** A cloud for one test: its settings. */
+export const startCloud = async () => cloudSettings((await emulatorForTest()).url);
 
 const Line = z.object({
   check: z.string(),

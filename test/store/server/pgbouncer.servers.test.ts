@@ -3,7 +3,6 @@ import path from 'node:path';
 import { sql } from 'kysely';
 import { Client } from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { EMULATOR_LOGINS } from '../../../emulator/accounts.ts';
 import { Engine } from '../../../src/archive/engine.ts';
 import { DirectoryFiles } from '../../../src/archive/files/directory-files.ts';
 import { ArchiveReader } from '../../../src/archive/read-archive.ts';
@@ -13,7 +12,7 @@ import { openLimited } from '../../../src/store/server/database.ts';
 import { BACKENDS, emptyRedis } from '../../support/backends.ts';
 import { createOwnedDatabase, createTestDatabase, serverUrl } from '../../support/database.ts';
 import { auditRecord } from '../../support/deliveries.ts';
-import { emulatorForTest } from '../../support/emulator.ts';
+import { cloudSettings, emulatorForTest } from '../../support/emulator.ts';
 import { freePort } from '../../support/free-port.ts';
 import { hasPgbouncer, startPgbouncer } from '../../support/pgbouncer.ts';
 import {
@@ -27,7 +26,6 @@ import {
 import { READER_ROLE, SERVICE_ROLE, withRole } from '../../support/roles.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-const { username, password } = EMULATOR_LOGINS.administrator;
 
 /** A database with its roles, but without tables. */
 async function emptyDatabase() {
@@ -97,9 +95,7 @@ describe.skipIf(!hasPgbouncer())('pgbouncer (needs pgbouncer)', () => {
       DATA_DIR: path.join(directory, 'data'),
       WEBHOOK_SECRET: SECRET,
       FORWARD_TO: `file:${events}`,
-      CLOUD_API_URL: cloudUrl,
-      CLOUD_USERNAME: username,
-      CLOUD_PASSWORD: password,
+      ...cloudSettings(cloudUrl),
       PUBLIC_URL: `http://127.0.0.1:${port}`,
     };
 
