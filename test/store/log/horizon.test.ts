@@ -9,7 +9,8 @@ import { openLog, readRange } from '../../../src/store/log/read-log.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { describeWork } from '../../../src/store/server/server-sessions.ts';
 import { countAll } from '../../support/arrivals.ts';
-import { emptyTables, createTestDatabase } from '../../support/database.ts';
+import { emptyTables } from '../../support/database.ts';
+import { databaseForTest } from '../../support/for-one-test.ts';
 import { INSERT_DELIVERY, INSERT_EVENTS } from '../../support/stored-rows.ts';
 import { runs } from '../../support/runs.ts';
 import { untilSeen } from '../../support/until-seen.ts';
@@ -114,9 +115,7 @@ describe('those who follow the events', () => {
   });
 
   it('do not wait for a transaction that has an id and reads, nor for one in another database', async () => {
-    const other = await createTestDatabase();
-    const elsewhere = new Client({ connectionString: other.databaseUrl });
-    await elsewhere.connect();
+    const elsewhere = await connect((await databaseForTest()).databaseUrl);
     const reader = await connect();
     await elsewhere.query('begin');
     await elsewhere.query(INSERT_EVENTS);
@@ -128,8 +127,6 @@ describe('those who follow the events', () => {
     const { events } = await readSlice(openLog(test.db), ALL_SOURCES, position, 1_000);
     expect([...events]).toHaveLength(100);
     await reader.query('rollback');
-    await elsewhere.end();
-    await other.drop();
   });
 
   it('have an end that lies at or before the id of every transaction that will still store', async () => {
