@@ -18,7 +18,7 @@ import { outputsForTests } from '../support/outputs.ts';
 import { SECRETS_KEY } from '../support/sources.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { useDirectory } from '../support/use-directory.ts';
-import { tcpServer } from './senders/tcp-server.ts';
+import { tcpServer } from '../support/tcp-server.ts';
 
 const NEW_KEY = Buffer.alloc(32, 2).toString('base64');
 

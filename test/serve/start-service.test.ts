@@ -1,5 +1,4 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
@@ -13,11 +12,11 @@ import { createOwnedDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
 import { databaseForTest } from '../support/for-one-test.ts';
 import { cloudSettings } from '../support/emulator.ts';
-import { listen } from '../support/listen.ts';
 import { postDelivery, SECRET } from '../support/program.ts';
 import { startProxy, through } from '../support/proxy.ts';
 import { startForTest, startLocally, type LocalService } from '../support/service.ts';
 import { SECRETS_KEY } from '../support/sources.ts';
+import { tcpServer } from '../support/tcp-server.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { newDirectory, useDirectory } from '../support/use-directory.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -301,9 +300,7 @@ describe('a start that cannot be', () => {
   });
 
   it('because of a port names its setting', async () => {
-    const other = createServer();
-    const port = String(await listen(other));
-    onTestFinished(() => void other.close());
+    const port = String((await tcpServer(() => undefined)).port);
     for (const [setting, name] of [
       ['PORT', 'set PORT to'],
       ['ADMIN_PORT', 'set ADMIN_PORT to'],

@@ -1,7 +1,6 @@
 import { chmod, readdir } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import path from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { freePort } from '../../support/free-port.ts';
 import { fakeClockLibrary, fakeClockSettings, setClock } from '../../faults/clock.ts';
 import { emptyRedis, BACKENDS } from '../../support/backends.ts';
@@ -11,7 +10,7 @@ import { waitFor } from '../../support/wait-for.ts';
 import { databaseForTest, directoryForTest, serveForTest } from '../../support/for-one-test.ts';
 
 import { examine, like, ONLY_FSYNC, startCloud } from './examine.ts';
-import { listen } from '../../support/listen.ts';
+import { tcpServer } from '../../support/tcp-server.ts';
 
 const directory = useDirectory();
 
@@ -62,9 +61,7 @@ describe('doctor', () => {
   });
 
   it('waits for nobody longer than its time', async () => {
-    const silentServer = createServer();
-    const port = await listen(silentServer);
-    onTestFinished(() => void silentServer.close());
+    const { port } = await tcpServer(() => undefined);
     const started = performance.now();
     const { code, told } = await examine({
       DATABASE_URL: `postgresql://127.0.0.1:${port}/x`,

@@ -4,7 +4,7 @@ import { createSplunkHecSender, splunkHecOptions } from '../../../src/forward/se
 import { BatchRefusedError } from '../../../src/forward/sender.ts';
 import { message, messages } from './messages.ts';
 import { inTurn, standIn, type Reply } from '../../support/stand-in.ts';
-import { tcpServer } from './tcp-server.ts';
+import { tcpServer } from '../../support/tcp-server.ts';
 
 // Every destination reached by HTTP reads answers the same way; one of them stands for all.
 
