@@ -203,14 +203,10 @@ describe('the rules', () => {
     await runAll(createRunner());
     const readOnly = new URL(test.databaseUrl);
     readOnly.searchParams.set('options', '-c default_transaction_read_only=on');
-    const reader = openDatabase(readOnly.href, () => undefined);
-    try {
-      const runner = createRuleRunner(reader, openLog(reader), (rule) => raised.push(rule));
-      for (let round = 0; round < 20; round += 1) await runAll(runner);
-      await store('jane', 3);
-      await expect(runAll(runner)).rejects.toThrow('read-only');
-    } finally {
-      await reader.destroy();
-    }
+    await using reader = openDatabase(readOnly.href, () => undefined);
+    const runner = createRuleRunner(reader, openLog(reader), (rule) => raised.push(rule));
+    for (let round = 0; round < 20; round += 1) await runAll(runner);
+    await store('jane', 3);
+    await expect(runAll(runner)).rejects.toThrow('read-only');
   });
 });

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { findExecutable } from '../support/executable.ts';
 
 const execute = promisify(execFile);
 
@@ -14,20 +14,8 @@ const PATH = (process.env['PATH'] ?? '')
 export const isRoot = process.getuid?.() === 0;
 
 /** Where the machine has this program; undefined where it has not. */
-export function findProgram(name: string): string | undefined {
-  return PATH.split(path.delimiter)
-    .map((folder) => path.join(folder, name))
-    .find(isExecutable);
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
+export const findProgram = (name: string): string | undefined =>
+  findExecutable(name, PATH.split(path.delimiter));
 
 /** What a person's session has, whichever the place: nothing of the settings of xiq-sink. */
 const SESSION = [

@@ -23,9 +23,9 @@ import type { Db } from '../../src/store/server/database.ts';
 import { whyNoMount, mountSmallDisk } from '../faults/disk.ts';
 import { startS3 } from '../forward/senders/s3-server.ts';
 import { STORED } from '../store/events/varied-events.ts';
-import { startStandIn } from '../support/answering-server.ts';
 import { endOfCommand } from '../support/command.ts';
 import { freePort } from '../support/free-port.ts';
+import { listen } from '../support/listen.ts';
 import { startServerProcess } from '../support/server-process.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { newDirectory } from '../support/use-directory.ts';
@@ -273,7 +273,7 @@ function settings(more: Record<string, string> = {}): Record<string, string> {
 }
 
 it('erase says which objects still have events of the person, and the service deletes them later', async () => {
-  const forbids: http.RequestListener = (request, response) => {
+  const proxy = http.createServer((request, response) => {
     if (request.method === 'DELETE') {
       response.writeHead(403).end('<Error><Code>AccessDenied</Code><Message>No right</Message></Error>');
       return;
@@ -283,11 +283,12 @@ it('erase says which objects still have events of the person, and the service de
       answer.pipe(response.writeHead(answer.statusCode ?? 500, answer.headers)),
     );
     request.pipe(forwarded);
-  };
-  await using proxy = await startStandIn(forbids);
+  });
+  const endpoint = `http://127.0.0.1:${await listen(proxy)}`;
+  onTestFinished(() => void proxy.close());
   const before = await server.keys();
   const words = ['--user', 'ann', '--all-sources', '--reason', 'request 17', '--yes'];
-  const erased = await endOfCommand(settings({ ARCHIVE_S3_ENDPOINT: proxy.url }), 'erase', ...words);
+  const erased = await endOfCommand(settings({ ARCHIVE_S3_ENDPOINT: endpoint }), 'erase', ...words);
   expect(erased).toMatchObject({
     code: 1,
     stdout: expect.stringMatching(/^erased: erasure \d+, [1-9]\d* events$/m) as unknown,

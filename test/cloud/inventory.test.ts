@@ -1,23 +1,20 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { DIALECTS } from '../../emulator/dialects.ts';
-import { createEmulator } from '../../emulator/emulator.ts';
 import { createCall, logIn } from '../../emulator/test/call.ts';
 import { createCloudClient } from '../../src/cloud/client.ts';
 import { CloudApiError } from '../../src/cloud/cloud-api-error.ts';
 import { toDevice, toLocations, toPerson } from '../../src/inventory/to-rows.ts';
 import { createApiToken } from '../support/api-token.ts';
+import { emulatorForTest } from '../support/emulator.ts';
 import { startTestClient } from './test-client.ts';
 import type { Reply } from '../support/stand-in.ts';
 
 describe.each(DIALECTS)('the inventory of a cloud in the dialect %s', (dialect) => {
   it('is read whole, with places from the building on', async () => {
-    const emulator = createEmulator({ rate: 0, scale: { devices: 250, clients: 0, users: 2_500 }, dialect });
-    const baseUrl = await emulator.listen(0);
-    onTestFinished(() => emulator.close());
-    const { username, password } = EMULATOR_LOGINS.administrator;
-    const { inventory } = createCloudClient({ baseUrl, credentials: { username, password } });
+    const scale = { devices: 250, clients: 0, users: 2_500 };
+    const { inventory } = (await emulatorForTest({ scale, dialect })).client;
 
     const devices = (await inventory.devices()).map(toDevice);
     expect(new Set(devices.map(({ device_id }) => device_id)).size).toBe(250);
@@ -34,7 +31,10 @@ describe.each(DIALECTS)('the inventory of a cloud in the dialect %s', (dialect) 
     const people = (await inventory.users()).map(toPerson);
     // The two logins, and an administrator for every 20 end users.
     expect(people).toHaveLength(2 + 125);
-    expect(people[0]).toMatchObject({ user_name: username, name: 'Administrator' });
+    expect(people[0]).toMatchObject({
+      user_name: EMULATOR_LOGINS.administrator.username,
+      name: 'Administrator',
+    });
     expect(people[0]?.role?.toLowerCase()).toBe('administrator');
     // What was learned from a refusal is remembered.
     await expect(inventory.devices()).resolves.toHaveLength(250);
@@ -70,13 +70,10 @@ describe('a list of devices', () => {
 });
 
 it('is refused while the HIQ context hides an organization', async () => {
-  const emulator = createEmulator({ rate: 0, scale: { devices: 50, clients: 0, users: 0 } });
-  const url = await emulator.listen(0);
-  onTestFinished(() => emulator.close());
+  const { url, client } = await emulatorForTest({ scale: { devices: 50, clients: 0, users: 0 } });
   const call = createCall(url, await logIn(url, 'administrator'));
   const [first] = z.array(z.int()).parse((await call('GET', '/hiq/context/reading')).body);
-  const { username, password } = EMULATOR_LOGINS.administrator;
-  const { inventory } = createCloudClient({ baseUrl: url, credentials: { username, password } });
+  const { inventory } = client;
   await expect(inventory.devices()).resolves.toHaveLength(50);
   await call('PUT', '/hiq/context/reading', { body: [first] });
   await expect(inventory.devices()).rejects.toThrow(`restricts reading to the organizations ${first}:`);
@@ -93,11 +90,9 @@ describe('with a token that may not read the HIQ', () => {
 
   /** The inventory of an account by a token with these permissions: the number of things, or why they cannot be read. */
   async function readBy(permissions: readonly string[], isHiq: boolean) {
-    const emulator = createEmulator({ rate: 0, scale: { devices: 1, clients: 0, users: 0 }, isHiq });
-    const baseUrl = await emulator.listen(0);
-    onTestFinished(() => emulator.close());
-    const apiToken = await createApiToken(baseUrl, { permissions });
-    const { inventory } = createCloudClient({ baseUrl, credentials: { apiToken } });
+    const { url } = await emulatorForTest({ scale: { devices: 1, clients: 0, users: 0 }, isHiq });
+    const apiToken = await createApiToken(url, { permissions });
+    const { inventory } = createCloudClient({ baseUrl: url, credentials: { apiToken } });
     const lists = await Promise.allSettled([inventory.organizations(), inventory.devices()]);
     return lists.map((list) => (list.status === 'fulfilled' ? list.value.length : refusalOf(list.reason)));
   }

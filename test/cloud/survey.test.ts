@@ -1,12 +1,10 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
+import { describe, expect, it } from 'vitest';
 import { DIALECTS } from '../../emulator/dialects.ts';
-import { createEmulator } from '../../emulator/emulator.ts';
 import { createCall } from '../../emulator/test/call.ts';
-import { createCloudClient } from '../../src/cloud/client.ts';
 import { LIST_FORMS } from '../../src/cloud/contract/shared.ts';
 import { probesAt, type Observation } from '../../src/cloud/survey.ts';
 import { LOGGED_TYPES } from '../../src/reconcile/log-kinds.ts';
+import { emulatorForTest } from '../support/emulator.ts';
 import type { Reply } from '../support/stand-in.ts';
 import { startTestClient } from './test-client.ts';
 
@@ -108,15 +106,11 @@ describe('a survey of the cloud', () => {
 });
 
 it.each(DIALECTS)('finds nothing in the dialect %s that is not documented', async (dialect) => {
-  const emulator = createEmulator({ rate: 0, dialect });
-  const baseUrl = await emulator.listen(0);
-  onTestFinished(() => emulator.close());
-  const { username, password } = EMULATOR_LOGINS.administrator;
-  const client = createCloudClient({ baseUrl, credentials: { username, password } });
+  const { url, client } = await emulatorForTest({ dialect });
   const subscription = { url: 'https://example.test/ingest', secret: 'secret', application: 'xiq-sink' };
   await client.subscriptions.create([{ ...subscription, message_type: 'AUDIT_LOG_ALL' }]);
   await client.alertSubscriptions.create([{ ...subscription, message_type: 'ALERT' }]);
-  const call = createCall(baseUrl);
+  const call = createCall(url);
   for (const type of LOGGED_TYPES) await call('POST', '/emulator/events', { body: { type, count: 30 } });
   const observations = new Map<string, Observation>();
   for (const probe of probesAt(Date.now())) observations.set(probe.name, await client.observe(probe));

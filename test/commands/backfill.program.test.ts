@@ -7,6 +7,7 @@ import { createCall, startReceiver, subscriptionsTo } from '../../emulator/test/
 import { CLOUD_TYPES, isMessageType, MESSAGE_TYPES } from '../../src/events/domain.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
 import { endOfCommand } from '../support/command.ts';
+import { cloudSettings } from '../support/emulator.ts';
 import { endOfProgram, SECRET } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { useDatabase } from '../support/use-database.ts';
@@ -74,9 +75,7 @@ describe('backfill', () => {
         DATABASE_URL: test.databaseUrl,
         WEBHOOK_SECRET: SECRET,
         MESSAGE_TYPES: LOGGED.join(','),
-        CLOUD_API_URL: url,
-        CLOUD_USERNAME: username,
-        CLOUD_PASSWORD: password,
+        ...cloudSettings(url),
       };
       const until = new Date().toISOString();
       const backfill = async (...args: string[]) => {

@@ -7,9 +7,6 @@ import { z } from 'zod';
 import { readLogKeys } from '../../src/seal/log-key.ts';
 import { readSignedDocument } from '../../src/seal/signed-document.ts';
 import { generateLogKey, parseLogKey } from '../../src/seal/signed-note.ts';
-import { monthRange } from '../../src/lib/text/parse-time.ts';
-import { readCertificate } from '../../src/store/seal/certificate.ts';
-import { ALL_SOURCES } from '../../src/store/server/scope.ts';
 import { readInstallation } from '../../src/store/server/installation.ts';
 import { integrityForTests } from '../console/integrity/integrity-for-tests.ts';
 import { startAdmin, type RunningAdmin } from '../support/admin.ts';
@@ -108,15 +105,6 @@ it('exits with 1, and says so, when rows were changed', async () => {
   expect(code).toBe(1);
   expect(stdout).toMatch(/changed<\/span>/);
   expect(stdout).toMatch(/2 missing/);
-});
-
-it('tells who may see one source nothing of the others', async () => {
-  const range = monthRange(MONTH);
-  if (range === undefined) throw new TypeError('no month');
-  const certificate = await readCertificate(test.service, ['branch'], range);
-  expect(new Set(certificate.received.map(({ source }) => source))).toEqual(new Set(['branch']));
-  expect(certificate.verified).toBeUndefined();
-  expect((await readCertificate(test.service, ALL_SOURCES, range)).verified).toMatchObject({ missing: 0 });
 });
 
 describe('the page of the console', () => {

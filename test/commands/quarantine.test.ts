@@ -159,15 +159,6 @@ describe('a mistake', () => {
 });
 
 describe('the operator log', () => {
-  it('has a hundred of many ids, and how many there were', async () => {
-    const ids = Array.from({ length: 101 }, (_, index) => ID.slice(0, -3) + String(index).padStart(3, '0'));
-    await quarantine('replay', ...ids);
-    expect(await lastAction(test.db)).toMatchObject({
-      details: { ids: ids.slice(0, 100), id_count: 101 },
-      result: { left: 101 },
-    });
-  });
-
   it('names the user at this machine, also where the system does not know the name', () => {
     expect(commandOperator()).toEqual({ name: `${os.userInfo().username}@${os.hostname()}`, via: 'command' });
     using _ = vi.spyOn(os, 'userInfo').mockImplementation(() => {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createCloudClient, type CloudClient } from '../../src/cloud/client.ts';
 import type { Subscription } from '../../src/cloud/contract/subscription.ts';
 import { commandOperator } from '../../src/commands/shared/process.ts';
@@ -9,6 +9,7 @@ import { listActions } from '../../src/store/access/operator-log.ts';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
 import { endOfCommand } from '../support/command.ts';
+import { cloudSettings } from '../support/emulator.ts';
 import { SECRET } from '../support/program.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { useDirectory } from '../support/use-directory.ts';
@@ -27,12 +28,10 @@ beforeAll(async () => {
     DATA_DIR: directory,
     WEBHOOK_SECRET: SECRET,
     PUBLIC_URL: 'http://127.0.0.1:9',
-    CLOUD_API_URL: baseUrl,
-    CLOUD_USERNAME: username,
-    CLOUD_PASSWORD: password,
+    ...cloudSettings(baseUrl),
   };
+  return () => emulator.close();
 });
-afterAll(() => emulator.close());
 beforeEach(async () => {
   for (const { id } of await held()) await client.subscriptions.remove(id ?? '');
   await test.db.deleteFrom('subscriptions').execute();

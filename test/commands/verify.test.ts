@@ -1,4 +1,4 @@
-import { mkdir, stat, writeFile } from 'node:fs/promises';
+import { stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
 import { beforeAll, expect, it } from 'vitest';
@@ -35,22 +35,6 @@ it('a checkpoint that was kept elsewhere is compared, and must be of this log', 
   expect([code, stdout.includes('could have rebuilt')]).toEqual([0, false]);
   const nothing = await run('--against', path.join(directory, 'missing'));
   expect([nothing.code, nothing.stderr]).toEqual([2, expect.stringMatching(/--against .*missing: .*ENOENT/)]);
-});
-
-it('an exported proof is verified without the database, and a folder that is none is refused', async () => {
-  const folder = path.join(directory, 'proof');
-  const exported = await endOfCommand(
-    { DATABASE_URL: test.databaseUrl, DATA_DIR: directory },
-    'export-proof',
-    folder,
-  );
-  expect(exported).toMatchObject({ code: 0 });
-  const { code, stdout } = await endOfCommand({}, 'verify', folder);
-  expect(stdout).toMatch(/^\d+ rows intact, \d+ absent \(deleted before the export\), \d+ findings?$/m);
-  expect(stdout).toMatch(/Compare this key with the one that you trust: xiq-sink\//);
-  expect(code).toBe(0);
-  await mkdir(path.join(directory, 'empty'));
-  expect((await endOfCommand({}, 'verify', path.join(directory, 'empty'))).code).not.toBe(0);
 });
 
 it('the proof of one event is printed, or written with a receipt for its owner alone', async () => {

@@ -18,7 +18,7 @@ import { outputsForTests } from '../support/outputs.ts';
 import { SECRETS_KEY } from '../support/sources.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { useDirectory } from '../support/use-directory.ts';
-import { tcpServer } from './senders/tcp-server.ts';
+import { tcpServer } from '../support/tcp-server.ts';
 
 const NEW_KEY = Buffer.alloc(32, 2).toString('base64');
 
@@ -70,9 +70,8 @@ describe('a destination that is added', () => {
     const stored = await listAddedOutputs(test.db);
     expect(JSON.stringify(stored)).toMatch(/"token":{"sealed":"v1\./);
     expect(JSON.stringify([stored, actions, await admin.page('/destinations/splunk')])).not.toContain(TOKEN);
-    const reader = openDatabase(test.readerUrl, () => undefined);
+    await using reader = openDatabase(test.readerUrl, () => undefined);
     await expect(sql`select * from added_outputs`.execute(reader)).rejects.toThrow('permission denied');
-    await reader.destroy();
   });
 
   it('is the same in the settings file that the export makes', async () => {

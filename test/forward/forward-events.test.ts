@@ -10,7 +10,6 @@ import { startForwarding } from '../../src/forward/forward-events.ts';
 import { openForwardingSource } from '../../src/forward/forwarding-source.ts';
 import { BatchRefusedError, EndpointRefusedError, RetryLaterError } from '../../src/forward/sender.ts';
 import type { Message, Sender } from '../../src/forward/sender.ts';
-import { BatchStore } from '../../src/handlers/store-batch.ts';
 import {
   addDestination,
   listDestinations,
@@ -19,6 +18,7 @@ import {
 } from '../../src/store/destinations/destinations.ts';
 import { listRejected } from '../../src/store/destinations/rejected-events.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
+import { storeDeliveries } from '../support/actions.ts';
 import { emptyTables } from '../support/database.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
@@ -52,9 +52,8 @@ afterEach(async () => {
 
 /** Stores audit events that carry these numbers as their user ids, in one transaction. */
 async function storeEvents(...numbers: number[]): Promise<void> {
-  const store = new BatchStore(test.db, logger, new AbortController().signal);
   const records = numbers.map((userId) => auditRecord({ userId }));
-  await store.add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
+  await storeDeliveries(test.db, queuedDelivery('AUDIT_LOG_ALL', records));
 }
 
 const numberOf = ({ event }: Message) => Number(event.columns['user_id']);
@@ -272,25 +271,6 @@ describe('forwarding', () => {
     expect(await status()).toMatchObject({ state: 'running', rejected_count: 30, last_error: null });
   });
 
-  it('counts anew after an event that was accepted, and after an operator resumed', async () => {
-    let isWelcome = true;
-    const { sender } = collector(async ([first]) => {
-      if (!isWelcome || first === undefined || numberOf(first) !== 10) throw new BatchRefusedError('400');
-      isWelcome = false;
-      return [];
-    });
-    await storeEvents(...range(19));
-    await untilSeen(test.db);
-    forward(sender, {}, { events: 1, bytes: 900_000 });
-    await waitFor(async () => (await status()).rejected_count === 18);
-    expect(await status()).toMatchObject({ state: 'running', rejected_in_row: 9 });
-    await storeEvents(20);
-    await waitFor(async () => (await status()).state === 'refused');
-    await setState(test.db, 'siem', 'running');
-    await waitFor(async () => (await status()).rejected_count === 19);
-    expect(await status()).toMatchObject({ state: 'running', rejected_in_row: 1 });
-  });
-
   it('counts anew when an operator pauses and resumes while a batch is sent', async () => {
     const { promise: isResumed, resolve: onResume } = Promise.withResolvers<void>();
     let isSending = false;
@@ -465,10 +445,9 @@ describe('forwarding', () => {
   });
 
   it('passes what its filter leaves out', async () => {
-    const store = new BatchStore(test.db, logger, new AbortController().signal);
-    await store.add({ deliveries: [queuedDelivery('SMS_LOG_ALL', [{ tel: '+1' }])] });
+    await storeDeliveries(test.db, queuedDelivery('SMS_LOG_ALL', [{ tel: '+1' }]));
     await storeEvents(...range(10));
-    await store.add({ deliveries: [queuedDelivery('SMS_LOG_ALL', [{ tel: '+2' }])] });
+    await storeDeliveries(test.db, queuedDelivery('SMS_LOG_ALL', [{ tel: '+2' }]));
     await untilSeen(test.db);
     const { taken, sender } = collector();
     forward(sender, { families: ['audit'], users: ['ADMIN@*'] });

@@ -3,8 +3,8 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/config.ts';
-import { UsageError } from '../../src/lib/errors.ts';
 import { parseDestinations } from '../../src/forward/parse-destinations.ts';
+import { problemsOf as problemsOfSettings } from '../config/problems-of.ts';
 import { useDirectory } from '../support/use-directory.ts';
 import { storedEvent } from './senders/messages.ts';
 
@@ -25,17 +25,8 @@ function parse(file: object, env: Record<string, string> = {}) {
   return parseDestinations(loadConfig({ ...env, XIQ_SINK_CONFIG: settings }).forwarding);
 }
 
-/** The lines of the error, one a problem, without the path of the file. */
-function problemsOf(file: object, env: Record<string, string> = {}): string[] {
-  try {
-    parse(file, env);
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
-    const [, ...problems] = error.message.split('\n');
-    return problems.map((problem) => problem.trim());
-  }
-  return [];
-}
+const problemsOf = (file: object, env: Record<string, string> = {}) =>
+  problemsOfSettings(env, () => parse(file, env));
 
 const FILE = { type: 'file', path: '/var/log/events.jsonl' };
 const HEC = { type: 'splunk_hec', url: 'https://splunk.test:8088' };

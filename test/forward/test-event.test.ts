@@ -5,7 +5,7 @@ import { parseDestinations } from '../../src/forward/parse-destinations.ts';
 import { sendTest } from '../../src/forward/send-to-destination.ts';
 import { SYSLOG_FORMATS } from '../../src/forward/senders/sender-types.ts';
 import { forwardingSettings } from '../support/forwarding-settings.ts';
-import { tcpServer } from './senders/tcp-server.ts';
+import { tcpServer } from '../support/tcp-server.ts';
 
 /** The syslog message of a test event, as a receiver reads it. */
 async function received(format: string): Promise<string> {

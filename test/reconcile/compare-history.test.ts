@@ -2,12 +2,12 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
-import { BatchStore } from '../../src/handlers/store-batch.ts';
 import { compareHistory, sumQuarters, type HistoryContext } from '../../src/reconcile/compare-history.ts';
 import type { LoggedType } from '../../src/reconcile/log-kinds.ts';
 import { createMissingStore } from '../../src/reconcile/start-history-sweep.ts';
 import { findEvents } from '../support/find-events.ts';
 import { ALL_SOURCES } from '../../src/store/server/scope.ts';
+import { storeDeliveries } from '../support/actions.ts';
 import { emptyTables, unguarded } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { writtenLog, type WrittenLog } from './stand-in.ts';
@@ -31,7 +31,7 @@ beforeEach(async () => {
 });
 
 const receive = (messageType: LoggedType, ...records: readonly object[]) =>
-  new BatchStore(test.service, logger, giveUp).add({ deliveries: [queuedDelivery(messageType, records)] });
+  storeDeliveries(test.service, queuedDelivery(messageType, records));
 
 const compare = (messageType: LoggedType = 'AUDIT_LOG_ALL', overrides: Partial<HistoryContext> = {}) =>
   compareHistory(

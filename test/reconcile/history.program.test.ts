@@ -1,7 +1,6 @@
-import { sql } from 'kysely';
 import { expect, it } from 'vitest';
+import { serveForTest } from '../support/for-one-test.ts';
 import { useDatabase } from '../support/use-database.ts';
-import { SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { standIn } from '../support/stand-in.ts';
 
@@ -14,23 +13,17 @@ it('serve fetches events that no webhook delivered, and reports what it may not 
   await using cloud = await standIn(({ url }) =>
     url.startsWith('/logs/audit?') ? { json: { page: 1, total_pages: 1, data: [RECORD] } } : { status: 403 },
   );
-  const program = await startProgram({
+  const program = await serveForTest({
     DATABASE_URL: test.databaseUrl,
-    DATA_DIR: await temporaryDirectory(),
-    WEBHOOK_SECRET: SECRET,
     CLOUD_API_URL: cloud.url,
     CLOUD_API_TOKEN: 'a-token-of-the-tests',
   });
-  try {
-    const events = () =>
-      sql<{ origin: string }>`select origin, description, record_id from audit_log`.execute(test.db);
-    await waitFor(async () => (await events()).rows.length > 0);
-    expect((await events()).rows).toEqual([{ origin: 'backfill', description: 'logged in', record_id: '1' }]);
-    const refused = () => program.output().split("can't compare with the cloud's logs").length - 1;
-    await waitFor(() => refused() === 6);
-  } finally {
-    await program.end('SIGTERM');
-  }
+  const events = () => test.query`select origin, description, record_id from audit_log`;
+  await waitFor(async () => (await events()).length > 0);
+  expect(await events()).toEqual([{ origin: 'backfill', description: 'logged in', record_id: '1' }]);
+  const refused = () => program.output().split("can't compare with the cloud's logs").length - 1;
+  await waitFor(() => refused() === 6);
+  await program.end('SIGTERM');
   const rows = await test.query`select from history_leases`;
   expect(rows).toEqual([]);
 });

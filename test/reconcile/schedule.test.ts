@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { createCallBudget, type CallBudget } from '../../src/reconcile/call-budget.ts';
 import { createSchedule } from '../../src/reconcile/schedule.ts';
 
 const MINUTE = 60_000;
@@ -59,29 +58,4 @@ describe('a schedule', () => {
       expect(compared).toContain(quarter);
     }
   });
-});
-
-function isLeft(budget: CallBudget): boolean {
-  try {
-    budget.check();
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-it('a budget of calls lets at most 5% of the quota pass in any hour', async () => {
-  let now = NOW;
-  const sentAt: number[] = [];
-  const budget = createCallBudget({ now: () => now, sleep: async () => undefined }, async () => {
-    sentAt.push(now);
-    return new Response();
-  });
-  for (let minute = 0; minute < 300; minute += 1) {
-    now += MINUTE;
-    while (isLeft(budget)) await budget.fetch('http://localhost/');
-  }
-  const inHours = sentAt.map((start) => sentAt.filter((time) => time >= start && time < start + HOUR).length);
-  expect(Math.max(...inHours)).toBeLessThanOrEqual(375);
-  expect(sentAt.length).toBeGreaterThan(1_500);
 });

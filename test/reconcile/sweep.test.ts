@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { CloudApiError } from '../../src/cloud/cloud-api-error.ts';
-import { BatchStore } from '../../src/handlers/store-batch.ts';
 import { BudgetSpentError, createCallBudget, type CallBudget } from '../../src/reconcile/call-budget.ts';
 import type { HistoryContext } from '../../src/reconcile/compare-history.ts';
 import { recordCoverage } from '../../src/reconcile/coverage.ts';
 import { createSweep, type SweptSource } from '../../src/reconcile/sweep.ts';
 import { createMissingStore, startHistorySweep } from '../../src/reconcile/start-history-sweep.ts';
+import { storeDeliveries } from '../support/actions.ts';
 import { emptyTables } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { writtenLog, type WrittenLog } from './stand-in.ts';
@@ -258,8 +258,7 @@ describe('a sweep', () => {
     [0, 'begins'],
   ])('of webhooks that are stored %d minutes after their arrival %s', async (minutes, does) => {
     const receivedAt = Date.now() - minutes * MINUTE;
-    const deliveries = [queuedDelivery('AUDIT_LOG_ALL', [auditRecord()], { receivedAt })];
-    await new BatchStore(test.service, logger, new AbortController().signal).add({ deliveries });
+    await storeDeliveries(test.service, queuedDelivery('AUDIT_LOG_ALL', [auditRecord()], { receivedAt }));
     let begun = 0;
     const config = {
       get sources() {

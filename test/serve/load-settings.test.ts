@@ -21,10 +21,3 @@ it('reports wrong destinations together with all other wrong settings', () => {
     expect.stringContaining('FORWARD_TOKEN'),
   ]);
 });
-
-it('gives the destinations of file and environment', () => {
-  const { destinations } = loadSettings({ FORWARD_TO: 'stdout:' });
-  expect(destinations.map(({ name, type }) => ({ name, type }))).toEqual([
-    { name: 'default', type: 'stdout' },
-  ]);
-});

@@ -1,9 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
 import type { Role } from '../../src/config/roles.ts';
 import { UsageError } from '../../src/lib/errors.ts';
@@ -13,11 +11,12 @@ import { ask } from '../support/ask.ts';
 import { createOwnedDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
 import { databaseForTest } from '../support/for-one-test.ts';
-import { listen } from '../support/listen.ts';
+import { cloudSettings } from '../support/emulator.ts';
 import { postDelivery, SECRET } from '../support/program.ts';
 import { startProxy, through } from '../support/proxy.ts';
 import { startForTest, startLocally, type LocalService } from '../support/service.ts';
 import { SECRETS_KEY } from '../support/sources.ts';
+import { tcpServer } from '../support/tcp-server.ts';
 import { useDatabase } from '../support/use-database.ts';
 import { newDirectory, useDirectory } from '../support/use-directory.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -30,7 +29,6 @@ let settings: Record<string, string>;
 let service: LocalService;
 beforeAll(async () => {
   const config = path.join(directory, 'settings.yaml');
-  const { username, password } = EMULATOR_LOGINS.administrator;
   await writeFile(
     config,
     JSON.stringify({
@@ -42,9 +40,7 @@ beforeAll(async () => {
     DATABASE_URL: test.databaseUrl,
     DATA_DIR: directory,
     XIQ_SINK_CONFIG: config,
-    CLOUD_API_URL: await emulator.listen(0),
-    CLOUD_USERNAME: username,
-    CLOUD_PASSWORD: password,
+    ...cloudSettings(await emulator.listen(0)),
     HISTORY: 'off',
     SECRETS_KEY,
   };
@@ -304,9 +300,7 @@ describe('a start that cannot be', () => {
   });
 
   it('because of a port names its setting', async () => {
-    const other = createServer();
-    const port = String(await listen(other));
-    onTestFinished(() => void other.close());
+    const port = String((await tcpServer(() => undefined)).port);
     for (const [setting, name] of [
       ['PORT', 'set PORT to'],
       ['ADMIN_PORT', 'set ADMIN_PORT to'],

@@ -65,22 +65,6 @@ describe('apply', () => {
     expect(await recorded()).toEqual(TYPES.map((type, index) => [String(101 + index), type]));
   });
 
-  it('repairs what was disabled, moved, given another secret or doubled', async () => {
-    await apply();
-    const [first, second, third, fourth] = cloud.held;
-    Object.assign(first ?? {}, { status: 'DISABLED' });
-    Object.assign(second ?? {}, { url: 'https://elsewhere.test/' });
-    Object.assign(third ?? {}, { secret: 'another' });
-    cloud.held.unshift({ ...foreign, ...fourth, id: 999 });
-    await apply();
-    const right = cloud.held;
-    expect(right.map(({ id }) => id)).toEqual([101, 102, 103, 104]);
-    expect(
-      new Set(right.map(({ secret, status, application }) => `${secret} ${status} ${application}`)),
-    ).toEqual(new Set(['webhook-secret-1 ENABLED xiq-sink']));
-    expect(right[1]?.url).toBe(`${PUBLIC_URL}/ingest/default/GDPR_LOG_ALL`);
-  });
-
   it('deletes what is no longer wanted, and everything of ours by the goal "removed"', async () => {
     cloud.held.push({ ...foreign });
     await apply();

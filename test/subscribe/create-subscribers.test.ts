@@ -1,20 +1,17 @@
 import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createSubscribers } from '../../src/subscribe/subscriber.ts';
 import type { SourceConfig } from '../../src/config/config.ts';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
-import { createEmulator } from '../../emulator/emulator.ts';
+import { emulatorForTest } from '../support/emulator.ts';
 import { useDatabase } from '../support/use-database.ts';
 
 const test = useDatabase();
 
-let emulator: ReturnType<typeof createEmulator>;
 let apiUrl: string;
 beforeEach(async () => {
-  emulator = createEmulator({ rate: 0 });
-  apiUrl = await emulator.listen(0);
+  apiUrl = (await emulatorForTest()).url;
 });
-afterEach(() => emulator.close());
 
 const source = (name: string, overrides: Partial<SourceConfig> = {}): SourceConfig => ({
   name,

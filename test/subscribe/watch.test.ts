@@ -1,4 +1,3 @@
-import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -45,12 +44,7 @@ const lineSchema = z.looseObject({ level: z.number(), msg: z.string() });
 /** A watch of one source, and what it has logged. */
 function start(repairs: boolean) {
   const lines: z.output<typeof lineSchema>[] = [];
-  const stream = new Writable({
-    write(chunk, _encoding, done) {
-      lines.push(lineSchema.parse(JSON.parse(String(chunk))));
-      done();
-    },
-  });
+  const logger = pino({}, { write: (line) => void lines.push(lineSchema.parse(JSON.parse(line))) });
   const clock = createTicker();
   const subscriber = testSubscriber(cloud.url, {
     db: test.db,
@@ -58,7 +52,7 @@ function start(repairs: boolean) {
   });
   const drifts: number[] = [];
   const onChecked = async (_source: string, changes: readonly unknown[]) => void drifts.push(changes.length);
-  watch = watchSubscriptions({ subscribers: [subscriber], repairs, logger: pino(stream), clock, onChecked });
+  watch = watchSubscriptions({ subscribers: [subscriber], repairs, logger, clock, onChecked });
   const checks = (number: number) => waitFor(() => clock.sleeps.length >= number);
   return { lines, drifts, clock, checks, warnings: () => lines.filter(({ level }) => level === 40) };
 }

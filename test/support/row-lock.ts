@@ -28,3 +28,21 @@ export async function whileHeld<T>(db: Db, holding: RawBuilder<unknown>, work: (
   }
   return working;
 }
+
+/** Works while nobody else can read or change a table, until the work has ended or unlocks it. */
+export async function whileLocked<T>(
+  db: Db,
+  table: string,
+  work: (unlock: () => Promise<void>) => Promise<T>,
+): Promise<T> {
+  const holder = await db.startTransaction().execute();
+  const unlock = async () => {
+    if (!holder.isRolledBack) await holder.rollback().execute();
+  };
+  try {
+    await sql`lock table ${sql.table(table)} in access exclusive mode`.execute(holder);
+    return await work(unlock);
+  } finally {
+    await unlock();
+  }
+}

@@ -1,13 +1,12 @@
 import { hash } from 'node:crypto';
 import { readFile, stat, writeFile } from 'node:fs/promises';
-import type http from 'node:http';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 import type { StoredFile } from '../../../src/archive/files/archive-files.ts';
 import { openObjects } from '../../../src/archive/files/objects.ts';
 import { s3Options } from '../../../src/forward/senders/s3/s3-options.ts';
 import { startS3 } from '../../forward/senders/s3-server.ts';
-import { startStandIn } from '../../support/answering-server.ts';
+import { standIn, type Reply } from '../../support/stand-in.ts';
 import { newDirectory } from '../../support/use-directory.ts';
 
 let server: Awaited<ReturnType<typeof startS3>>;
@@ -68,14 +67,11 @@ it('a bucket that refuses, and one that cannot be reached, are told apart', asyn
   );
 });
 
-it.each([
-  ['does not answer', () => undefined],
-  [
-    'stops within an object',
-    (response: http.ServerResponse) => response.writeHead(200, { 'content-length': '9999' }).write('PAR1'),
-  ],
-])('a bucket that %s is called slow', async (_, answer) => {
-  await using slow = await startStandIn((__, response) => void answer(response));
+it.each<[string, Reply]>([
+  ['does not answer', 'silent'],
+  ['stops within an object', { headers: { 'content-length': '9999' }, raw: 'PAR1' }],
+])('a bucket that %s is called slow', async (_, reply) => {
+  await using slow = await standIn(() => reply);
   const objects = objectsIn({ endpoint: slow.url, timeout_seconds: 0.5 });
   await expect(objects.download(FILE, await newFile())).rejects.toThrow(
     /^The archive's s3 bucket network-events at .* is too slow \(no answer within 0.5 seconds, or less than 0.5 MB\/s\)/,
@@ -86,10 +82,7 @@ it.each([
   ['a different SHA-256', { 'x-amz-checksum-sha256': 'x', 'content-length': String(FILE.bytes) }],
   ['another size', { 'content-length': '5' }],
 ])('an upload after which the bucket has %s fails', async (_, headers) => {
-  await using wrong = await startStandIn((request, response) => {
-    const isRead = request.method === 'HEAD';
-    request.resume().on('end', () => response.writeHead(200, isRead ? headers : {}).end());
-  });
+  await using wrong = await standIn(({ method }) => (method === 'HEAD' ? { headers } : {}));
   await expect(upload(objectsIn({ endpoint: wrong.url }))).rejects.toThrow(
     `s3://network-events/${KEY} was not stored as uploaded`,
   );
@@ -102,18 +95,14 @@ it('all versions of an object are deleted, and what a key may not delete is name
   const others = `<Version><Key>${KEY}.other</Key><VersionId>v4</VersionId></Version>
     <DeleteMarker><Key>${KEY}</Key><VersionId>v3</VersionId></DeleteMarker>`;
   const deleted: (string | null)[] = [];
-  await using locked = await startStandIn(({ method, url = '' }, response) => {
-    if (method === 'GET') {
-      response.end(`<ListVersionsResult>${versions.join('')}${others}</ListVersionsResult>`);
-      return;
-    }
+  await using locked = await standIn(({ method, url }) => {
+    if (method === 'GET')
+      return { raw: `<ListVersionsResult>${versions.join('')}${others}</ListVersionsResult>` };
     const version = new URL(url, server.endpoint).searchParams.get('versionId');
     deleted.push(version);
-    if (version !== 'v2') response.writeHead(204).end();
-    else
-      response
-        .writeHead(403)
-        .end('<Error><Code>AccessDenied</Code><Message>Object is locked</Message></Error>');
+    return version === 'v2'
+      ? { status: 403, raw: '<Error><Code>AccessDenied</Code><Message>Object is locked</Message></Error>' }
+      : { status: 204 };
   });
   await expect(objectsIn({ endpoint: locked.url }).remove(FILE.path)).rejects.toThrow(
     'the bucket refused to delete version v2 (AccessDenied: Object is locked)',
@@ -122,7 +111,7 @@ it('all versions of an object are deleted, and what a key may not delete is name
 });
 
 it('credentials are not waited for longer than an answer of the bucket', async () => {
-  await using silent = await startStandIn(() => undefined);
+  await using silent = await standIn(() => 'silent');
   vi.stubEnv('AWS_CONTAINER_CREDENTIALS_FULL_URI', `${silent.url}/credentials`);
   onTestFinished(() => void vi.unstubAllEnvs());
   const objects = openObjects(

@@ -1,8 +1,6 @@
 import { chmod, readdir } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import path from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { EMULATOR_LOGINS } from '../../../emulator/accounts.ts';
+import { describe, expect, it } from 'vitest';
 import { freePort } from '../../support/free-port.ts';
 import { fakeClockLibrary, fakeClockSettings, setClock } from '../../faults/clock.ts';
 import { emptyRedis, BACKENDS } from '../../support/backends.ts';
@@ -12,9 +10,7 @@ import { waitFor } from '../../support/wait-for.ts';
 import { databaseForTest, directoryForTest, serveForTest } from '../../support/for-one-test.ts';
 
 import { examine, like, ONLY_FSYNC, startCloud } from './examine.ts';
-import { listen } from '../../support/listen.ts';
-
-const { username, password } = EMULATOR_LOGINS.administrator;
+import { tcpServer } from '../../support/tcp-server.ts';
 
 const directory = useDirectory();
 
@@ -22,11 +18,8 @@ describe('doctor', () => {
   const backends = BACKENDS.filter(({ available }) => available);
   it.each(backends)('finds everything in order beside a running program, $backend', async ({ usesRedis }) => {
     const { databaseUrl, readerUrl } = await databaseForTest();
-    const cloud = await startCloud();
     const settings = {
-      ...cloud,
-      CLOUD_USERNAME: username,
-      CLOUD_PASSWORD: password,
+      ...(await startCloud()),
       DATABASE_URL: databaseUrl,
       READER_DATABASE_URL: readerUrl,
       ...(usesRedis ? { REDIS_URL: await emptyRedis() } : {}),
@@ -68,9 +61,7 @@ describe('doctor', () => {
   });
 
   it('waits for nobody longer than its time', async () => {
-    const silentServer = createServer();
-    const port = await listen(silentServer);
-    onTestFinished(() => void silentServer.close());
+    const { port } = await tcpServer(() => undefined);
     const started = performance.now();
     const { code, told } = await examine({
       DATABASE_URL: `postgresql://127.0.0.1:${port}/x`,
@@ -111,12 +102,7 @@ describe('doctor', () => {
 
   it.skipIf(fakeClockLibrary() === undefined)('tells of a clock that is wrong', async () => {
     const { databaseUrl } = await databaseForTest();
-    const settings = {
-      DATABASE_URL: databaseUrl,
-      DATA_DIR: directory,
-      ...(await startCloud()),
-      CLOUD_API_TOKEN: 'abcdefghijklmnop',
-    };
+    const settings = { DATABASE_URL: databaseUrl, DATA_DIR: directory, ...(await startCloud()) };
     const clockFile = path.join(directory, 'clock');
     await setClock(clockFile, 3_600);
     const wrong = { ...settings, ...fakeClockSettings(fakeClockLibrary() ?? '', clockFile) };

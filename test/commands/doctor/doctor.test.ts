@@ -3,7 +3,6 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { EMULATOR_LOGINS } from '../../../emulator/accounts.ts';
 import { addDestination, recordFailure, setState } from '../../../src/store/destinations/destinations.ts';
 import { freePort } from '../../support/free-port.ts';
 import { readRange } from '../../../src/store/log/read-log.ts';
@@ -17,8 +16,6 @@ import { useDirectory } from '../../support/use-directory.ts';
 import { databaseForTest } from '../../support/for-one-test.ts';
 import { storeDeliveries } from '../../support/actions.ts';
 import { examine, like, ONLY_FSYNC, startCloud } from './examine.ts';
-
-const { username } = EMULATOR_LOGINS.administrator;
 
 const directory = useDirectory();
 
@@ -47,7 +44,6 @@ describe('doctor', () => {
     const url = new URL(databaseUrl);
     const { code, told, output } = await examine({
       ...cloud,
-      CLOUD_USERNAME: username,
       CLOUD_PASSWORD: 'not-the-password',
       DATABASE_URL: databaseUrl,
       REDIS_URL: `redis://:password-of-redis@127.0.0.1:${port}`,

@@ -1,15 +1,10 @@
-import { expect, onTestFinished } from 'vitest';
+import { expect } from 'vitest';
 import { z } from 'zod';
-import { createEmulator } from '../../../emulator/emulator.ts';
 import { endOfCommand } from '../../support/command.ts';
+import { cloudSettings, emulatorForTest } from '../../support/emulator.ts';
 
-/** A cloud for one test: its setting. */
-export async function startCloud(): Promise<{ CLOUD_API_URL: string }> {
-  const emulator = createEmulator({ rate: 0 });
-  const url = await emulator.listen(0);
-  onTestFinished(() => emulator.close());
-  return { CLOUD_API_URL: url };
-}
+/** A cloud for one test: its settings. */
+export const startCloud = async () => cloudSettings((await emulatorForTest()).url);
 
 const Line = z.object({
   check: z.string(),

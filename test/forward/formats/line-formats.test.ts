@@ -159,11 +159,3 @@ test('a description of 60 kB arrives whole by LEEF, and its first 1,023 characte
   expect(readLeef(formatLeef(event)).values.get('msg')).toBe(value.replaceAll('^', ''));
   expect(cut(`${'x'.repeat(1_022)}😀`, 1_023)).toBe('x'.repeat(1_022));
 });
-
-test('neither carries config nor payload', () => {
-  const event = sampleEvent('AUDIT_LOG_ALL', {
-    config: { marker: 'only-in-config' },
-    extra: 'only-in-payload',
-  });
-  expect(formatCef(event) + formatLeef(event)).not.toMatch(/only-in/);
-});

@@ -8,6 +8,7 @@ import { storedEvent } from '../senders/messages.ts';
 import { FORMATS_UNDER_TEST } from './formats-under-test.ts';
 import { hardText } from './hard-texts.ts';
 import { compileCluster, startCluster, type Consumed, type KafkaCluster } from './kafka-cluster.ts';
+import { sendAll } from './send-all.ts';
 
 /** For each format. */
 const EVENTS = Number(process.env['SIEM_TEST_EVENTS'] ?? 10_000);
@@ -93,34 +94,18 @@ describe.skipIf('missing' in compiled)(`Kafka, played by librdkafka${reason}`, (
       const messages = messagesOf((KILLS + 1) * EVENTS_PER_KILL, plain);
       // Most cuts come after the broker has stored a batch and before its answer.
       await cluster.command('rtt 50');
-      const sender = senderTo(cluster);
-      let sent = 0;
-      let outages = 0;
-      const sending = (async () => {
-        for (let at = 0; at < messages.length; at += 100) {
-          await waitFor(() =>
-            sender.send(messages.slice(at, at + 100)).then(
-              () => true,
-              (error: unknown) => {
-                expect(error).toBeInstanceOf(OutageError);
-                outages++;
-                return false;
-              },
-            ),
-          );
-          sent = at + 100;
-        }
-      })();
+      const progress = { sent: 0, outages: 0 };
+      const sending = sendAll(senderTo(cluster), messages, 100, progress);
       const distinct = () => new Set(consumed.map(idOf)).size;
       for (let kill = 1; kill <= KILLS; kill++) {
-        await waitFor(() => sent >= kill * EVENTS_PER_KILL);
+        await waitFor(() => progress.sent >= kill * EVENTS_PER_KILL);
         await cluster.command('down');
         // Every other time the attempts of one call are over before the broker is back.
-        const before = outages;
-        if (kill % 2 === 1) await waitFor(() => outages > before);
+        const before = progress.outages;
+        if (kill % 2 === 1) await waitFor(() => progress.outages > before);
         await cluster.command('up');
       }
-      await sending;
+      const { outages } = await sending;
       await waitFor(() => distinct() === messages.length);
       for (const source of SOURCES) {
         const ids = consumedOf(consumed, source).map(idOf);

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { OutageError } from '../../../src/lib/errors.ts';
 import type { Message, Sender } from '../../../src/forward/sender.ts';
 import { RELP_WINDOW } from '../../../src/forward/senders/relp.ts';
 import { SENDER_TYPES } from '../../../src/forward/senders/sender-types.ts';
@@ -12,6 +11,7 @@ import { FORMATS_UNDER_TEST } from './formats-under-test.ts';
 import { hardMessages } from './hard-texts.ts';
 import type { Receiver } from './receiver.ts';
 import { missingOfRsyslog, startRelpReceiver, type RelpPorts } from './rsyslog.ts';
+import { sendAll } from './send-all.ts';
 
 /** For each format. */
 const EVENTS = Number(process.env['SIEM_TEST_EVENTS'] ?? 10_000);
@@ -21,24 +21,6 @@ const KILLS = Number(process.env['RELP_KILLS'] ?? 5);
 const EVENTS_PER_KILL = 2_000;
 
 const idsOf = (messages: readonly Message[]) => messages.map(({ event }) => event.eventId);
-
-/** Sends batch by batch, each again after an outage, as the forwarder does. Returns how many outages there were. */
-async function sendAll(sender: Sender, messages: readonly Message[]): Promise<number> {
-  let outages = 0;
-  for (let at = 0; at < messages.length; at += BATCH) {
-    await waitFor(async () => {
-      try {
-        expect(await sender.send(messages.slice(at, at + BATCH))).toEqual([]);
-        return true;
-      } catch (error) {
-        if (!(error instanceof OutageError)) throw error;
-        outages++;
-        return false;
-      }
-    });
-  }
-  return outages;
-}
 
 const { program, missing } = findReceiver('rsyslogd', missingOfRsyslog);
 const reason = missing === undefined ? '' : ` (skipped: ${missing})`;
@@ -72,7 +54,7 @@ describe.skipIf(missing !== undefined)(`rsyslog as RELP receiver${reason}`, () =
       async (type) => {
         const messages = hardMessages(EVENTS, format, true);
         const since = receiver.received().length;
-        expect(await sendAll(senderOf(type), messages)).toBe(0);
+        expect(await sendAll(senderOf(type), messages, BATCH)).toMatchObject({ outages: 0 });
 
         // An accepted event is written: there is nothing to wait for.
         const received = receiver.received().slice(since);
@@ -98,13 +80,13 @@ describe.skipIf(missing !== undefined)(`rsyslog as RELP receiver${reason}`, () =
       // A long line goes to the file in several writes: a kill between two of them would leave half a line there.
       const messages = hardMessages((KILLS + 1) * EVENTS_PER_KILL, format, false);
       const since = receiver.received().length;
-      const sending = sendAll(senderOf(type), messages);
+      const sending = sendAll(senderOf(type), messages, BATCH);
       for (let kill = 1; kill <= KILLS; kill++) {
         await waitFor(() => receiver.received().length - since >= kill * EVENTS_PER_KILL);
         await receiver.kill();
         await receiver.start();
       }
-      const outages = await sending;
+      const { outages } = await sending;
 
       const received = receiver
         .received()

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { OutageError } from '../../../src/lib/errors.ts';
 import type { Message, Sender } from '../../../src/forward/sender.ts';
 import { createSyslogSender, syslogOptions } from '../../../src/forward/senders/syslog.ts';
 import { freePort } from '../../support/free-port.ts';
@@ -11,6 +10,7 @@ import { FORMATS_UNDER_TEST, type FormatUnderTest } from './formats-under-test.t
 import { hardMessages } from './hard-texts.ts';
 import type { Receiver } from './receiver.ts';
 import { missingOfRsyslog, startRsyslog } from './rsyslog.ts';
+import { sendAll } from './send-all.ts';
 import { startSyslogNg } from './syslog-ng.ts';
 
 /** For each transport. */
@@ -108,31 +108,14 @@ describe.each(Object.entries(RECEIVERS))('%s', (name, { start, missingOf }) => {
       const messages = hardMessages(EVENTS, format, false);
       const sender = senderTo(receiver, 'tcp', { transport: 'tcp' });
       onTestFinished(() => sender.close());
-      let outages = 0;
-      const sendAgain = async (batch: readonly Message[]) => {
-        try {
-          await sender.send(batch);
-          return true;
-        } catch (error) {
-          if (!(error instanceof OutageError)) throw error;
-          outages++;
-          return false;
-        }
-      };
       const half = messages.length / 2;
-      const sendAll = async (some: readonly Message[]) => {
-        for (let at = 0; at < some.length; at += 50) {
-          const batch = some.slice(at, at + 50);
-          await waitFor(() => sendAgain(batch));
-        }
-      };
-
-      await sendAll(messages.slice(0, half));
+      const progress = { sent: 0, outages: 0 };
+      await sendAll(sender, messages.slice(0, half), 50);
       // What a receiver has read and not yet written when it ends may be lost with it: not the sender's matter.
       await arrived(messages.slice(0, half), 0);
       await receiver.stop();
-      const restarted = waitFor(() => outages > 0).then(() => receiver.start());
-      await sendAll(messages.slice(half));
+      const restarted = waitFor(() => progress.outages > 0).then(() => receiver.start());
+      await sendAll(sender, messages.slice(half), 50, progress);
       await restarted;
       expect((await arrived(messages, 0)).length).toBeGreaterThanOrEqual(messages.length);
     });

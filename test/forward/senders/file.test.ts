@@ -47,24 +47,17 @@ test('half a line that a killed program left is ended first', async () => {
   expect(await textOf()).toBe(`{"half":\n${lines(1)}`);
 });
 
-describe('a file that logrotate', () => {
-  test('has renamed is begun anew', async () => {
-    const sender = senderWith();
-    await sender.send(messages(1));
-    await rename(file, `${file}.old`);
-    await sender.send(messages(1, 1));
-    expect(await textOf()).toBe(lines(1, 1));
-    expect(await textOf('events.jsonl.old')).toBe(lines(1));
-  });
-
-  test('has renamed and made again is found at its place', async () => {
-    const sender = senderWith();
-    await sender.send(messages(1));
-    await rename(file, `${file}.old`);
-    await appendFile(file, '');
-    await sender.send(messages(1, 1));
-    expect(await textOf()).toBe(lines(1, 1));
-  });
+test.each([
+  ['has renamed is begun anew', async () => undefined],
+  ['has renamed and made again is found at its place', () => appendFile(file, '')],
+])('a file that logrotate %s', async (_what, makeAgain) => {
+  const sender = senderWith();
+  await sender.send(messages(1));
+  await rename(file, `${file}.old`);
+  await makeAgain();
+  await sender.send(messages(1, 1));
+  expect(await textOf()).toBe(lines(1, 1));
+  expect(await textOf('events.jsonl.old')).toBe(lines(1));
 });
 
 describe('rotation', () => {

@@ -2,32 +2,23 @@ import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { createSplunkHecSender, splunkHecOptions } from '../../../src/forward/senders/splunk-hec.ts';
 import { BatchRefusedError } from '../../../src/forward/sender.ts';
-import { message, messages } from './messages.ts';
-import { inTurn, standIn, type Reply } from '../../support/stand-in.ts';
-import { tcpServer } from './tcp-server.ts';
+import { message, messages, untilTestEnds } from './messages.ts';
+import { standIn } from '../../support/stand-in.ts';
+import { tcpServer } from '../../support/tcp-server.ts';
 
 // Every destination reached by HTTP reads answers the same way; one of them stands for all.
 
 const TOKEN = 'a-token-that-nobody-may-see';
 
-const senderTo = (url: string, timeoutSeconds = 5) =>
-  createSplunkHecSender(splunkHecOptions.parse({ url, token: TOKEN, timeout_seconds: timeoutSeconds }));
-
-async function failureAfter(reply: Reply, timeoutSeconds?: number): Promise<unknown> {
-  await using server = await standIn(inTurn(reply));
-  const sender = senderTo(server.url, timeoutSeconds);
-  try {
-    await sender.send(messages(1));
-  } catch (error) {
-    return error;
-  } finally {
-    await sender.close();
-  }
-  throw new Error('the sender took the answer for a good one');
-}
+const senderTo = (url: string) =>
+  untilTestEnds(createSplunkHecSender(splunkHecOptions.parse({ url, token: TOKEN, timeout_seconds: 5 })));
 
 test('an answer is quoted, but for secrets and what goes beyond 300 characters', async () => {
-  const error = await failureAfter({ status: 401, raw: `no token ${TOKEN} here, ${'long '.repeat(1000)}` });
+  const raw = `no token ${TOKEN} here, ${'long '.repeat(1000)}`;
+  await using server = await standIn(() => ({ status: 401, raw }));
+  const error: unknown = await senderTo(server.url)
+    .send(messages(1))
+    .catch((reason: unknown) => reason);
   expect(error).toHaveProperty('message', expect.stringContaining('no token [hidden] here'));
   expect(error).toHaveProperty(
     'message.length',

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type tls from 'node:tls';
 import { endless } from '../../support/stand-in.ts';
-import { tcpServer } from './tcp-server.ts';
+import { tcpServer } from '../../support/tcp-server.ts';
 
 /** Numbers of the protocol (https://kafka.apache.org/protocol), with the version that the stand-in offers. */
 const PRODUCE = 0;

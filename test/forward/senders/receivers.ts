@@ -15,7 +15,7 @@ import { mailServer } from './mail-server.ts';
 import { message, storedEvent } from './messages.ts';
 import { acceptAll, relpReceiver, rsp } from './relp-stand-in.ts';
 import { endless, standIn, type Received, type Reply } from '../../support/stand-in.ts';
-import { tcpServer } from './tcp-server.ts';
+import { tcpServer } from '../../support/tcp-server.ts';
 
 /** How a receiver treats what it gets. */
 export type Conduct =

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type tls from 'node:tls';
-import { tcpServer } from './tcp-server.ts';
+import { tcpServer } from '../../support/tcp-server.ts';
 
 /** A command that the sender sent. */
 export interface Command {

@@ -14,7 +14,7 @@ import { waitFor } from '../../support/wait-for.ts';
 import { EVENT_OF_KIND } from '../formats/stored-events.ts';
 import { message, messages, storedEvent, SYSLOG_HEADER, syslogTexts } from './messages.ts';
 import { listen } from '../../support/listen.ts';
-import { tcpServer } from './tcp-server.ts';
+import { tcpServer } from '../../support/tcp-server.ts';
 
 const options = (given: object) =>
   syslogOptions.parse({ host: '127.0.0.1', hostname: 'sink.test', ...given });

@@ -1,7 +1,7 @@
-import { Client } from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { eventHistogram } from '../../../src/store/events/event-histogram.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
+import { whileLocked } from '../../support/row-lock.ts';
 import { useDatabase } from '../../support/use-database.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -62,7 +62,7 @@ describe('the bars of a histogram', () => {
 
 describe('a histogram that cannot be counted in time', () => {
   it('is estimated from parts of each bar', async () => {
-    const { bars, isComplete } = await whileLocked(async (unlock) => {
+    const { bars, isComplete } = await whileLocked(test.db, 'log_entries', async (unlock) => {
       const estimated = histogram(10);
       await waitFor(() => isWaiting('%as sampled%'));
       await unlock();
@@ -76,23 +76,11 @@ describe('a histogram that cannot be counted in time', () => {
 
   it('is empty when an estimate takes too long as well, and does not wait for it', async () => {
     // The lock is released only after the answer.
-    const { bars, isComplete } = await whileLocked(() => histogram(10));
+    const { bars, isComplete } = await whileLocked(test.db, 'log_entries', () => histogram(10));
     expect(isComplete).toBe(false);
     expect(bars.map(({ counts }) => counts)).toEqual(Array.from({ length: HOURS }, () => ({})));
   });
 });
-
-/** Keeps everybody from reading the events meanwhile. */
-async function whileLocked<T>(work: (unlock: () => Promise<unknown>) => Promise<T>): Promise<T> {
-  const locker = new Client({ connectionString: test.adminUrl });
-  await locker.connect();
-  try {
-    await locker.query('begin; lock table log_entries in access exclusive mode');
-    return await work(() => locker.query('rollback'));
-  } finally {
-    await locker.end();
-  }
-}
 
 async function isWaiting(query: string): Promise<boolean> {
   const rows = await test.query`

@@ -1,7 +1,7 @@
-import { Client } from 'pg';
 import { beforeAll, expect, it } from 'vitest';
 import { countFacet } from '../../../src/store/events/facets.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
+import { whileLocked } from '../../support/row-lock.ts';
 import { useDatabase } from '../../support/use-database.ts';
 
 const SINCE = new Date('2026-02-01T00:00:00Z');
@@ -24,25 +24,13 @@ beforeAll(async () => {
 const ssids = (milliseconds?: number) =>
   countFacet(test.db, ALL_SOURCES, { since: SINCE, until: UNTIL }, 'ssid', 10, milliseconds);
 
-/** Counts while nobody can read a table. */
-async function whileLocked<T>(table: 'log_old' | 'log_entries', work: () => Promise<T>) {
-  const locker = new Client({ connectionString: test.adminUrl });
-  await locker.connect();
-  try {
-    await locker.query(`begin; lock table ${table} in access exclusive mode`);
-    return await work();
-  } finally {
-    await locker.end();
-  }
-}
-
 it('counts all events of a range, the most frequent values first', async () => {
   const values = ['even', 'odd'].map((value) => ({ value, count: DAYS / 2 }));
   expect(await ssids()).toEqual({ values, since: SINCE, isComplete: true });
 });
 
 it('counts the newest events if the others take too long, and says since when', async () => {
-  const { values, since, isComplete } = await whileLocked('log_old', ssids);
+  const { values, since, isComplete } = await whileLocked(test.db, 'log_old', () => ssids());
   expect(isComplete).toBe(false);
   // An eighth of the range: seven days, which begin with an odd one.
   expect(since).toEqual(new Date(UNTIL.getTime() - 7 * 86_400_000));
@@ -53,7 +41,7 @@ it('counts the newest events if the others take too long, and says since when', 
 });
 
 it('has no counts if not even the newest events are counted in that time', async () => {
-  expect(await whileLocked('log_entries', ssids)).toEqual({
+  expect(await whileLocked(test.db, 'log_entries', () => ssids())).toEqual({
     values: [],
     since: undefined,
     isComplete: false,
@@ -61,7 +49,7 @@ it('has no counts if not even the newest events are counted in that time', async
 });
 
 it('waits for as long as it is told', async () => {
-  const counting = await whileLocked('log_old', async () => {
+  const counting = await whileLocked(test.db, 'log_old', async () => {
     const counting = ssids(10_000);
     await ssids();
     return { counting };

@@ -2,7 +2,6 @@ import { sql } from 'kysely';
 import { Client, DatabaseError } from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
 import { rollUpArrivals } from '../../../src/store/counts/roll-up-arrivals.ts';
-import { inSavepoint } from '../../../src/store/server/database.ts';
 import { findLongStoring, readHorizon } from '../../../src/store/log/horizon.ts';
 import { readSlice } from '../../../src/store/events/read-events.ts';
 import { assignPositions } from '../../../src/store/log/extend-log.ts';
@@ -10,7 +9,8 @@ import { openLog, readRange } from '../../../src/store/log/read-log.ts';
 import { ALL_SOURCES } from '../../../src/store/server/scope.ts';
 import { describeWork } from '../../../src/store/server/server-sessions.ts';
 import { countAll } from '../../support/arrivals.ts';
-import { emptyTables, createTestDatabase } from '../../support/database.ts';
+import { emptyTables } from '../../support/database.ts';
+import { databaseForTest } from '../../support/for-one-test.ts';
 import { INSERT_DELIVERY, INSERT_EVENTS } from '../../support/stored-rows.ts';
 import { runs } from '../../support/runs.ts';
 import { untilSeen } from '../../support/until-seen.ts';
@@ -114,24 +114,8 @@ describe('those who follow the events', () => {
     expect(sums[0]?.counted).toBe(sums[0]?.stored);
   });
 
-  it('wait for a transaction that stores', async () => {
-    const { next: position } = await readRange(test.db);
-    const [first, second] = [await connect(), await connect()];
-    await first.query('begin');
-    await first.query(INSERT_EVENTS);
-    await second.query(INSERT_EVENTS);
-    await assignPositions(test.db);
-    const read = async () => [...(await readSlice(openLog(test.db), ALL_SOURCES, position, 1_000)).events];
-    expect(await read()).toEqual([]);
-    await first.query('commit');
-    await untilSeen(test.db);
-    expect(await read()).toHaveLength(200);
-  });
-
   it('do not wait for a transaction that has an id and reads, nor for one in another database', async () => {
-    const other = await createTestDatabase();
-    const elsewhere = new Client({ connectionString: other.databaseUrl });
-    await elsewhere.connect();
+    const elsewhere = await connect((await databaseForTest()).databaseUrl);
     const reader = await connect();
     await elsewhere.query('begin');
     await elsewhere.query(INSERT_EVENTS);
@@ -143,8 +127,6 @@ describe('those who follow the events', () => {
     const { events } = await readSlice(openLog(test.db), ALL_SOURCES, position, 1_000);
     expect([...events]).toHaveLength(100);
     await reader.query('rollback');
-    await elsewhere.end();
-    await other.drop();
   });
 
   it('have an end that lies at or before the id of every transaction that will still store', async () => {
@@ -201,19 +183,5 @@ describe('an insert', () => {
       });
       await expect(storing).rejects.toThrow('got its transaction id before it began to store');
     }
-  });
-
-  it('may fail in a savepoint and be repeated, once the transaction has begun to store', async () => {
-    await test.db.transaction().execute(async (trx) => {
-      await sql`select begin_storing()`.execute(trx);
-      const failing = inSavepoint(trx, async () => {
-        await sql.raw(INSERT_EVENTS).execute(trx);
-        await sql`select 1 / 0`.execute(trx);
-      });
-      await expect(failing).rejects.toThrow('division by zero');
-      await sql.raw(INSERT_EVENTS).execute(trx);
-    });
-    const rows = await test.query`select from audit_events`;
-    expect(rows).toHaveLength(100);
   });
 });

@@ -58,15 +58,6 @@ describe('the log', () => {
     expect((await readAll()).numbers).toEqual([1, 3, 2, 4]);
   });
 
-  it('is extended by one process at a time: another does not wait for it, and does nothing', async () => {
-    await sql.raw(insert([1])).execute(test.db);
-    await test.db.transaction().execute(async (trx) => {
-      await sql`select from log_state for update`.execute(trx);
-      expect(await assignPositions(test.service)).toBeUndefined();
-    });
-    expect((await readAll()).numbers).toEqual([]);
-  });
-
   it('takes events once that were received at the same time, on both sides of what it has taken of the held ones', async () => {
     const { next } = await openLog(test.db).range();
     const at = '2026-03-01T10:00:00.500Z';

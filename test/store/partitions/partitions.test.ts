@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { pino } from 'pino';
-import { BatchStore } from '../../../src/handlers/store-batch.ts';
+import { storeDeliveries } from '../../support/actions.ts';
 import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
 import { addDestination, setState } from '../../../src/store/destinations/destinations.ts';
 import type { BlockedChange } from '../../../src/store/partitions/partition-changes.ts';
@@ -158,8 +158,7 @@ describe('partitions', () => {
   it('of the past are made for the events of a delivery before these are stored, from 2015 on', async () => {
     const times = ['2014-12-31', '2015-01-01', '2019-02-03', '2019-03-04'].map((day) => `${day}T00:00:00Z`);
     const records = times.map((time) => auditRecord({ timeStamp: Date.parse(time) }));
-    const store = new BatchStore(test.service, pino({ level: 'silent' }), new AbortController().signal);
-    await store.add({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
+    await storeDeliveries(test.service, queuedDelivery('AUDIT_LOG_ALL', records));
     const partitions = await Promise.all(times.map(partitionOf));
     expect(partitions.flat()).toEqual(
       ['default', '2015_01', '2019_02', '2019_03'].map((part) => `audit_events_${part}`),

@@ -1,4 +1,3 @@
-import { createServer } from 'node:net';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import {
@@ -14,7 +13,7 @@ import {
   type Db,
 } from '../../../src/store/server/database.ts';
 import { createPool, isPooled, withClient } from '../../../src/store/server/postgres.ts';
-import { listen } from '../../support/listen.ts';
+import { tcpServer } from '../../support/tcp-server.ts';
 import { useDatabase } from '../../support/use-database.ts';
 
 const test = useDatabase();
@@ -107,9 +106,7 @@ describe('a server without TLS', () => {
     ['closes the connection', (port: number) => `127.0.0.1:${port}`],
     ['is not there', () => '127.0.0.1:1'],
   ])('that %s is away, with the reason', async (_what, host) => {
-    const server = createServer((socket) => socket.destroy());
-    const port = await listen(server);
-    onTestFinished(() => void server.close());
+    const { port } = await tcpServer((socket) => void socket.destroy());
     const asking = withClient(`postgresql://x@${host(port)}/x?sslmode=prefer`, async () => undefined);
     await expect(asking).rejects.toThrow(/terminat|ECONN|hang up|disconnected|closed/i);
   });

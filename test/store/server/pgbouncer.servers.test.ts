@@ -1,10 +1,8 @@
-import { readFile, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
 import { Client } from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { EMULATOR_LOGINS } from '../../../emulator/accounts.ts';
-import { createEmulator } from '../../../emulator/emulator.ts';
 import { Engine } from '../../../src/archive/engine.ts';
 import { DirectoryFiles } from '../../../src/archive/files/directory-files.ts';
 import { ArchiveReader } from '../../../src/archive/read-archive.ts';
@@ -12,22 +10,15 @@ import { isPooled } from '../../../src/store/server/postgres.ts';
 import { createRoles } from '../../../src/store/server/roles/create-roles.ts';
 import { openLimited } from '../../../src/store/server/database.ts';
 import { BACKENDS, emptyRedis } from '../../support/backends.ts';
-import { createOwnedDatabase, createTestDatabase, serverUrl } from '../../support/database.ts';
+import { createOwnedDatabase, serverUrl } from '../../support/database.ts';
 import { auditRecord } from '../../support/deliveries.ts';
+import { cloudSettings, emulatorForTest } from '../../support/emulator.ts';
+import { databaseForTest, directoryForTest, serveForTest } from '../../support/for-one-test.ts';
 import { freePort } from '../../support/free-port.ts';
 import { hasPgbouncer, startPgbouncer } from '../../support/pgbouncer.ts';
-import {
-  endOfProgram,
-  postDelivery,
-  runProgram,
-  SECRET,
-  startProgram,
-  temporaryDirectory,
-} from '../../support/program.ts';
+import { endOfProgram, postDelivery, runProgram, SECRET } from '../../support/program.ts';
 import { READER_ROLE, SERVICE_ROLE, withRole } from '../../support/roles.ts';
 import { waitFor } from '../../support/wait-for.ts';
-
-const { username, password } = EMULATOR_LOGINS.administrator;
 
 /** A database with its roles, but without tables. */
 async function emptyDatabase() {
@@ -84,11 +75,8 @@ describe.skipIf(!hasPgbouncer())('pgbouncer (needs pgbouncer)', () => {
       settings: { max_client_conn: '200', default_pool_size: mode === 'session' ? '43' : '9' },
     });
     onTestFinished(() => pooler.stop());
-    const directory = await temporaryDirectory();
-    onTestFinished(() => rm(directory, { recursive: true, force: true }));
-    const emulator = createEmulator({ rate: 0 });
-    const cloudUrl = await emulator.listen(0);
-    onTestFinished(() => emulator.close());
+    const directory = await directoryForTest();
+    const { url: cloudUrl } = await emulatorForTest();
     const port = String(await freePort());
     const events = path.join(directory, 'events.jsonl');
     const settings = {
@@ -99,15 +87,12 @@ describe.skipIf(!hasPgbouncer())('pgbouncer (needs pgbouncer)', () => {
       DATA_DIR: path.join(directory, 'data'),
       WEBHOOK_SECRET: SECRET,
       FORWARD_TO: `file:${events}`,
-      CLOUD_API_URL: cloudUrl,
-      CLOUD_USERNAME: username,
-      CLOUD_PASSWORD: password,
+      ...cloudSettings(cloudUrl),
       PUBLIC_URL: `http://127.0.0.1:${port}`,
     };
 
     await runProgram(settings, 'migrate');
-    const program = await startProgram({ ...settings, PORT: port, SUBSCRIBE: 'auto' });
-    onTestFinished(async () => void (await program.end('SIGKILL')));
+    const program = await serveForTest({ ...settings, PORT: port, SUBSCRIBE: 'auto' });
     let sent = 0;
     const send = async () => {
       sent += 1;
@@ -162,12 +147,10 @@ describe.skipIf(!hasPgbouncer())('pgbouncer (needs pgbouncer)', () => {
   });
 
   it('gives no session to read the archive with, and says so', async () => {
-    const database = await createTestDatabase();
-    onTestFinished(() => database.drop());
+    const database = await databaseForTest();
     const pooler = await startPgbouncer({ mode: 'transaction', urls: [database.databaseUrl] });
     onTestFinished(() => pooler.stop());
-    const directory = await temporaryDirectory();
-    onTestFinished(() => rm(directory, { recursive: true, force: true }));
+    const directory = await directoryForTest();
     await using engine = new Engine(directory);
     const files = new DirectoryFiles(directory);
     const open = (databaseUrl: string) =>
@@ -178,8 +161,7 @@ describe.skipIf(!hasPgbouncer())('pgbouncer (needs pgbouncer)', () => {
   });
 
   it.each(MODES)('keeps the limits of a transaction and of a single statement, %s mode', async (mode) => {
-    const database = await createTestDatabase();
-    onTestFinished(() => database.drop());
+    const database = await databaseForTest();
     const pooler = await startPgbouncer({ mode, urls: [database.databaseUrl] });
     onTestFinished(() => pooler.stop());
     const url = pooler.through(database.databaseUrl);

@@ -3,7 +3,6 @@ import { sql } from 'kysely';
 import { beforeEach, describe, expect, it } from 'vitest';
 import {
   listProcesses,
-  removeProcess,
   reportProcess,
   type ProcessFigures,
   type ProcessIdentity,
@@ -71,13 +70,6 @@ describe('the processes', () => {
     expect(kept.map((row) => row.process_id).toSorted()).toEqual(
       [dead.processId, alive.processId].toSorted(),
     );
-  });
-
-  it('are removed when they end', async () => {
-    const ending = identity('forward');
-    await reportProcess(test.db, ending, FIGURES);
-    await removeProcess(test.db, ending.processId);
-    expect(await listProcesses(test.db)).toEqual([]);
   });
 
   it('are listed without figures where another version wrote others', async () => {

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { type ComparedQuarter, updateCoverage } from '../../../src/store/reconcile/coverage.ts';
 import { compactArrivals, rollUpArrivals } from '../../../src/store/counts/roll-up-arrivals.ts';
 import { pruneSeen, rollUpSeen, uncountSeen } from '../../../src/store/counts/roll-up-seen.ts';
+import { assignPositions } from '../../../src/store/log/extend-log.ts';
 import { lockQuarantined } from '../../../src/store/quarantine/quarantine.ts';
 import { noteReceiving } from '../../../src/store/reconcile/gaps.ts';
 import type { HistoryRange } from '../../../src/store/reconcile/history.ts';
@@ -36,6 +37,7 @@ it.each<[string, string, () => Promise<unknown>]>([
 it.each<[string, string, () => Promise<unknown>]>([
   ['counting arrivals', 'arrivals_progress', () => rollUpArrivals(test.service)],
   ['counting who was seen', 'seen_progress', () => rollUpSeen(test.service)],
+  ['extending the log', 'log_state', () => assignPositions(test.service)],
   ['sealing', 'log_seal_state', () => whileSealing(test.service, async () => 'sealed')],
 ])('%s is left to who holds %s', async (_work, table, work) => {
   await test.db.transaction().execute(async (trx) => {

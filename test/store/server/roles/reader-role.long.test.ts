@@ -25,17 +25,13 @@ describe.skipIf(!hasDebianPostgres)('an owner who may not create roles (needs po
     url.pathname = '/xiq';
     url.username = 'Plain-Owner';
     url.password = 'p';
-    const db = openDatabase(url.href, () => undefined);
-    try {
-      const error = await migrateStore(db).catch((reason: unknown) => reason);
-      expect(error).toBeInstanceOf(UsageError);
-      const [text = '', command = ''] = error instanceof Error ? error.message.split('\n') : [];
-      expect(text).toContain('The role xiq_reader does not exist, and Plain-Owner may not create roles');
-      expect(command).toBe('  create role xiq_reader nologin; grant xiq_reader to "Plain-Owner";');
-      await asAdmin(command);
-      expect(await migrateStore(db)).not.toEqual([]);
-    } finally {
-      await db.destroy();
-    }
+    await using db = openDatabase(url.href, () => undefined);
+    const error = await migrateStore(db).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(UsageError);
+    const [text = '', command = ''] = error instanceof Error ? error.message.split('\n') : [];
+    expect(text).toContain('The role xiq_reader does not exist, and Plain-Owner may not create roles');
+    expect(command).toBe('  create role xiq_reader nologin; grant xiq_reader to "Plain-Owner";');
+    await asAdmin(command);
+    expect(await migrateStore(db)).not.toEqual([]);
   });
 });

@@ -18,9 +18,8 @@ import { migrateStore, readMigrationState } from '../../../../src/store/server/s
 import { loadMigrations } from '../../../../src/store/server/schema/migrations.ts';
 import { ALL_SOURCES } from '../../../../src/store/server/scope.ts';
 import { storeDeliveries } from '../../../support/actions.ts';
-import { createTestDatabase } from '../../../support/database.ts';
 import { auditRecord, queuedDelivery } from '../../../support/deliveries.ts';
-import { temporaryDirectory } from '../../../support/program.ts';
+import { databaseForTest, directoryForTest } from '../../../support/for-one-test.ts';
 import { SERVICE_ROLE } from '../../../support/roles.ts';
 import { NO_ANCHORS } from '../../../support/trust.ts';
 import { untilSeen } from '../../../support/until-seen.ts';
@@ -101,18 +100,14 @@ describe('a database of the last program before the baseline', () => {
     expect(await readMigrationState(db)).toMatchObject({ pending: [], unknown: [] });
 
     await buildIndexes(db);
-    const fresh = await createTestDatabase();
-    try {
-      expect(await readSchema(test.db)).toEqual(await readSchema(fresh.db));
-    } finally {
-      await fresh.drop();
-    }
+    const fresh = await databaseForTest();
+    expect(await readSchema(test.db)).toEqual(await readSchema(fresh.db));
     expect((await readConservation(db, ALL_SOURCES)).unbalanced).toEqual([]);
   });
 
   it('serves: what it had is intact, and new deliveries are sealed with it', async () => {
     await migrate();
-    const dataDir = await temporaryDirectory();
+    const dataDir = await directoryForTest();
     const logKeyFile = path.join(dataDir, 'log-key');
     const { publicKey = '' } = (await latestCheckpoint(test.service)) ?? {};
     // The key of the dump is not kept: its public half stands for it, and a new one signs.

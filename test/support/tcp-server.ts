@@ -1,7 +1,7 @@
 import net from 'node:net';
 import tls from 'node:tls';
 import { onTestFinished } from 'vitest';
-import { listen } from '../../support/listen.ts';
+import { listen } from './listen.ts';
 
 interface ServerOptions {
   /** With TLS. */
