@@ -1,38 +1,51 @@
-import { readFile } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { promises as fs } from 'node:fs';
 import { sql } from 'kysely';
-import { expect, it, onTestFinished } from 'vitest';
-import { DATABASE } from '../../../../src/embedded/credentials.ts';
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  createDataDirectory,
+  openCluster,
+  startServer,
+  stopServer,
+  type Cluster,
+} from '../../../../src/embedded/cluster.ts';
+import { bootstrapUrl, DATABASE, keepCredentials } from '../../../../src/embedded/credentials.ts';
 import { startEmbeddedPostgres } from '../../../../src/embedded/embedded-postgres.ts';
 import { toBatch } from '../../../../src/queue/delivery-batch.ts';
 import { createPostgresEngine, migrateQueue } from '../../../../src/queue/postgres-engine.ts';
 import { loadSettings } from '../../../../src/serve/load-settings.ts';
 import { prepareStore } from '../../../../src/serve/open-store.ts';
 import { openDatabase, type Db } from '../../../../src/store/server/database.ts';
-import { withClient } from '../../../../src/store/server/postgres.ts';
 import { migrateStore } from '../../../../src/store/server/schema/migrate.ts';
 import { maintainPartitions } from '../../../../src/store/partitions/partitions.ts';
 import { repairReaders } from '../../../../src/store/server/roles/limit-readers.ts';
 import { readOnlyQuery } from '../../../../src/store/server/read-only-query.ts';
 import { createLogger } from '../../../../src/lib/logger.ts';
-import { createPostgresPart } from '../../../faults/postgres-part.ts';
-import { directoryForTest } from '../../../support/for-one-test.ts';
+import { temporaryDirectory } from '../../../support/program.ts';
 
 const EVENTS = ['audit_events', 'location_observations', 'log_entries'];
 
-const run = (url: string, ...statements: string[]) =>
-  withClient(url, async (client) => {
+async function run(url: string, ...statements: string[]): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
     for (const statement of statements) await client.query(statement);
-  });
+  } finally {
+    await client.end();
+  }
+}
 
 /** A server of its own, and the connection string of its first superuser. */
-async function startOldServer(directory: string) {
-  const server = await createPostgresPart(directory);
-  await server.start();
-  onTestFinished(() => server.stop());
-  await run(server.url(), `create database ${DATABASE}`);
-  const url = new URL(server.url());
-  url.pathname = DATABASE;
-  return { server, url };
+async function startOldServer(directory: string): Promise<{ cluster: Cluster; url: URL }> {
+  const cluster = await openCluster(directory);
+  const credentials = await keepCredentials(cluster.home);
+  await createDataDirectory(cluster, credentials.bootstrapPassword);
+  const options = [`-p ${credentials.port}`, '-c listen_addresses=127.0.0.1', '-c unix_socket_directories='];
+  await startServer(cluster, options, 60);
+  await run(bootstrapUrl(credentials, 'postgres'), `create database ${DATABASE}`);
+  return { cluster, url: new URL(bootstrapUrl(credentials)) };
 }
 
 /** Around the month that the old database was used in. */
@@ -40,12 +53,13 @@ const OLD_MONTHS = ['2001_01', '2001_02', '2001_03', '2001_04', '2001_05'];
 
 /** Makes the tables as a superuser that is also the service. With data in them. */
 async function fillOldDatabase(url: string): Promise<void> {
-  await using db = openDatabase(url, () => undefined);
+  const db = openDatabase(url, () => undefined);
   await migrateStore(db);
   await migrateQueue(url);
   await maintainPartitions(db, new Date('2001-02-15'), {});
   await storeRows(db);
   await addJob(url);
+  await db.destroy();
 }
 
 async function storeRows(db: Db): Promise<void> {
@@ -155,7 +169,7 @@ const MIGRATE_COMMAND = /```sh\n(MIGRATION_DATABASE_URL[^`]*xiq-sink migrate)/;
 
 /** The settings of a command in docs/operating.md, for another server. */
 async function settingsOf(command: RegExp, { host, password }: URL, dataDir: string) {
-  const page = await readFile('docs/operating.md', 'utf8');
+  const page = await fs.readFile('docs/operating.md', 'utf8');
   const [, text = ''] = command.exec(page) ?? [];
   const settings = Object.fromEntries(
     [...text.matchAll(/^(\w+)=(\S+)/gm)].map(([, name = '', url = '']) => [
@@ -167,39 +181,101 @@ async function settingsOf(command: RegExp, { host, password }: URL, dataDir: str
 }
 
 it('separates the logins by the commands of docs/operating.md', async () => {
-  const place = await directoryForTest();
-  const { url } = await startOldServer(place);
+  const place = await temporaryDirectory();
+  const { cluster, url } = await startOldServer(place);
   const logger = createLogger('silent');
-  const both = await settingsOf(ROLES_COMMAND, url, place);
-  const databaseUrl = both.databaseUrl ?? '';
-  await prepareStore({ ...both, migrationDatabaseUrl: undefined }, logger);
-  await run(databaseUrl, 'set role xiq_owner');
+  try {
+    const both = await settingsOf(ROLES_COMMAND, url, place);
+    const databaseUrl = both.databaseUrl ?? '';
+    await prepareStore({ ...both, migrationDatabaseUrl: undefined }, logger);
+    await run(databaseUrl, 'set role xiq_owner');
 
-  await prepareStore(both, logger);
-  await expect(run(databaseUrl, 'set role xiq_owner')).rejects.toThrow(/permission denied/);
-  // All migrations are to be applied: those of the next version would be.
-  await run(url.href, 'drop schema public cascade', 'create schema public authorization xiq_owner');
-  const alone = await settingsOf(MIGRATE_COMMAND, url, place);
-  await expect(prepareStore({ ...alone, migrationDatabaseUrl: undefined }, logger)).rejects.toThrow(
-    /xiq_sink cannot change the tables.*MIGRATION_DATABASE_URL/,
-  );
-  expect(await prepareStore(alone, logger)).toContain('0014_work_of_the_owner');
+    await prepareStore(both, logger);
+    await expect(run(databaseUrl, 'set role xiq_owner')).rejects.toThrow(/permission denied/);
+    // All migrations are to be applied: those of the next version would be.
+    await run(url.href, 'drop schema public cascade', 'create schema public authorization xiq_owner');
+    const alone = await settingsOf(MIGRATE_COMMAND, url, place);
+    await expect(prepareStore({ ...alone, migrationDatabaseUrl: undefined }, logger)).rejects.toThrow(
+      /xiq_sink cannot change the tables.*MIGRATION_DATABASE_URL/,
+    );
+    expect(await prepareStore(alone, logger)).toContain('0014_work_of_the_owner');
 
-  await using db = openDatabase(databaseUrl, () => undefined);
-  expect((await maintainPartitions(db, new Date(), {})).created.length).toBeGreaterThan(10);
-  await storeRows(db);
+    const db = openDatabase(databaseUrl, () => undefined);
+    expect((await maintainPartitions(db, new Date(), {})).created.length).toBeGreaterThan(10);
+    await storeRows(db);
+    await db.destroy();
+  } finally {
+    await stopServer(cluster, 'immediate');
+    await rm(place, { recursive: true, force: true });
+  }
 });
 
-it('is migrated where the embedded database belonged to its superuser', async () => {
-  const place = await directoryForTest();
-  const { server, url } = await startOldServer(place);
-  await fillOldDatabase(url.href);
-  await server.stop();
+describe('an installation of before the roles', () => {
+  let directory: string;
+  beforeAll(async () => {
+    directory = await temporaryDirectory();
+  });
+  afterAll(() => rm(directory, { recursive: true, force: true }));
 
-  const embedded = await startEmbeddedPostgres(place);
-  onTestFinished(() => embedded.stop());
-  await using db = openDatabase(embedded.migrationUrl, () => undefined);
-  expect(await migrateStore(db, undefined, undefined, 'xiq_sink')).toEqual([]);
-  await migrateQueue(embedded.databaseUrl);
-  await expectMigrated(embedded, url);
+  it('is migrated where the embedded database belonged to its superuser', async () => {
+    const place = path.join(directory, 'embedded');
+    await fs.mkdir(place, { mode: 0o711 });
+    const { cluster, url } = await startOldServer(place);
+    await fillOldDatabase(url.href);
+    await stopServer(cluster);
+
+    const embedded = await startEmbeddedPostgres(place);
+    try {
+      const db = openDatabase(embedded.migrationUrl, () => undefined);
+      expect(await migrateStore(db, undefined, undefined, 'xiq_sink')).toEqual([]);
+      await db.destroy();
+      await migrateQueue(embedded.databaseUrl);
+      await expectMigrated(embedded, url);
+    } finally {
+      await embedded.stop();
+    }
+  });
+
+  it('is migrated where the service of the Compose file was the first superuser, after it was renamed', async () => {
+    const place = path.join(directory, 'compose');
+    await fs.mkdir(place, { mode: 0o711 });
+    const { cluster, url } = await startOldServer(place);
+    try {
+      // As POSTGRES_USER=xiq_sink made it.
+      const as = (user: string, password: string) => {
+        const other = new URL(url);
+        other.username = user;
+        other.password = password;
+        return other;
+      };
+      await run(url.href, "create role helper superuser login password 'helper'");
+      const helper = as('helper', 'helper').href;
+      await run(helper, 'alter role postgres rename to xiq_sink');
+      const old = as('xiq_sink', url.password);
+      await run(old.href, 'drop role helper');
+      await fillOldDatabase(old.href);
+
+      const env = {
+        DATABASE_URL: as('xiq_sink', 'secret-of-the-service').href,
+        READER_DATABASE_URL: as('xiq_reader', 'secret-of-the-reader').href,
+        BOOTSTRAP_DATABASE_URL: url.href,
+        DATA_DIR: place,
+      };
+      const logger = createLogger('silent');
+      const settings = loadSettings(env);
+      const still = loadSettings({ ...env, BOOTSTRAP_DATABASE_URL: old.href });
+      await expect(prepareStore(still, logger)).rejects.toThrow(/Rename it first/);
+
+      // The two commands of docs/operating.md.
+      await run(old.href, "create role xiq_rename superuser login password 'rename'");
+      await run(as('xiq_rename', 'rename').href, 'alter role xiq_sink rename to postgres');
+      expect(await prepareStore(settings, logger)).toEqual([]);
+      await expectMigrated(
+        { databaseUrl: env.DATABASE_URL, readerUrl: env.READER_DATABASE_URL },
+        new URL(env.BOOTSTRAP_DATABASE_URL),
+      );
+    } finally {
+      await stopServer(cluster, 'immediate');
+    }
+  });
 });
