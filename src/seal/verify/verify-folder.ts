@@ -194,15 +194,13 @@ async function checkHeads(folder: Folder, anchors: readonly Checkpoint[]) {
     reportFile('ALTERED', MANIFEST, detail);
   }
   const own = [...sizes];
-  for (const anchor of anchors) if (isCovered(manifest, own, anchor.size)) await compare(anchor, 'anchor');
+  const tiles = new Set(leafTiles(manifest.leaves, own));
+  // The export has the tiles that it takes to compute the root of a tree of this size.
+  const isCovered = ({ size }: Checkpoint) =>
+    size <= manifest.size && (size % TILE_WIDTH === 0 || tiles.has(Math.floor(size / TILE_WIDTH)));
+  for (const anchor of anchors.filter(isCovered)) await compare(anchor, 'anchor');
   const { checkpoint: checkpoints, 'time-stamp': timestamps } = agreed;
   return { sizes: own, checkpoints, timestamps, anchors: agreed.anchor };
-}
-
-/** Whether the export has the tiles that it takes to compute the root of a tree of this size. */
-function isCovered({ size, leaves }: Manifest, sizes: readonly number[], wanted: number): boolean {
-  const tile = Math.floor(wanted / TILE_WIDTH);
-  return wanted <= size && (wanted % TILE_WIDTH === 0 || [...leafTiles(leaves, sizes)].includes(tile));
 }
 
 async function rootOf({ tile, manifest }: Folder, size: number): Promise<Buffer | undefined> {
