@@ -113,6 +113,11 @@ const CASES: readonly Case[] = [
     sql`delete from audit_events`,
   ],
   [
+    'more leaves claimed than could ever be looked for',
+    'MISSING leaves',
+    sql`update log_seal_state set size = 9000000000000000`,
+  ],
+  [
     'a quarter of an hour deleted',
     'MISSING quarter',
     sql`delete from coverage where quarter = ${COVERED.from}`,

@@ -116,6 +116,16 @@ export async function readLeafHashes(db: Db, from: number, to: number): Promise<
   return joined(rows, from, to, HASH_BYTES);
 }
 
+/** Counts the tiles of leaves that are stored. */
+export async function countLeafTiles(db: Db): Promise<number> {
+  const { tiles } = await db
+    .selectFrom('log_hashes')
+    .select((eb) => eb.cast<number>(eb.fn.countAll(), 'float8').as('tiles'))
+    .where('level', '=', 0)
+    .executeTakeFirstOrThrow();
+  return tiles;
+}
+
 /** The salts of leaves from one up to, and without, another; zeros for those that are missing. */
 export async function readSalts(db: Db, from: number, to: number): Promise<Buffer> {
   const rows = await allRows<Piece>(db)`
