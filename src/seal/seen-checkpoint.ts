@@ -5,7 +5,7 @@ import { readInstallation } from '../store/server/installation.ts';
 import { latestCheckpoint, readSealState } from '../store/seal/seal-log.ts';
 import { countOf, formatCount } from '../lib/text/units.ts';
 import { UsageError } from '../lib/errors.ts';
-import { originOf, parseCheckpoints, type Checkpoint } from './checkpoint.ts';
+import { originOf, parseCheckpoints } from './checkpoint.ts';
 import { rootAt } from './merkle-tree.ts';
 import { nodesIn } from './stored-tree.ts';
 import { isSignedByKnown, readSeen, type Trust } from './trust.ts';
@@ -90,7 +90,7 @@ export async function acceptDatabase(
   const details = {
     reason,
     wrong,
-    seen: summaryOf(seen),
+    seen: `${seen.size} ${seen.root.toString('base64')}`,
     now: latest?.note.split('\n').slice(1, 3).join(' ') ?? '0',
   };
   await recordAction(db, { operator, action: 'integrity.accept', subject: undefined, details }, async () => {
@@ -99,5 +99,3 @@ export async function acceptDatabase(
   });
   return kept;
 }
-
-const summaryOf = ({ size, root }: Checkpoint) => `${size} ${root.toString('base64')}`;

@@ -1,6 +1,5 @@
 import { FAMILIES } from '../../events/domain.ts';
 import { TABLE_OF } from '../../events/message-types.ts';
-import type { RowCounts } from '../../store/seal/certificate.ts';
 import type { Db } from '../../store/server/database.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
 import { latestCheckpoint, readSealState } from '../../store/seal/seal-log.ts';
@@ -27,17 +26,13 @@ import {
   type DeliveryFilter,
 } from '../../store/seal/sealed-deliveries.ts';
 import type { LateEvents, Positions } from '../../store/seal/sealed-rows.ts';
-import type { VerifyFinding } from './finding.ts';
+import type { Report, VerifyFinding } from './finding.ts';
 import { TILE_WIDTH } from '../merkle-tree.ts';
 import { addLate, checkEvents, readGoneReasons } from './verify-rows.ts';
 import type { GoneReasons, Leaves, RowChoice, RowResult } from './verify-rows.ts';
 import { checkStatements, compareStated } from './verify-statements.ts';
 import { createTreeCheck, type Outside, type TreeResult } from './verify-tree.ts';
 
-/**
- * What to verify, and what lies outside of the database. The range and the source choose rows; the tree is always verified
- * whole.
- */
 /** What of the events is not in the tables. */
 export interface ArchivedEvents {
   /** The database, with the events of the archive. */
@@ -46,6 +41,10 @@ export interface ArchivedEvents {
   readonly findDifferences: () => AsyncIterable<VerifyFinding>;
 }
 
+/**
+ * What to verify, and what lies outside of the database. The range and the source choose rows; the tree is always verified
+ * whole.
+ */
 export interface VerifyOptions extends DeliveryFilter, Outside {
   /** Undefined: all events are in the tables. */
   readonly archived?: ArchivedEvents | undefined;
@@ -53,11 +52,7 @@ export interface VerifyOptions extends DeliveryFilter, Outside {
   readonly isFull?: boolean;
 }
 
-export interface VerifySummary extends RowCounts, TreeResult {
-  /** Leaves of the tree. */
-  readonly size: number;
-  readonly sealedLate: LateEvents;
-}
+export type VerifySummary = Awaited<ReturnType<typeof verifyLog>>;
 
 /** Whether every row is what was sealed, and there is no doubt about the seal. */
 export const isProven = ({ altered, missing, inserted, doubts }: VerifySummary) =>
@@ -86,9 +81,9 @@ const STATEMENTS_CHUNK = 32;
 export async function verifyLog(
   db: Db,
   options: VerifyOptions,
-  onFinding: (finding: VerifyFinding) => void,
+  onFinding: Report,
   onLeaves: (done: number) => void,
-): Promise<VerifySummary> {
+) {
   const comparedSince = new Date();
   const { size: claimed, signed, sealed, logged } = await readSealState(db);
   const counts = { intact: 0, EXPIRED: 0, ERASED: 0, ALTERED: 0, MISSING: 0, INSERTED: 0 };
@@ -122,6 +117,7 @@ export async function verifyLog(
   const since = [await firstUnsignedAt(db, head.signedSize), waiting.since, deliveries.since];
   const unsealed = logged.to - logged.from - (sealed.to - sealed.from);
   return {
+    /** Leaves of the tree. */
     size,
     intact: counts.intact,
     expired: counts.EXPIRED,
@@ -163,7 +159,7 @@ async function verifyOthers(
   db: Db,
   { since, until, source }: VerifyOptions,
   { droppedDeliveries }: GoneReasons,
-  report: (finding: VerifyFinding) => void,
+  report: Report,
 ) {
   const range = { since, until };
   const scope = source === undefined ? ALL_SOURCES : [source];
@@ -200,7 +196,7 @@ async function verifyOthers(
 }
 
 /** The id of the installation is in the name of the log, with which every checkpoint begins. */
-async function compareInstallation(db: Db, report: (finding: VerifyFinding) => void): Promise<void> {
+async function compareInstallation(db: Db, report: Report): Promise<void> {
   const { note = '' } = (await latestCheckpoint(db)) ?? {};
   const { id } = (await findInstallation(db)) ?? { id: 'nothing' };
   const [origin] = note.split('\n');
@@ -246,7 +242,7 @@ export async function checkChunk(
 export async function* chunksOf(
   runs: AsyncIterable<SealRun>,
   size: number,
-  report: (finding: VerifyFinding) => void,
+  report: Report,
 ): AsyncGenerator<Chunk> {
   let next = 0;
   function* unknownUpTo(leaf: number): Generator<Chunk> {

@@ -4,13 +4,11 @@ import type { Db } from '../../store/server/database.ts';
 import { checkpointsAfter, readTile, type StoredCheckpoint } from '../../store/seal/seal-log.ts';
 import { parseCheckpoints, type Checkpoint } from '../checkpoint.ts';
 import { findCosignature } from '../cosignature.ts';
-import type { VerifyFinding } from './finding.ts';
+import type { Report } from './finding.ts';
 import { createFrontier, hashAt, HASH_BYTES, TILE_WIDTH } from '../merkle-tree.ts';
 import { isSignedBy, parseVerifier } from '../signed-note.ts';
 import { isForeign, type Trust } from '../trust.ts';
 import { timeOfAnswer } from '../time-stamp.ts';
-
-type Report = (finding: VerifyFinding) => void;
 
 /** What a comparison with the tree shows. */
 export type TreeResult = Awaited<ReturnType<ReturnType<typeof createTreeCheck>['end']>>;
