@@ -24,12 +24,16 @@ export function openTally(delivery: ReadDelivery): DeliveryTally {
 export function closeTally(tally: DeliveryTally): { row: NewDelivery; quarantined: NewQuarantined[] } {
   const { delivery, events, written, refused, setAside, rejected } = tally;
   const { deliveryId, source, messageType, sentType, origin, secretForm, bodyBytes, recordCount } = delivery;
-  const both = { deliveryId, source, messageType, sentType, receivedAt: printIso(delivery.receivedAt) };
+  const receivedAt = printIso(delivery.receivedAt);
   const allSetAside = [...setAside, ...rejected];
   const numberTwin = createTwinNumbers(delivery);
   return {
     row: {
-      ...both,
+      deliveryId,
+      source,
+      messageType,
+      sentType,
+      receivedAt,
       origin,
       secretForm,
       bodyBytes,
@@ -41,30 +45,29 @@ export function closeTally(tally: DeliveryTally): { row: NewDelivery; quarantine
       refusedCount: refused,
     },
     quarantined: allSetAside.map(({ reason, content, encoding = null }, ordinal) => ({
-      ...both,
-      quarantineId: quarantineId(deliveryId, ordinal),
+      quarantine_id: quarantineId(deliveryId, ordinal),
+      delivery_id: deliveryId,
+      source,
+      message_type: messageType,
+      received_at: receivedAt,
       // The reason may quote the record.
       reason: replaceUnstorable(reason),
       content,
       encoding,
       // Identical contents always meet the same fate, so all of them are counted here.
-      twinsBefore: numberTwin(content.toString('latin1')),
+      twins_before: numberTwin(content.toString('latin1')),
+      sent_type: sentType ?? null,
     })),
   };
 }
 
-export interface StoredBatch {
-  /** The deliveries that were not stored before. */
-  readonly deliveries: number;
-  readonly events: number;
-  readonly duplicates: number;
-  readonly quarantined: number;
-}
+export type StoredBatch = ReturnType<typeof summarize>;
 
-export function summarize(rows: readonly NewDelivery[]): StoredBatch {
+export function summarize(rows: readonly NewDelivery[]) {
   const sum = (count: 'eventCount' | 'duplicateCount' | 'quarantinedCount') =>
     rows.reduce((total, row) => total + row[count], 0);
   return {
+    /** The deliveries that were not stored before. */
     deliveries: rows.length,
     events: sum('eventCount'),
     duplicates: sum('duplicateCount'),

@@ -83,7 +83,7 @@ async function sendIfDue(
     await send(config, destination, document);
     const rows = document.rows.length;
     await db.transaction().execute(async (trx) => {
-      await recordSent(trx, { schedule: name, since, until, report, destination, rows });
+      await recordSent(trx, { schedule: name, since, until, report, destination, row_count: rows });
       await recordEnded(trx, action, { outcome: 'done', result: { rows } });
     });
     logger.info({ schedule: name, period: period.label, rows }, `report ${name} was sent to ${destination}`);

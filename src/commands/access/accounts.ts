@@ -127,7 +127,7 @@ export async function createToken(db: Db, { name, expires, label = '' }: AskedTo
   const id = await recordCommand(
     db,
     { action: 'access.token', subject: name, details },
-    () => addAccessToken(db, { account: name, digest: digestOf(token), label, expiresAt }),
+    () => addAccessToken(db, { account: name, digest: digestOf(token), label, expires_at: expiresAt }),
     (added) => ({ id: added }),
   );
   print(token);

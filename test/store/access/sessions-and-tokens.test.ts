@@ -75,7 +75,7 @@ describe('a session', () => {
 
 it('an API token is of its account until it expires or is revoked, once, with the account or alone', async () => {
   const add = (account = 'Ada', digest = ONE) =>
-    addAccessToken(test.service, { account, digest, label: 'test', expiresAt: new Date('2999-01-01') });
+    addAccessToken(test.service, { account, digest, label: 'test', expires_at: new Date('2999-01-01') });
   const id = await add();
   const usedAt = async () => (await listAccessTokens(test.service))[0]?.last_used_at;
   const use = () => findTokenHolder(test.service, ONE);
