@@ -1,11 +1,11 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir } from 'node:fs/promises';
 import { availableParallelism, setPriority } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { UsageError } from '../lib/errors.ts';
+import { makePrivateDirectory } from '../lib/files/private-directory.ts';
 
 /** A row as DuckDB prints it in JSON. Numbers beyond the integers of JSON are texts. */
 export type EngineRow = Readonly<Record<string, unknown>>;
@@ -69,7 +69,7 @@ export class Engine implements AsyncDisposable {
         'Install it again without --omit=optional: the archive needs the package @duckdb/node-api.';
       throw new UsageError(advice, { cause: error });
     }
-    await mkdir(this.#directory, { recursive: true, mode: 0o700 });
+    await makePrivateDirectory(this.#directory);
     const settings = JSON.stringify({
       memoryMib: String(MEMORY_MIB),
       directory: this.#directory,

@@ -1,11 +1,10 @@
 import { randomBytes, type KeyObject } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
-import path from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config/config.ts';
 import { isMissingFile } from '../lib/files/durable-file.ts';
 import { HttpError, UsageError } from '../lib/errors.ts';
-import { makePrivateDirectory } from '../lib/files/private-directory.ts';
+import { createPrivateFile } from '../lib/files/private-directory.ts';
 import { openArchiveDatabase } from '../archive/archive-database.ts';
 import { deleteRemoved } from '../archive/delete-removed.ts';
 import { eachArchivedFile } from '../archive/each-file.ts';
@@ -181,9 +180,8 @@ async function keepErasureKey(file: string, isUsed: boolean): Promise<KeyObject>
       throw new UsageError(`The erasure key cannot be read from ${file}. ${reason}`, { cause: error });
     }
   }
-  await makePrivateDirectory(path.dirname(file));
   const key = randomBytes(32).toString('hex');
-  await writeFile(file, `${key}\n`, { mode: 0o600, flag: 'wx' });
+  await createPrivateFile(file, `${key}\n`);
   return parseKey(key);
 }
 

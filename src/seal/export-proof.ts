@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { mkdir, open, readdir, rm, writeFile } from 'node:fs/promises';
+import { open, readdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { unlessMissing } from '../lib/files/durable-file.ts';
+import { makePrivateDirectory } from '../lib/files/private-directory.ts';
 import { UsageError } from '../lib/errors.ts';
 import { countOf } from '../lib/text/units.ts';
 import { timestampsBetween } from '../store/seal/anchors.ts';
@@ -149,13 +150,13 @@ function rangesOf(chunks: readonly Chunk[]): Manifest['leaves'] {
 async function makeEmptyDirectory(directory: string): Promise<void> {
   const entries = await unlessMissing(readdir(directory), []);
   if (entries.length > 0) throw new UsageError(`${directory} is not empty. Use a new directory.`);
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makePrivateDirectory(directory);
 }
 
 /** A file in the making, whose size and hash go into the manifest. */
 async function createFile(directory: string, name: string) {
   const file = path.join(directory, name);
-  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+  await makePrivateDirectory(path.dirname(file));
   const handle = await open(file, 'wx', 0o600);
   const digest = createHash('sha256');
   let bytes = 0;
@@ -291,7 +292,7 @@ async function writeTiles(
 ): Promise<void> {
   const write = async (level: number, number: number) => {
     const file = path.join(directory, tilePath(level, number, size));
-    await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+    await makePrivateDirectory(path.dirname(file));
     const hashes = await readTile(db, level, number);
     await writeFile(file, hashes.subarray(0, tileBytes(level, number, size)), { mode: 0o600 });
   };

@@ -1,4 +1,5 @@
-import { rename, writeFile } from 'node:fs/promises';
+import { rename } from 'node:fs/promises';
+import { replaceFile } from '../lib/files/durable-file.ts';
 import { recordAction, type Operator } from '../store/access/operator-log.ts';
 import type { Db } from '../store/server/database.ts';
 import { readInstallation } from '../store/server/installation.ts';
@@ -57,14 +58,9 @@ export async function keepSeen(db: Db, file: string, trust: Trust): Promise<stri
   if (latest !== undefined && latest.note === trust.seen?.note) return undefined;
   const wrong = await compareWithSeen(db, trust);
   if (wrong === undefined && latest !== undefined && isSignedByKnown(latest.note, trust)) {
-    await writeSeen(file, latest.note);
+    await replaceFile(file, latest.note);
   }
   return wrong;
-}
-
-async function writeSeen(file: string, note: string): Promise<void> {
-  await writeFile(`${file}.new`, note, { mode: 0o600 });
-  await rename(`${file}.new`, file);
 }
 
 /**
@@ -95,7 +91,7 @@ export async function acceptDatabase(
   };
   await recordAction(db, { operator, action: 'integrity.accept', subject: undefined, details }, async () => {
     await rename(file, kept);
-    if (latest !== undefined) await writeSeen(file, latest.note);
+    if (latest !== undefined) await replaceFile(file, latest.note);
   });
   return kept;
 }
