@@ -45,7 +45,13 @@ export async function addPerson(db: Db, name: string, asked: NewPerson): Promise
   const passwordHash = password && (await hashPassword(password.text));
   const details = { role, sources: sources ?? 'all', password: password !== undefined, totp };
   await recordCommand(db, { action: 'access.add', subject: name, details }, () =>
-    addAccount(db, { name, role, sources, passwordHash, totpSecret: key?.secret }),
+    addAccount(db, {
+      name,
+      role,
+      sources,
+      password_hash: passwordHash ?? null,
+      totp_secret: key?.secret ?? null,
+    }),
   );
   print(`added ${name} with the role ${role}`);
   printSecrets(password, key);

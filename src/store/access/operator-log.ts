@@ -73,16 +73,12 @@ const entryOf = ({ operator, action, subject, details = {} }: OperatorAction) =>
   details: JSON.stringify(details),
 });
 
-export interface ActionEnd {
-  readonly outcome: 'done' | 'failed';
-  readonly result?: Readonly<Record<string, unknown>>;
-}
-
 /** Records an action that has ended, in one entry: a look, a refusal, or a step of the transaction. */
 export async function recordEnded(
   db: Db | Trx,
   action: OperatorAction,
-  { outcome, result = {} }: ActionEnd = { outcome: 'done' },
+  outcome: 'done' | 'failed' = 'done',
+  result: Readonly<Record<string, unknown>> = {},
 ): Promise<void> {
   await db
     .insertInto('operator_log')

@@ -21,7 +21,7 @@ const test = useDatabase();
 beforeEach(async () => {
   await test.query`truncate accounts, access_tokens, sessions`;
   for (const name of ['ada', 'bob'])
-    await addAccount(test.service, { name, role: 'viewer', passwordHash: 'hash' });
+    await addAccount(test.service, { name, role: 'viewer', password_hash: 'hash' });
 });
 
 const [ONE, TWO] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
