@@ -1,5 +1,6 @@
 import { parse } from 'libpg-query';
 import { z } from 'zod';
+import type { Within } from '../store/archive/archived-files.ts';
 import { identifier, literal } from './engine.ts';
 
 /*
@@ -28,14 +29,6 @@ const UNKNOWN: Translated = {
   undecided: 'true',
   within: {},
 };
-
-/** The times, inclusive, and the values that rows must have to match; undefined: any. */
-export interface Within {
-  readonly since?: Date | undefined;
-  readonly until?: Date | undefined;
-  readonly source?: readonly string[] | undefined;
-  readonly message_type?: readonly string[] | undefined;
-}
 
 const latest = (a: Date | undefined, b: Date | undefined) =>
   a === undefined || (b !== undefined && b > a) ? b : a;

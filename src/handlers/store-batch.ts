@@ -127,7 +127,7 @@ export class BatchStore {
       );
       rows = await this.#storeOneByOne(deliveries);
     }
-    return new Map(rows.map((row) => [row.deliveryId, row]));
+    return new Map(rows.map((row) => [row.delivery_id, row]));
   }
 
   async #storeTogether(deliveries: readonly ReadDelivery[]): Promise<readonly NewDelivery[]> {
@@ -145,7 +145,7 @@ export class BatchStore {
     activity.stir();
     const ms = performance.now() - began;
     observer.stored(lane, rows, ms / 1000);
-    const refused = rows.reduce((sum, { refusedCount }) => sum + refusedCount, 0);
+    const refused = rows.reduce((sum, row) => sum + row.refused_count, 0);
     if (refused > 0) logger.info({ refused }, 'records of erased people were not stored again');
     logger.debug({ ...summarize(rows), ms: Math.round(ms) }, 'transaction committed');
     return rows;

@@ -147,7 +147,8 @@ export async function recordStart(db: Db, config: Config, role: Role): Promise<v
   await recordEnded(
     db,
     { operator: SERVICE, action: 'service.start', subject: role, details },
-    { outcome: 'done', result: { settings } },
+    'done',
+    { settings },
   );
 }
 

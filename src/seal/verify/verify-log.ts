@@ -1,5 +1,6 @@
 import { FAMILIES } from '../../events/domain.ts';
 import { TABLE_OF } from '../../events/message-types.ts';
+import type { TimeRange } from '../../lib/text/parse-time.ts';
 import type { Db } from '../../store/server/database.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
 import { latestCheckpoint, readSealState } from '../../store/seal/seal-log.ts';
@@ -11,7 +12,6 @@ import {
   findStrayEvents,
   readLeafHashes,
   readRuns,
-  type RowFilter,
   type SealRun,
   type StrayEvent,
 } from '../../store/seal/read-seals.ts';
@@ -213,7 +213,7 @@ export const describeStray = ({ receivedAt, ...event }: StrayEvent, where = 'it'
 });
 
 /** The positions of the events that were received in a range. */
-export async function positionsOf(db: Db, { since, until }: RowFilter): Promise<Positions> {
+export async function positionsOf(db: Db, { since, until }: TimeRange): Promise<Positions> {
   return {
     from: since === undefined ? 0 : await positionSince(db, since),
     to: until === undefined ? Number.MAX_SAFE_INTEGER : await positionSince(db, until),

@@ -1,5 +1,6 @@
 import { sql, type Selectable } from 'kysely';
 import { describeError } from '../../lib/errors.ts';
+import type { TimeRange } from '../../lib/text/parse-time.ts';
 import type { Db, Trx } from '../server/database.ts';
 import { sendHint } from '../server/hints.ts';
 import type { Tables } from '../server/schema/tables.ts';
@@ -137,15 +138,12 @@ export async function lastBackupAt(db: Db): Promise<Date | undefined> {
 
 export type LoggedAction = Selectable<Tables['operator_log']>;
 
-interface ActionFilter {
+interface ActionFilter extends TimeRange {
   readonly limit: number;
   /** Only entries before the one with this id. */
   readonly before?: string | undefined;
   readonly operator?: string | undefined;
   readonly action?: OperatorActionName | undefined;
-  readonly since?: Date | undefined;
-  /** Exclusive. */
-  readonly until?: Date | undefined;
 }
 
 /** The recorded actions that match, newest first. */

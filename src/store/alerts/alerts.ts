@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { TimeRange } from '../../lib/text/parse-time.ts';
 import type { Db, Trx } from '../server/database.ts';
 import { whileAlone } from '../server/locks.ts';
 import { inScope, type Scope } from '../server/scope.ts';
@@ -138,11 +139,9 @@ export const alertsToStore = (db: Db, limit: number): Promise<readonly StoredAle
   );
 
 /** Which alerts to list. The range is one of the times at which they were raised. */
-export interface AlertFilter {
+export interface AlertFilter extends TimeRange {
   readonly rule?: string | undefined;
   readonly source?: string | undefined;
-  readonly since?: Date | undefined;
-  readonly until?: Date | undefined;
   readonly limit: number;
 }
 

@@ -9,7 +9,7 @@ import { familyQueries, timeConditions, type FamilyQuery } from '../events/event
 import { toEvent } from '../events/event-rows.ts';
 import { columnText, termConditions } from '../events/search-terms.ts';
 import { rowsByTime } from '../partitions/rows-by-time.ts';
-import type { TimeRange } from '../partitions/time-slices.ts';
+import type { TimeRange } from '../../lib/text/parse-time.ts';
 import type { Scope } from '../server/scope.ts';
 import { allRows, run } from '../server/statement.ts';
 

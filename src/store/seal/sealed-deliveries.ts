@@ -1,7 +1,8 @@
 import { sql, type RawBuilder } from 'kysely';
 import { z } from 'zod';
 import type { Db, Trx } from '../server/database.ts';
-import type { RowFilter } from './read-seals.ts';
+import type { TimeRange } from '../../lib/text/parse-time.ts';
+import { wasReceived, type StrayEvent } from './read-seals.ts';
 import { DELIVERIES_OF_TILE, IS_NOT_COUNTED } from '../counts/roll-up-arrivals.ts';
 import { rowByKey } from '../server/condition.ts';
 import { inScope, type Scope } from '../server/scope.ts';
@@ -82,7 +83,7 @@ export interface DifferentDelivery {
   readonly source: string | null;
 }
 
-export interface DeliveryFilter extends RowFilter {
+export interface DeliveryFilter extends TimeRange {
   readonly source?: string | undefined;
 }
 
@@ -111,19 +112,12 @@ export async function compareDeliveries(
   return { compared: rows[0]?.compared ?? 0, different };
 }
 
-export interface StrayDelivery {
-  readonly deliveryId: string;
-  readonly receivedAt: Date;
-  readonly source: string;
-}
-
 /** Finds deliveries that are in no tile, and that no roll-up will count: this program has not stored them. */
-export async function findStrayDeliveries(db: Db, scope: Scope, { since, until }: RowFilter) {
-  return allRows<StrayDelivery>(db)`
+export async function findStrayDeliveries(db: Db, scope: Scope, range: TimeRange) {
+  return allRows<Pick<StrayEvent, 'receivedAt' | 'source'> & { readonly deliveryId: string }>(db)`
     select delivery_id as "deliveryId", received_at as "receivedAt", source from deliveries
     where not coalesce(${IS_NOT_COUNTED}, false)
-      and received_at >= ${since ?? '-infinity'}::timestamptz and received_at < ${until ?? 'infinity'}::timestamptz
-      and ${inScope(scope)}
+      and ${wasReceived(range)} and ${inScope(scope)}
       and not exists (
         select from (
           select jsonb_array_elements_text(record::jsonb -> 3)::uuid as id from log_statements where kind = 'deliveries'
