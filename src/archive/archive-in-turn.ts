@@ -4,7 +4,7 @@ import { SERVICE } from '../store/access/operator-log.ts';
 import { repeatInBackground } from '../lib/repeat.ts';
 import { formatBytes } from '../lib/text/units.ts';
 import { dropExpiredFiles } from '../store/archive/expire-files.ts';
-import { hasRows } from '../store/archive/archive-partition.ts';
+import { hasRows, NotArchivedError } from '../store/archive/archive-partition.ts';
 import {
   endsBefore,
   listPartitions,
@@ -13,7 +13,7 @@ import {
   addMonths,
 } from '../store/partitions/partitioned-tables.ts';
 import type { Db } from '../store/server/database.ts';
-import { archiveMonth, NotArchivedError, type ArchivableMonth } from './archive-month.ts';
+import { archiveMonth, type ArchivableMonth } from './archive-month.ts';
 import { deleteRemoved } from './delete-removed.ts';
 import type { ArchiveAccess } from './read-archive.ts';
 
@@ -68,9 +68,7 @@ export function startArchiving(
 
 async function archiveLogged(access: ArchiveAccess, month: ArchivableMonth, logger: Logger): Promise<void> {
   try {
-    const { partition, rows, bytes, tableBytes } = await archiveMonth(access, month, SERVICE, {
-      onProgress: () => undefined,
-    });
+    const { partition, rows, bytes, tableBytes } = await archiveMonth(access, month, SERVICE);
     logger.info(
       { partition, rows, bytes },
       `archived ${partition}: ${formatBytes(tableBytes)} became ${formatBytes(bytes)}`,

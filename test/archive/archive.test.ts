@@ -72,9 +72,9 @@ it('an archived month is read and proven with the live ones, and comes back as i
   const months = all.filter(({ table }) => table.name === 'audit_events');
   const steps = new Set<string>();
   for (const month of months) {
-    const { rows, files, bytes } = await archiveMonth(access, month, OPERATOR, {
-      onProgress: (step, done, all) => steps.add(`${step} ${done <= all && all > 0}`),
-    });
+    const { rows, files, bytes } = await archiveMonth(access, month, OPERATOR, (step, done, all) =>
+      steps.add(`${step} ${done <= all && all > 0}`),
+    );
     expect(bytes).toBeGreaterThan(files);
     expect(rows).toBeGreaterThan(files);
   }
