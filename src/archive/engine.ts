@@ -8,7 +8,7 @@ import { UsageError } from '../lib/errors.ts';
 import { makePrivateDirectory } from '../lib/files/private-directory.ts';
 
 /** A row as DuckDB prints it in JSON. Numbers beyond the integers of JSON are texts. */
-export type EngineRow = Readonly<Record<string, unknown>>;
+type EngineRow = Readonly<Record<string, unknown>>;
 
 /** DuckDB refused a statement, or its process ended. */
 export class EngineError extends Error {

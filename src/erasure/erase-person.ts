@@ -40,8 +40,6 @@ export interface Chosen extends ErasureScope {
   readonly eventIds: readonly string[];
 }
 
-const NOBODY: Person = { users: [], macs: [], phones: [] };
-
 /** What can be erased, and what perhaps names the person, which is not. */
 export interface FoundPerson extends Erasable {
   readonly possible: readonly string[];
@@ -116,17 +114,9 @@ async function decodeContent(content: Buffer, encoding: string | undefined): Pro
   }
 }
 
-export interface Erased {
-  readonly erasure: string;
-  /** How many were deleted. */
-  readonly events: number;
-  /** Files of the archive that still have some of them, each with the reason. */
-  readonly remaining: readonly string[];
-}
-
 /**
  * Refuses records of the person from now on, waits until all workers know it, and erases everything that was stored until
- * then.
+ * then. Resolves with how many events were deleted, and the files of the archive that still have some, each with the reason.
  */
 export async function eraseForGood(
   store: ErasableStore,
@@ -134,7 +124,7 @@ export async function eraseForGood(
   chosen: Chosen,
   grounds: ErasureGrounds,
   onWaiting: () => void = () => undefined,
-): Promise<Erased> {
+) {
   const { db, archive } = store;
   const key = await keepErasureKey(erasureKeyFile, (await readFingerprints(db)).length > 0);
   await addFingerprints(db, toRefused(key, chosen.person, chosen.eventIds), chosen);
@@ -211,7 +201,8 @@ export function startGdprErasures(
       ...(await findArchivedClients({ db, archive }, searched)),
     ];
     for (const { mac, source, deletedAt: before } of suggested) {
-      const chosen = { person: { ...NOBODY, clients: [mac] }, eventIds: [], source, before };
+      const person = { users: [], macs: [], phones: [], clients: [mac] };
+      const chosen = { person, eventIds: [], source, before };
       const erased = await recordAction(
         db,
         { operator: SERVICE, action: 'events.erase', details: { reason: REASON, source } },

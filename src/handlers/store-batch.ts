@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { createRefusalReader, type RefusalReader } from '../erasure/refusals.ts';
+import { createRefusalReader } from '../erasure/refusals.ts';
 import { activity } from '../lib/activity.ts';
 import { describeError } from '../lib/errors.ts';
 import { GroupCommit } from '../lib/group-commit.ts';
@@ -79,7 +79,7 @@ class CopyPace {
  */
 export class BatchStore {
   readonly #context: TransactionContext & { readonly observer: DeliveryObserver };
-  readonly #refusals: RefusalReader;
+  readonly #readRefusals: ReturnType<typeof createRefusalReader>;
   readonly #months = new MonthsOnDemand();
   readonly #pace = new CopyPace();
   readonly #transactions: GroupCommit<readonly ReadDelivery[], ReadonlyMap<string, NewDelivery>>;
@@ -92,7 +92,7 @@ export class BatchStore {
     { lane, observer = UNOBSERVED, erasureKeyFile, atOnce = 1 }: BatchStoreOptions = {},
   ) {
     this.#context = { db, logger, giveUp, lane, observer };
-    this.#refusals = createRefusalReader(erasureKeyFile);
+    this.#readRefusals = createRefusalReader(erasureKeyFile);
     this.#transactions = new GroupCommit((batches) => this.#commit(batches), TRANSACTION_BOUNDS, {
       atOnce,
       spacingMs: SPACING_MS,
@@ -136,10 +136,10 @@ export class BatchStore {
     const rows = await runTransaction(
       this.#context,
       async (trx, isolate) =>
-        storeDeliveries(trx, deliveries, isolate, this.#months, await this.#refusals.read(trx), giveUp),
+        storeDeliveries(trx, deliveries, isolate, this.#months, await this.#readRefusals(trx), giveUp),
       async () =>
         this.#pace.isDue()
-          ? this.#pace.follow(copyBatch(db, deliveries, this.#months, await this.#refusals.read(db)))
+          ? this.#pace.follow(copyBatch(db, deliveries, this.#months, await this.#readRefusals(db)))
           : undefined,
     );
     activity.stir();

@@ -31,8 +31,9 @@ const IS_STORING = sql`
  * A prepared transaction keeps its locks and its virtual transaction. A savepoint changes neither: rows carry the id of
  * the whole transaction. A standby's snapshots list no ids, and its transactions hold no locks: there, all count.
  */
-export async function readHorizon(db: Db): Promise<Horizon> {
-  return onlyRow<Horizon>(db)`
+export async function readHorizon(db: Db) {
+  /** `isEarly`: rows beyond it may be visible, too: look again, also if nothing is stored until then. */
+  return onlyRow<{ readonly xid: string; readonly isEarly: boolean }>(db)`
     with held as materialized (
       select virtualtransaction as holder, transactionid, ${IS_STORING} as is_storing
       from pg_locks
@@ -48,12 +49,6 @@ export async function readHorizon(db: Db): Promise<Horizon> {
     select case when pg_is_in_recovery() then pg_snapshot_xmin(pg_current_snapshot())
       else coalesce((select xid from in_progress), pg_snapshot_xmax(pg_current_snapshot())) end::text as xid,
       exists (select from in_progress) as "isEarly"`;
-}
-
-export interface Horizon {
-  readonly xid: string;
-  /** Rows beyond it may be visible, too: look again, also if nothing is stored until then. */
-  readonly isEarly: boolean;
 }
 
 /** Whether a transaction is storing, as an SQL condition. */

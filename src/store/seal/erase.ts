@@ -51,11 +51,6 @@ export interface DeletedClient {
   readonly deletedAt: Date;
 }
 
-/** A deleted client of whom there are events. */
-export interface SuggestedErasure extends DeletedClient {
-  readonly events: number;
-}
-
 /** The tables that name clients. A record of the deletion itself stays. */
 const OF_CLIENTS = FAMILIES.filter((family) => family === 'location' || family === 'log');
 
@@ -79,7 +74,7 @@ export const listDeletedClients = (db: Db) =>
  * Finds clients whose data the cloud of a source says to have deleted, and of whom there are events of that source and of
  * before. An address that is an access point's of that source is no client's.
  */
-export async function suggestErasures(db: Db): Promise<readonly SuggestedErasure[]> {
+export async function suggestErasures(db: Db) {
   const ofClient = sql.join(
     OF_CLIENTS.map(
       (family) => sql`(select count(*) from ${sql.table(TABLE_OF[family])}
@@ -95,7 +90,7 @@ export async function suggestErasures(db: Db): Promise<readonly SuggestedErasure
     ),
     sql` or `,
   );
-  return allRows<SuggestedErasure>(db)`
+  return allRows<DeletedClient & { readonly events: number }>(db)`
     select * from (
       select mac::text, source, (${ofClient})::float8 as events, at as "deletedAt"
       from ${deletedClients} as deleted where not (${isAccessPoint})

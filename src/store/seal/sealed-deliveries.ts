@@ -7,6 +7,7 @@ import { DELIVERIES_OF_TILE, IS_NOT_COUNTED } from '../counts/roll-up-arrivals.t
 import { rowByKey } from '../server/condition.ts';
 import { inScope, type Scope } from '../server/scope.ts';
 import { allRows, onlyRow } from '../server/statement.ts';
+import type { Statement } from './statements.ts';
 
 /**
  * The columns of the sealed form: those of version 1, then what each later version added. A list that was released never
@@ -38,17 +39,12 @@ const HASH_BY_VERSION = sql`case one.version ${sql.join(
 /** The delivery of a row `one`. */
 const OF_ONE = rowByKey('deliveries', sql`delivery_id = one.delivery_id and received_at = one.received_at`);
 
-/** A sealed tile of deliveries: its key, and what its leaf has. */
-export interface DeliveryTile {
-  readonly kind: 'deliveries';
-  readonly key: string;
-  /** A JSON array: kind, version, key, and for each delivery its id, when it was received, and its hash. */
-  readonly record: string;
-}
-
-/** Takes up to `limit` entries off the queue, and joins small ones to tiles. Call `planByKeys` before. */
-export async function takeDeliveries(trx: Trx, limit: number): Promise<readonly DeliveryTile[]> {
-  return allRows<DeliveryTile>(trx)`
+/**
+ * Takes up to `limit` entries off the queue, and joins small ones to tiles. A tile is a JSON array: kind, version, key, and of
+ * the deliveries the ids, when they were received, and the hashes. Call `planByKeys` before.
+ */
+export async function takeDeliveries(trx: Trx, limit: number): Promise<readonly Statement[]> {
+  return allRows<Statement>(trx)`
     with taken as materialized (
       delete from log_delivery_queue where id in (select id from log_delivery_queue order by id limit ${limit})
       returning *
