@@ -32,18 +32,14 @@ export async function monthsBefore(db: Db, month: Date): Promise<readonly Archiv
   return months.toSorted((a, b) => (a.partition.slice(-7) < b.partition.slice(-7) ? -1 : 1));
 }
 
-interface ArchivingService {
-  readonly access: ArchiveAccess;
-  /** The settings in force. */
-  readonly config: Pick<Config, 'archive' | 'retentionMonths'>;
-  readonly logger: Logger;
-}
-
 const INTERVAL_MS = 60 * 60 * 1000;
 
 /** Archives months that are old enough, and deletes files that mean nothing any more, such as those of events that have passed their retention: now and every hour. */
 export function startArchiving(
-  { access, config, logger }: ArchivingService,
+  access: ArchiveAccess,
+  /** The settings in force. */
+  config: Pick<Config, 'archive' | 'retentionMonths'>,
+  logger: Logger,
   started: AsyncDisposableStack,
 ): void {
   const stopping = new AbortController();
@@ -81,7 +77,7 @@ async function archiveLogged(access: ArchiveAccess, month: ArchivableMonth, logg
 
 async function endExpired(
   { db }: ArchiveAccess,
-  { retentionMonths }: ArchivingService['config'],
+  { retentionMonths }: Pick<Config, 'retentionMonths'>,
   logger: Logger,
 ) {
   for (const table of PARTITIONED) {

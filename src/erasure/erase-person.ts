@@ -179,17 +179,14 @@ const INTERVAL_MS = 60 * 60 * 1000;
 
 const REASON = 'The cloud deleted the data of this client (GDPR_LOG_ALL)';
 
-interface GdprErasures extends ErasableStore {
-  readonly config: Config;
-  readonly logger: Logger;
-}
-
 /**
  * Erases the events of clients whose data the cloud has deleted: now and every hour, with `GDPR_ERASURE=auto`. Whoever sends for
  * a source decides with that only about the clients of this source, by the column of their address.
  */
 export function startGdprErasures(
-  { db, archive, config, logger }: GdprErasures,
+  { db, archive }: ErasableStore,
+  config: Config,
+  logger: Logger,
   started: AsyncDisposableStack,
 ): void {
   if (!config.erasesAfterGdprLog) return;
