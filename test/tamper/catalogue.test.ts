@@ -215,6 +215,16 @@ it.each(CASES)('verify names %s: %s', async (_what, says, ...changes) => {
   expect(lines).toContainEqual(expect.stringMatching(`^${says}`));
 });
 
+it('verify of one source names deliveries that were moved to another one with their events', async () => {
+  await as(
+    sql`update log_kinds set source = 'elsewhere'`,
+    sql`update deliveries set source = 'elsewhere'`,
+    sql`update audit_events set source = 'elsewhere'`,
+  );
+  const { findings } = await log.verify({ trust, source: 'default' });
+  expect(findings).toContainEqual(expect.objectContaining({ state: 'ALTERED', subject: 'delivery' }));
+});
+
 /** What whoever has the service's password may try, and nobody but the owner of the tables may do. */
 const REFUSED: readonly (readonly [what: string, statement: string])[] = [
   ['a column', "update audit_events set user_name = 'x' where code = 7"],

@@ -136,8 +136,9 @@ export async function readSalts(db: Db, from: number, to: number): Promise<Buffe
 }
 
 /** Whether a row was received in a time range. */
-export const wasReceived = ({ since, until }: TimeRange) => sql`received_at >= ${since ?? '-infinity'}::timestamptz
-  and received_at < ${until ?? 'infinity'}::timestamptz`;
+export const wasReceived = (range: TimeRange) =>
+  sql`received_at >= ${range.since ?? '-infinity'}::timestamptz
+  and received_at < ${range.until ?? 'infinity'}::timestamptz`;
 
 export interface StrayEvent {
   readonly eventId: string;

@@ -83,12 +83,16 @@ export interface DeliveryFilter extends TimeRange {
   readonly source?: string | undefined;
 }
 
-/** Compares deliveries with the hashes of their tiles. Call `planByKeys` before. */
+/**
+ * Compares deliveries with the hashes of their tiles. Of one that differs, nobody knows what source it had. Call `planByKeys`
+ * before.
+ */
 export async function compareDeliveries(
   trx: Trx,
   records: readonly string[],
   { since, until, source }: DeliveryFilter,
 ): Promise<{ readonly compared: number; readonly different: readonly DifferentDelivery[] }> {
+  const isOwn = source === undefined ? sql`true` : sql`source = ${source}`;
   const tiles = records.map((record) => Tile.parse(JSON.parse(record)));
   const rows = await allRows<DifferentDelivery & { compared: number }>(trx)`
     with compared as materialized (
@@ -99,9 +103,8 @@ export async function compareDeliveries(
           ${tiles.flatMap(([, , , , , hashes]) => hashes)}::text[]) as one (tile, version, delivery_id, received_at, hash)
         left join ${OF_ONE} as row on true
       where one.received_at >= ${since ?? '-infinity'}::timestamptz and one.received_at < ${until ?? 'infinity'}::timestamptz
-        and (${source === undefined ? sql`true` : sql`row.source is null or row.source = ${source}`})
     )
-    select (select count(*)::int from compared) as compared, tile, delivery_id as "deliveryId",
+    select (select count(*)::int from compared where ${isOwn} or found is distinct from hash) as compared, tile, delivery_id as "deliveryId",
       received_at as "receivedAt", source
     from compared right join (values (1)) as always (x) on found is null or found is distinct from hash`;
   const different = rows.filter(({ deliveryId }) => deliveryId !== null);
