@@ -252,18 +252,23 @@ export async function* chunksOf(
     yield* pieces({ leaf: next, count: leaf - next, of: undefined });
     next = leaf;
   }
-  for await (const { firstLeaf, leaves, firstPosition, version } of runs) {
+  for await (const run of runs) {
+    const { firstLeaf, leaves } = run;
     if (firstLeaf >= size) break;
     yield* unknownUpTo(firstLeaf);
     const end = Math.min(firstLeaf + leaves, size);
-    const leaf = Math.max(next, firstLeaf);
-    const of =
-      firstPosition === null ? 'statements' : { position: firstPosition + leaf - firstLeaf, version };
-    yield* pieces({ leaf, count: end - leaf, of });
+    yield* pieces(partOf(chunkOf(run), Math.max(next - firstLeaf, 0), end - Math.max(next, firstLeaf)));
     next = Math.max(next, end);
   }
   yield* unknownUpTo(size);
 }
+
+/** The leaves of a run. */
+export const chunkOf = ({ firstLeaf, leaves, firstPosition, version }: SealRun): Chunk => ({
+  leaf: firstLeaf,
+  count: leaves,
+  of: firstPosition === null ? 'statements' : { position: firstPosition, version },
+});
 
 /** So many leaves of a chunk, after the first `skipped`. */
 export const partOf = ({ leaf, of }: Chunk, skipped: number, count: number): Chunk => ({

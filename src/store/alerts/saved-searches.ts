@@ -23,9 +23,6 @@ export interface SearchEditor {
 /** The most searches of one person, so that nobody uses up the places of others. */
 const MOST_OF_ONE = 100;
 
-/** The sources of a scope as the table holds them. */
-const sourcesOf = (scope: Scope) => (scope === ALL_SOURCES ? null : [...scope].toSorted());
-
 /** Those whose saver could see no more than the reader can. */
 const isVisible = (scope: Scope) =>
   scope === ALL_SOURCES ? sql<boolean>`true` : sql<boolean>`sources <@ ${[...scope]}::text[]`;
@@ -63,7 +60,7 @@ export async function saveSearch(
   { name: savedBy, mayAlert }: Omit<SearchEditor, 'managesAll'>,
 ): Promise<void> {
   const { name, line, since, until } = written;
-  const sources = sql`${sourcesOf(scope)}::text[]`;
+  const sources = sql`${scope === ALL_SOURCES ? null : [...scope].toSorted()}::text[]`;
   const isThis = sql<boolean>`(lower(name) = lower(${name}) and coalesce(sources, '{}') = coalesce(${sources}, '{}'))`;
   const others = db
     .selectFrom('saved_searches')

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import type { Db, Trx } from '../server/database.ts';
+import type { Db } from '../server/database.ts';
 import { SESSION_COLUMNS, type Session } from '../server/server-sessions.ts';
-import { allRows, onlyRow, run } from '../server/statement.ts';
+import { allRows, onlyRow } from '../server/statement.ts';
 
 /**
  * What a transaction holds that stores deliveries or events: it took this lock before it got its transaction id
@@ -53,11 +53,6 @@ export async function readHorizon(db: Db) {
 
 /** Whether a transaction is storing, as an SQL condition. */
 export const IS_ANYONE_STORING = sql`exists (select from pg_locks where granted and ${IS_STORING})`;
-
-/** Waits until no transaction is storing, and keeps others from it until this one ends. */
-export async function stopStoring(trx: Trx): Promise<void> {
-  await run(trx)`select stop_storing()`;
-}
 
 /** The sessions whose transactions have been storing for longer than this, longest first: readers wait for them. */
 export async function findLongStoring(db: Db, seconds: number): Promise<readonly Session[]> {
