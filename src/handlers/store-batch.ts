@@ -15,7 +15,7 @@ import { STORING_RULES } from './failure-rules.ts';
 import { kindOf, MIN_PAUSE_MS, pause, runTransaction, ShutdownDuringOutageError } from './run-transaction.ts';
 import type { TransactionContext } from './run-transaction.ts';
 import { copyBatch, storeDeliveries } from './store-deliveries.ts';
-import type { MessageType, Origin } from '../events/domain.ts';
+import type { Origin, SentType } from '../events/domain.ts';
 
 export interface BatchStoreOptions {
   /** The lane that the batches come from; undefined: no webhook brought them. */
@@ -192,10 +192,8 @@ export class BatchStore {
   }
 }
 
-export interface OwnRecords {
+export interface OwnRecords extends SentType {
   readonly source: string;
-  readonly messageType: MessageType;
-  readonly sentType?: string;
   readonly origin: Exclude<Origin, 'webhook'>;
   readonly records: readonly object[];
 }

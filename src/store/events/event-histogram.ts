@@ -99,11 +99,7 @@ async function count(
     from (${timesOf(queries, timeConditions(range))}) as found group by 1, 2`;
 }
 
-interface Sample {
-  readonly start: Date;
-  readonly since: Date;
-  readonly until: Date;
-}
+type Sample = WholeRange & { readonly start: Date };
 
 /** Draws the samples: one from each quarter of a bar, within the range. */
 function drawSamples(range: RangeFilter, starts: readonly number[], bucketSeconds: number): Sample[] {
