@@ -70,11 +70,7 @@ export class Engine implements AsyncDisposable {
       throw new UsageError(advice, { cause: error });
     }
     await makePrivateDirectory(this.#directory);
-    const settings = JSON.stringify({
-      memoryMib: String(MEMORY_MIB),
-      directory: this.#directory,
-    });
-    const child = fork(SCRIPT, [settings], {
+    const child = fork(SCRIPT, [String(MEMORY_MIB), this.#directory], {
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
