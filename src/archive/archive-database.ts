@@ -34,7 +34,7 @@ export function openArchiveDatabase(access: ArchiveAccess, pool?: PoolName) {
   const db = openKept(access.databaseUrl, (client) => readArchive(client, open, close), pool);
   return {
     db,
-    async close() {
+    close: async () => {
       await db.destroy();
       for (const reader of readers.keys()) await reader[Symbol.asyncDispose]();
     },
@@ -92,8 +92,16 @@ function readArchive(
   async function look(): Promise<void> {
     if (reader !== undefined || performance.now() < lookedAt + UNTIL_NEXT_LOOK_MS) return;
     lookedAt = performance.now();
-    reader = await open();
-    if (reader !== undefined) await run(reader.searchPath('session'));
+    const opened = await open();
+    if (opened === undefined) return;
+    try {
+      await run(opened.searchPath('session'));
+    } catch (error) {
+      // The connection may have ended meanwhile, and does not end once more.
+      close(opened);
+      throw error;
+    }
+    reader = opened;
   }
 
   async function query(text: string, values: unknown[] | undefined): Promise<Result> {
