@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import { openKept, type Db, type PoolName } from '../store/server/database.ts';
+import { openKept, type PoolName } from '../store/server/database.ts';
 import type { Client } from '../store/server/postgres.ts';
 import type { Prepared } from '../store/server/read-only-query.ts';
 import { ArchiveReader, type ArchiveAccess } from './read-archive.ts';
@@ -11,7 +11,7 @@ const UNTIL_NEXT_LOOK_MS = 10_000;
  * Opens connections by which every statement reads archived events together with the live ones. They are for reading: what
  * such a statement changes, it changes in the live tables alone. They have the limits of the pool, or none.
  */
-export function openArchiveDatabase(access: ArchiveAccess, pool?: PoolName): ArchiveDatabase {
+export function openArchiveDatabase(access: ArchiveAccess, pool?: PoolName) {
   /** With the number of sessions of each. */
   const readers = new Map<ArchiveReader, number>();
   const opening = pLimit(1);
@@ -34,16 +34,11 @@ export function openArchiveDatabase(access: ArchiveAccess, pool?: PoolName): Arc
   const db = openKept(access.databaseUrl, (client) => readArchive(client, open, close), pool);
   return {
     db,
-    async close() {
+    close: async () => {
       await db.destroy();
       for (const reader of readers.keys()) await reader[Symbol.asyncDispose]();
     },
   };
-}
-
-export interface ArchiveDatabase {
-  readonly db: Db;
-  readonly close: () => Promise<void>;
 }
 
 /**
@@ -97,8 +92,16 @@ function readArchive(
   async function look(): Promise<void> {
     if (reader !== undefined || performance.now() < lookedAt + UNTIL_NEXT_LOOK_MS) return;
     lookedAt = performance.now();
-    reader = await open();
-    if (reader !== undefined) await run(reader.searchPath('session'));
+    const opened = await open();
+    if (opened === undefined) return;
+    try {
+      await run(opened.searchPath('session'));
+    } catch (error) {
+      // The connection may have ended meanwhile, and does not end once more.
+      close(opened);
+      throw error;
+    }
+    reader = opened;
   }
 
   async function query(text: string, values: unknown[] | undefined): Promise<Result> {

@@ -4,7 +4,7 @@ import { SERVICE } from '../store/access/operator-log.ts';
 import { repeatInBackground } from '../lib/repeat.ts';
 import { formatBytes } from '../lib/text/units.ts';
 import { dropExpiredFiles } from '../store/archive/expire-files.ts';
-import { hasRows } from '../store/archive/archive-partition.ts';
+import { hasRows, NotArchivedError } from '../store/archive/archive-partition.ts';
 import {
   endsBefore,
   listPartitions,
@@ -13,7 +13,7 @@ import {
   addMonths,
 } from '../store/partitions/partitioned-tables.ts';
 import type { Db } from '../store/server/database.ts';
-import { archiveMonth, NotArchivedError, type ArchivableMonth } from './archive-month.ts';
+import { archiveMonth, type ArchivableMonth } from './archive-month.ts';
 import { deleteRemoved } from './delete-removed.ts';
 import type { ArchiveAccess } from './read-archive.ts';
 
@@ -32,18 +32,14 @@ export async function monthsBefore(db: Db, month: Date): Promise<readonly Archiv
   return months.toSorted((a, b) => (a.partition.slice(-7) < b.partition.slice(-7) ? -1 : 1));
 }
 
-interface ArchivingService {
-  readonly access: ArchiveAccess;
-  /** The settings in force. */
-  readonly config: Pick<Config, 'archive' | 'retentionMonths'>;
-  readonly logger: Logger;
-}
-
 const INTERVAL_MS = 60 * 60 * 1000;
 
 /** Archives months that are old enough, and deletes files that mean nothing any more, such as those of events that have passed their retention: now and every hour. */
 export function startArchiving(
-  { access, config, logger }: ArchivingService,
+  access: ArchiveAccess,
+  /** The settings in force. */
+  config: Pick<Config, 'archive' | 'retentionMonths'>,
+  logger: Logger,
   started: AsyncDisposableStack,
 ): void {
   const stopping = new AbortController();
@@ -68,9 +64,7 @@ export function startArchiving(
 
 async function archiveLogged(access: ArchiveAccess, month: ArchivableMonth, logger: Logger): Promise<void> {
   try {
-    const { partition, rows, bytes, tableBytes } = await archiveMonth(access, month, SERVICE, {
-      onProgress: () => undefined,
-    });
+    const { partition, rows, bytes, tableBytes } = await archiveMonth(access, month, SERVICE);
     logger.info(
       { partition, rows, bytes },
       `archived ${partition}: ${formatBytes(tableBytes)} became ${formatBytes(bytes)}`,
@@ -83,7 +77,7 @@ async function archiveLogged(access: ArchiveAccess, month: ArchivableMonth, logg
 
 async function endExpired(
   { db }: ArchiveAccess,
-  { retentionMonths }: ArchivingService['config'],
+  { retentionMonths }: Pick<Config, 'retentionMonths'>,
   logger: Logger,
 ) {
   for (const table of PARTITIONED) {

@@ -12,12 +12,11 @@ import type { Operator } from '../store/access/operator-log.ts';
 import {
   copyGroup,
   detachArchived,
-  PartitionChangedError,
+  NotArchivedError,
   positionsOfPartition,
   readGroups,
   readPartitionState,
   reasonToWait,
-  type PartitionState,
 } from '../store/archive/archive-partition.ts';
 import { readColumns } from '../store/archive/archive-tables.ts';
 import {
@@ -47,10 +46,8 @@ export interface ArchivableMonth {
   readonly partition: string;
 }
 
-export interface ArchivingObserver {
-  /** After each step, with the rows that are done of all. */
-  readonly onProgress: (step: 'writing' | 'comparing' | 'sealing', done: number, rows: number) => void;
-}
+/** Called after each step, with the rows that are done of all. */
+type OnProgress = (step: 'writing' | 'comparing' | 'sealing', done: number, rows: number) => void;
 
 export interface ArchivedMonth {
   readonly partition: string;
@@ -60,11 +57,6 @@ export interface ArchivedMonth {
   readonly bytes: number;
   /** Of the table, which are free now. */
   readonly tableBytes: number;
-}
-
-/** The month stays where it is, for now. */
-export class NotArchivedError extends Error {
-  override readonly name = 'NotArchivedError';
 }
 
 /**
@@ -77,7 +69,7 @@ export async function archiveMonth(
   access: ArchiveAccess,
   { table, partition }: ArchivableMonth,
   operator: Operator,
-  { onProgress }: ArchivingObserver,
+  onProgress: OnProgress = () => undefined,
 ): Promise<ArchivedMonth> {
   const { db } = access;
   const patient = { ...access, giveWay: givingWay(db) };
@@ -99,10 +91,7 @@ export async function archiveMonth(
   const details = { rows, files: files.length, bytes, table_bytes: tableBytes };
   await dropDetached(db, table);
   const archived = { table, partition, state, files: ids, operator, details };
-  const blocked = await detachArchived(db, archived).catch((error: unknown) => {
-    if (!(error instanceof PartitionChangedError)) throw error;
-    throw new NotArchivedError(`${partition} stays: it changed in the meantime`, { cause: error });
-  });
+  const blocked = await detachArchived(db, archived);
   if (blocked.length > 0) throw new NotArchivedError(blocked.map(describeBlocked).join('; '));
   await dropDetached(db, table);
   return { partition, rows, files: files.length, bytes, tableBytes };
@@ -112,16 +101,11 @@ type PatientAccess = ArchiveAccess & { readonly giveWay: GiveWay };
 
 type WrittenFile = NewFile & { readonly id: string };
 
-interface WrittenFiles {
-  readonly files: readonly WrittenFile[];
-  readonly state: PartitionState;
-}
-
 async function writeFiles(
   access: PatientAccess,
   { table, partition }: ArchivableMonth,
-  onProgress: ArchivingObserver['onProgress'],
-): Promise<WrittenFiles> {
+  onProgress: OnProgress,
+) {
   return withClient(access.databaseUrl, async (client) => {
     // All files are of one moment.
     await client.query('begin isolation level repeatable read read only');

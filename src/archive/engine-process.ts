@@ -7,14 +7,13 @@ import { z } from 'zod';
  * time, and gets the rows of each, or its error.
  */
 
-const Settings = z.object({ memoryMib: z.string(), directory: z.string() });
 const Request = z.object({ id: z.number(), statement: z.string(), threads: z.number() });
 
-const settings = Settings.parse(JSON.parse(process.argv[2] ?? ''));
+const [, , memoryMib = '', directory = ''] = process.argv;
 const instance = await DuckDBInstance.create(':memory:', {
-  memory_limit: `${settings.memoryMib}MiB`,
+  memory_limit: `${memoryMib}MiB`,
   threads: '1',
-  temp_directory: settings.directory,
+  temp_directory: directory,
   // No statement fetches anything or loads code.
   autoinstall_known_extensions: 'false',
   autoload_known_extensions: 'false',

@@ -1,14 +1,14 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir } from 'node:fs/promises';
 import { availableParallelism, setPriority } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { UsageError } from '../lib/errors.ts';
+import { makePrivateDirectory } from '../lib/files/private-directory.ts';
 
 /** A row as DuckDB prints it in JSON. Numbers beyond the integers of JSON are texts. */
-export type EngineRow = Readonly<Record<string, unknown>>;
+type EngineRow = Readonly<Record<string, unknown>>;
 
 /** DuckDB refused a statement, or its process ended. */
 export class EngineError extends Error {
@@ -69,12 +69,8 @@ export class Engine implements AsyncDisposable {
         'Install it again without --omit=optional: the archive needs the package @duckdb/node-api.';
       throw new UsageError(advice, { cause: error });
     }
-    await mkdir(this.#directory, { recursive: true, mode: 0o700 });
-    const settings = JSON.stringify({
-      memoryMib: String(MEMORY_MIB),
-      directory: this.#directory,
-    });
-    const child = fork(SCRIPT, [settings], {
+    await makePrivateDirectory(this.#directory);
+    const child = fork(SCRIPT, [String(MEMORY_MIB), this.#directory], {
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });

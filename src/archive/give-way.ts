@@ -27,12 +27,11 @@ export function givingWay(db: Db): GiveWay {
   return async () => {
     const worked = performance.now() - since;
     await look();
-    if (performance.now() < busyUntil) await sleep(restAfter(worked));
+    if (performance.now() < busyUntil)
+      await sleep(Math.min(Math.max(REST * worked, LEAST_REST_MS), LONGEST_REST_MS));
     since = performance.now();
   };
 }
-
-const restAfter = (worked: number) => Math.min(Math.max(REST * worked, LEAST_REST_MS), LONGEST_REST_MS);
 
 /** Postgres loads so many bytes in a millisecond. */
 const PIECE_BYTES = 64 * 1024;

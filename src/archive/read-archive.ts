@@ -29,7 +29,8 @@ import { filesWithRows } from './files-with-rows.ts';
 import { inPieces, type GiveWay } from './give-way.ts';
 import { firstRows } from './first-rows.ts';
 import { limitOf } from './limit-of.ts';
-import { longestWindow, overlaps, windowFor, type TimeWindow } from './read-ahead.ts';
+import type { WholeRange } from '../lib/text/parse-time.ts';
+import { longestWindow, overlaps, windowFor } from './read-ahead.ts';
 import { summedRows } from './sum-rows.ts';
 import {
   allTranslated,
@@ -85,7 +86,7 @@ interface Loaded {
   rows: string;
   count: number;
   /** All rows of this time are loaded. */
-  window?: TimeWindow | undefined;
+  window?: WholeRange | undefined;
 }
 
 /**
@@ -268,7 +269,7 @@ export class ArchiveReader implements AsyncDisposable {
   }
 
   /** Loads all rows of a time, and of the time after it, which the next statements read: each load decompresses whole files. */
-  async #loadOn(table: string, loaded: Loaded, { since, until }: TimeWindow): Promise<number> {
+  async #loadOn(table: string, loaded: Loaded, { since, until }: WholeRange): Promise<number> {
     const { window } = loaded;
     if (window !== undefined && window.since <= since && until <= window.until) return loaded.count;
     const files = await this.#filesOf(table, { within: longestWindow({ since, until }) });

@@ -1,5 +1,6 @@
 import { parse } from 'libpg-query';
-import { z } from 'zod';
+import type { A_Const, A_Expr, BoolExprType, Node, NullTest, TypeName } from 'libpg-query';
+import type { Within } from '../store/archive/archived-files.ts';
 import { identifier, literal } from './engine.ts';
 
 /*
@@ -28,14 +29,6 @@ const UNKNOWN: Translated = {
   undecided: 'true',
   within: {},
 };
-
-/** The times, inclusive, and the values that rows must have to match; undefined: any. */
-export interface Within {
-  readonly since?: Date | undefined;
-  readonly until?: Date | undefined;
-  readonly source?: readonly string[] | undefined;
-  readonly message_type?: readonly string[] | undefined;
-}
 
 const latest = (a: Date | undefined, b: Date | undefined) =>
   a === undefined || (b !== undefined && b > a) ? b : a;
@@ -77,8 +70,12 @@ function withinOf(column: string, operator: string, values: readonly string[]): 
   }
 }
 
-const Text = z.object({ String: z.object({ sval: z.string() }) }).transform(({ String: { sval } }) => sval);
-const Name = z.tuple([Text]).transform(([name]) => name);
+/** The text of a node that is a name. */
+const nameIn = (node: Node | undefined) =>
+  node !== undefined && 'String' in node ? node.String.sval : undefined;
+
+const onlyName = (nodes: readonly Node[] = []) => (nodes.length === 1 ? nameIn(nodes[0]) : undefined);
+
 /** The names by which Postgres prints the types that the parser knows by those of the catalogue. */
 const PRINTED_TYPES: Readonly<Record<string, string>> = {
   int4: 'integer',
@@ -88,16 +85,11 @@ const PRINTED_TYPES: Readonly<Record<string, string>> = {
   timestamptz: 'timestamp with time zone',
 };
 
-const TypeName = z
-  .object({ names: z.array(Text).min(1), arrayBounds: z.array(z.unknown()).length(1).optional() })
-  .transform(({ names, arrayBounds }) => {
-    const name = names.at(-1) ?? '';
-    return `${PRINTED_TYPES[name] ?? name}${arrayBounds === undefined ? '' : '[]'}`;
-  });
-
-const Column = z
-  .object({ ColumnRef: z.object({ fields: z.array(Text).min(1) }) })
-  .transform(({ ColumnRef: { fields } }) => ({ name: fields.at(-1) ?? '', relation: fields.at(-2) }));
+function typeOf({ names = [], arrayBounds = [] }: TypeName): string | undefined {
+  const name = nameIn(names.at(-1));
+  if (name === undefined || arrayBounds.length > 1) return undefined;
+  return `${PRINTED_TYPES[name] ?? name}${arrayBounds.length === 0 ? '' : '[]'}`;
+}
 
 /** A value that is known before the rows are read: the text that Postgres prints, and its type. */
 interface Value {
@@ -105,53 +97,26 @@ interface Value {
   readonly type: string;
 }
 
-const Literal = z.union([
-  z
-    .object({ sval: z.object({ sval: z.string().default('') }) })
-    .transform(({ sval }) => valueOf(sval.sval, 'text')),
-  z
-    .object({ ival: z.object({ ival: z.number().default(0) }) })
-    .transform(({ ival }) => valueOf(String(ival.ival), 'integer')),
-]);
+function literalOf({ sval, ival }: A_Const): Value | undefined {
+  if (sval !== undefined) return { text: sval.sval ?? '', type: 'text' };
+  return ival && { text: String(ival.ival ?? 0), type: 'integer' };
+}
 
-const valueOf = (text: string, type: string): Value => ({ text, type });
+function constantOf(node: Node | undefined): Value | undefined {
+  if (node === undefined) return undefined;
+  if ('A_Const' in node) return literalOf(node.A_Const);
+  if (!('TypeCast' in node)) return undefined;
+  const { arg, typeName } = node.TypeCast;
+  const value = arg !== undefined && 'A_Const' in arg ? literalOf(arg.A_Const) : undefined;
+  const type = typeName && typeOf(typeName);
+  return value === undefined || type === undefined ? undefined : { text: value.text, type };
+}
 
-const Constant = z.union([
-  z.object({ A_Const: Literal }).transform(({ A_Const }) => A_Const),
-  z
-    .object({ TypeCast: z.object({ arg: z.object({ A_Const: Literal }), typeName: TypeName }) })
-    .transform(({ TypeCast: { arg, typeName } }) => valueOf(arg.A_Const.text, typeName)),
-]);
-
-const Call = z
-  .object({ FuncCall: z.object({ funcname: Name, args: z.array(z.unknown()) }) })
-  .transform(({ FuncCall: { funcname, args } }) => ({ name: funcname, args }));
-
-const Operation = z
-  .object({
-    A_Expr: z.object({
-      kind: z.string(),
-      name: Name,
-      lexpr: z.unknown(),
-      rexpr: z.unknown(),
-      location: z.number(),
-    }),
-  })
-  .transform(({ A_Expr }) => A_Expr);
-
-const Logic = z
-  .object({
-    BoolExpr: z.object({ boolop: z.enum(['AND_EXPR', 'OR_EXPR', 'NOT_EXPR']), args: z.array(z.unknown()) }),
-  })
-  .transform(({ BoolExpr }) => BoolExpr);
-
-const Nullness = z
-  .object({ NullTest: z.object({ arg: z.unknown(), nulltesttype: z.enum(['IS_NULL', 'IS_NOT_NULL']) }) })
-  .transform(({ NullTest }) => NullTest);
-
-const Parsed = z.object({
-  stmts: z.tuple([z.object({ stmt: z.object({ SelectStmt: z.object({ whereClause: z.unknown() }) }) })]),
-});
+/** The name of a function that is called, and its arguments. */
+const callIn = (node: Node | undefined) =>
+  node !== undefined && 'FuncCall' in node
+    ? { name: onlyName(node.FuncCall.funcname), args: node.FuncCall.args ?? [] }
+    : undefined;
 
 interface Comparison {
   /** The types whose values a column is compared with. */
@@ -212,56 +177,60 @@ export async function translate(
   evaluate: Evaluate,
 ): Promise<Translated> {
   const sent = Buffer.from(PREFIX + filter);
-  const found = Parsed.safeParse(await parse(PREFIX + filter).catch(() => undefined));
-  return found.success ? translateNode(found.data.stmts[0].stmt.SelectStmt.whereClause) : UNKNOWN;
+  const [statement, ...others] = (await parse(PREFIX + filter).catch(() => undefined))?.stmts ?? [];
+  const select = others.length > 0 ? undefined : statement?.stmt;
+  return translateNode(
+    select !== undefined && 'SelectStmt' in select ? select.SelectStmt.whereClause : undefined,
+  );
 
   /** The name of a column of the scanned table. */
-  function columnOf(node: unknown): string | undefined {
-    const column = Column.safeParse(node);
-    const isOwn = column.data?.relation === undefined || column.data.relation === alias;
-    return isOwn ? column.data?.name : undefined;
+  function columnOf(node: Node | undefined): string | undefined {
+    if (node === undefined || !('ColumnRef' in node)) return undefined;
+    const [name, relation] = (node.ColumnRef.fields ?? []).map(nameIn).toReversed();
+    return relation === undefined || relation === alias ? name : undefined;
   }
 
-  async function translateNode(node: unknown): Promise<Translated> {
-    const logic = Logic.safeParse(node);
-    if (logic.success)
-      return combine(logic.data.boolop, await Promise.all(logic.data.args.map(translateNode)));
-    const operation = Operation.safeParse(node);
-    if (operation.success) return translateOperation(operation.data);
-    const nullness = Nullness.safeParse(node);
-    if (nullness.success) return isNull(nullness.data);
+  async function translateNode(node: Node | undefined): Promise<Translated> {
+    if (node === undefined) return UNKNOWN;
+    if ('BoolExpr' in node && node.BoolExpr.boolop !== undefined) {
+      const { boolop, args = [] } = node.BoolExpr;
+      return combine(boolop, await Promise.all(args.map(translateNode)));
+    }
+    if ('A_Expr' in node) return translateOperation(node.A_Expr);
+    if ('NullTest' in node) return isNull(node.NullTest);
     const column = columnOf(node);
     return column !== undefined && types.get(column) === 'boolean' ? exact(identifier(column)) : UNKNOWN;
   }
 
-  function isNull({ arg, nulltesttype }: z.output<typeof Nullness>): Translated {
+  function isNull({ arg, nulltesttype }: NullTest): Translated {
     const column = columnOf(arg);
-    if (column === undefined || !types.has(column)) return UNKNOWN;
+    if (column === undefined || !types.has(column) || nulltesttype === undefined) return UNKNOWN;
     return exact(`${identifier(column)} ${nulltesttype === 'IS_NULL' ? 'is null' : 'is not null'}`);
   }
 
-  async function translateOperation(operation: z.output<typeof Operation>): Promise<Translated> {
-    const { kind, name, lexpr, rexpr, location } = operation;
+  async function translateOperation(operation: A_Expr): Promise<Translated> {
+    const { kind, lexpr, rexpr, location = 0 } = operation;
+    const name = onlyName(operation.name);
     if (kind === 'AEXPR_OP_ANY' && name === '=') return translateAny(lexpr, rexpr);
-    if (kind !== 'AEXPR_OP') return UNKNOWN;
+    if (kind !== 'AEXPR_OP' || name === undefined) return UNKNOWN;
     const [left, right] = [columnOf(lexpr), columnOf(rexpr)];
     if (left !== undefined) {
       const value = await knownValue(rexpr, location + name.length);
       return value === undefined ? UNKNOWN : compare(left, name, value);
     }
-    const constant = Constant.safeParse(right === undefined ? rexpr : lexpr);
-    if (!constant.success) return UNKNOWN;
-    if (right !== undefined) return compare(right, MIRRORED[name] ?? name, constant.data);
-    return compareFolded(lexpr, name, constant.data.text);
+    const constant = constantOf(right === undefined ? rexpr : lexpr);
+    if (constant === undefined) return UNKNOWN;
+    if (right !== undefined) return compare(right, MIRRORED[name] ?? name, constant);
+    return compareFolded(lexpr, name, constant.text);
   }
 
   /** `source = any('{a,b}')` and `'a' = any(host_names)`. */
-  function translateAny(lexpr: unknown, rexpr: unknown): Translated {
+  function translateAny(lexpr: Node | undefined, rexpr: Node | undefined): Translated {
     const [left, right] = [columnOf(lexpr), columnOf(rexpr)];
-    const constant = Constant.safeParse(left === undefined ? lexpr : rexpr);
-    if (!constant.success) return UNKNOWN;
-    if (left !== undefined) return isAnyOf(left, constant.data);
-    return right === undefined ? UNKNOWN : hasMember(right, constant.data);
+    const constant = constantOf(left === undefined ? lexpr : rexpr);
+    if (constant === undefined) return UNKNOWN;
+    if (left !== undefined) return isAnyOf(left, constant);
+    return right === undefined ? UNKNOWN : hasMember(right, constant);
   }
 
   function compare(column: string, operator: string, { text, type }: Value): Translated {
@@ -299,14 +268,13 @@ export async function translate(
   }
 
   /** `lower(name) = 'x'` and `lower(left(name, 64)) ~~ 'x%'`. */
-  function compareFolded(expression: unknown, operator: string, text: string): Translated {
-    const lower = Call.safeParse(expression);
-    if (!lower.success || lower.data.name !== 'lower' || (operator !== '=' && operator !== '~~'))
-      return UNKNOWN;
-    const [argument] = lower.data.args;
-    const left = Call.safeParse(argument);
-    const isLeft = left.success && left.data.name === 'left';
-    const column = columnOf(isLeft ? left.data.args[0] : argument);
+  function compareFolded(expression: Node | undefined, operator: string, text: string): Translated {
+    const lower = callIn(expression);
+    if (lower?.name !== 'lower' || (operator !== '=' && operator !== '~~')) return UNKNOWN;
+    const [argument] = lower.args;
+    const left = callIn(argument);
+    const isLeft = left?.name === 'left';
+    const column = columnOf(isLeft ? left.args[0] : argument);
     const isAscii = Buffer.byteLength(text) === text.length;
     if (column === undefined || types.get(column) !== 'text' || !isAscii) return UNKNOWN;
     const name = identifier(column);
@@ -321,9 +289,9 @@ export async function translate(
   }
 
   /** The value that a column is compared with. Postgres puts every operation in brackets, so the value ends with them. */
-  async function knownValue(node: unknown, begin: number): Promise<Value | undefined> {
-    const constant = Constant.safeParse(node);
-    if (constant.success) return constant.data;
+  async function knownValue(node: Node | undefined, begin: number): Promise<Value | undefined> {
+    const constant = constantOf(node);
+    if (constant !== undefined) return constant;
     if (/"(?:ColumnRef|ParamRef|SubLink)"/.test(JSON.stringify(node))) return undefined;
     return evaluate(upToBracket(sent.subarray(begin).toString()));
   }
@@ -348,7 +316,7 @@ export const allTranslated = (parts: readonly Translated[]) => combine('AND_EXPR
 /** One of these conditions, of which there is at least one. */
 export const anyTranslated = (parts: readonly Translated[]) => combine('OR_EXPR', parts);
 
-function combine(operator: z.output<typeof Logic>['boolop'], parts: readonly Translated[]): Translated {
+function combine(operator: BoolExprType, parts: readonly Translated[]): Translated {
   const all = (texts: readonly string[]) =>
     texts.length === 0 ? 'true' : texts.map((text) => `(${text})`).join(' and ');
   const any = (texts: readonly string[]) =>

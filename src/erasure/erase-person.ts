@@ -1,11 +1,10 @@
 import { randomBytes, type KeyObject } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
-import path from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config/config.ts';
 import { isMissingFile } from '../lib/files/durable-file.ts';
 import { HttpError, UsageError } from '../lib/errors.ts';
-import { makePrivateDirectory } from '../lib/files/private-directory.ts';
+import { createPrivateFile } from '../lib/files/private-directory.ts';
 import { openArchiveDatabase } from '../archive/archive-database.ts';
 import { deleteRemoved } from '../archive/delete-removed.ts';
 import { eachArchivedFile } from '../archive/each-file.ts';
@@ -40,8 +39,6 @@ export interface Chosen extends ErasureScope {
   readonly person: Person;
   readonly eventIds: readonly string[];
 }
-
-const NOBODY: Person = { users: [], macs: [], phones: [] };
 
 /** What can be erased, and what perhaps names the person, which is not. */
 export interface FoundPerson extends Erasable {
@@ -117,17 +114,9 @@ async function decodeContent(content: Buffer, encoding: string | undefined): Pro
   }
 }
 
-export interface Erased {
-  readonly erasure: string;
-  /** How many were deleted. */
-  readonly events: number;
-  /** Files of the archive that still have some of them, each with the reason. */
-  readonly remaining: readonly string[];
-}
-
 /**
  * Refuses records of the person from now on, waits until all workers know it, and erases everything that was stored until
- * then.
+ * then. Resolves with how many events were deleted, and the files of the archive that still have some, each with the reason.
  */
 export async function eraseForGood(
   store: ErasableStore,
@@ -135,7 +124,7 @@ export async function eraseForGood(
   chosen: Chosen,
   grounds: ErasureGrounds,
   onWaiting: () => void = () => undefined,
-): Promise<Erased> {
+) {
   const { db, archive } = store;
   const key = await keepErasureKey(erasureKeyFile, (await readFingerprints(db)).length > 0);
   await addFingerprints(db, toRefused(key, chosen.person, chosen.eventIds), chosen);
@@ -181,9 +170,8 @@ async function keepErasureKey(file: string, isUsed: boolean): Promise<KeyObject>
       throw new UsageError(`The erasure key cannot be read from ${file}. ${reason}`, { cause: error });
     }
   }
-  await makePrivateDirectory(path.dirname(file));
   const key = randomBytes(32).toString('hex');
-  await writeFile(file, `${key}\n`, { mode: 0o600, flag: 'wx' });
+  await createPrivateFile(file, `${key}\n`);
   return parseKey(key);
 }
 
@@ -191,17 +179,14 @@ const INTERVAL_MS = 60 * 60 * 1000;
 
 const REASON = 'The cloud deleted the data of this client (GDPR_LOG_ALL)';
 
-interface GdprErasures extends ErasableStore {
-  readonly config: Config;
-  readonly logger: Logger;
-}
-
 /**
  * Erases the events of clients whose data the cloud has deleted: now and every hour, with `GDPR_ERASURE=auto`. Whoever sends for
  * a source decides with that only about the clients of this source, by the column of their address.
  */
 export function startGdprErasures(
-  { db, archive, config, logger }: GdprErasures,
+  { db, archive }: ErasableStore,
+  config: Config,
+  logger: Logger,
   started: AsyncDisposableStack,
 ): void {
   if (!config.erasesAfterGdprLog) return;
@@ -213,7 +198,8 @@ export function startGdprErasures(
       ...(await findArchivedClients({ db, archive }, searched)),
     ];
     for (const { mac, source, deletedAt: before } of suggested) {
-      const chosen = { person: { ...NOBODY, clients: [mac] }, eventIds: [], source, before };
+      const person = { users: [], macs: [], phones: [], clients: [mac] };
+      const chosen = { person, eventIds: [], source, before };
       const erased = await recordAction(
         db,
         { operator: SERVICE, action: 'events.erase', details: { reason: REASON, source } },

@@ -42,20 +42,17 @@ function* wordsOf(text: string): Generator<string> {
 }
 
 /** A name as it is compared. */
-export interface FoldedName {
-  /** Its words, with a blank between two of them; of a name without one, all of it. */
-  readonly name: string;
-  /** 0: it has none. */
-  readonly words: number;
-  /** All of it, if it has other characters than those of words and blanks. */
-  readonly verbatim: string | undefined;
-}
-
-export function foldName(name: string): FoldedName {
+export function foldName(name: string) {
   const folded = fold(name);
   const words = [...wordsOf(folded)];
+  /** All of it, if it has other characters than those of words and blanks. */
   const verbatim = /^[\p{L}\p{M}\p{N}_.@+\s-]*$/u.test(folded) ? undefined : folded;
-  return { name: words.length === 0 ? folded : words.join(' '), words: words.length, verbatim };
+  return {
+    /** Its words, with a blank between two of them; of a name without one, all of it. */
+    name: words.length === 0 ? folded : words.join(' '),
+    words: words.length,
+    verbatim,
+  };
 }
 
 /** Possible names in a text, folded: this many words in a row, or the whole text for 0. */

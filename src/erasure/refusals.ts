@@ -21,11 +21,6 @@ export interface Person {
   readonly clients?: readonly string[];
 }
 
-type RefusableEvent = Pick<
-  EventRow,
-  'eventId' | 'source' | 'messageType' | 'occurredAt' | 'payload' | 'values'
->;
-
 /** What must not be stored again: data alone, which a thread can be given. */
 export interface Refusals {
   readonly key: KeyObject;
@@ -38,28 +33,23 @@ export interface Refusals {
   readonly sieves: ReadonlyMap<FingerprintKind, ReadonlySet<number> | undefined>;
 }
 
-/** Reads what must not be stored again. */
-export interface RefusalReader {
-  /** Undefined: nothing. Throws an OutageError if the key is missing or another one. */
-  read(db: Db): Promise<Refusals | undefined>;
-}
-
 /** How long a worker goes by what it has read. An erasure waits for longer before it deletes. */
 const FRESH_MS = 1_000;
 export const SETTLED_MS = 3 * FRESH_MS;
 
-/** Creates a reader that queries the database once a second at most. */
-export function createRefusalReader(keyFile: string | undefined): RefusalReader {
+/**
+ * Creates the function that reads what must not be stored again, and queries the database once a second at most. Undefined:
+ * nothing. It throws an OutageError if the key is missing or another one.
+ */
+export function createRefusalReader(keyFile: string | undefined) {
   let readAt = -Infinity;
   let known: Refusals | undefined;
-  return {
-    async read(db) {
-      if (performance.now() - readAt < FRESH_MS) return known;
-      const records = await readFingerprints(db);
-      known = records.length === 0 ? undefined : createRefusals(records, await readKey(keyFile));
-      readAt = performance.now();
-      return known;
-    },
+  return async (db: Db): Promise<Refusals | undefined> => {
+    if (performance.now() - readAt < FRESH_MS) return known;
+    const records = await readFingerprints(db);
+    known = records.length === 0 ? undefined : createRefusals(records, await readKey(keyFile));
+    readAt = performance.now();
+    return known;
   };
 }
 
@@ -153,9 +143,10 @@ const DEAR = 10;
  */
 export function refuses(
   { key, untils, last, lengths, sieves }: Refusals,
-  { eventId, source, messageType, occurredAt, payload, values }: RefusableEvent,
+  event: Pick<EventRow, 'eventId' | 'source' | 'messageType' | 'occurredAt' | 'payload' | 'values'>,
 ): boolean {
-  const occurred = Date.parse(occurredAt);
+  const { eventId, source, messageType, payload, values } = event;
+  const occurred = Date.parse(event.occurredAt);
   // What occurs after the erasures is not of them, and costs no more than this.
   if (occurred >= last) return false;
   let left = MAX_COMPARED;

@@ -95,20 +95,15 @@ export interface SentType {
   readonly sentType?: string | undefined;
 }
 
-const cloudTypes: ReadonlyMap<string, CloudType> = new Map(CLOUD_TYPES.map((type) => [type, type]));
-
 /** The message type with a name; undefined for one that this program does not know, unless it stores them too. */
 export function readMessageType(name: string, storesOthers: boolean): SentType | undefined {
-  const messageType = cloudTypes.get(name);
+  const messageType = CLOUD_TYPES.find((type) => type === name);
   if (messageType !== undefined) return { messageType };
   return storesOthers && SENT_TYPE_NAME.test(name)
     ? { messageType: OTHER_MESSAGE_TYPE, sentType: name }
     : undefined;
 }
 
-const messageTypes: ReadonlySet<string> = new Set(MESSAGE_TYPES);
-
 /** Whether a text is the message type of stored events, spelled exactly. */
-export function isMessageType(text: string): text is MessageType {
-  return messageTypes.has(text);
-}
+export const isMessageType = (text: string): text is MessageType =>
+  MESSAGE_TYPES.some((type) => type === text);

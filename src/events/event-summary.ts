@@ -1,4 +1,5 @@
 import type { MessageType } from './domain.ts';
+import type { StoredEvent } from './stored-event.ts';
 
 /** The parts of a summary, in order: a typed column, and the words before and after its value. */
 const SUMMARIES: Readonly<
@@ -17,18 +18,12 @@ const SUMMARIES: Readonly<
   ALERT: [['severity_name'], ['summary'], ['alert_source_name']],
 };
 
-/** An event as far as its summary needs it. */
-interface Summarized {
-  readonly messageType: MessageType;
-  /** The typed columns of the message type by name, as text. */
-  readonly columns: Readonly<Record<string, string | readonly string[] | null>>;
-}
-
 /**
  * Summarizes an event in one line: whether an authentication was accepted, the recipient of an SMS, the description of
  * an audit record. Console and commands show the same summary. Empty when the record has none of its members.
  */
-export function summarizeEvent({ messageType, columns }: Summarized): string {
+export function summarizeEvent(event: Pick<StoredEvent, 'messageType' | 'columns'>): string {
+  const { messageType, columns } = event;
   return SUMMARIES[messageType]
     .flatMap(([column, before = '', after = '']) => {
       const value = columns[column];

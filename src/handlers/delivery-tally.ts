@@ -24,50 +24,51 @@ export function openTally(delivery: ReadDelivery): DeliveryTally {
 export function closeTally(tally: DeliveryTally): { row: NewDelivery; quarantined: NewQuarantined[] } {
   const { delivery, events, written, refused, setAside, rejected } = tally;
   const { deliveryId, source, messageType, sentType, origin, secretForm, bodyBytes, recordCount } = delivery;
-  const both = { deliveryId, source, messageType, sentType, receivedAt: printIso(delivery.receivedAt) };
+  const both = {
+    delivery_id: deliveryId,
+    source,
+    message_type: messageType,
+    sent_type: sentType ?? null,
+    received_at: printIso(delivery.receivedAt),
+  };
   const allSetAside = [...setAside, ...rejected];
   const numberTwin = createTwinNumbers(delivery);
   return {
     row: {
       ...both,
       origin,
-      secretForm,
-      bodyBytes,
-      recordCount,
-      expectedCount: events + setAside.length,
-      eventCount: written,
-      duplicateCount: events - rejected.length - written,
-      quarantinedCount: allSetAside.length,
-      refusedCount: refused,
+      secret_form: secretForm,
+      body_bytes: bodyBytes,
+      record_count: recordCount,
+      expected_count: events + setAside.length,
+      event_count: written,
+      duplicate_count: events - rejected.length - written,
+      quarantined_count: allSetAside.length,
+      refused_count: refused,
     },
     quarantined: allSetAside.map(({ reason, content, encoding = null }, ordinal) => ({
       ...both,
-      quarantineId: quarantineId(deliveryId, ordinal),
+      quarantine_id: quarantineId(deliveryId, ordinal),
       // The reason may quote the record.
       reason: replaceUnstorable(reason),
       content,
       encoding,
       // Identical contents always meet the same fate, so all of them are counted here.
-      twinsBefore: numberTwin(content.toString('latin1')),
+      twins_before: numberTwin(content.toString('latin1')),
     })),
   };
 }
 
-export interface StoredBatch {
-  /** The deliveries that were not stored before. */
-  readonly deliveries: number;
-  readonly events: number;
-  readonly duplicates: number;
-  readonly quarantined: number;
-}
+export type StoredBatch = ReturnType<typeof summarize>;
 
-export function summarize(rows: readonly NewDelivery[]): StoredBatch {
-  const sum = (count: 'eventCount' | 'duplicateCount' | 'quarantinedCount') =>
+export function summarize(rows: readonly NewDelivery[]) {
+  const sum = (count: 'event_count' | 'duplicate_count' | 'quarantined_count') =>
     rows.reduce((total, row) => total + row[count], 0);
   return {
+    /** The deliveries that were not stored before. */
     deliveries: rows.length,
-    events: sum('eventCount'),
-    duplicates: sum('duplicateCount'),
-    quarantined: sum('quarantinedCount'),
+    events: sum('event_count'),
+    duplicates: sum('duplicate_count'),
+    quarantined: sum('quarantined_count'),
   };
 }

@@ -65,9 +65,6 @@ const Attempt = z.object({ deliveryId: z.string(), deaths: z.int() });
 const FATAL =
   'the process that was storing it ended or hung three times, the last time with only this delivery';
 
-/** How the log names a batch. One that is stored from memory is at its first attempt. */
-type JobOfBatch = Pick<Job<unknown>, 'id' | 'attemptsStarted'>;
-
 interface DeliveryWorkerOptions {
   readonly lane?: Lane;
   readonly observer?: DeliveryObserver;
@@ -173,8 +170,9 @@ export function startDeliveryWorker(
     }
   }
 
+  /** A batch that is stored from memory is at its first attempt. */
   async function add(
-    { id, attemptsStarted }: JobOfBatch,
+    { id, attemptsStarted }: Pick<Job<unknown>, 'id' | 'attemptsStarted'>,
     deliveries: readonly ReadDelivery[],
   ): Promise<void> {
     const began = performance.now();

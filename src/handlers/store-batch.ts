@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { createRefusalReader, type RefusalReader } from '../erasure/refusals.ts';
+import { createRefusalReader } from '../erasure/refusals.ts';
 import { activity } from '../lib/activity.ts';
 import { describeError } from '../lib/errors.ts';
 import { GroupCommit } from '../lib/group-commit.ts';
@@ -15,7 +15,7 @@ import { STORING_RULES } from './failure-rules.ts';
 import { kindOf, MIN_PAUSE_MS, pause, runTransaction, ShutdownDuringOutageError } from './run-transaction.ts';
 import type { TransactionContext } from './run-transaction.ts';
 import { copyBatch, storeDeliveries } from './store-deliveries.ts';
-import type { MessageType, Origin } from '../events/domain.ts';
+import type { Origin, SentType } from '../events/domain.ts';
 
 export interface BatchStoreOptions {
   /** The lane that the batches come from; undefined: no webhook brought them. */
@@ -79,7 +79,7 @@ class CopyPace {
  */
 export class BatchStore {
   readonly #context: TransactionContext & { readonly observer: DeliveryObserver };
-  readonly #refusals: RefusalReader;
+  readonly #readRefusals: ReturnType<typeof createRefusalReader>;
   readonly #months = new MonthsOnDemand();
   readonly #pace = new CopyPace();
   readonly #transactions: GroupCommit<readonly ReadDelivery[], ReadonlyMap<string, NewDelivery>>;
@@ -92,7 +92,7 @@ export class BatchStore {
     { lane, observer = UNOBSERVED, erasureKeyFile, atOnce = 1 }: BatchStoreOptions = {},
   ) {
     this.#context = { db, logger, giveUp, lane, observer };
-    this.#refusals = createRefusalReader(erasureKeyFile);
+    this.#readRefusals = createRefusalReader(erasureKeyFile);
     this.#transactions = new GroupCommit((batches) => this.#commit(batches), TRANSACTION_BOUNDS, {
       atOnce,
       spacingMs: SPACING_MS,
@@ -127,7 +127,7 @@ export class BatchStore {
       );
       rows = await this.#storeOneByOne(deliveries);
     }
-    return new Map(rows.map((row) => [row.deliveryId, row]));
+    return new Map(rows.map((row) => [row.delivery_id, row]));
   }
 
   async #storeTogether(deliveries: readonly ReadDelivery[]): Promise<readonly NewDelivery[]> {
@@ -136,16 +136,16 @@ export class BatchStore {
     const rows = await runTransaction(
       this.#context,
       async (trx, isolate) =>
-        storeDeliveries(trx, deliveries, isolate, this.#months, await this.#refusals.read(trx), giveUp),
+        storeDeliveries(trx, deliveries, isolate, this.#months, await this.#readRefusals(trx), giveUp),
       async () =>
         this.#pace.isDue()
-          ? this.#pace.follow(copyBatch(db, deliveries, this.#months, await this.#refusals.read(db)))
+          ? this.#pace.follow(copyBatch(db, deliveries, this.#months, await this.#readRefusals(db)))
           : undefined,
     );
     activity.stir();
     const ms = performance.now() - began;
     observer.stored(lane, rows, ms / 1000);
-    const refused = rows.reduce((sum, { refusedCount }) => sum + refusedCount, 0);
+    const refused = rows.reduce((sum, row) => sum + row.refused_count, 0);
     if (refused > 0) logger.info({ refused }, 'records of erased people were not stored again');
     logger.debug({ ...summarize(rows), ms: Math.round(ms) }, 'transaction committed');
     return rows;
@@ -192,10 +192,8 @@ export class BatchStore {
   }
 }
 
-export interface OwnRecords {
+export interface OwnRecords extends SentType {
   readonly source: string;
-  readonly messageType: MessageType;
-  readonly sentType?: string;
   readonly origin: Exclude<Origin, 'webhook'>;
   readonly records: readonly object[];
 }

@@ -143,8 +143,12 @@ async function insertAllEvents(
   const missing = new Set<string>();
   async function insertSlice(): Promise<void> {
     for (const event of slice) months.note(missing, event);
-    // Once a month is missing, the rest only shows which others are.
-    for (const [messageType, rows] of missing.size > 0 ? [] : groupByType(slice)) {
+    const byType = Map.groupBy(slice, ({ messageType }) => messageType);
+    // In a fixed order, so that all transactions lock the tables alike.
+    for (const messageType of MESSAGE_TYPES) {
+      const rows = byType.get(messageType);
+      // Once a month is missing, the rest only shows which others are.
+      if (rows === undefined || missing.size > 0) continue;
       const { written, rejected } = await insert(trx, messageType, rows);
       for (const deliveryId of written) tallyOf(tallies, deliveryId).written += 1;
       for (const { deliveryId, setAside } of rejected) tallyOf(tallies, deliveryId).rejected.push(setAside);
@@ -199,15 +203,6 @@ function tallyOf(tallies: ReadonlyMap<string, DeliveryTally>, deliveryId: string
     );
   }
   return tally;
-}
-
-/** The rows of each message type. The types are in a fixed order, so that all transactions lock the tables alike. */
-function groupByType(rows: readonly EventRow[]): [MessageType, readonly EventRow[]][] {
-  const byType = Map.groupBy(rows, ({ messageType }) => messageType);
-  return MESSAGE_TYPES.flatMap((messageType): [MessageType, readonly EventRow[]][] => {
-    const ofType = byType.get(messageType);
-    return ofType === undefined ? [] : [[messageType, ofType]];
-  });
 }
 
 const insertTogether: Insert = async (trx, messageType, rows) => {

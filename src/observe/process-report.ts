@@ -42,7 +42,7 @@ export function startProcessReport({
       // Together: a commit costs more than what it contains.
       await db.transaction().execute(async (trx) => {
         await reportProcess(trx, identity, current);
-        await noteReceiving(trx, identity.startedAt);
+        await noteReceiving(trx, identity.started_at);
       });
       await refused.flush((counted) => recordRefused(db, counted));
     },
@@ -51,7 +51,7 @@ export function startProcessReport({
 
   async function leave(): Promise<void> {
     await reporting.stop();
-    await removeProcess(db, identity.processId).catch((error: unknown) => {
+    await removeProcess(db, identity.process_id).catch((error: unknown) => {
       logger.debug(`can't remove the row of this process, which expires in a day: ${describeError(error)}`);
     });
     await db.destroy();

@@ -168,13 +168,13 @@ interface StoredSum {
 /** Sums the rows of the deliveries of a transaction. */
 export function sumStored(rows: readonly NewDelivery[]): Stored {
   const sums = new Map<string, StoredSum>();
-  for (const { source, messageType, eventCount, duplicateCount, quarantinedCount } of rows) {
+  for (const { source, message_type: messageType, ...counts } of rows) {
     const key = `${messageType} ${source}`;
     const sum = sums.get(key) ?? { source, messageType, events: 0, duplicates: 0, quarantined: 0 };
     sums.set(key, sum);
-    sum.events += eventCount;
-    sum.duplicates += duplicateCount;
-    sum.quarantined += quarantinedCount;
+    sum.events += counts.event_count;
+    sum.duplicates += counts.duplicate_count;
+    sum.quarantined += counts.quarantined_count;
   }
   return { deliveries: rows.length, sums: [...sums.values()] };
 }

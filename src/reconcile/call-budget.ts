@@ -1,14 +1,7 @@
 import { HOUR_MS, type Clock } from '../lib/clock.ts';
 
 /** The calls of comparisons that nobody waits for. */
-export interface CallBudget {
-  /** Counts every request that it sends. */
-  readonly fetch: typeof globalThis.fetch;
-  /** Throws a BudgetSpentError when no call is left. */
-  check(): void;
-  /** Whether calls that a comparison can do without may be made: the first half of those at once. */
-  isAmple(): boolean;
-}
+export type CallBudget = ReturnType<typeof createCallBudget>;
 
 /** No call is left for now. */
 export class BudgetSpentError extends Error {
@@ -20,7 +13,7 @@ const AT_ONCE = 75;
 const PER_HOUR = 300;
 
 /** Creates a budget of at most 375 calls in any hour. It is checked between calls, so the last check may let one pass. */
-export function createCallBudget(clock: Clock, send = globalThis.fetch): CallBudget {
+export function createCallBudget(clock: Clock, send = globalThis.fetch) {
   let left = AT_ONCE;
   let countedAt = clock.now();
   function leftNow(): number {
@@ -31,12 +24,15 @@ export function createCallBudget(clock: Clock, send = globalThis.fetch): CallBud
   }
 
   return {
-    async fetch(input, init) {
+    /** Counts every request that it sends. */
+    fetch: (...given: Parameters<typeof send>): Promise<Response> => {
       left -= 1;
-      return send(input, init);
+      return send(...given);
     },
+    /** Whether calls that a comparison can do without may be made: the first half of those at once. */
     isAmple: () => leftNow() > AT_ONCE / 2,
-    check() {
+    /** Throws a BudgetSpentError when no call is left. */
+    check(): void {
       if (leftNow() < 1) throw new BudgetSpentError('the call quota for comparisons is used up for now');
     },
   };

@@ -54,8 +54,15 @@ export interface HistoryContext extends StoreFoundContext {
   readonly restrictedTo?: Hiq['restrictedTo'] | undefined;
   /** Called for each log record that is read. What it throws ends the comparison; nothing is stored then. */
   readonly onRecord?: (() => void) | undefined;
-  /** Called after each comparison that was not a dry run. */
-  readonly onCompared?: OnCompared | undefined;
+  /** Receives the result of each comparison that was not a dry run. */
+  readonly onCompared?:
+    | ((
+        source: string,
+        messageType: LoggedType,
+        quarters: readonly ComparedQuarter[],
+        range: ComparedRange,
+      ) => void | Promise<void>)
+    | undefined;
   /** Nothing is written. */
   readonly isDryRun?: boolean;
 }
@@ -66,14 +73,6 @@ export interface ComparedRange {
   readonly to: Date;
   readonly at: Date;
 }
-
-/** Receives the result of a comparison. */
-type OnCompared = (
-  source: string,
-  messageType: LoggedType,
-  quarters: readonly ComparedQuarter[],
-  range: ComparedRange,
-) => void | Promise<void>;
 
 /**
  * Compares the stored events of a range with the cloud's log of it. Log records that no webhook brought are stored, once,

@@ -1,5 +1,6 @@
 import type { LogRecord } from '../cloud/contract/logs.ts';
-import type { HistoryLink, HistoryRow, StoredAt } from '../store/reconcile/history.ts';
+import type { EventPosition } from '../store/events/event-pages.ts';
+import type { HistoryLink, HistoryRow } from '../store/reconcile/history.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import { isWithin, type HistoryQuery } from './history-query.ts';
 import { columnReader, historyOf, keyMaker, type LoggedType } from './log-kinds.ts';
@@ -15,7 +16,7 @@ export interface Logged {
   /** The latest status that was recorded; undefined if none was. */
   readonly status: string | null | undefined;
   /** The event if it was fetched: its webhook may still arrive. */
-  readonly fetched: StoredAt | undefined;
+  readonly fetched: EventPosition | undefined;
 }
 
 /** The two sides of a comparison, and which belong together. */

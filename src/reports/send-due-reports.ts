@@ -83,15 +83,15 @@ async function sendIfDue(
     await send(config, destination, document);
     const rows = document.rows.length;
     await db.transaction().execute(async (trx) => {
-      await recordSent(trx, { schedule: name, since, until, report, destination, rows });
-      await recordEnded(trx, action, { outcome: 'done', result: { rows } });
+      await recordSent(trx, { schedule: name, since, until, report, destination, row_count: rows });
+      await recordEnded(trx, action, 'done', { rows });
     });
     logger.info({ schedule: name, period: period.label, rows }, `report ${name} was sent to ${destination}`);
     return 'sent';
   } catch (error) {
     const reason = describeError(error);
     await recordNotSent(db, name, nextSince, reason, pauseAfter(error, attempts));
-    if (attempts === 0) await recordEnded(db, action, { outcome: 'failed', result: { error: reason } });
+    if (attempts === 0) await recordEnded(db, action, 'failed', { error: reason });
     logger.warn({ err: error, schedule: name }, `report ${name} was not sent to ${destination}: ${reason}`);
     return 'not sent';
   }

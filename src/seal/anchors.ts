@@ -48,7 +48,7 @@ export async function putCheckpoint(
   if (latest === undefined) return;
   const { size } = latest;
   const put = async ({ name: anchor, everySeconds, ...one }: Anchor) => {
-    const known = await claimAnchor(db, { anchor, size, everySeconds, retrySeconds });
+    const known = await claimAnchor(db, anchor, size, everySeconds, retrySeconds);
     if (known === undefined) return;
     try {
       const added = await one.put(latest, known);

@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
-import { mkdir, open, readdir, rm, writeFile } from 'node:fs/promises';
+import { open, readdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { unlessMissing } from '../lib/files/durable-file.ts';
+import { makePrivateDirectory } from '../lib/files/private-directory.ts';
 import { UsageError } from '../lib/errors.ts';
+import type { TimeRange } from '../lib/text/parse-time.ts';
 import { countOf } from '../lib/text/units.ts';
 import { timestampsBetween } from '../store/seal/anchors.ts';
 import type { Db } from '../store/server/database.ts';
-import { readRuns, readSalts, type RowFilter } from '../store/seal/read-seals.ts';
+import { readRuns, readSalts } from '../store/seal/read-seals.ts';
 import { checkpointsAfter, latestCheckpoint, readTile } from '../store/seal/seal-log.ts';
 import { readingSealed, readSealedEvents, type Positions } from '../store/seal/sealed-rows.ts';
 import { readStatements } from '../store/seal/statements.ts';
@@ -34,10 +36,8 @@ import { verifyFolder } from './verify/verify-folder.ts';
 import { checkChunk, chunksOf, partOf, positionsOf, type Chunk } from './verify/verify-log.ts';
 import { EVERYTHING, readGoneReasons, type GoneReasons } from './verify/verify-rows.ts';
 
-/** Rows of events that were received in this range. Neither end: everything that is sealed. */
-export type ProofRange = RowFilter;
-
-export interface ExportOptions extends ProofRange {
+/** What of the events to export: those that were received in a range. Neither end: everything that is sealed. */
+export interface ExportOptions extends TimeRange {
   readonly key: LogKey;
   /** The keys whose signatures count. */
   readonly trust: Pick<Trust, 'keys'>;
@@ -119,7 +119,7 @@ async function findDifferences(directory: string, trust: Pick<Trust, 'keys'>) {
 }
 
 /** The leaves to write, in their order. Those behind the latest checkpoint cannot be proven yet. */
-async function chooseChunks(db: Db, { since, until }: ProofRange): Promise<readonly Chunk[]> {
+async function chooseChunks(db: Db, { since, until }: TimeRange): Promise<readonly Chunk[]> {
   const { size = 0 } = (await latestCheckpoint(db)) ?? {};
   const all = await Array.fromAsync(chunksOf(readRuns(db), size, () => undefined));
   if (since === undefined && until === undefined) return all.filter(({ count }) => count > 0);
@@ -149,13 +149,13 @@ function rangesOf(chunks: readonly Chunk[]): Manifest['leaves'] {
 async function makeEmptyDirectory(directory: string): Promise<void> {
   const entries = await unlessMissing(readdir(directory), []);
   if (entries.length > 0) throw new UsageError(`${directory} is not empty. Use a new directory.`);
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makePrivateDirectory(directory);
 }
 
 /** A file in the making, whose size and hash go into the manifest. */
 async function createFile(directory: string, name: string) {
   const file = path.join(directory, name);
-  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+  await makePrivateDirectory(path.dirname(file));
   const handle = await open(file, 'wx', 0o600);
   const digest = createHash('sha256');
   let bytes = 0;
@@ -291,7 +291,7 @@ async function writeTiles(
 ): Promise<void> {
   const write = async (level: number, number: number) => {
     const file = path.join(directory, tilePath(level, number, size));
-    await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+    await makePrivateDirectory(path.dirname(file));
     const hashes = await readTile(db, level, number);
     await writeFile(file, hashes.subarray(0, tileBytes(level, number, size)), { mode: 0o600 });
   };

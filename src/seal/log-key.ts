@@ -1,11 +1,11 @@
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Config } from '../config/config.ts';
-import { unlessMissing } from '../lib/files/durable-file.ts';
+import { replaceFile, unlessMissing } from '../lib/files/durable-file.ts';
 import { UsageError } from '../lib/errors.ts';
 import { originOf } from './checkpoint.ts';
 import { generateLogKey, parseLogKey, parseVerifier } from './signed-note.ts';
-import { makePrivateDirectory } from '../lib/files/private-directory.ts';
+import { createPrivateFile } from '../lib/files/private-directory.ts';
 
 export const logKeyFileOf = ({ dataDir, logKeyFile }: Pick<Config, 'dataDir' | 'logKeyFile'>) =>
   logKeyFile ?? path.join(dataDir, 'log-key');
@@ -44,11 +44,10 @@ export async function keepLogKey(file: string, installation: string, signedWith:
       `The log is signed with a key that is not in ${file}. Copy the file from the machine that has it, or set LOG_KEY_FILE. If the key is lost, write its public key into ${file}, and a new key will be generated: ${signedWith}`,
     );
   }
-  await makePrivateDirectory(path.dirname(file));
   const text = generateLogKey(originOf(installation));
   try {
     // Never over a file that another process has made since it was looked for.
-    if (verifiers.length === 0) await writeFile(file, `${text}\n`, { mode: 0o600, flag: 'wx' });
+    if (verifiers.length === 0) await createPrivateFile(file, `${text}\n`);
     else await prepend(file, text);
   } catch (error) {
     const made = (await readLogKeys(file)).signing;
@@ -62,6 +61,5 @@ export async function keepLogKey(file: string, installation: string, signedWith:
 async function prepend(file: string, key: string): Promise<void> {
   const text = await readFile(file, 'utf8');
   if (/^PRIVATE\+/m.test(text)) throw new Error(`${file} already contains a key`);
-  await writeFile(`${file}.new`, `${key}\n${text}`, { mode: 0o600 });
-  await rename(`${file}.new`, file);
+  await replaceFile(file, `${key}\n${text}`);
 }

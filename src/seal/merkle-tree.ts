@@ -24,14 +24,16 @@ export const EMPTY_ROOT = hash('sha256', Buffer.alloc(0), 'buffer');
 /** The root of a full subtree: level 0 has the leaves, and `index` counts the subtrees of the level from the left. */
 export type ReadNode = (level: number, index: number) => Promise<Buffer>;
 
-/** Receives the roots of full subtrees at the levels of tiles: the leaves, then each 256 of them, and so on. */
-export type OnTileNode = (tileLevel: number, index: number, node: Buffer) => void;
-
 /**
  * The right edge of a growing tree, which it takes to add leaves and to compute the root. The tree is empty, or has these
- * roots of full subtrees, largest first, as `readFrontier` reads.
+ * roots of full subtrees, largest first, as `readFrontier` reads. `onNode` receives the roots of full subtrees at the levels of
+ * tiles: the leaves, then each 256 of them, and so on.
  */
-export function createFrontier(onNode: OnTileNode, size = 0, nodes: readonly Buffer[] = []) {
+export function createFrontier(
+  onNode: (tileLevel: number, index: number, node: Buffer) => void,
+  size = 0,
+  nodes: readonly Buffer[] = [],
+) {
   const stack = [...nodes];
   let count = size;
   return {

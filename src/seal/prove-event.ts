@@ -34,24 +34,18 @@ export type Seal =
   | { readonly state: 'altered'; readonly leaf: number }
   | { readonly state: 'proven'; readonly proof: EventProof };
 
-class NotProvableError extends Error {
-  override readonly name = 'NotProvableError';
-}
-
-/** Proves that an event is in the tree of the latest checkpoint. Throws a NotProvableError with the reason if it is not. */
+/** Proves that an event is in the tree of the latest checkpoint. Throws an Error with the reason if it is not. */
 export async function proveEvent(db: Db, event: EventToProve, trust: Trust): Promise<EventProof> {
   const seal = await sealOf(db, event, trust);
   switch (seal.state) {
     case 'proven':
       return seal.proof;
     case 'waiting':
-      throw new NotProvableError(
+      throw new Error(
         `event ${event.eventId} is in no checkpoint yet; while serve runs, it signs one within a minute`,
       );
     case 'altered':
-      throw new NotProvableError(
-        `event ${event.eventId} differs from its seal, or the seal was changed: see verify`,
-      );
+      throw new Error(`event ${event.eventId} differs from its seal, or the seal was changed: see verify`);
   }
 }
 
@@ -80,7 +74,8 @@ export async function sealOf(db: Db, event: EventToProve, trust: Trust): Promise
   const before = (await checkpointBefore(db, leaf))?.madeAt;
   const isLate = new Date(event.receivedAt) < (lateBefore(before) ?? new Date(0));
   const unsealedUntil = isLate ? before : undefined;
-  const signedAt = latest.madeAt;
+  // What the note says is signed; the column beside it is not.
+  const signedAt = checkpoint.time ?? latest.madeAt;
   return { state: 'proven', proof: { leaf, size, signedAt, unsealedUntil, path, root, note, text } };
 }
 

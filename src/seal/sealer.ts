@@ -69,19 +69,14 @@ const CHECKPOINT_MS = 60_000;
 const BUSY_EVENTS = 4_000;
 const PATIENCE_MS = 40_000;
 
-export interface Sealer {
-  /** Seals a step, if there is something; `more` if there is more at once, `idle` if all is sealed and signed. */
-  seal(): Promise<'more' | 'done' | 'idle'>;
-  /** Signs a checkpoint of everything that is sealed, unless the latest one covers it. */
-  checkpoint(): Promise<void>;
-}
+export type Sealer = ReturnType<typeof createSealer>;
 
 /**
  * Creates a sealer. Any number of processes may have one: one at a time seals. It needs three connections, two of them to
  * hash rows while the third one holds the lock. `trust` is read before each signature: a tree that lacks what this machine
  * has seen, or whose latest checkpoint is a stranger's, is not signed.
  */
-export function createSealer(db: Db, key: LogKey, trust: () => Promise<Trust>): Sealer {
+export function createSealer(db: Db, key: LogKey, trust: () => Promise<Trust>) {
   let lastLogged = Infinity;
   let signedAt = -Infinity;
   let waitsSince: number | undefined;
@@ -97,6 +92,7 @@ export function createSealer(db: Db, key: LogKey, trust: () => Promise<Trust>): 
     return arrived > BUSY_EVENTS && performance.now() - (waitsSince ?? 0) < PATIENCE_MS;
   }
 
+  /** Signs a checkpoint of everything that is sealed, unless the latest one covers it. */
   const checkpoint = async () => {
     const known = await trust();
     await whileSealing(db, (trx, { size }) => signHead(trx, size, key, known));
@@ -108,7 +104,8 @@ export function createSealer(db: Db, key: LogKey, trust: () => Promise<Trust>): 
     performance.now() - signedAt >= CHECKPOINT_MS && isCheckpointDue(db, state);
   return {
     checkpoint,
-    async seal() {
+    /** Seals a step, if there is something; `more` if there is more at once, `idle` if all is sealed and signed. */
+    async seal(): Promise<'more' | 'done' | 'idle'> {
       const state = await readSealState(db);
       if (await isDue(state)) await checkpoint();
       if (state.queued && (await whileSealing(db, sealChanges)) === true) return 'more';

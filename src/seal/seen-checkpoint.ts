@@ -1,11 +1,12 @@
-import { rename, writeFile } from 'node:fs/promises';
+import { rename } from 'node:fs/promises';
+import { replaceFile } from '../lib/files/durable-file.ts';
 import { recordAction, type Operator } from '../store/access/operator-log.ts';
 import type { Db } from '../store/server/database.ts';
 import { readInstallation } from '../store/server/installation.ts';
 import { latestCheckpoint, readSealState } from '../store/seal/seal-log.ts';
 import { countOf, formatCount } from '../lib/text/units.ts';
 import { UsageError } from '../lib/errors.ts';
-import { originOf, parseCheckpoints, type Checkpoint } from './checkpoint.ts';
+import { originOf, parseCheckpoints } from './checkpoint.ts';
 import { rootAt } from './merkle-tree.ts';
 import { nodesIn } from './stored-tree.ts';
 import { isSignedByKnown, readSeen, type Trust } from './trust.ts';
@@ -57,14 +58,9 @@ export async function keepSeen(db: Db, file: string, trust: Trust): Promise<stri
   if (latest !== undefined && latest.note === trust.seen?.note) return undefined;
   const wrong = await compareWithSeen(db, trust);
   if (wrong === undefined && latest !== undefined && isSignedByKnown(latest.note, trust)) {
-    await writeSeen(file, latest.note);
+    await replaceFile(file, latest.note);
   }
   return wrong;
-}
-
-async function writeSeen(file: string, note: string): Promise<void> {
-  await writeFile(`${file}.new`, note, { mode: 0o600 });
-  await rename(`${file}.new`, file);
 }
 
 /**
@@ -90,14 +86,12 @@ export async function acceptDatabase(
   const details = {
     reason,
     wrong,
-    seen: summaryOf(seen),
+    seen: `${seen.size} ${seen.root.toString('base64')}`,
     now: latest?.note.split('\n').slice(1, 3).join(' ') ?? '0',
   };
   await recordAction(db, { operator, action: 'integrity.accept', subject: undefined, details }, async () => {
     await rename(file, kept);
-    if (latest !== undefined) await writeSeen(file, latest.note);
+    if (latest !== undefined) await replaceFile(file, latest.note);
   });
   return kept;
 }
-
-const summaryOf = ({ size, root }: Checkpoint) => `${size} ${root.toString('base64')}`;

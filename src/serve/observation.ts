@@ -222,10 +222,10 @@ function createDestinationReader({ config, db }: ObservationOptions): AskDestina
 }
 
 const identify = (role: Role) => ({
-  processId: randomUUID(),
+  process_id: randomUUID(),
   role,
   host: os.hostname(),
   pid: process.pid,
   version: packageJson.version,
-  startedAt: new Date(Date.now() - process.uptime() * 1000),
+  started_at: new Date(Date.now() - process.uptime() * 1000),
 });

@@ -68,7 +68,7 @@ export function startRoleParts(role: Role, parts: RoleParts): Start {
       startOnClouds(parts, started);
       const sealing = openPartDatabase('the seal', 'sealing', parts, started);
       startProving({ db: sealing, events: archived.events, config, logger }, started);
-      startArchiving({ access: { ...archive, db: upkeep }, config, logger }, started);
+      startArchiving({ ...archive, db: upkeep }, config, logger, started);
     }
     signal.throwIfAborted();
     if (forwardsIn(role)) await steps.run('start of forwarding', () => startSending(parts, archive, started));
@@ -91,8 +91,8 @@ async function startUpkeep(
   const watch = startSilenceWatch(db, logger, started);
   observation.followArrivals(() => watch.latest());
   startQuarantineLimits({ db: upkeep, config, onDropped, logger }, started);
-  startReaderLimits({ db, readerUrl, logger }, started);
-  startGdprErasures({ db: upkeep, archive: { ...archive, db: upkeep }, config, logger }, started);
+  startReaderLimits(db, readerUrl, logger, started);
+  startGdprErasures({ db: upkeep, archive: { ...archive, db: upkeep } }, config, logger, started);
 }
 
 /** Reads the logs and the inventory of the sources that have an API. */
@@ -144,11 +144,9 @@ export async function recordStart(db: Db, config: Config, role: Role): Promise<v
   const last = await lastEnded(db, 'service.start', role);
   const changed = last === undefined ? undefined : differencesOf(last['settings'], settings);
   const details = changed === undefined ? {} : { changed };
-  await recordEnded(
-    db,
-    { operator: SERVICE, action: 'service.start', subject: role, details },
-    { outcome: 'done', result: { settings } },
-  );
+  await recordEnded(db, { operator: SERVICE, action: 'service.start', subject: role, details }, 'done', {
+    settings,
+  });
 }
 
 const anyObject = z.record(z.string(), z.unknown());

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Config, SourceConfig } from '../config/config.ts';
 import { openDataDirectory } from '../lib/files/data-directory.ts';
+import { createPrivateFile } from '../lib/files/private-directory.ts';
 
 /** The sources with all their secrets, and the file of the generated secret, if any source uses it. */
 export interface SourceSecrets {
@@ -22,7 +23,7 @@ export async function completeSecrets({ sources, dataDir }: Config): Promise<Sou
   const generated = kept === undefined ? randomBytes(32).toString('hex') : undefined;
   if (generated !== undefined) {
     await openDataDirectory(dataDir);
-    await writeFile(secretFile, generated, { mode: 0o600, flag: 'wx' });
+    await createPrivateFile(secretFile, generated);
   }
   const secret = generated ?? kept?.trim() ?? '';
   if (secret === '') {

@@ -82,7 +82,7 @@ async function restart(token = TOKEN): Promise<void> {
 }
 
 const add = (account: Partial<NewAccount> = {}) =>
-  addAccount(database.db, { name: 'ada', role: 'viewer', passwordHash: hash, ...account });
+  addAccount(database.db, { name: 'ada', role: 'viewer', password_hash: hash, ...account });
 
 function logIn(fields: Record<string, string> = {}, to = admin, cookie = ''): Promise<Answer> {
   const question = formOf({ name: 'ada', password: PASSWORD, ...fields });
@@ -126,7 +126,7 @@ describe('a log-in with name and password', () => {
     await add();
     await add({ name: 'gone' });
     await disableAccount(database.db, 'gone');
-    await add({ name: 'program', passwordHash: undefined });
+    await add({ name: 'program', password_hash: null });
     const wrong = [
       { password: 'wrong' },
       { password: `${PASSWORD} ` },
@@ -164,7 +164,7 @@ describe('a log-in with name and password', () => {
 
   it('needs the one-time code of an account that has one, and each code counts once', async () => {
     const secret = new Secret({ size: 20 });
-    await add({ totpSecret: secret.base32 });
+    await add({ totp_secret: secret.base32 });
     const code = new TOTP({ secret, digits: 6, period: 30 }).generate();
     expect((await logIn()).status).toBe(401);
     expect((await logIn({ code: '000000' === code ? '111111' : '000000' })).status).toBe(401);

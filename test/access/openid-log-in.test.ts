@@ -118,7 +118,7 @@ describe('a log-in by OpenID Connect', () => {
   });
 
   it('never leads to the account of another person with that name, from here or from there', async () => {
-    await addAccount(database.db, { name: 'eve.smith', role: 'admin', passwordHash: 'x' });
+    await addAccount(database.db, { name: 'eve.smith', role: 'admin', password_hash: 'x' });
     const [ada, other, eve] = [await logIn('sub-ada'), await logIn('sub-other-ada'), await logIn('sub-eve')];
     expect(await whoIs(ada.jar)).toBe('ada');
     expect([await whoIs(other.jar), await whoIs(eve.jar)]).toEqual([403, 403]);

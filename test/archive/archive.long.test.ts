@@ -45,8 +45,7 @@ it('a month that a destination has not received stays, and nothing of the attemp
   if (month === undefined) throw new TypeError('there is no month');
   const rows = await rowsOf(month.partition);
   await test.query`insert into destinations (name, cursor_position) values ('siem', 0)`;
-  const observer = { onProgress: () => undefined };
-  await expect(archiveMonth(archived.access, month, OPERATOR, observer)).rejects.toThrow(
+  await expect(archiveMonth(archived.access, month, OPERATOR)).rejects.toThrow(
     'destination siem has not received',
   );
   await test.query`delete from destinations`;
@@ -60,9 +59,8 @@ it('two processes that archive the same month do not have its events twice', asy
   const [month] = await monthsBefore(test.service, MARCH);
   if (month === undefined) throw new TypeError('there is no month');
   const rows = (await rowsOf(month.partition)).length;
-  const observer = { onProgress: () => undefined };
   // The second one finds what the first one wrote, and gives it up: at most one of them ends.
-  const both = [0, 1].map(() => archiveMonth(archived.access, month, OPERATOR, observer));
+  const both = [0, 1].map(() => archiveMonth(archived.access, month, OPERATOR));
   const ended = await Promise.allSettled(both);
   expect(ended.filter(({ status }) => status === 'fulfilled').length).toBeLessThanOrEqual(1);
   const files = (await listArchivedFiles(test.service, 'audit_events')).filter(
@@ -81,12 +79,10 @@ it.each(['writing', 'comparing', 'sealing'])(
     await restoreFiles(archived.access, files);
     const [month] = await monthsBefore(test.service, MARCH);
     if (month === undefined) throw new TypeError('there is no month');
-    const observer = {
-      onProgress(step: string) {
-        if (step === last) throw new Error('killed');
-      },
+    const kill = (step: string) => {
+      if (step === last) throw new Error('killed');
     };
-    await expect(archiveMonth(archived.access, month, OPERATOR, observer)).rejects.toThrow('killed');
+    await expect(archiveMonth(archived.access, month, OPERATOR, kill)).rejects.toThrow('killed');
     expect(await rowsOf(month.partition)).not.toEqual([]);
     const left = await filesOnDisk();
     await archived.archiveAll(MARCH);

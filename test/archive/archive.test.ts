@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { expect, it, onTestFinished } from 'vitest';
 import { monthsBefore } from '../../src/archive/archive-in-turn.ts';
 import { archiveMonth } from '../../src/archive/archive-month.ts';
-import { readsArchive } from '../../src/archive/archive-database.ts';
+import { openArchiveDatabase, readsArchive } from '../../src/archive/archive-database.ts';
 import { givingWay } from '../../src/archive/give-way.ts';
 import { deleteRemoved } from '../../src/archive/delete-removed.ts';
 import { ArchiveReader, type ArchiveAccess } from '../../src/archive/read-archive.ts';
@@ -22,6 +22,7 @@ import { storeDeliveries } from '../support/actions.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { startProxy, through } from '../support/proxy.ts';
 import { useDatabase } from '../support/use-database.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { OPERATOR, useArchive } from './archived-months.ts';
 
 /** January is archived, and the months after it are not. */
@@ -72,9 +73,9 @@ it('an archived month is read and proven with the live ones, and comes back as i
   const months = all.filter(({ table }) => table.name === 'audit_events');
   const steps = new Set<string>();
   for (const month of months) {
-    const { rows, files, bytes } = await archiveMonth(access, month, OPERATOR, {
-      onProgress: (step, done, all) => steps.add(`${step} ${done <= all && all > 0}`),
-    });
+    const { rows, files, bytes } = await archiveMonth(access, month, OPERATOR, (step, done, all) =>
+      steps.add(`${step} ${done <= all && all > 0}`),
+    );
     expect(bytes).toBeGreaterThan(files);
     expect(rows).toBeGreaterThan(files);
   }
@@ -105,6 +106,7 @@ it('an archived month is read and proven with the live ones, and comes back as i
   });
   expect((await read('select count(*) from quarantine')).archived).toBeUndefined();
   await endSilentSession(access);
+  await endOpeningSession(access);
 
   const again = await findErasable({ db: test.service, archive: access }, person);
   expect(again.events.map(({ eventId }) => eventId).toSorted()).toEqual(
@@ -173,6 +175,25 @@ async function endSilentSession(access: ArchiveAccess): Promise<void> {
     await reader?.[Symbol.asyncDispose]();
     await expect(loading).rejects.toThrow(/terminated|not queryable/);
   });
+}
+
+/** A session that ends before its reader of the archive is open leaves no connection behind. */
+async function endOpeningSession(access: ArchiveAccess): Promise<void> {
+  const databaseUrl = `${access.databaseUrl}?application_name=ending`;
+  const { db, close } = openArchiveDatabase({ ...access, databaseUrl });
+  const sessions = () => test.query`select from pg_stat_activity where application_name = 'ending'`;
+  const isWaiting = () =>
+    test.query`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+  const answer = await withClient(test.adminUrl, async (locker) => {
+    await locker.query('begin; lock table archived_files in access exclusive mode');
+    const asked = Promise.allSettled([sql`select from events`.execute(db)]);
+    await waitFor(async () => (await isWaiting()).length > 0);
+    await test.query`select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'ending'`;
+    return { asked };
+  });
+  expect(await answer.asked).toMatchObject([{ status: 'rejected' }]);
+  await waitFor(async () => (await sessions()).length === 0);
+  await close();
 }
 
 it.each([

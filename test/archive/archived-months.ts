@@ -60,7 +60,7 @@ export function useArchive(
       events,
       async archiveAll(before = AFTER_ALL) {
         for (const month of await monthsBefore(test.service, before)) {
-          await archiveMonth(access, month, OPERATOR, { onProgress: () => undefined });
+          await archiveMonth(access, month, OPERATOR);
         }
       },
     };

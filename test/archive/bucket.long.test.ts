@@ -75,8 +75,6 @@ async function firstMonth() {
   return month;
 }
 
-const NO_PROGRESS = { onProgress: () => undefined };
-
 it('months go to the bucket, are read and proven from there, and come back', async () => {
   const rows = async (db: Db) =>
     (await sql`select event_id from location_observations order by 1`.execute(db)).rows;
@@ -167,17 +165,15 @@ it('a month stays while its files cannot be uploaded, and the next attempt remov
   expect(before).toBeGreaterThan(0);
   await server.kill();
   try {
-    await expect(archiveMonth(archived.access, month, OPERATOR, NO_PROGRESS)).rejects.toThrow("Can't reach");
+    await expect(archiveMonth(archived.access, month, OPERATOR)).rejects.toThrow("Can't reach");
   } finally {
     await server.restart();
   }
   expect(await rows()).toBe(before);
-  const killed = {
-    onProgress(step: string) {
-      if (step === 'comparing') throw new Error('killed');
-    },
+  const kill = (step: string) => {
+    if (step === 'comparing') throw new Error('killed');
   };
-  await expect(archiveMonth(archived.access, month, OPERATOR, killed)).rejects.toThrow('killed');
+  await expect(archiveMonth(archived.access, month, OPERATOR, kill)).rejects.toThrow('killed');
   expect(await server.keys()).not.toEqual(keysOf(await filesInUse()));
   await archived.archiveAll(MARCH);
   expect((await server.keys()).toSorted()).toEqual(keysOf(await filesInUse()));
@@ -249,9 +245,7 @@ it.skipIf(why !== undefined)('a disk that fills is named with its settings (need
       (await filesInUse()).filter(({ table }) => table === 'audit_events'),
     );
     const month = await firstMonth();
-    await expect(archiveMonth({ ...archived.access, files }, month, OPERATOR, NO_PROGRESS)).rejects.toThrow(
-      full,
-    );
+    await expect(archiveMonth({ ...archived.access, files }, month, OPERATOR)).rejects.toThrow(full);
     await archived.archiveAll(MARCH);
   } finally {
     await unmount();

@@ -16,7 +16,7 @@ beforeAll(async () => {
   attacked = await startAttacked({ TRUST_PROXY: 'loopback' });
   const passwordHash = await hashPassword(PASSWORD);
   for (const name of ['ada', 'grace']) {
-    await addAccount(attacked.database.db, { name, role: 'viewer', passwordHash });
+    await addAccount(attacked.database.db, { name, role: 'viewer', password_hash: passwordHash });
   }
 });
 afterAll(() => attacked.stop());

@@ -149,7 +149,7 @@ it('lists the API tokens of an account, and revokes one', async () => {
     account: 'grace',
     digest: digestOf(token),
     label: 'grafana',
-    expiresAt,
+    expires_at: expiresAt,
   });
   expect(await listed()).toMatchObject({
     items: [{ name: 'grace', tokens: [{ id, label: 'grafana', last_used_at: null }] }, { tokens: [] }],

@@ -57,7 +57,7 @@ const FIGURES = {
   cpuPercent: 33,
 };
 
-const IDENTITY = { role: 'all', host: 'collector', pid: 4711, version: '1.2.3', startedAt: new Date() };
+const IDENTITY = { role: 'all', host: 'collector', pid: 4711, version: '1.2.3', started_at: new Date() };
 
 test('the chart asks for any stretch, and for one source', async () => {
   await deliverAndCount(
@@ -92,7 +92,7 @@ test.each([
 
 test('processes stand with their figures, the dead ones marked, and only the living make the rates', async () => {
   const ids = ['00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002'] as const;
-  for (const processId of ids) await reportProcess(admin.db, { ...IDENTITY, processId }, FIGURES);
+  for (const id of ids) await reportProcess(admin.db, { ...IDENTITY, process_id: id }, FIGURES);
   await admin.query`update processes set seen_at = now() - interval '1 hour' where process_id = ${ids[1]}`;
   const system = systemSchema.parse(withDates(await admin.get('/system')));
   expect(system.answers).toMatchObject({ processes: 1, per_second: 12.5, p99_ms: 21 });

@@ -166,15 +166,15 @@ describe('in the database', () => {
       insertQuarantine(
         trx,
         Object.entries(bodies).map(([name, [content, encoding]]) => ({
-          quarantineId: ids.get(name) ?? '',
-          deliveryId: randomUUID(),
+          quarantine_id: ids.get(name) ?? '',
+          delivery_id: randomUUID(),
           source: 'default',
-          messageType: 'AUDIT_LOG_ALL' as const,
-          receivedAt: '2026-03-01T09:00:00Z',
+          message_type: 'AUDIT_LOG_ALL' as const,
+          received_at: '2026-03-01T09:00:00Z',
           reason: 'no JSON',
           content,
           encoding,
-          twinsBefore: 0,
+          twins_before: 0,
         })),
       ),
     );

@@ -69,7 +69,7 @@ it('only events of that source, of before, and of that client are erased', async
     WEBHOOK_SECRET: 'x'.repeat(32),
   });
   await using started = new AsyncDisposableStack();
-  startGdprErasures({ db: test.service, config, logger: pino({ level: 'silent' }) }, started);
+  startGdprErasures({ db: test.service }, config, pino({ level: 'silent' }), started);
   const request = () =>
     sql<{ details: unknown; result: unknown }>`
       select details - 'reason' as details, result - 'erasure' as result from operator_log

@@ -43,7 +43,7 @@ const refuse = (person: Partial<Person>, eventIds: readonly string[] = []) =>
     toRefused(parseKey(hex), { users: [], macs: [], phones: [], ...person }, eventIds),
   );
 
-const read = () => createRefusalReader(keyFile).read(test.service);
+const read = () => createRefusalReader(keyFile)(test.service);
 
 async function isRefused(
   payload: object,

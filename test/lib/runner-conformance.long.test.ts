@@ -65,7 +65,7 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
       const { directory } = config.archive;
       const files = openArchiveFiles(config.archive);
       const access = { db, databaseUrl, files, engine: new Engine(directory) };
-      startArchiving({ access, config, logger }, started);
+      startArchiving(access, config, logger, started);
     },
     parts: 1,
   },
@@ -75,7 +75,10 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
       startForwardings({ ...needs, follow, observer: { sent: ignore, failed: ignore } }, started),
     parts: 2,
   },
-  startGdprErasures: { start: startGdprErasures, parts: 1 },
+  startGdprErasures: {
+    start: ({ db, config, logger }, started) => startGdprErasures({ db }, config, logger, started),
+    parts: 1,
+  },
   startHistorySweep: {
     start: (needs, started) =>
       startHistorySweep(
@@ -103,7 +106,7 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
     parts: 1,
   },
   startReaderLimits: {
-    start: ({ db, logger }, started) => startReaderLimits({ db, readerUrl: undefined, logger }, started),
+    start: ({ db, logger }, started) => startReaderLimits(db, undefined, logger, started),
     parts: 1,
   },
   startReporting: {

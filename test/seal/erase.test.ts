@@ -132,15 +132,15 @@ describe('an erasure', () => {
     await test.service.transaction().execute((trx) =>
       insertQuarantine(trx, [
         {
-          quarantineId: item,
-          deliveryId: item,
+          quarantine_id: item,
+          delivery_id: item,
           source: 'default',
-          messageType: 'AUDIT_LOG_ALL',
-          receivedAt: '2026-03-01T09:00:00Z',
+          message_type: 'AUDIT_LOG_ALL',
+          received_at: '2026-03-01T09:00:00Z',
           reason: 'no object: zoe@example.com',
           content: Buffer.from('["zoe@example.com"]'),
           encoding: null,
-          twinsBefore: 0,
+          twins_before: 0,
         },
       ]),
     );

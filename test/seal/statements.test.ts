@@ -36,15 +36,15 @@ describe('rows that may change', () => {
     await test.service.transaction().execute((trx) =>
       insertQuarantine(trx, [
         {
-          quarantineId: QUARANTINED,
-          deliveryId: QUARANTINED,
+          quarantine_id: QUARANTINED,
+          delivery_id: QUARANTINED,
           source: 's',
-          messageType: 'AUDIT_LOG_ALL',
-          receivedAt: '2026-03-01T09:00:00Z',
+          message_type: 'AUDIT_LOG_ALL',
+          received_at: '2026-03-01T09:00:00Z',
           reason: 'no object',
           content: Buffer.from('secret words'),
           encoding: null,
-          twinsBefore: 0,
+          twins_before: 0,
         },
       ]),
     );

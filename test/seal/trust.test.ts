@@ -76,6 +76,15 @@ it('doctor accepts the seal only with a key of the log', async () => {
   expect(await check(path.join(log.directory, 'none'))).toMatchObject({ status: 'warn' });
 });
 
+it('prove says when a checkpoint was signed by what is signed, not by the column beside it', async () => {
+  const [signed] = parseCheckpoints((await latestCheckpoint(test.service))?.note ?? '');
+  await freely(test.db, (trx) =>
+    sql`update log_checkpoints set made_at = made_at - interval '400 days'`.execute(trx),
+  );
+  const { signedAt } = await proveEvent(test.service, await eventOf(8), await trust());
+  expect(signedAt).toEqual(signed?.time);
+});
+
 describe('history that was made anew', () => {
   it('and signed with another key: verify names the checkpoint, prove and the sealer refuse', async () => {
     await rewrite(parseLogKey(generateLogKey(log.key.name)));

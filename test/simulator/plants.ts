@@ -97,8 +97,8 @@ export const PLANTS: readonly Plant[] = [
   {
     name: 'duplicates-not-counted',
     file: 'handlers/delivery-tally.ts',
-    text: 'duplicateCount: events - rejected.length - written,',
-    instead: 'duplicateCount: 0,',
+    text: 'duplicate_count: events - rejected.length - written,',
+    instead: 'duplicate_count: 0,',
   },
   {
     name: 'outage-taken-for-a-bad-row',

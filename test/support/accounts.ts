@@ -14,7 +14,7 @@ export async function tokenOf(
   expiresAt = new Date(Date.now() + HOUR_MS),
 ): Promise<string> {
   const token = newApiToken();
-  await addAccessToken(db, { account, digest: digestOf(token), label: 'test', expiresAt });
+  await addAccessToken(db, { account, digest: digestOf(token), label: 'test', expires_at: expiresAt });
   return token;
 }
 

@@ -113,6 +113,11 @@ const CASES: readonly Case[] = [
     sql`delete from audit_events`,
   ],
   [
+    'more leaves claimed than could ever be looked for',
+    'MISSING leaves',
+    sql`update log_seal_state set size = 9000000000000000`,
+  ],
+  [
     'a quarter of an hour deleted',
     'MISSING quarter',
     sql`delete from coverage where quarter = ${COVERED.from}`,
@@ -208,6 +213,16 @@ it.each(CASES)('verify names %s: %s', async (_what, says, ...changes) => {
   const lines = findings.map(({ state, subject }) => `${state} ${subject}`);
   expect(isProven(summary)).toBe(false);
   expect(lines).toContainEqual(expect.stringMatching(`^${says}`));
+});
+
+it('verify of one source names deliveries that were moved to another one with their events', async () => {
+  await as(
+    sql`update log_kinds set source = 'elsewhere'`,
+    sql`update deliveries set source = 'elsewhere'`,
+    sql`update audit_events set source = 'elsewhere'`,
+  );
+  const { findings } = await log.verify({ trust, source: 'default' });
+  expect(findings).toContainEqual(expect.objectContaining({ state: 'ALTERED', subject: 'delivery' }));
 });
 
 /** What whoever has the service's password may try, and nobody but the owner of the tables may do. */

@@ -45,7 +45,13 @@ export async function addPerson(db: Db, name: string, asked: NewPerson): Promise
   const passwordHash = password && (await hashPassword(password.text));
   const details = { role, sources: sources ?? 'all', password: password !== undefined, totp };
   await recordCommand(db, { action: 'access.add', subject: name, details }, () =>
-    addAccount(db, { name, role, sources, passwordHash, totpSecret: key?.secret }),
+    addAccount(db, {
+      name,
+      role,
+      sources,
+      password_hash: passwordHash ?? null,
+      totp_secret: key?.secret ?? null,
+    }),
   );
   print(`added ${name} with the role ${role}`);
   printSecrets(password, key);
@@ -127,7 +133,7 @@ export async function createToken(db: Db, { name, expires, label = '' }: AskedTo
   const id = await recordCommand(
     db,
     { action: 'access.token', subject: name, details },
-    () => addAccessToken(db, { account: name, digest: digestOf(token), label, expiresAt }),
+    () => addAccessToken(db, { account: name, digest: digestOf(token), label, expires_at: expiresAt }),
     (added) => ({ id: added }),
   );
   print(token);

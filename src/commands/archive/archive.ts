@@ -1,4 +1,5 @@
-import { archiveMonth, NotArchivedError, type ArchivedMonth } from '../../archive/archive-month.ts';
+import { archiveMonth, type ArchivedMonth } from '../../archive/archive-month.ts';
+import { NotArchivedError } from '../../store/archive/archive-partition.ts';
 import { monthsBefore } from '../../archive/archive-in-turn.ts';
 import { deleteRemoved } from '../../archive/delete-removed.ts';
 import type { ArchiveAccess } from '../../archive/read-archive.ts';
@@ -66,7 +67,7 @@ async function archiveShown(
     progress.bar.show(done);
   };
   try {
-    const done = await archiveMonth(access, month, commandOperator(), { onProgress });
+    const done = await archiveMonth(access, month, commandOperator(), onProgress);
     progress?.bar.clear();
     note(
       `${done.partition}: ${countOf(done.rows, 'event')} in ${countOf(done.files, 'file')}, ${formatBytes(done.tableBytes)} became ${formatBytes(done.bytes)}`,

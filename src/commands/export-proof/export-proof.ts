@@ -1,7 +1,8 @@
 import type { Config } from '../../config/config.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { logKeyFileOf, readLogKeys } from '../../seal/log-key.ts';
-import { exportProof, type ProofRange } from '../../seal/export-proof.ts';
+import { exportProof } from '../../seal/export-proof.ts';
+import type { TimeRange } from '../../lib/text/parse-time.ts';
 import type { Db } from '../../store/server/database.ts';
 import { countOf, formatCount } from '../../lib/text/units.ts';
 import { note } from '../shared/output.ts';
@@ -13,7 +14,7 @@ export async function exportRange(
   db: Db,
   config: Pick<Config, 'dataDir' | 'logKeyFile'>,
   directory: string,
-  { since, until, withFindings }: ProofRange & { readonly withFindings: boolean },
+  { since, until, withFindings }: TimeRange & { readonly withFindings: boolean },
 ): Promise<void> {
   const file = logKeyFileOf(config);
   const { signing: key, verifiers: keys } = await readLogKeys(file);

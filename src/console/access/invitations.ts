@@ -23,7 +23,10 @@ const HOURS = 24;
 export function newInvitation(): { readonly invitation: Invitation; readonly address: string } {
   const key = newSessionValue();
   const until = new Date(Date.now() + HOURS * HOUR_MS);
-  return { invitation: { digest: digestOf(key), until }, address: addressOf(PATH, { key }) };
+  return {
+    invitation: { invitation: digestOf(key), invited_until: until },
+    address: addressOf(PATH, { key }),
+  };
 }
 
 interface InvitationOptions extends Pick<Refusals, 'logRefusal'> {

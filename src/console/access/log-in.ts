@@ -156,7 +156,7 @@ export function serveLogIn(options: LogInOptions): Router {
     const operator = { name: NOT_LOGGED_IN, via: 'console' } as const;
     const details = { remote: remoteAddressOf(request) };
     const attempt = { operator, action: 'console.login', subject: account?.name, details } as const;
-    return recordEnded(db, attempt, { outcome: 'failed' });
+    return recordEnded(db, attempt, 'failed');
   };
 
   /** Logs in a person who has proven who they are. Throws HttpError 403 if the account has just been changed. */

@@ -43,9 +43,15 @@ export function accountsArea({ db }: { readonly db: Db }): Area {
           };
           const totpSecret = hasTotp && newTotpSecret(subject).secret;
           await recordAction(db, { operator, action: 'access.add', subject, details }, () =>
-            addAccount(db, { name: subject, role: asked, sources: source, totpSecret, invitation }),
+            addAccount(db, {
+              name: subject,
+              role: asked,
+              sources: source,
+              totp_secret: totpSecret ?? null,
+              ...invitation,
+            }),
           );
-          return { name: subject, address, invited_until: invitation.until };
+          return { name: subject, address, invited_until: invitation.invited_until };
         },
       }),
       jsonRoute({
@@ -61,7 +67,7 @@ export function accountsArea({ db }: { readonly db: Db }): Area {
           await recordAction(db, { operator, action: 'access.change', subject, details }, () =>
             changeAccount(db, subject, { passwordHash: null, totpSecret, invitation }),
           );
-          return { name: subject, address, invited_until: invitation.until };
+          return { name: subject, address, invited_until: invitation.invited_until };
         },
       }),
       jsonRoute({

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { MESSAGE_TYPES } from '../../events/domain.ts';
-import type { WholeRange } from '../../lib/text/parse-time.ts';
-import type { TimeRange } from '../../store/partitions/time-slices.ts';
+import type { TimeRange, WholeRange } from '../../lib/text/parse-time.ts';
 import { isoTime } from '../api/parameters.ts';
 import { cursor, withValidRange, mac, rangeShape, typeShape, userName } from '../events/conditions.ts';
 

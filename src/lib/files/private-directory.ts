@@ -1,4 +1,4 @@
-import { mkdir, stat } from 'node:fs/promises';
+import { mkdir, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { syncDirectory, unlessMissing } from './durable-file.ts';
 
@@ -19,6 +19,13 @@ export async function makePrivateDirectory(directory: string): Promise<void> {
     // Another process may have been faster.
     if (!(await isDirectory(directory))) throw error;
   }
+}
+
+/** Writes a new file for its owner alone, durably, with missing directories. Throws the system's error, EEXIST if there is one. */
+export async function createPrivateFile(file: string, content: string): Promise<void> {
+  await makePrivateDirectory(path.dirname(file));
+  await writeFile(file, content, { mode: 0o600, flag: 'wx', flush: true });
+  await syncDirectory(path.dirname(file));
 }
 
 const isDirectory = async (file: string) =>

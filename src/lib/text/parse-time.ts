@@ -90,6 +90,12 @@ function formatterOf(timeZone: string): Intl.DateTimeFormat {
   return formatter;
 }
 
+/** A time range, whose end is exclusive; without one of them, from the first or to the last. */
+export interface TimeRange {
+  readonly since?: Date | undefined;
+  readonly until?: Date | undefined;
+}
+
 /** A time range with both ends; `until` is exclusive. */
 export type WholeRange = { readonly since: Date; readonly until: Date };
 

@@ -30,5 +30,7 @@ export interface VerifyFinding {
   readonly leaves?: readonly [from: number, to: number];
 }
 
+export type Report = (finding: VerifyFinding) => void;
+
 /** Whether it differs from the seal without a reason on record. */
 export const isDifference = ({ state }: VerifyFinding) => state !== 'EXPIRED' && state !== 'ERASED';

@@ -5,7 +5,7 @@ import { isMissingFile, unlessMissing } from '../../lib/files/durable-file.ts';
 import { sha256Of } from '../../lib/files/sha256.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { checkpointOf, type Checkpoint } from '../checkpoint.ts';
-import type { VerifyFinding } from './finding.ts';
+import type { Report, VerifyFinding } from './finding.ts';
 import { hashAt, leafHash, nodesOfTiles, rootAt, TILE_WIDTH, tileRoot } from '../merkle-tree.ts';
 import {
   ABSENT,
@@ -24,37 +24,26 @@ import {
   type Manifest,
 } from '../proof-folder.ts';
 import { documentNote, isNoteOf, isSignedBy, parseVerifier, type NoteVerifier } from '../signed-note.ts';
+import type { Trust } from '../trust.ts';
 import { linesOf, notesOf, readStamp } from './read-folder.ts';
-
-type Report = (finding: VerifyFinding) => void;
+import type { Outside } from './verify-tree.ts';
 
 type FileReport = (state: VerifyFinding['state'], key: string, detail: string) => void;
 
-export interface FolderSummary {
-  /** Keys whose signatures the checkpoints have. */
-  readonly publicKeys: readonly string[];
-  /** Leaves of the tree. */
-  readonly size: number;
-  readonly intact: number;
-  /** Rows that were gone when the proof was exported. */
-  readonly absent: number;
-  /** Those that the tree agrees with. */
-  readonly checkpoints: number;
-  readonly timestamps: number;
-  readonly anchors: number;
-}
+export type FolderSummary = Awaited<ReturnType<typeof verifyFolder>>;
 
 /**
  * Verifies an exported proof without a database: rows against leaves, leaves against the tree, the tree against checkpoints,
  * time-stamps and anchors, and each file against the manifest, which has to name all of them. Calls back for each finding. Memory does not grow with the
- * number of rows. Throws a UsageError if there is no manifest.
+ * number of rows. Without keys that count, those that the manifest names do, which a person compares. Throws a UsageError if
+ * there is no manifest.
  */
 export async function verifyFolder(
   directory: string,
-  { anchors, keys = [] }: FolderOutside,
+  { anchors, keys = [] }: Pick<Outside, 'anchors'> & Partial<Pick<Trust, 'keys'>>,
   report: Report,
   onLeaves: (done: number) => void,
-): Promise<FolderSummary> {
+) {
   const folder = await openFolder(directory, report);
   if (folder === undefined) {
     return { publicKeys: [], size: 0, intact: 0, absent: 0, checkpoints: 0, timestamps: 0, anchors: 0 };
@@ -65,14 +54,8 @@ export async function verifyFolder(
   const { sizes, ...heads } = await checkHeads(folder, anchors);
   await checkTiles(folder, sizes);
   await findUnknownFiles(folder, sizes);
+  // Keys whose signatures the checkpoints have, leaves of the tree, and what it agrees with.
   return { publicKeys, size, ...(await checkRows(folder, onLeaves)), ...heads };
-}
-
-/** What an exported proof is compared with, besides itself. */
-export interface FolderOutside {
-  readonly anchors: readonly Checkpoint[];
-  /** The keys whose signatures count. None: those that the manifest names, which a person compares. */
-  readonly keys?: readonly NoteVerifier[];
 }
 
 interface Folder {
@@ -194,15 +177,13 @@ async function checkHeads(folder: Folder, anchors: readonly Checkpoint[]) {
     reportFile('ALTERED', MANIFEST, detail);
   }
   const own = [...sizes];
-  for (const anchor of anchors) if (isCovered(manifest, own, anchor.size)) await compare(anchor, 'anchor');
+  const tiles = new Set(leafTiles(manifest.leaves, own));
+  // The export has the tiles that it takes to compute the root of a tree of this size.
+  const isCovered = ({ size }: Checkpoint) =>
+    size <= manifest.size && (size % TILE_WIDTH === 0 || tiles.has(Math.floor(size / TILE_WIDTH)));
+  for (const anchor of anchors.filter(isCovered)) await compare(anchor, 'anchor');
   const { checkpoint: checkpoints, 'time-stamp': timestamps } = agreed;
   return { sizes: own, checkpoints, timestamps, anchors: agreed.anchor };
-}
-
-/** Whether the export has the tiles that it takes to compute the root of a tree of this size. */
-function isCovered({ size, leaves }: Manifest, sizes: readonly number[], wanted: number): boolean {
-  const tile = Math.floor(wanted / TILE_WIDTH);
-  return wanted <= size && (wanted % TILE_WIDTH === 0 || [...leafTiles(leaves, sizes)].includes(tile));
 }
 
 async function rootOf({ tile, manifest }: Folder, size: number): Promise<Buffer | undefined> {
@@ -267,6 +248,7 @@ async function checkRows(
   { directory, manifest, tile, report, reportFile }: Folder,
   onLeaves: (done: number) => void,
 ) {
+  /** `absent`: rows that were gone when the proof was exported. */
   const counts = { intact: 0, absent: 0 };
   const expected = leavesOf(manifest);
   const absences = linesOf(path.join(directory, ABSENT));

@@ -1,16 +1,14 @@
 import { ConflictError, describeError } from '../../lib/errors.ts';
 import { recordAction, type Operator } from '../../store/access/operator-log.ts';
 import { readSealState } from '../../store/seal/seal-log.ts';
+import type { DeliveryFilter } from '../../store/seal/sealed-deliveries.ts';
 import { withDatabase, type Db } from '../../store/server/database.ts';
 import { isDifference, type VerifyFinding } from './finding.ts';
 import type { Trust } from '../trust.ts';
 import { verifyLog, type ArchivedEvents, type VerifySummary } from './verify-log.ts';
 
 /** The events and deliveries to verify: the rest is always verified whole. */
-export interface VerifyRange {
-  readonly since?: Date | undefined;
-  readonly until?: Date | undefined;
-  readonly source?: string | undefined;
+export interface VerifyRange extends DeliveryFilter {
   /** The month that it is, if a certificate of it is to be made. */
   readonly month?: string;
 }

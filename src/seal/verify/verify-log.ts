@@ -1,17 +1,17 @@
 import { FAMILIES } from '../../events/domain.ts';
 import { TABLE_OF } from '../../events/message-types.ts';
-import type { RowCounts } from '../../store/seal/certificate.ts';
+import type { TimeRange } from '../../lib/text/parse-time.ts';
 import type { Db } from '../../store/server/database.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
 import { latestCheckpoint, readSealState } from '../../store/seal/seal-log.ts';
 import {
+  countLeafTiles,
   countWaiting,
   firstUnsignedAt,
   findMiscounted,
   findStrayEvents,
   readLeafHashes,
   readRuns,
-  type RowFilter,
   type SealRun,
   type StrayEvent,
 } from '../../store/seal/read-seals.ts';
@@ -26,17 +26,13 @@ import {
   type DeliveryFilter,
 } from '../../store/seal/sealed-deliveries.ts';
 import type { LateEvents, Positions } from '../../store/seal/sealed-rows.ts';
-import type { VerifyFinding } from './finding.ts';
+import type { Report, VerifyFinding } from './finding.ts';
 import { TILE_WIDTH } from '../merkle-tree.ts';
 import { addLate, checkEvents, readGoneReasons } from './verify-rows.ts';
 import type { GoneReasons, Leaves, RowChoice, RowResult } from './verify-rows.ts';
 import { checkStatements, compareStated } from './verify-statements.ts';
 import { createTreeCheck, type Outside, type TreeResult } from './verify-tree.ts';
 
-/**
- * What to verify, and what lies outside of the database. The range and the source choose rows; the tree is always verified
- * whole.
- */
 /** What of the events is not in the tables. */
 export interface ArchivedEvents {
   /** The database, with the events of the archive. */
@@ -45,6 +41,10 @@ export interface ArchivedEvents {
   readonly findDifferences: () => AsyncIterable<VerifyFinding>;
 }
 
+/**
+ * What to verify, and what lies outside of the database. The range and the source choose rows; the tree is always verified
+ * whole.
+ */
 export interface VerifyOptions extends DeliveryFilter, Outside {
   /** Undefined: all events are in the tables. */
   readonly archived?: ArchivedEvents | undefined;
@@ -52,11 +52,7 @@ export interface VerifyOptions extends DeliveryFilter, Outside {
   readonly isFull?: boolean;
 }
 
-export interface VerifySummary extends RowCounts, TreeResult {
-  /** Leaves of the tree. */
-  readonly size: number;
-  readonly sealedLate: LateEvents;
-}
+export type VerifySummary = Awaited<ReturnType<typeof verifyLog>>;
 
 /** Whether every row is what was sealed, and there is no doubt about the seal. */
 export const isProven = ({ altered, missing, inserted, doubts }: VerifySummary) =>
@@ -69,6 +65,12 @@ const UNSIGNED_LIMIT_MS = 10 * 60 * 1000;
 const CHUNK = 32 * TILE_WIDTH;
 const AT_ONCE = 2;
 
+/**
+ * So many missing tiles are looked for, leaf by leaf. To look for all that somebody may have written into the state of the
+ * seal would not end.
+ */
+const MISSING_TILES = 1_024;
+
 /** Statements are read whole: one of deliveries has up to 256 hashes, 25 kB. */
 const STATEMENTS_CHUNK = 32;
 
@@ -79,16 +81,21 @@ const STATEMENTS_CHUNK = 32;
 export async function verifyLog(
   db: Db,
   options: VerifyOptions,
-  onFinding: (finding: VerifyFinding) => void,
+  onFinding: Report,
   onLeaves: (done: number) => void,
-): Promise<VerifySummary> {
+) {
   const comparedSince = new Date();
-  const { size, signed, sealed, logged } = await readSealState(db);
+  const { size: claimed, signed, sealed, logged } = await readSealState(db);
   const counts = { intact: 0, EXPIRED: 0, ERASED: 0, ALTERED: 0, MISSING: 0, INSERTED: 0 };
   const report = (finding: VerifyFinding) => {
     counts[finding.state] += 1;
     onFinding(finding);
   };
+  const size = Math.min(claimed, ((await countLeafTiles(db)) + MISSING_TILES) * TILE_WIDTH);
+  if (size < claimed) {
+    const detail = 'the table log_hashes does not have them';
+    report({ state: 'MISSING', subject: 'leaves', detail, leaves: [size, claimed] });
+  }
   const tree = createTreeCheck(db, { size, lastSigned: Math.max(size, signed) }, options, report);
   let late: LateEvents = { count: 0, earliest: null };
   const choice = { ...options, positions: await positionsOf(db, options) };
@@ -110,6 +117,7 @@ export async function verifyLog(
   const since = [await firstUnsignedAt(db, head.signedSize), waiting.since, deliveries.since];
   const unsealed = logged.to - logged.from - (sealed.to - sealed.from);
   return {
+    /** Leaves of the tree. */
     size,
     intact: counts.intact,
     expired: counts.EXPIRED,
@@ -151,7 +159,7 @@ async function verifyOthers(
   db: Db,
   { since, until, source }: VerifyOptions,
   { droppedDeliveries }: GoneReasons,
-  report: (finding: VerifyFinding) => void,
+  report: Report,
 ) {
   const range = { since, until };
   const scope = source === undefined ? ALL_SOURCES : [source];
@@ -188,7 +196,7 @@ async function verifyOthers(
 }
 
 /** The id of the installation is in the name of the log, with which every checkpoint begins. */
-async function compareInstallation(db: Db, report: (finding: VerifyFinding) => void): Promise<void> {
+async function compareInstallation(db: Db, report: Report): Promise<void> {
   const { note = '' } = (await latestCheckpoint(db)) ?? {};
   const { id } = (await findInstallation(db)) ?? { id: 'nothing' };
   const [origin] = note.split('\n');
@@ -205,7 +213,7 @@ export const describeStray = ({ receivedAt, ...event }: StrayEvent, where = 'it'
 });
 
 /** The positions of the events that were received in a range. */
-export async function positionsOf(db: Db, { since, until }: RowFilter): Promise<Positions> {
+export async function positionsOf(db: Db, { since, until }: TimeRange): Promise<Positions> {
   return {
     from: since === undefined ? 0 : await positionSince(db, since),
     to: until === undefined ? Number.MAX_SAFE_INTEGER : await positionSince(db, until),
@@ -234,7 +242,7 @@ export async function checkChunk(
 export async function* chunksOf(
   runs: AsyncIterable<SealRun>,
   size: number,
-  report: (finding: VerifyFinding) => void,
+  report: Report,
 ): AsyncGenerator<Chunk> {
   let next = 0;
   function* unknownUpTo(leaf: number): Generator<Chunk> {
@@ -244,18 +252,23 @@ export async function* chunksOf(
     yield* pieces({ leaf: next, count: leaf - next, of: undefined });
     next = leaf;
   }
-  for await (const { firstLeaf, leaves, firstPosition, version } of runs) {
+  for await (const run of runs) {
+    const { firstLeaf, leaves } = run;
     if (firstLeaf >= size) break;
     yield* unknownUpTo(firstLeaf);
     const end = Math.min(firstLeaf + leaves, size);
-    const leaf = Math.max(next, firstLeaf);
-    const of =
-      firstPosition === null ? 'statements' : { position: firstPosition + leaf - firstLeaf, version };
-    yield* pieces({ leaf, count: end - leaf, of });
+    yield* pieces(partOf(chunkOf(run), Math.max(next - firstLeaf, 0), end - Math.max(next, firstLeaf)));
     next = Math.max(next, end);
   }
   yield* unknownUpTo(size);
 }
+
+/** The leaves of a run. */
+export const chunkOf = ({ firstLeaf, leaves, firstPosition, version }: SealRun): Chunk => ({
+  leaf: firstLeaf,
+  count: leaves,
+  of: firstPosition === null ? 'statements' : { position: firstPosition, version },
+});
 
 /** So many leaves of a chunk, after the first `skipped`. */
 export const partOf = ({ leaf, of }: Chunk, skipped: number, count: number): Chunk => ({

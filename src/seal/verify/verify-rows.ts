@@ -29,12 +29,6 @@ export interface Leaves {
   readonly count: number;
 }
 
-/** Leaves of consecutive events, the position of the first one, and the version of their sealed form. */
-export interface EventLeaves extends Leaves {
-  readonly position: number;
-  readonly version: number;
-}
-
 export interface RowResult {
   /** The hashes of the leaves, as they are stored. */
   readonly leaves: Buffer;
@@ -83,10 +77,13 @@ export const explainErasure = ({ erasure, operator, isOnRecord }: ErasedLeaves) 
         detail: `erasure ${erasure} deleted it, but the operator log has no request for it`,
       } as const);
 
-/** Compares events with their leaves. Retention and erasures explain missing rows. */
+/**
+ * Compares consecutive events, from a position on, with their leaves, by a version of their sealed form. Retention and erasures
+ * explain missing rows.
+ */
 export async function checkEvents(
   db: Db,
-  { leaf, count, position, version }: EventLeaves,
+  { leaf, count, position, version }: Leaves & { readonly position: number; readonly version: number },
   choice: RowChoice,
   reasons: GoneReasons,
 ): Promise<RowResult> {

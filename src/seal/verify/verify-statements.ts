@@ -14,7 +14,7 @@ import {
   type SealedStatement,
 } from '../../store/seal/statements.ts';
 import { STATEMENT_KINDS } from '../../store/server/schema/seal-tables.ts';
-import type { VerifyFinding } from './finding.ts';
+import type { Report, VerifyFinding } from './finding.ts';
 import { hashAt, leafHash } from '../merkle-tree.ts';
 import { entryAt, saltAt } from '../stored-tree.ts';
 import { erasureOf, explainErasure, type GoneReasons, type Leaves, type RowResult } from './verify-rows.ts';
@@ -96,7 +96,7 @@ function isNamedBy(record: string, kind: string, key: string): boolean {
 }
 
 /** Compares rows with their last statements, and statements of a row with each other. Returns how many rows wait to be sealed. */
-export async function compareStated(db: Db, report: (finding: VerifyFinding) => void): Promise<number> {
+export async function compareStated(db: Db, report: Report): Promise<number> {
   for (const kind of STATEMENT_KINDS) {
     for (const { key, ...found } of await readingSealed(db, (trx) => findStatedDifferences(trx, kind))) {
       report({ subject: kind, key, ...describeStated(found) });

@@ -4,29 +4,14 @@ import type { Db } from '../../store/server/database.ts';
 import { checkpointsAfter, readTile, type StoredCheckpoint } from '../../store/seal/seal-log.ts';
 import { parseCheckpoints, type Checkpoint } from '../checkpoint.ts';
 import { findCosignature } from '../cosignature.ts';
-import type { VerifyFinding } from './finding.ts';
+import type { Report } from './finding.ts';
 import { createFrontier, hashAt, HASH_BYTES, TILE_WIDTH } from '../merkle-tree.ts';
 import { isSignedBy, parseVerifier } from '../signed-note.ts';
 import { isForeign, type Trust } from '../trust.ts';
 import { timeOfAnswer } from '../time-stamp.ts';
 
-type Report = (finding: VerifyFinding) => void;
-
-export interface TreeResult {
-  readonly checkpoints: number;
-  /** Leaves below this size are in a checkpoint that the tree agrees with, signed with a key that counts. */
-  readonly signedSize: number;
-  /** The keys that have signed, in their order, and from which checkpoint on: more than one if the key was changed. */
-  readonly signedWith: readonly { readonly publicKey: string; readonly since: Date | undefined }[];
-  /** Time of the first checkpoint that the tree agrees with. */
-  readonly sealedSince: Date | undefined;
-  /** Time-stamps of an authority that the tree agrees with. */
-  readonly timestamps: number;
-  readonly witnessed: readonly Witnessed[];
-  readonly anchors: number;
-  /** Leaves below this size are in an anchor that the tree agrees with. */
-  readonly anchoredSize: number;
-}
+/** What a comparison with the tree shows. */
+export type TreeResult = Awaited<ReturnType<ReturnType<typeof createTreeCheck>['end']>>;
 
 /** The largest tree that a witness has signed, and when. No time: it has signed none. */
 interface Witnessed {
@@ -41,27 +26,38 @@ export interface Outside {
   readonly trust: Trust;
 }
 
-/** The leaves of a tree, and those of the latest checkpoint, as one snapshot has them. */
-export interface TreeExtent {
-  readonly size: number;
-  readonly lastSigned: number;
-}
-
 /** Starts to compute a tree from its leaves, and to compare it with the stored tiles, the checkpoints and what lies outside. */
-export function createTreeCheck(db: Db, { size, lastSigned }: TreeExtent, outside: Outside, report: Report) {
-  const { witnesses } = outside.trust;
+export function createTreeCheck(
+  db: Db,
+  /** The leaves of the tree, and those of the latest checkpoint, as one snapshot has them. */
+  { size, lastSigned }: { readonly size: number; readonly lastSigned: number },
+  outside: Outside,
+  report: Report,
+) {
+  const { witnesses, seen } = outside.trust;
   const nodes: { readonly level: number; readonly index: number; readonly node: Buffer }[] = [];
   const frontier = createFrontier((level, index, node) => {
     if (level > 0) nodes.push({ level, index, node });
   });
   const readNode = storedNodes(db);
-  const heads = createHeads(db, lastSigned, outside, report);
+  const heads = headsBySize(db, lastSigned, outside, report);
+  let head: Head | undefined;
   const agreed = { checkpoint: 0, 'seen checkpoint': 0, 'time-stamp': 0, anchor: 0 };
   const signedWith: { publicKey: string; since: Date | undefined }[] = [];
   const witnessed = new Map<string, Witnessed>(witnesses.map(({ name }) => [name, { name, size: 0 }]));
   let signedSize = 0;
   let [agreedSize, anchoredSize, differs] = [0, 0, false];
   let sealedSince: Date | undefined;
+
+  /** Passes the heads of trees up to a size on, one after the other. */
+  async function takeHeads(upTo: number, take: (head: Head) => void): Promise<void> {
+    for (;;) {
+      head ??= (await heads.next()).value;
+      if (head === undefined || head.checkpoint.size > upTo) return;
+      take(head);
+      head = undefined;
+    }
+  }
 
   function compare({ checkpoint, subject, publicKey }: Head): void {
     if (frontier.root().equals(checkpoint.root)) {
@@ -103,32 +99,36 @@ export function createTreeCheck(db: Db, { size, lastSigned }: TreeExtent, outsid
     async append(leaves: Buffer): Promise<void> {
       for (let index = 0; index < leaves.length / HASH_BYTES; index += 1) {
         frontier.append(hashAt(leaves, index));
-        while (frontier.size() === (await heads.nextSize())) compare(heads.take());
+        await takeHeads(frontier.size(), compare);
         if (index % TILE_WIDTH === 0) await nextTurn();
       }
       await compareTiles();
     },
     /** After the last leaf. */
-    async end(): Promise<TreeResult> {
-      while ((await heads.nextSize()) !== undefined) {
-        const { checkpoint, subject } = heads.take();
+    async end() {
+      await takeHeads(Infinity, ({ checkpoint, subject }) => {
         const detail = `the tree has ${size} leaves, but the ${subject}${timeOf(checkpoint)} has ${checkpoint.size}`;
         report({ state: 'MISSING', subject, detail, leaves: [size, checkpoint.size] });
+      });
+      if (seen !== undefined && seen.size > 0 && seen.size <= size) {
+        const [stored] = await checkpointsAfter(db, seen.size - 1, 1);
+        const detail = `the database does not have the checkpoint${timeOf(seen)}, which this machine has seen`;
+        if (stored?.size !== seen.size)
+          report({ state: 'MISSING', subject: 'checkpoint', detail, leaves: [0, seen.size] });
       }
-      const lost = heads.lostSeen();
-      if (lost !== undefined && lost.size > 0 && lost.size <= size) {
-        const detail = `the database does not have the checkpoint${timeOf(lost)}, which this machine has seen`;
-        report({ state: 'MISSING', subject: 'checkpoint', detail, leaves: [0, lost.size] });
-      }
-      const { checkpoint: checkpoints, 'time-stamp': timestamps, anchor: anchored } = agreed;
       return {
-        checkpoints,
+        checkpoints: agreed.checkpoint,
+        /** Leaves below this size are in a checkpoint that the tree agrees with, signed with a key that counts. */
         signedSize,
+        /** The keys that have signed, in their order, and from which checkpoint on: more than one if the key was changed. */
         signedWith,
+        /** Time of the first checkpoint that the tree agrees with. */
         sealedSince,
-        timestamps,
+        /** Time-stamps of an authority that the tree agrees with. */
+        timestamps: agreed['time-stamp'],
         witnessed: [...witnessed.values()],
-        anchors: anchored,
+        anchors: agreed.anchor,
+        /** Leaves below this size are in an anchor that the tree agrees with. */
         anchoredSize,
       };
     },
@@ -147,43 +147,30 @@ interface Head {
 const PAGE = 1_000;
 
 /** All heads by size: the stored checkpoints and time-stamps, a page at a time, and those from outside. */
-function createHeads(db: Db, lastSigned: number, { anchors, trust }: Outside, report: Report) {
-  const seen = trust.seen === undefined ? [] : [trust.seen];
-  const kept = [
-    ...anchors.map((checkpoint): Head => ({ checkpoint, subject: 'anchor' })),
-    ...seen.map((checkpoint): Head => ({ checkpoint, subject: 'seen checkpoint' })),
-  ].filter(({ checkpoint }) => checkpoint.size > 0);
-  let heads = kept.toSorted(bySize);
-  let [readTo, isRead, isSeenStored] = [0, false, false];
-  async function readPage(): Promise<void> {
+async function* headsBySize(
+  db: Db,
+  lastSigned: number,
+  { anchors, trust }: Outside,
+  report: Report,
+): AsyncGenerator<Head, undefined> {
+  const kept = anchors.map((checkpoint): Head => ({ checkpoint, subject: 'anchor' }));
+  if (trust.seen !== undefined) kept.push({ checkpoint: trust.seen, subject: 'seen checkpoint' });
+  for (let [readTo, isRead] = [0, false]; !isRead;) {
     const page = await checkpointsAfter(db, readTo, PAGE);
-    isSeenStored ||= page.some(({ size }) => size === trust.seen?.size);
     const from = readTo;
     isRead = page.length < PAGE;
     readTo = page.at(-1)?.size ?? readTo;
     const stamps = await timestampsBetween(db, from, isRead ? lastSigned : readTo);
     // One that was signed meanwhile is of a larger tree than the one that is compared.
     const before = page.filter(({ size }) => size <= lastSigned);
-    const valid = [
+    const isOfPage = ({ checkpoint: { size } }: Head) => size > from && (isRead || size <= readTo);
+    yield* [
+      ...kept.filter(isOfPage),
       ...before.flatMap((stored) => readStored(stored, trust, report)),
       ...stamps.flatMap((stamp) => readStamp(stamp, report)),
-    ];
-    heads = [...heads, ...valid].toSorted(bySize);
+    ].toSorted(bySize);
   }
-  return {
-    /** Size of the next head; undefined after the last one. */
-    async nextSize(): Promise<number | undefined> {
-      while (!isRead && (heads[0]?.checkpoint.size ?? Infinity) > readTo) await readPage();
-      return heads[0]?.checkpoint.size;
-    },
-    /** The checkpoint that was seen here, if the database does not have it; to be called after the last head. */
-    lostSeen: () => (isSeenStored ? undefined : trust.seen),
-    take(): Head {
-      const head = heads.shift();
-      if (head === undefined) throw new RangeError('there is no head left');
-      return head;
-    },
-  };
+  return undefined;
 }
 
 const bySize = (a: Head, b: Head) => a.checkpoint.size - b.checkpoint.size;

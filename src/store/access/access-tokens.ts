@@ -1,20 +1,17 @@
-import { sql } from 'kysely';
+import { sql, type Selectable } from 'kysely';
 import { NotFoundError } from '../../lib/errors.ts';
 import { isNamed } from './accounts.ts';
 import type { Db } from '../server/database.ts';
+import type { Tables } from '../server/schema/tables.ts';
 import type { Holder } from './sessions.ts';
 import { commandName } from '../../lib/text/command-name.ts';
 
-export interface NewAccessToken {
-  readonly account: string;
-  readonly digest: Buffer;
-  readonly label: string;
-  readonly expiresAt: Date;
-}
-
 /** Adds an API token. Resolves with its id. Throws NotFoundError if the account does not exist or is disabled. */
-export async function addAccessToken(db: Db, token: NewAccessToken): Promise<string> {
-  const { account, digest, label, expiresAt } = token;
+export async function addAccessToken(
+  db: Db,
+  token: Pick<Selectable<Tables['access_tokens']>, 'account' | 'digest' | 'label' | 'expires_at'>,
+): Promise<string> {
+  const { account, digest, label, expires_at } = token;
   const added = await db
     .insertInto('access_tokens')
     .columns(['account', 'digest', 'label', 'expires_at'])
@@ -22,7 +19,7 @@ export async function addAccessToken(db: Db, token: NewAccessToken): Promise<str
       insert
         .selectFrom('accounts')
         .select(['name', insert.val(digest).as('digest'), insert.val(label).as('label')])
-        .select(insert.val(expiresAt).as('expires_at'))
+        .select(insert.val(expires_at).as('expires_at'))
         .where(isNamed(account))
         .where('disabled_at', 'is', null)
         .forShare(),

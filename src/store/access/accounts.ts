@@ -1,4 +1,4 @@
-import { sql, type Selectable } from 'kysely';
+import { sql, type Insertable, type Selectable } from 'kysely';
 import { ConflictError, NotFoundError } from '../../lib/errors.ts';
 import type { AccountRole } from './permissions.ts';
 import type { Db, Trx } from '../server/database.ts';
@@ -17,44 +17,23 @@ const OWN_NAME = 'xiq-sink';
 export const isAccountName = (name: string): boolean =>
   ACCOUNT_NAME.test(name) && name.normalize('NFKC') === name && name.toLowerCase() !== OWN_NAME;
 
-export interface NewAccount {
-  readonly name: string;
-  readonly role: AccountRole;
-  /** Undefined: all. */
+/** `sources` undefined: all. `identity`: issuer and subject of OpenID Connect, separated by a space. */
+export type NewAccount = Omit<Insertable<Tables['accounts']>, 'sources'> & {
   readonly sources?: readonly string[] | undefined;
-  readonly passwordHash?: string | undefined;
-  readonly totpSecret?: string | undefined;
-  /** Issuer and subject of OpenID Connect, separated by a space. */
-  readonly identity?: string | undefined;
-  readonly invitation?: Invitation | undefined;
-}
+};
 
-/** A link with which a person sets their own password, once. */
-export interface Invitation {
-  /** Of the key in the link. */
-  readonly digest: Buffer;
-  readonly until: Date;
-}
+/** A link with which a person sets their own password, once: the digest of the key in it, and until when. */
+export type Invitation = { readonly invitation: Buffer; readonly invited_until: Date };
 
 /** Adds an account. Throws ConflictError if one with this name exists, disabled or not; upper and lower case are the same. */
 export async function addAccount(db: Db, account: NewAccount): Promise<void> {
-  const { name, role, sources, passwordHash, totpSecret, identity, invitation } = account;
   const { numInsertedOrUpdatedRows: added } = await db
     .insertInto('accounts')
-    .values({
-      name,
-      role,
-      sources: sources === undefined ? null : [...sources],
-      password_hash: passwordHash ?? null,
-      totp_secret: totpSecret ?? null,
-      identity: identity ?? null,
-      invitation: invitation?.digest ?? null,
-      invited_until: invitation?.until ?? null,
-    })
+    .values({ ...account, sources: account.sources && [...account.sources] })
     .onConflict((exists) => exists.doNothing())
     .executeTakeFirst();
   if (added === 1n) return;
-  const message = `the name "${name}" is or was already used by an account`;
+  const message = `the name "${account.name}" is or was already used by an account`;
   throw new ConflictError('ACCOUNT_EXISTS', message);
 }
 
@@ -133,7 +112,7 @@ export async function changeAccount(db: Db, name: string, changes: AccountChange
         ...(role !== undefined && { role }),
         ...(sources !== undefined && { sources: sources === null ? null : [...sources] }),
         ...(passwordHash !== undefined && { password_hash: passwordHash, ...NOT_INVITED }),
-        ...(invitation !== undefined && { invitation: invitation.digest, invited_until: invitation.until }),
+        ...invitation,
         ...(totpSecret !== undefined && { totp_secret: totpSecret, totp_last_step: null }),
         ...(isEnabled === true && { disabled_at: null }),
         // Always sets something: a change ends the sessions, whatever it changes.

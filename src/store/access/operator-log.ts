@@ -1,5 +1,6 @@
 import { sql, type Selectable } from 'kysely';
 import { describeError } from '../../lib/errors.ts';
+import type { TimeRange } from '../../lib/text/parse-time.ts';
 import type { Db, Trx } from '../server/database.ts';
 import { sendHint } from '../server/hints.ts';
 import type { Tables } from '../server/schema/tables.ts';
@@ -73,16 +74,12 @@ const entryOf = ({ operator, action, subject, details = {} }: OperatorAction) =>
   details: JSON.stringify(details),
 });
 
-export interface ActionEnd {
-  readonly outcome: 'done' | 'failed';
-  readonly result?: Readonly<Record<string, unknown>>;
-}
-
 /** Records an action that has ended, in one entry: a look, a refusal, or a step of the transaction. */
 export async function recordEnded(
   db: Db | Trx,
   action: OperatorAction,
-  { outcome, result = {} }: ActionEnd = { outcome: 'done' },
+  outcome: 'done' | 'failed' = 'done',
+  result: Readonly<Record<string, unknown>> = {},
 ): Promise<void> {
   await db
     .insertInto('operator_log')
@@ -141,15 +138,12 @@ export async function lastBackupAt(db: Db): Promise<Date | undefined> {
 
 export type LoggedAction = Selectable<Tables['operator_log']>;
 
-interface ActionFilter {
+interface ActionFilter extends TimeRange {
   readonly limit: number;
   /** Only entries before the one with this id. */
   readonly before?: string | undefined;
   readonly operator?: string | undefined;
   readonly action?: OperatorActionName | undefined;
-  readonly since?: Date | undefined;
-  /** Exclusive. */
-  readonly until?: Date | undefined;
 }
 
 /** The recorded actions that match, newest first. */

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { TimeRange } from '../../lib/text/parse-time.ts';
 import type { Db, Trx } from '../server/database.ts';
 import { whileAlone } from '../server/locks.ts';
 import { inScope, type Scope } from '../server/scope.ts';
@@ -19,33 +20,26 @@ export interface NewAlert {
   readonly destinations?: readonly string[] | undefined;
 }
 
-export interface RuleProgress {
-  /** Undefined: no rule was ever on. */
-  readonly position: number | undefined;
-  /** The rules that were on in the last step: the fingerprints of their settings by name. */
-  readonly rules: Readonly<Record<string, string>>;
-  /** Grows with each step. */
-  readonly changes: number;
-}
+export type RuleProgress = Awaited<ReturnType<typeof readRuleProgress>>;
 
-export async function readRuleProgress(db: Db): Promise<RuleProgress> {
+export async function readRuleProgress(db: Db) {
   const { rules, position, changes } = await db
     .selectFrom('rule_progress')
     .select(['position', 'rules', 'changes'])
     .executeTakeFirstOrThrow();
-  return { rules, position: position === null ? undefined : Number(position), changes: Number(changes) };
+  return {
+    /** The rules that were on in the last step: the fingerprints of their settings by name. */
+    rules,
+    /** Undefined: no rule was ever on. */
+    position: position === null ? undefined : Number(position),
+    /** Grows with each step. */
+    changes: Number(changes),
+  };
 }
 
 /** Runs work as the only process that evaluates rules. Undefined, with nothing done, while another one does. */
 export async function whileEvaluating<T>(db: Db, work: (trx: Trx, progress: RuleProgress) => Promise<T>) {
   return whileAlone(db, sql`rule_progress`, async (trx) => work(trx, await readRuleProgress(trx)));
-}
-
-/** What a rule remembers of a group, as JSON; undefined: nothing any more. */
-interface RuleState {
-  readonly rule: string;
-  readonly group: string;
-  readonly state: unknown;
 }
 
 /** Reads what the rules remember with the settings of these fingerprints. */
@@ -61,11 +55,12 @@ export async function readRuleStates(db: Db, rules: Readonly<Record<string, stri
 const fingerprintIn = (rules: Readonly<Record<string, string>>) =>
   sql<string>`(${JSON.stringify(rules)}::jsonb ->> rule)`;
 
-export interface RuleStep {
+interface RuleStep {
   /** Position of the next event. */
   readonly position: number;
-  readonly rules: Readonly<Record<string, string>>;
-  readonly states: readonly RuleState[];
+  readonly rules: RuleProgress['rules'];
+  /** What a rule remembers of a group, as JSON; undefined: nothing any more. */
+  readonly states: readonly { readonly rule: string; readonly group: string; readonly state: unknown }[];
   readonly alerts: readonly NewAlert[];
 }
 
@@ -144,11 +139,9 @@ export const alertsToStore = (db: Db, limit: number): Promise<readonly StoredAle
   );
 
 /** Which alerts to list. The range is one of the times at which they were raised. */
-export interface AlertFilter {
+export interface AlertFilter extends TimeRange {
   readonly rule?: string | undefined;
   readonly source?: string | undefined;
-  readonly since?: Date | undefined;
-  readonly until?: Date | undefined;
   readonly limit: number;
 }
 

@@ -9,7 +9,7 @@ import { familyQueries, timeConditions, type FamilyQuery } from '../events/event
 import { toEvent } from '../events/event-rows.ts';
 import { columnText, termConditions } from '../events/search-terms.ts';
 import { rowsByTime } from '../partitions/rows-by-time.ts';
-import type { TimeRange } from '../partitions/time-slices.ts';
+import type { TimeRange, WholeRange } from '../../lib/text/parse-time.ts';
 import type { Scope } from '../server/scope.ts';
 import { allRows, run } from '../server/statement.ts';
 
@@ -28,10 +28,8 @@ export interface RuleGroups {
     | { readonly metres: number };
 }
 
-export interface RuleSearch {
+export interface RuleSearch extends WholeRange {
   readonly source?: string | undefined;
-  readonly since: Date;
-  readonly until: Date;
   /** The terms of one of them must hold. */
   readonly filters: readonly (readonly EventTerm[])[];
   readonly groups?: RuleGroups | undefined;
@@ -59,11 +57,7 @@ export async function* readRuleEvents(
   }
 }
 
-interface Reading {
-  readonly since: Date;
-  readonly until: Date;
-  readonly queries: readonly FamilyQuery[];
-}
+type Reading = WholeRange & { readonly queries: readonly FamilyQuery[] };
 
 async function spansToRead(
   db: Db,
@@ -118,7 +112,7 @@ const WORK_MEM = '256MB';
 async function findSpans(
   db: Db,
   queries: readonly FamilyQuery[],
-  range: { readonly since: Date; readonly until: Date },
+  range: WholeRange,
   groups: RuleGroups,
 ): Promise<readonly Span[] | undefined> {
   const found = await rowsToCount(db, queries, range, groups);

@@ -3,31 +3,14 @@ import { ConflictError, NotFoundError } from '../../lib/errors.ts';
 import type { Db } from '../server/database.ts';
 import { ALL_SOURCES, type Scope } from '../server/scope.ts';
 
-interface SavedSearch {
-  readonly name: string;
-  /** Terms of docs/searching.md. */
-  readonly line: string;
-  /** ISO 8601 or relative, as it was written; null: no start. */
-  readonly since: string | null;
-  /** The same for the end; null: now. */
-  readonly until: string | null;
-}
-
-export interface NewSearch extends SavedSearch {
-  /** Whether events that match from now on raise alerts. */
-  readonly raisesAlerts: boolean;
-}
-
-export interface StoredSearch extends NewSearch {
-  readonly id: string;
-  readonly savedBy: string;
-  readonly savedAt: Date;
-}
+/**
+ * `line` has terms of docs/searching.md; `since` and `until` are ISO 8601 or relative, as they were written (null: no start,
+ * and now).
+ */
+export type StoredSearch = Awaited<ReturnType<typeof listSavedSearches>>[number];
 
 /** A saved search that raises alerts, for events of these sources; null: all. */
-export interface RaisingSearch extends Pick<StoredSearch, 'id' | 'name' | 'line'> {
-  readonly sources: readonly string[] | null;
-}
+export type RaisingSearch = Awaited<ReturnType<typeof listRaisingSearches>>[number];
 
 export interface SearchEditor {
   readonly name: string;
@@ -39,9 +22,6 @@ export interface SearchEditor {
 
 /** The most searches of one person, so that nobody uses up the places of others. */
 const MOST_OF_ONE = 100;
-
-/** The sources of a scope as the table holds them. */
-const sourcesOf = (scope: Scope) => (scope === ALL_SOURCES ? null : [...scope].toSorted());
 
 /** Those whose saver could see no more than the reader can. */
 const isVisible = (scope: Scope) =>
@@ -59,7 +39,7 @@ const COLUMNS = [
 ] as const;
 
 /** The saved searches that a reader may see, by name. */
-export async function listSavedSearches(db: Db, scope: Scope): Promise<readonly StoredSearch[]> {
+export async function listSavedSearches(db: Db, scope: Scope) {
   return db
     .selectFrom('saved_searches')
     .select(COLUMNS)
@@ -76,11 +56,11 @@ export async function listSavedSearches(db: Db, scope: Scope): Promise<readonly 
 export async function saveSearch(
   db: Db,
   scope: Scope,
-  { raisesAlerts, ...written }: NewSearch,
+  { raisesAlerts, ...written }: Omit<StoredSearch, 'id' | 'savedBy' | 'savedAt'>,
   { name: savedBy, mayAlert }: Omit<SearchEditor, 'managesAll'>,
 ): Promise<void> {
   const { name, line, since, until } = written;
-  const sources = sql`${sourcesOf(scope)}::text[]`;
+  const sources = sql`${scope === ALL_SOURCES ? null : [...scope].toSorted()}::text[]`;
   const isThis = sql<boolean>`(lower(name) = lower(${name}) and coalesce(sources, '{}') = coalesce(${sources}, '{}'))`;
   const others = db
     .selectFrom('saved_searches')
@@ -160,7 +140,7 @@ export async function setSearchAlerts(db: Db, scope: Scope, id: string, raisesAl
 }
 
 /** The saved searches that raise alerts, in the order in which they were saved first. */
-export async function listRaisingSearches(db: Db): Promise<readonly RaisingSearch[]> {
+export async function listRaisingSearches(db: Db) {
   return db
     .selectFrom('saved_searches')
     .select(['id', 'name', 'line', 'sources'])

@@ -112,9 +112,9 @@ export async function reasonToWait(
   return pending.length === 0 ? undefined : 'it is still being compared with the cloud';
 }
 
-/** The partition has changed since its files were written. */
-export class PartitionChangedError extends Error {
-  override readonly name = 'PartitionChangedError';
+/** The month stays where it is, for now. */
+export class NotArchivedError extends Error {
+  override readonly name = 'NotArchivedError';
 }
 
 export interface ArchivedPartition {
@@ -130,17 +130,16 @@ export interface ArchivedPartition {
 /**
  * Takes a partition away, whose rows are in files from the same transaction on. An empty one refuses what comes for the month:
  * it is quarantined, because it may be in a file already. Returns the change if others use the table.
- * Throws a PartitionChangedError, with nothing changed, if the partition is no longer what was written.
+ * Throws a NotArchivedError, with nothing changed, if the partition is no longer what was written.
  */
 export async function detachArchived(db: Db, archived: ArchivedPartition): Promise<readonly BlockedChange[]> {
   const { table, partition, files, operator, details } = archived;
   return makeChange(db, { action: 'drop', table: table.name, partition }, async (trx) => {
     await lockAtOnce(trx, [table.name, defaultOf(table), partition]);
-    if (!(await isPartition(trx, partition)) || (await hasChanged(trx, archived))) {
-      throw new PartitionChangedError(`${partition} changed while it was being archived`);
-    }
-    if (!(await markArchived(trx, files)))
-      throw new PartitionChangedError(`another process is archiving ${partition}`);
+    // Another process may have archived it, too.
+    const isSame = (await isPartition(trx, partition)) && !(await hasChanged(trx, archived));
+    if (!isSame || !(await markArchived(trx, files)))
+      throw new NotArchivedError(`${partition} stays: it changed in the meantime`);
     await recordEnded(trx, { operator, action: 'archive.month', subject: partition, details });
     await run(trx)`select detach_month(${table.name}, ${partition})`;
     await run(trx)`select close_month(${table.name}, ${firstDay(monthOf(partition))}::date)`;

@@ -32,12 +32,7 @@ const archivedRowsOf = (table: string) => `archived_${table}`;
 export const tableOfArchived = (name: string) =>
   ARCHIVED_TABLES.find((table) => archivedRowsOf(table) === name);
 
-export interface ArchiveSchema {
-  /** As an identifier in SQL. */
-  readonly schema: string;
-  /** The names by which a statement reads events. */
-  readonly names: readonly string[];
-}
+export type ArchiveSchema = Awaited<ReturnType<typeof createArchiveSchema>>;
 
 /** Whether a table or view can have weights. */
 export const canBeWeighed = (name: string) =>
@@ -46,12 +41,13 @@ export const canBeWeighed = (name: string) =>
 /**
  * Makes the schema of a session. `loader` is a connection of the service; its process id is in the name, so that what a
  * process leaves behind when it dies is recognized. Without the live rows, its tables have the archived ones alone. If it
- * is weighed, the tables and views have the column `archive_weight`, and `count` of it counts rows.
+ * is weighed, the tables and views have the column `archive_weight`, and `count` of it counts rows. Returns the schema as an
+ * identifier in SQL, and the names by which a statement reads events.
  */
 export async function createArchiveSchema(
   loader: Client,
   { withLive, isWeighed = false }: { readonly withLive: boolean; readonly isWeighed?: boolean },
-): Promise<ArchiveSchema> {
+) {
   const suffix = isWeighed ? WEIGHED : '';
   const { rows: own } = await loader.query<{ schema: string }>(
     `select format('${PREFIX}%s${suffix}', pg_backend_pid()) as schema`,

@@ -1,13 +1,12 @@
 import { sql } from 'kysely';
 import type { MessageType } from '../../events/domain.ts';
+import type { TimeRange } from '../../lib/text/parse-time.ts';
 import { findStrayEvents } from '../seal/read-seals.ts';
 import type { Db, Trx } from '../server/database.ts';
 import { ALL_SOURCES } from '../server/scope.ts';
 
-/** The times that files are looked for by; undefined: from the first or to the last. */
-interface FileRange {
-  readonly since?: Date | undefined;
-  readonly until?: Date | undefined;
+/** Which rows files are looked for by: the times, inclusive, and the values that they must have; undefined: any. */
+export interface Within extends TimeRange {
   readonly source?: readonly string[] | undefined;
   readonly message_type?: readonly string[] | undefined;
 }
@@ -18,7 +17,7 @@ const inUse = (db: Db) =>
   db.selectFrom('archived_files').where('archived_at', 'is not', null).where('removed_at', 'is', null);
 
 /** The files that have the only copy of events of a table, in the order of their times. */
-export async function listArchivedFiles(db: Db, table: string | undefined, within: FileRange = {}) {
+export async function listArchivedFiles(db: Db, table: string | undefined, within: Within = {}) {
   const { since, until, source, message_type: messageType } = within;
   let query = inUse(db)
     .select(['id', 'path', 'family_table as table', 'source', 'message_type as messageType', 'sha256'])

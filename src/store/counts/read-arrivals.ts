@@ -2,6 +2,7 @@ import { COUNT_DELIVERIES, COUNTS, IS_NOT_COUNTED, SUMS } from './roll-up-arriva
 import { sql, type RawBuilder } from 'kysely';
 import { MESSAGE_TYPES, type MessageType } from '../../events/domain.ts';
 import { HOUR_MS } from '../../lib/clock.ts';
+import type { WholeRange } from '../../lib/text/parse-time.ts';
 import type { Db, Trx } from '../server/database.ts';
 import { inScope, type Scope } from '../server/scope.ts';
 import type { ReceivedType } from '../server/schema/delivery-tables.ts';
@@ -105,7 +106,7 @@ const TOTALS = sql`source, message_type as "messageType", deliveries::float8, ex
 export async function sumArrivals(
   db: Db,
   scope: Scope,
-  range?: { readonly since: Date; readonly until: Date },
+  range?: WholeRange,
   from: 'counts' | 'deliveries' = 'counts',
 ): Promise<ArrivalSum[]> {
   if (range === undefined) return sumAll(db, scope);

@@ -1,8 +1,7 @@
-import { sql } from 'kysely';
-import type { Origin, SecretForm } from '../../events/domain.ts';
-import type { ReceivedType } from '../server/schema/delivery-tables.ts';
+import { sql, type Selectable } from 'kysely';
 import type { Db, Trx } from '../server/database.ts';
 import { StoredMeanwhileError } from '../server/failure.ts';
+import type { Tables } from '../server/schema/tables.ts';
 import {
   arrayLiteral,
   copyLine,
@@ -13,26 +12,17 @@ import {
 } from '../events/insert-rows.ts';
 import { firstRow, run } from '../server/statement.ts';
 
-/** A delivery with its counts: of the rows it must account for, and of what became of them. */
-export interface NewDelivery {
-  readonly deliveryId: string;
-  readonly source: string;
-  readonly messageType: ReceivedType;
-  /** Of `OTHER`: the name of the message type as sent. */
-  readonly sentType?: string | undefined;
+/**
+ * A delivery with its counts: of the rows it must account for, and of what became of them. `refused_count` are records of
+ * erased persons, which are not stored again and not expected.
+ */
+export type NewDelivery = Omit<
+  Selectable<Tables['deliveries']>,
+  'received_at' | 'stored_at' | 'xid' | 'era'
+> & {
   /** ISO 8601. */
-  readonly receivedAt: string;
-  readonly origin: Origin;
-  readonly secretForm: SecretForm | null;
-  readonly bodyBytes: number;
-  readonly recordCount: number;
-  readonly expectedCount: number;
-  readonly eventCount: number;
-  readonly duplicateCount: number;
-  readonly quarantinedCount: number;
-  /** Records of erased persons, which are not stored again and not expected. */
-  readonly refusedCount: number;
-}
+  readonly received_at: string;
+};
 
 /**
  * Those of these deliveries that are stored already. With the times of the first and the last of them, only the months in
@@ -52,22 +42,24 @@ export async function findStoredDeliveries(
   return new Set((await query.execute()).map((row) => row.delivery_id));
 }
 
-const COLUMNS: readonly Column<NewDelivery>[] = [
-  { name: 'delivery_id', type: 'uuid', value: (row) => row.deliveryId },
-  { name: 'source', type: 'text', value: (row) => row.source },
-  { name: 'message_type', type: 'text', value: (row) => row.messageType },
-  { name: 'received_at', type: 'timestamptz', value: (row) => row.receivedAt },
-  { name: 'origin', type: 'text', value: (row) => row.origin },
-  { name: 'secret_form', type: 'text', value: (row) => row.secretForm },
-  { name: 'body_bytes', type: 'integer', value: (row) => row.bodyBytes },
-  { name: 'record_count', type: 'integer', value: (row) => row.recordCount },
-  { name: 'expected_count', type: 'integer', value: (row) => row.expectedCount },
-  { name: 'event_count', type: 'integer', value: (row) => row.eventCount },
-  { name: 'duplicate_count', type: 'integer', value: (row) => row.duplicateCount },
-  { name: 'quarantined_count', type: 'integer', value: (row) => row.quarantinedCount },
-  { name: 'refused_count', type: 'integer', value: (row) => row.refusedCount },
-  { name: 'sent_type', type: 'text', value: (row) => row.sentType ?? null },
-];
+const COLUMNS = (
+  [
+    ['delivery_id', 'uuid'],
+    ['source', 'text'],
+    ['message_type', 'text'],
+    ['received_at', 'timestamptz'],
+    ['origin', 'text'],
+    ['secret_form', 'text'],
+    ['body_bytes', 'integer'],
+    ['record_count', 'integer'],
+    ['expected_count', 'integer'],
+    ['event_count', 'integer'],
+    ['duplicate_count', 'integer'],
+    ['quarantined_count', 'integer'],
+    ['refused_count', 'integer'],
+    ['sent_type', 'text'],
+  ] as const
+).map(([name, type]): Column<NewDelivery> => ({ name, type, value: (row) => row[name] }));
 
 /** The statement that copies deliveries, and a line of its data. */
 export const COPY_DELIVERIES = copyStatement('deliveries', COLUMNS);

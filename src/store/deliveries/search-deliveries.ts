@@ -8,15 +8,12 @@ import type { StoredEvent } from '../../events/stored-event.ts';
 import type { ReceivedType } from '../server/schema/delivery-tables.ts';
 import type { Tables } from '../server/schema/tables.ts';
 import { HOUR_MS, MINUTE_MS } from '../../lib/clock.ts';
+import type { TimeRange } from '../../lib/text/parse-time.ts';
 
-/** Conditions on what was received. All conditions that are given must hold. */
-export interface ReceivedFilter {
+/** Conditions on what was received, and when. All conditions that are given must hold. */
+export interface ReceivedFilter extends TimeRange {
   readonly source?: string | undefined;
   readonly messageType?: ReceivedType | undefined;
-  /** Time of receipt, inclusive. */
-  readonly since?: Date | undefined;
-  /** Exclusive. */
-  readonly until?: Date | undefined;
 }
 
 interface DeliveryPage {

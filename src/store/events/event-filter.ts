@@ -1,18 +1,15 @@
 import { sql, type RawBuilder } from 'kysely';
 import { FAMILIES, typesOfFamily, type Family } from '../../events/domain.ts';
 import { TABLE_OF } from '../../events/message-types.ts';
+import type { TimeRange } from '../../lib/text/parse-time.ts';
 import { typesOfTerms, type EventTerm } from '../../events/search-query.ts';
 import { allOf, NOT_SUPERSEDED, type Condition } from '../server/condition.ts';
 import { inScope, type Scope } from '../server/scope.ts';
 import { areIndexed, branchesOf, isUnordered, termConditions } from './search-terms.ts';
 
 /** Conditions on events. All conditions that are given must hold. */
-export interface EventFilter {
+export interface EventFilter extends TimeRange {
   readonly terms?: readonly EventTerm[] | undefined;
-  /** Inclusive. */
-  readonly since?: Date | undefined;
-  /** Exclusive. */
-  readonly until?: Date | undefined;
 }
 
 /** The rows of one family's table that match a filter: those of all branches. No row is in two branches. */
@@ -71,7 +68,7 @@ export function selectsOf(
 export const hasText = ({ terms = [] }: EventFilter): boolean => terms.some(({ key }) => key === 'text');
 
 /** The filter's time range as a condition. */
-export function timeConditions({ since, until }: Pick<EventFilter, 'since' | 'until'>): readonly Condition[] {
+export function timeConditions({ since, until }: TimeRange): readonly Condition[] {
   return [
     ...(since === undefined ? [] : [sql`occurred_at >= ${since}::timestamptz`]),
     ...(until === undefined ? [] : [sql`occurred_at < ${until}::timestamptz`]),

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { MessageType } from '../../events/domain.ts';
+import type { WholeRange } from '../../lib/text/parse-time.ts';
 import { unionAll, type Condition } from '../server/condition.ts';
 import { familyQueries, selectsOf, timeConditions } from './event-filter.ts';
 import type { EventFilter, FamilyQuery } from './event-filter.ts';
@@ -14,7 +15,7 @@ export interface EventBar {
 }
 
 /** A filter with both ends of the time range. */
-export type RangeFilter = EventFilter & { readonly since: Date; readonly until: Date };
+export type RangeFilter = EventFilter & WholeRange;
 
 /** The limits for counting everything, and then for counting samples. */
 const COUNT_TIMEOUT_MS = 1_000;
@@ -98,11 +99,7 @@ async function count(
     from (${timesOf(queries, timeConditions(range))}) as found group by 1, 2`;
 }
 
-interface Sample {
-  readonly start: Date;
-  readonly since: Date;
-  readonly until: Date;
-}
+type Sample = WholeRange & { readonly start: Date };
 
 /** Draws the samples: one from each quarter of a bar, within the range. */
 function drawSamples(range: RangeFilter, starts: readonly number[], bucketSeconds: number): Sample[] {

@@ -5,7 +5,8 @@ import { allOf, unionAll, type Condition } from '../server/condition.ts';
 import { timeConditions, type EventFilter, type FamilyQuery } from './event-filter.ts';
 import { selectRows, type FirstRows, type StoredRow } from './event-rows.ts';
 import { areIndexed } from './search-terms.ts';
-import { INDEXED, SCANNED, timeSlices, type EventOrder, type TimeRange } from '../partitions/time-slices.ts';
+import type { TimeRange } from '../../lib/text/parse-time.ts';
+import { INDEXED, SCANNED, timeSlices, type EventOrder } from '../partitions/time-slices.ts';
 
 /** The last event of a page, after which the next page begins. Times are stored to the millisecond. */
 export interface EventPosition {

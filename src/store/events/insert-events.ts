@@ -48,6 +48,14 @@ const ENVELOPE: readonly Column<EventRow>[] = [
   { name: 'payload', type: 'jsonb', value: (row) => row.payload },
 ];
 
+/** The columns of a message type's own. */
+const typedColumns = (messageType: MessageType) =>
+  FIELDS[messageType].map(({ column, kind }, index): Column<Pick<EventRow, 'values'>> => ({
+    name: column,
+    type: kind.replace('key', 'text'),
+    value: ({ values }) => values[index] ?? null,
+  }));
+
 interface Insert {
   readonly columns: readonly Column<EventRow>[];
   readonly statement: string;
@@ -57,12 +65,7 @@ interface Insert {
 /** The columns of each message type, and its statements for INSERT and for COPY. */
 const INSERTS = new Map<MessageType, Insert>(
   MESSAGE_TYPES.map((messageType) => {
-    const typed = FIELDS[messageType].map(({ column, kind }, index): Column<EventRow> => ({
-      name: column,
-      type: kind.replace('key', 'text'),
-      value: ({ values }) => values[index] ?? null,
-    }));
-    const columns = [...ENVELOPE, ...typed];
+    const columns = [...ENVELOPE, ...typedColumns(messageType)];
     const table = tableOf(messageType);
     const statement = insertStatement(table, columns, 'returning delivery_id, event_id');
     return [messageType, { columns, statement, copy: copyStatement(table, columns) }];
@@ -148,18 +151,8 @@ const DERIVED: readonly Column<DerivedColumns>[] = [
 
 /** Finds stored events of one message type whose columns are not what their payloads say, with the names of these columns. */
 export async function findUnderived(db: Db, messageType: MessageType, rows: readonly DerivedColumns[]) {
-  const typed = FIELDS[messageType].flatMap((field, index): readonly Column<DerivedColumns>[] =>
-    // No record contains it.
-    field === SENT_TYPE
-      ? []
-      : [
-          {
-            name: field.column,
-            type: field.kind.replace('key', 'text'),
-            value: ({ values }) => values[index] ?? null,
-          },
-        ],
-  );
+  // No record contains the type as sent.
+  const typed = typedColumns(messageType).filter(({ name }) => name !== SENT_TYPE.column);
   const statement = compareStatement(tableOf(messageType), KEYS, [...DERIVED, ...typed]);
   const arrays = [...KEYS, ...DERIVED, ...typed].map(({ value }) => arrayLiteral(rows.map(value)));
   const { rows: found } = await db.executeQuery<{ event_id: string; columns: string[] }>(

@@ -11,7 +11,8 @@ import { inScope, type Scope } from '../server/scope.ts';
 import type { StoredEvent } from '../../events/stored-event.ts';
 import { HttpError } from '../../lib/errors.ts';
 import { TimeSlice } from '../../lib/time-slice.ts';
-import { divide, type EventOrder, type TimeRange } from '../partitions/time-slices.ts';
+import type { TimeRange } from '../../lib/text/parse-time.ts';
+import { divide, type EventOrder } from '../partitions/time-slices.ts';
 import { firstRow } from '../server/statement.ts';
 
 /** A text search divides each slice into this many parts and queries them in parallel, to use several processors. */

@@ -28,8 +28,8 @@ import { TABLE_OF } from '../../events/message-types.ts';
 import { unionAll } from '../server/condition.ts';
 import type { Db, Trx } from '../server/database.ts';
 import type { Tables } from '../server/schema/tables.ts';
-import { firstRow, onlyRow } from '../server/statement.ts';
-import { IS_ANYONE_STORING, readHorizon, stopStoring } from './horizon.ts';
+import { firstRow, onlyRow, run } from '../server/statement.ts';
+import { IS_ANYONE_STORING, readHorizon } from './horizon.ts';
 import { beginEra } from '../counts/roll-up-arrivals.ts';
 
 export const TILE_ENTRIES = 256;
@@ -173,7 +173,8 @@ async function endOfStep(trx: Trx, isNew: RawBuilder<unknown>, stepEvents: numbe
  * events in the log. From here on only ids above all of these count.
  */
 async function takeFromOtherServer(trx: Trx, state: State): Promise<Extension> {
-  await stopStoring(trx);
+  // Waits until no transaction is storing, and keeps others from it until this one ends.
+  await run(trx)`select stop_storing()`;
   const storedTo = await readLastId(trx);
   const isMissing = sql`id > ${state.earlier_id}::bigint and id <= ${storedTo}::bigint and (${isNotTaken(state)}
     or xid < pg_snapshot_xmax(pg_current_snapshot()) and id > ${state.last_id}::bigint)`;

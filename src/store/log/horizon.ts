@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import type { Db, Trx } from '../server/database.ts';
+import type { Db } from '../server/database.ts';
 import { SESSION_COLUMNS, type Session } from '../server/server-sessions.ts';
-import { allRows, onlyRow, run } from '../server/statement.ts';
+import { allRows, onlyRow } from '../server/statement.ts';
 
 /**
  * What a transaction holds that stores deliveries or events: it took this lock before it got its transaction id
@@ -31,8 +31,9 @@ const IS_STORING = sql`
  * A prepared transaction keeps its locks and its virtual transaction. A savepoint changes neither: rows carry the id of
  * the whole transaction. A standby's snapshots list no ids, and its transactions hold no locks: there, all count.
  */
-export async function readHorizon(db: Db): Promise<Horizon> {
-  return onlyRow<Horizon>(db)`
+export async function readHorizon(db: Db) {
+  /** `isEarly`: rows beyond it may be visible, too: look again, also if nothing is stored until then. */
+  return onlyRow<{ readonly xid: string; readonly isEarly: boolean }>(db)`
     with held as materialized (
       select virtualtransaction as holder, transactionid, ${IS_STORING} as is_storing
       from pg_locks
@@ -50,19 +51,8 @@ export async function readHorizon(db: Db): Promise<Horizon> {
       exists (select from in_progress) as "isEarly"`;
 }
 
-export interface Horizon {
-  readonly xid: string;
-  /** Rows beyond it may be visible, too: look again, also if nothing is stored until then. */
-  readonly isEarly: boolean;
-}
-
 /** Whether a transaction is storing, as an SQL condition. */
 export const IS_ANYONE_STORING = sql`exists (select from pg_locks where granted and ${IS_STORING})`;
-
-/** Waits until no transaction is storing, and keeps others from it until this one ends. */
-export async function stopStoring(trx: Trx): Promise<void> {
-  await run(trx)`select stop_storing()`;
-}
 
 /** The sessions whose transactions have been storing for longer than this, longest first: readers wait for them. */
 export async function findLongStoring(db: Db, seconds: number): Promise<readonly Session[]> {

@@ -21,12 +21,7 @@ export interface LogEntry {
 export type LogRange = Awaited<ReturnType<typeof readRange>>;
 
 /** A reader of the log, which several can share: it reads each tile once, and keeps the latest. */
-export interface Log {
-  readonly db: Db;
-  range(): Promise<LogRange>;
-  /** The entries from a position on, at most `limit`. Positions that the log does not have are left out. */
-  read(position: number, limit: number): Promise<readonly LogEntry[]>;
-}
+export type Log = ReturnType<typeof openLog>;
 
 /** Tiles that a reader keeps, of about 30 kB each. */
 const KEPT_TILES = 128;
@@ -40,7 +35,7 @@ interface KeptTile {
 type Kinds = ReadonlyMap<number, Pick<LogEntry, 'source' | 'messageType'>>;
 
 /** Opens the log. Those who share it see what was added up to `maxAgeMs` ago. */
-export function openLog(db: Db, maxAgeMs = 0): Log {
+export function openLog(db: Db, maxAgeMs = 0) {
   const tiles = new LRUCache<number, KeptTile>({ max: KEPT_TILES });
   let kinds: Kinds = new Map();
   let last: LogRange | undefined;
@@ -89,7 +84,8 @@ export function openLog(db: Db, maxAgeMs = 0): Log {
   return {
     db,
     range,
-    async read(position, limit) {
+    /** The entries from a position on, at most `limit`. Positions that the log does not have are left out. */
+    async read(position: number, limit: number): Promise<readonly LogEntry[]> {
       const { first, next } = await range();
       const from = Math.max(position, first);
       const to = Math.min(from + limit, next);

@@ -194,10 +194,7 @@ export async function dropDetached(db: Db, table: PartitionedTable): Promise<voi
   }
 }
 
-interface Behind {
-  readonly holders: readonly PartitionBehind[];
-  readonly others: readonly PartitionBehind[];
-}
+type Behind = Readonly<Record<'holders' | 'others', readonly PartitionBehind[]>>;
 
 const NOBODY: Behind = { holders: [], others: [] };
 

@@ -2,7 +2,8 @@ import type { Db } from '../server/database.ts';
 import type { EventFilter, FamilyQuery } from '../events/event-filter.ts';
 import { byTime, selectPage, slicesToSearch } from '../events/event-pages.ts';
 import type { StoredRow } from '../events/event-rows.ts';
-import type { EventOrder, TimeRange } from './time-slices.ts';
+import type { TimeRange } from '../../lib/text/parse-time.ts';
+import type { EventOrder } from './time-slices.ts';
 
 interface ReadOptions {
   readonly order: EventOrder;

@@ -1,13 +1,11 @@
 import { sql } from 'kysely';
 import { DAY_MS, HOUR_MS } from '../../lib/clock.ts';
+import type { TimeRange } from '../../lib/text/parse-time.ts';
 import { TABLE_OF } from '../../events/message-types.ts';
 import type { Db } from '../server/database.ts';
 import { allOf, unionAll } from '../server/condition.ts';
-import { timeConditions, type EventFilter, type FamilyQuery } from '../events/event-filter.ts';
+import { timeConditions, type FamilyQuery } from '../events/event-filter.ts';
 import { firstRow } from '../server/statement.ts';
-
-/** Times from `since` (inclusive) to `until` (exclusive). An undefined end means the first or last event. */
-export type TimeRange = Pick<EventFilter, 'since' | 'until'>;
 
 /** The order of a page: by time, then by event id. */
 export type EventOrder = 'newest' | 'oldest';

@@ -7,25 +7,10 @@ import { receivedConditions, type ReceivedFilter } from '../deliveries/search-de
 import { inScope, type Scope } from '../server/scope.ts';
 import type { Tables } from '../server/schema/tables.ts';
 import { run } from '../server/statement.ts';
-import type { ReceivedType, Resolution } from '../server/schema/delivery-tables.ts';
+import type { Resolution } from '../server/schema/delivery-tables.ts';
 
 /** An item to be quarantined: its origin, the reason, and the original bytes. */
-export interface NewQuarantined {
-  readonly quarantineId: string;
-  readonly deliveryId: string;
-  readonly source: string;
-  readonly messageType: ReceivedType;
-  /** Of `OTHER`: the name of the message type as sent. */
-  readonly sentType?: string | undefined;
-  /** ISO 8601. */
-  readonly receivedAt: string;
-  readonly reason: string;
-  readonly content: Buffer;
-  /** Content-Encoding of the bytes if they are a whole body. */
-  readonly encoding: string | null;
-  /** The number of identical items before it in the same delivery. */
-  readonly twinsBefore: number;
-}
+export type NewQuarantined = Insertable<Tables['quarantine']>;
 
 /** One statement inserts at most this many items: building it takes a few milliseconds. */
 const MAX_ROWS = 200;
@@ -35,24 +20,11 @@ export async function insertQuarantine(trx: Trx, items: readonly NewQuarantined[
   for (let at = 0; at < items.length; at += MAX_ROWS) {
     await trx
       .insertInto('quarantine')
-      .values(items.slice(at, at + MAX_ROWS).map(toRow))
+      .values(items.slice(at, at + MAX_ROWS))
       .onConflict((conflict) => conflict.doNothing())
       .execute();
   }
 }
-
-const toRow = (item: NewQuarantined): Insertable<Tables['quarantine']> => ({
-  quarantine_id: item.quarantineId,
-  delivery_id: item.deliveryId,
-  source: item.source,
-  message_type: item.messageType,
-  received_at: item.receivedAt,
-  reason: item.reason,
-  content: item.content,
-  encoding: item.encoding,
-  twins_before: item.twinsBefore,
-  sent_type: item.sentType ?? null,
-});
 
 /** A quarantined item with its bytes, and the origin of its delivery. */
 export type LockedQuarantined = Selectable<
@@ -167,15 +139,9 @@ export type Replay = { readonly quarantineId: string } & (
 );
 
 /** The sums over replays; `left` counts items that stayed open or do not exist. */
-export interface ReplaySums {
-  readonly replayed: number;
-  readonly events: number;
-  readonly duplicates: number;
-  readonly again: number;
-  readonly left: number;
-}
+export const NO_REPLAYS = { replayed: 0, events: 0, duplicates: 0, again: 0, left: 0 };
 
-export const NO_REPLAYS: ReplaySums = { replayed: 0, events: 0, duplicates: 0, again: 0, left: 0 };
+export type ReplaySums = Readonly<typeof NO_REPLAYS>;
 
 export function addReplay(sums: ReplaySums, replay: Replay): ReplaySums {
   switch (replay.kind) {

@@ -5,22 +5,18 @@ import { inScope, isSource, type Scope } from '../server/scope.ts';
 import { allRows, run } from '../server/statement.ts';
 import type { CoverageDoubt, CoverageState } from '../server/schema/cloud-tables.ts';
 
-/** The result of all comparisons of one quarter so far. */
-export interface ComparedQuarter {
-  readonly quarter: Date;
-  readonly state: Exclude<CoverageState, 'push only' | 'unrecoverable'>;
-  /** Why it is not comparable; null in other states. */
-  readonly reason: CoverageDoubt | null;
-  /** Events that were missing and were fetched. */
-  readonly healed: number;
-  /** Events on both sides, as of the last comparison. */
-  readonly matched: number;
-  /** Stored events without a log record, as of the last comparison. */
-  readonly onlyWebhook: number;
-  readonly comparedAt: Date;
-  /** Since when no comparison has found a difference; null if the last one did. */
-  readonly agreedAt: Date | null;
-}
+/**
+ * The result of all comparisons of one quarter so far. `healed` events were missing and were fetched; `matched` are on both
+ * sides, and `onlyWebhook` without a log record, as of the last comparison. Since `agreedAt`, no comparison has found a
+ * difference; null: the last one did. `reason`: why it is not comparable.
+ */
+export type ComparedQuarter = Awaited<ReturnType<ReturnType<typeof selectCompared>['execute']>>[number];
+
+const selectCompared = (db: Db) =>
+  db
+    .selectFrom('coverage')
+    .select(['quarter', 'state', 'reason', 'healed', 'matched', 'only_webhook as onlyWebhook'])
+    .select(['compared_at as comparedAt', 'agreed_at as agreedAt']);
 
 /**
  * Passes the quarters that begin in a range and were compared before to `decide`, and writes those that it returns, in one
@@ -32,10 +28,7 @@ export async function updateCoverage(
   decide: (before: readonly ComparedQuarter[]) => readonly ComparedQuarter[],
 ): Promise<void> {
   await db.transaction().execute(async (trx) => {
-    const rows = await trx
-      .selectFrom('coverage')
-      .select(['quarter', 'state', 'reason', 'healed', 'matched', 'only_webhook as onlyWebhook'])
-      .select(['compared_at as comparedAt', 'agreed_at as agreedAt'])
+    const rows = await selectCompared(trx)
       .where('source', '=', source)
       .where('message_type', '=', messageType)
       .where('quarter', '>=', from)

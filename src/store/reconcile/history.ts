@@ -4,6 +4,7 @@ import { isJsonObject, parseExactJson, type JsonObject } from '../../events/exac
 import { tableOf } from '../../events/message-types.ts';
 import { TimeSlice } from '../../lib/time-slice.ts';
 import type { Db } from '../server/database.ts';
+import type { EventPosition } from '../events/event-pages.ts';
 import { arrayLiteral } from '../events/insert-rows.ts';
 import { uncountSeen } from '../counts/roll-up-seen.ts';
 import { NOT_SUPERSEDED } from '../server/condition.ts';
@@ -18,13 +19,8 @@ export interface HistoryRange {
   readonly to: Date;
 }
 
-export interface StoredAt {
-  readonly eventId: string;
-  readonly occurredAt: Date;
-}
-
 /** A stored event that may be a record of the cloud's log. */
-export interface HistoryRow extends StoredAt {
+export interface HistoryRow extends EventPosition {
   readonly origin: Origin;
   /** The member `id`: of a fetched event, the id of its log record. */
   readonly recordId: string | null;
@@ -40,7 +36,7 @@ export async function* readHistoryRows(
   db: Db,
   { source, messageType, from, to }: HistoryRange,
 ): AsyncGenerator<HistoryRow> {
-  let after: { readonly occurredAt: Date; readonly eventId: string } | undefined;
+  let after: EventPosition | undefined;
   const ordered = sql`order by occurred_at, event_id`;
   const timeSlice = new TimeSlice();
   for (;;) {
@@ -79,7 +75,7 @@ export interface HistoryLink {
   /** The time of the log record; of one without a time, that of the comparison which found it. */
   readonly at: Date;
   /** Null if the record could not be stored as an event: it is in quarantine, or of an erased person. */
-  readonly event: StoredAt | null;
+  readonly event: EventPosition | null;
   /** The latest status of a text message or an e-mail; of an alert, whether it is acknowledged. */
   readonly status: string | null;
 }
@@ -113,7 +109,7 @@ export async function readHistoryLinks(
 }
 
 /** A fetched event whose webhook arrived later. */
-export interface Superseded extends StoredAt {
+export interface Superseded extends EventPosition {
   readonly supersededBy: string;
 }
 
@@ -183,8 +179,8 @@ export async function findFetched(
   db: Db,
   { source, messageType, from, to }: HistoryRange,
   logIds: readonly string[],
-): Promise<Map<string, StoredAt>> {
-  const rows = await allRows<StoredAt & { logId: string }>(db)`
+): Promise<Map<string, EventPosition>> {
+  const rows = await allRows<EventPosition & { logId: string }>(db)`
     select record_id as "logId", event_id as "eventId", occurred_at as "occurredAt"
     from ${sql.table(tableOf(messageType))}
     where source = ${source} and message_type = ${messageType} and origin = 'backfill'

@@ -1,20 +1,17 @@
-import { sql } from 'kysely';
-import type { Period, WholeRange } from '../../lib/text/parse-time.ts';
+import { sql, type Insertable } from 'kysely';
+import type { WholeRange } from '../../lib/text/parse-time.ts';
 import type { Db, Trx } from '../server/database.ts';
+import type { Tables } from '../server/schema/tables.ts';
 
 export type ScheduleProgress = Awaited<ReturnType<typeof readSchedules>>[number];
-
-export interface OpenedSchedule {
-  readonly name: string;
-  readonly every: Period;
-  readonly zone: string;
-  readonly since: Date;
-}
 
 const NO_FAILURE = { attempts: 0, retry_at: null, last_error: null } as const;
 
 /** Notes a schedule. One that is known continues, unless its periods are others now. */
-export async function openSchedule(db: Db, { name, every, zone, since }: OpenedSchedule): Promise<void> {
+export async function openSchedule(
+  db: Db,
+  { name, every, zone, since }: Pick<ScheduleProgress, 'name' | 'every' | 'zone'> & Pick<WholeRange, 'since'>,
+): Promise<void> {
   const periods = { every, time_zone: zone, next_since: since };
   await db
     .insertInto('report_schedules')
@@ -67,25 +64,18 @@ export async function leaseReport(db: Db, name: string, since: Date, seconds: nu
 const updateNext = (db: Db, name: string, since: Date) =>
   db.updateTable('report_schedules').where('name', '=', name).where('next_since', '=', since);
 
-export interface SentReport extends WholeRange {
-  readonly schedule: string;
-  readonly report: string;
-  readonly destination: string;
-  readonly rows: number;
-}
-
 /** Notes that a report was sent: the next one is that of the period after it. */
 export async function recordSent(
   trx: Trx,
-  { schedule, since, until, report, destination, rows }: SentReport,
+  report: Insertable<Tables['reports_sent']> & WholeRange,
 ): Promise<void> {
   await trx
     .insertInto('reports_sent')
-    .values({ schedule, since, until, report, destination, row_count: rows })
+    .values(report)
     .onConflict((exists) => exists.columns(['schedule', 'since']).doNothing())
     .execute();
-  await updateNext(trx, schedule, since)
-    .set({ next_since: until, leased_until: null, ...NO_FAILURE })
+  await updateNext(trx, report.schedule, report.since)
+    .set({ next_since: report.until, leased_until: null, ...NO_FAILURE })
     .execute();
 }
 

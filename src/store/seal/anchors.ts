@@ -2,23 +2,19 @@ import { sql } from 'kysely';
 import type { Db } from '../server/database.ts';
 import { firstRow } from '../server/statement.ts';
 
-/** A checkpoint that an anchor does not have yet. */
-export interface AnchorClaim {
-  readonly anchor: string;
-  /** Leaves of the checkpoint. */
-  readonly size: number;
-  /** Seconds between two checkpoints at this anchor, and between two attempts. */
-  readonly everySeconds: number;
-  readonly retrySeconds: number;
-}
-
 /**
- * Takes the right to hand a checkpoint to an anchor, for one attempt. Resolves with the size that the anchor has; undefined
+ * Takes the right to hand a checkpoint of so many leaves to an anchor, for one attempt. So many seconds lie between two
+ * checkpoints at this anchor, and between two attempts. Resolves with the size that the anchor has; undefined
  * if it has this one, if its time has not come, or while another process tries. A time in the future, of a clock that ran
  * ahead, keeps nothing waiting.
  */
-export async function claimAnchor(db: Db, claim: AnchorClaim): Promise<number | undefined> {
-  const { anchor, size, everySeconds, retrySeconds } = claim;
+export async function claimAnchor(
+  db: Db,
+  anchor: string,
+  size: number,
+  everySeconds: number,
+  retrySeconds: number,
+): Promise<number | undefined> {
   const row = await firstRow<{ size: number }>(db)`
     insert into log_anchors (anchor, tried_at) values (${anchor}, now())
     on conflict (anchor) do update set tried_at = now()

@@ -8,7 +8,6 @@ import { arrayLiteral } from '../events/insert-rows.ts';
 import { deleteVersions } from '../reconcile/inventory.ts';
 import { uncountSeen } from '../counts/roll-up-seen.ts';
 import { allRows, firstRow, run } from '../server/statement.ts';
-import type { FingerprintKind } from '../server/schema/seal-tables.ts';
 import { erasableColumns, type ErasableEvent, type OtherTraces } from './person-traces.ts';
 
 /** Finds stored events by id, with those that they supersede or that supersede them: both describe the same event. */
@@ -51,11 +50,6 @@ export interface DeletedClient {
   readonly deletedAt: Date;
 }
 
-/** A deleted client of whom there are events. */
-export interface SuggestedErasure extends DeletedClient {
-  readonly events: number;
-}
-
 /** The tables that name clients. A record of the deletion itself stays. */
 const OF_CLIENTS = FAMILIES.filter((family) => family === 'location' || family === 'log');
 
@@ -79,7 +73,7 @@ export const listDeletedClients = (db: Db) =>
  * Finds clients whose data the cloud of a source says to have deleted, and of whom there are events of that source and of
  * before. An address that is an access point's of that source is no client's.
  */
-export async function suggestErasures(db: Db): Promise<readonly SuggestedErasure[]> {
+export async function suggestErasures(db: Db) {
   const ofClient = sql.join(
     OF_CLIENTS.map(
       (family) => sql`(select count(*) from ${sql.table(TABLE_OF[family])}
@@ -95,7 +89,7 @@ export async function suggestErasures(db: Db): Promise<readonly SuggestedErasure
     ),
     sql` or `,
   );
-  return allRows<SuggestedErasure>(db)`
+  return allRows<DeletedClient & { readonly events: number }>(db)`
     select * from (
       select mac::text, source, (${ofClient})::float8 as events, at as "deletedAt"
       from ${deletedClients} as deleted where not (${isAccessPoint})
@@ -151,17 +145,12 @@ export async function eraseRows(
 /** `object_not_in_prerequisite_state`, which `erase_rows` raises. */
 const NOT_SEALED = '55000';
 
-/** The fingerprint of a name, address or number that was erased: new records with it are refused. */
-export interface ErasedFingerprint {
-  readonly kind: FingerprintKind;
-  /** How many words a name has; 1 of all others. */
-  readonly words: number;
-  /** Which key the digest was made with. */
-  readonly keyId: string;
-  readonly digest: Buffer;
-  /** A hash of 32 bits, encrypted with the key, by which nearly all other words are told apart at once. */
-  readonly sieve: number;
-}
+/**
+ * The fingerprint of a name, address or number that was erased: new records with it are refused. `words`: how many a name has
+ * (1 of all others). `keyId`: which key the digest was made with. `sieve`: a hash of 32 bits, encrypted with the key, by which
+ * nearly all other words are told apart at once.
+ */
+export type ErasedFingerprint = Omit<StoredFingerprint, 'until' | 'source'>;
 
 /** A fingerprint, and the time before which the refused records occurred. */
 export type StoredFingerprint = Awaited<ReturnType<typeof readFingerprints>>[number];

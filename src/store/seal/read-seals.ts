@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { FAMILIES } from '../../events/domain.ts';
 import { TABLE_OF } from '../../events/message-types.ts';
+import type { TimeRange } from '../../lib/text/parse-time.ts';
 import { unionAll } from '../server/condition.ts';
 import { LATE_AFTER } from '../reconcile/gaps.ts';
 import type { Db } from '../server/database.ts';
@@ -116,6 +117,16 @@ export async function readLeafHashes(db: Db, from: number, to: number): Promise<
   return joined(rows, from, to, HASH_BYTES);
 }
 
+/** Counts the tiles of leaves that are stored. */
+export async function countLeafTiles(db: Db): Promise<number> {
+  const { tiles } = await db
+    .selectFrom('log_hashes')
+    .select((eb) => eb.cast<number>(eb.fn.countAll(), 'float8').as('tiles'))
+    .where('level', '=', 0)
+    .executeTakeFirstOrThrow();
+  return tiles;
+}
+
 /** The salts of leaves from one up to, and without, another; zeros for those that are missing. */
 export async function readSalts(db: Db, from: number, to: number): Promise<Buffer> {
   const rows = await allRows<Piece>(db)`
@@ -124,14 +135,10 @@ export async function readSalts(db: Db, from: number, to: number): Promise<Buffe
   return joined(rows, from, to, SALT_BYTES);
 }
 
-/** Which rows to look at: those received in a time range, of the sources in the scope. */
-export interface RowFilter {
-  readonly since?: Date | undefined;
-  readonly until?: Date | undefined;
-}
-
-const received = ({ since, until }: RowFilter) => sql`received_at >= ${since ?? '-infinity'}::timestamptz
-  and received_at < ${until ?? 'infinity'}::timestamptz`;
+/** Whether a row was received in a time range. */
+export const wasReceived = (range: TimeRange) =>
+  sql`received_at >= ${range.since ?? '-infinity'}::timestamptz
+  and received_at < ${range.until ?? 'infinity'}::timestamptz`;
 
 export interface StrayEvent {
   readonly eventId: string;
@@ -150,11 +157,11 @@ const IS_WAITING = sql`(xid >= next_xid and id > earlier_id
       or server <> (select system_identifier from pg_control_system())::text))`;
 
 /** Counts the events that the sequencer will still take. `since`: when the first of them was stored. */
-export async function countWaiting(db: Db, scope: Scope, filter: RowFilter) {
+export async function countWaiting(db: Db, scope: Scope, filter: TimeRange) {
   const waiting = FAMILIES.map(
     (family) => sql`
       select delivery_id, received_at from ${sql.table(TABLE_OF[family])} cross join log_state
-      where ${IS_WAITING} and ${received(filter)} and ${inScope(scope)}`,
+      where ${IS_WAITING} and ${wasReceived(filter)} and ${inScope(scope)}`,
   );
   return onlyRow<{ count: number; since: Date | null }>(db)`
     select count(*)::float8 as count, min(coalesce(stored_at, received_at)) as since
@@ -169,13 +176,13 @@ export async function findStrayEvents(
   db: Db,
   table: string,
   scope: Scope,
-  filter: RowFilter,
+  filter: TimeRange,
   isEntry = sql`true`,
 ) {
   return allRows<StrayEvent>(db)`
     select row.event_id as "eventId", row.occurred_at as "occurredAt", row.received_at as "receivedAt", row.source
     from ${sql.table(table)} as row cross join log_state
-    where not ${IS_WAITING} and ${received(filter)} and ${inScope(scope)}
+    where not ${IS_WAITING} and ${wasReceived(filter)} and ${inScope(scope)}
       and not exists (
         select from (
           select first, received_from, received_to, number, event_id, one.occurred_at, source, message_type
@@ -210,7 +217,7 @@ export interface MiscountedDelivery {
  * has dropped events of the type that the delivery may have brought: of its time, or late ones of any time; nor where files of
  * the archive may have them, which are compared with their leaves.
  */
-export async function findMiscounted(db: Db, scope: Scope, filter: RowFilter) {
+export async function findMiscounted(db: Db, scope: Scope, filter: TimeRange) {
   const events = FAMILIES.map(
     (family) => sql`select delivery_id, received_at, source from ${sql.table(TABLE_OF[family])}`,
   );
@@ -231,7 +238,7 @@ export async function findMiscounted(db: Db, scope: Scope, filter: RowFilter) {
       from erasures, jsonb_each(
         case jsonb_typeof(erasures.deliveries) when 'object' then erasures.deliveries else '{}' end) group by key
     ) as erasures on erasures.key = delivery_id::text
-    where ${received(filter)} and ${inScope(scope)} and (
+    where ${wasReceived(filter)} and ${inScope(scope)} and (
       expected_count is null or expected_count <> event_count + duplicate_count + quarantined_count
       or coalesce(found, 0) + coalesce(erased, 0) > event_count
       or coalesce(found, 0) + coalesce(erased, 0) < event_count and not exists (

@@ -1,11 +1,13 @@
 import { sql, type RawBuilder } from 'kysely';
 import { z } from 'zod';
 import type { Db, Trx } from '../server/database.ts';
-import type { RowFilter } from './read-seals.ts';
+import type { TimeRange } from '../../lib/text/parse-time.ts';
+import { wasReceived, type StrayEvent } from './read-seals.ts';
 import { DELIVERIES_OF_TILE, IS_NOT_COUNTED } from '../counts/roll-up-arrivals.ts';
 import { rowByKey } from '../server/condition.ts';
 import { inScope, type Scope } from '../server/scope.ts';
 import { allRows, onlyRow } from '../server/statement.ts';
+import type { Statement } from './statements.ts';
 
 /**
  * The columns of the sealed form: those of version 1, then what each later version added. A list that was released never
@@ -37,17 +39,12 @@ const HASH_BY_VERSION = sql`case one.version ${sql.join(
 /** The delivery of a row `one`. */
 const OF_ONE = rowByKey('deliveries', sql`delivery_id = one.delivery_id and received_at = one.received_at`);
 
-/** A sealed tile of deliveries: its key, and what its leaf has. */
-export interface DeliveryTile {
-  readonly kind: 'deliveries';
-  readonly key: string;
-  /** A JSON array: kind, version, key, and for each delivery its id, when it was received, and its hash. */
-  readonly record: string;
-}
-
-/** Takes up to `limit` entries off the queue, and joins small ones to tiles. Call `planByKeys` before. */
-export async function takeDeliveries(trx: Trx, limit: number): Promise<readonly DeliveryTile[]> {
-  return allRows<DeliveryTile>(trx)`
+/**
+ * Takes up to `limit` entries off the queue, and joins small ones to tiles. A tile is a JSON array: kind, version, key, and of
+ * the deliveries the ids, when they were received, and the hashes. Call `planByKeys` before.
+ */
+export async function takeDeliveries(trx: Trx, limit: number): Promise<readonly Statement[]> {
+  return allRows<Statement>(trx)`
     with taken as materialized (
       delete from log_delivery_queue where id in (select id from log_delivery_queue order by id limit ${limit})
       returning *
@@ -82,16 +79,20 @@ export interface DifferentDelivery {
   readonly source: string | null;
 }
 
-export interface DeliveryFilter extends RowFilter {
+export interface DeliveryFilter extends TimeRange {
   readonly source?: string | undefined;
 }
 
-/** Compares deliveries with the hashes of their tiles. Call `planByKeys` before. */
+/**
+ * Compares deliveries with the hashes of their tiles. Of one that differs, nobody knows what source it had. Call `planByKeys`
+ * before.
+ */
 export async function compareDeliveries(
   trx: Trx,
   records: readonly string[],
   { since, until, source }: DeliveryFilter,
 ): Promise<{ readonly compared: number; readonly different: readonly DifferentDelivery[] }> {
+  const isOwn = source === undefined ? sql`true` : sql`source = ${source}`;
   const tiles = records.map((record) => Tile.parse(JSON.parse(record)));
   const rows = await allRows<DifferentDelivery & { compared: number }>(trx)`
     with compared as materialized (
@@ -102,28 +103,20 @@ export async function compareDeliveries(
           ${tiles.flatMap(([, , , , , hashes]) => hashes)}::text[]) as one (tile, version, delivery_id, received_at, hash)
         left join ${OF_ONE} as row on true
       where one.received_at >= ${since ?? '-infinity'}::timestamptz and one.received_at < ${until ?? 'infinity'}::timestamptz
-        and (${source === undefined ? sql`true` : sql`row.source is null or row.source = ${source}`})
     )
-    select (select count(*)::int from compared) as compared, tile, delivery_id as "deliveryId",
+    select (select count(*)::int from compared where ${isOwn} or found is distinct from hash) as compared, tile, delivery_id as "deliveryId",
       received_at as "receivedAt", source
     from compared right join (values (1)) as always (x) on found is null or found is distinct from hash`;
   const different = rows.filter(({ deliveryId }) => deliveryId !== null);
   return { compared: rows[0]?.compared ?? 0, different };
 }
 
-export interface StrayDelivery {
-  readonly deliveryId: string;
-  readonly receivedAt: Date;
-  readonly source: string;
-}
-
 /** Finds deliveries that are in no tile, and that no roll-up will count: this program has not stored them. */
-export async function findStrayDeliveries(db: Db, scope: Scope, { since, until }: RowFilter) {
-  return allRows<StrayDelivery>(db)`
+export async function findStrayDeliveries(db: Db, scope: Scope, range: TimeRange) {
+  return allRows<Pick<StrayEvent, 'receivedAt' | 'source'> & { readonly deliveryId: string }>(db)`
     select delivery_id as "deliveryId", received_at as "receivedAt", source from deliveries
     where not coalesce(${IS_NOT_COUNTED}, false)
-      and received_at >= ${since ?? '-infinity'}::timestamptz and received_at < ${until ?? 'infinity'}::timestamptz
-      and ${inScope(scope)}
+      and ${wasReceived(range)} and ${inScope(scope)}
       and not exists (
         select from (
           select jsonb_array_elements_text(record::jsonb -> 3)::uuid as id from log_statements where kind = 'deliveries'

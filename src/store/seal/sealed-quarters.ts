@@ -1,9 +1,10 @@
 import { sql } from 'kysely';
+import type { WholeRange } from '../../lib/text/parse-time.ts';
 import type { Db, Trx } from '../server/database.ts';
 import { inScope, isSource, type Scope } from '../server/scope.ts';
 import { allRows, onlyRow } from '../server/statement.ts';
 import { readingSealed } from './sealed-rows.ts';
-import type { Statement } from './statements.ts';
+import type { StatedDifference, Statement } from './statements.ts';
 
 /*
  * What is known of quarters of an hour. Each state that a row of `coverage` had since it was judged is in a statement of its
@@ -53,13 +54,10 @@ export async function takeQuarters(trx: Trx, limit: number): Promise<readonly St
 }
 
 /** A quarter that is not what was sealed of it last. */
-export interface DifferentQuarter {
+export interface DifferentQuarter extends Omit<StatedDifference, 'key'> {
   readonly source: string;
   readonly messageType: string;
   readonly quarter: Date;
-  /** Leaf of the last statement; null if there is none. */
-  readonly leaf: number | null;
-  readonly isGone: boolean;
 }
 
 /**
@@ -89,7 +87,7 @@ export async function findQuarterDifferences(trx: Trx): Promise<readonly Differe
 export async function countQuartersSealedInTime(
   db: Db,
   scope: Scope,
-  range: { readonly since: Date; readonly until: Date; readonly source?: string | undefined },
+  range: WholeRange & { readonly source?: string | undefined },
 ): Promise<number> {
   const { since, until, source } = range;
   const { quarters } = await readingSealed(

@@ -1,6 +1,7 @@
 import { sql, type RawBuilder } from 'kysely';
 import { FAMILIES, typesOfFamily, type Family, type MessageType } from '../../events/domain.ts';
 import { TABLE_OF } from '../../events/message-types.ts';
+import type { WholeRange } from '../../lib/text/parse-time.ts';
 import { unionAll, rowByKey } from '../server/condition.ts';
 import type { Db, Trx } from '../server/database.ts';
 import { TILE_ENTRIES } from '../log/extend-log.ts';
@@ -62,10 +63,8 @@ export interface Positions {
 }
 
 /** Events of some types that occurred from a time on, and before another one. */
-export interface SealedPart {
+export interface SealedPart extends WholeRange {
   readonly messageTypes: readonly MessageType[];
-  readonly since: Date;
-  readonly until: Date;
 }
 
 const isOfPart = ({

@@ -24,14 +24,7 @@ export const ProcessFigures = z.object({
 
 export type ProcessFigures = z.infer<typeof ProcessFigures>;
 
-export interface ProcessIdentity {
-  readonly processId: string;
-  readonly role: string;
-  readonly host: string;
-  readonly pid: number;
-  readonly version: string;
-  readonly startedAt: Date;
-}
+export type ProcessIdentity = Omit<Selectable<Tables['processes']>, 'seen_at' | 'figures'>;
 
 export type ReportedProcess = Omit<Selectable<Tables['processes']>, 'figures'> & {
   /** Null when another version wrote figures that this version cannot read. */
@@ -44,14 +37,16 @@ const A_DAY_AGO = sql<Date>`now() - interval '1 day'`;
 
 /** Records that a process is alive, and its figures. Deletes processes that have not reported for a day. */
 export async function reportProcess(db: Db, process: ProcessIdentity, figures: ProcessFigures) {
-  const { processId, role, host, pid, version, startedAt } = process;
   const seen = { seen_at: sql<Date>`now()`, figures: JSON.stringify(figures) };
   await db
     .with('forgotten', (cte) =>
-      cte.deleteFrom('processes').where('seen_at', '<', A_DAY_AGO).where('process_id', '<>', processId),
+      cte
+        .deleteFrom('processes')
+        .where('seen_at', '<', A_DAY_AGO)
+        .where('process_id', '<>', process.process_id),
     )
     .insertInto('processes')
-    .values({ process_id: processId, role, host, pid, version, started_at: startedAt, ...seen })
+    .values({ ...process, ...seen })
     .onConflict((conflict) => conflict.column('process_id').doUpdateSet(seen))
     .execute();
 }

@@ -18,7 +18,7 @@ describe.skipIf(!hasChromium())('in a browser, a viewer', () => {
     seed: async (db) => {
       await seedSource(db, names);
       const passwordHash = hashCheaply(PASSWORD);
-      await addAccount(db, { name: 'ada@example.com', role: 'viewer', passwordHash });
+      await addAccount(db, { name: 'ada@example.com', role: 'viewer', password_hash: passwordHash });
     },
   });
   const browser = useBrowser(() => admin.url);

@@ -398,7 +398,12 @@ describe.skipIf(!hasChromium())('tasks from the overview (needs Chromium)', () =
         await browser.page.getByRole('cell', { name: 'password', exact: true }).waitFor();
         const digest = digestOf(newApiToken());
         const expiresAt = new Date(NOW + DAY);
-        await addAccessToken(admin.db, { account: 'grace@example.com', digest, label: 'grafana', expiresAt });
+        await addAccessToken(admin.db, {
+          account: 'grace@example.com',
+          digest,
+          label: 'grafana',
+          expires_at: expiresAt,
+        });
         await browser.page.reload();
         await browser.page.getByRole('cell', { name: 'grafana', exact: true }).waitFor();
         expect(await problemsOf(browser.page, 'access-tokens')).toEqual([]);

@@ -42,7 +42,7 @@ test('an action is written down before it is done, and how it ended', async () =
 test('the last result of an action is that of its subject, once it has ended well', async () => {
   const { db } = database;
   const end = (subject: string, outcome: 'done' | 'failed', n: number) =>
-    recordEnded(db, { operator, action: 'report.send', subject }, { outcome, result: { n } });
+    recordEnded(db, { operator, action: 'report.send', subject }, outcome, { n });
   await end('one', 'done', 1);
   await end('one', 'done', 2);
   await end('one', 'failed', 3);
@@ -55,7 +55,7 @@ test('entries are listed newest first, by what is asked', async () => {
   const { db } = database;
   const before = (await listActions(db, { limit: 1 }))[0]?.id ?? '0';
   const note = (name: string, action: 'console.login' | 'database.backup', outcome: 'done' | 'failed') =>
-    recordEnded(db, { operator: { name, via: 'console' }, action }, { outcome });
+    recordEnded(db, { operator: { name, via: 'console' }, action }, outcome);
   await note('eve', 'console.login', 'done');
   await note('ada', 'console.login', 'done');
   await note('ada', 'console.login', 'failed');

@@ -8,7 +8,7 @@ import { useDatabase } from '../../support/use-database.ts';
 const test = useDatabase();
 beforeEach(async () => {
   await test.query`truncate accounts, access_tokens, sessions`;
-  await addAccount(test.service, { name: 'ada', role: 'viewer', passwordHash: 'hash' });
+  await addAccount(test.service, { name: 'ada', role: 'viewer', password_hash: 'hash' });
 });
 
 const DIGEST = Buffer.alloc(32, 1);

@@ -23,12 +23,12 @@ const FIGURES: ProcessFigures = {
 };
 
 const identity = (role: string): ProcessIdentity => ({
-  processId: randomUUID(),
+  process_id: randomUUID(),
   role,
   host: 'host-1',
   pid: 42,
   version: '0.1.0',
-  startedAt: new Date('2026-01-31T08:00:00Z'),
+  started_at: new Date('2026-01-31T08:00:00Z'),
 });
 
 const lastSeen = (processId: string, ago: string) =>
@@ -46,11 +46,11 @@ describe('the processes', () => {
     const listed = await listProcesses(test.db);
     expect(listed).toHaveLength(1);
     expect(listed[0]).toMatchObject({
-      process_id: ingest.processId,
+      process_id: ingest.process_id,
       role: 'ingest',
       host: 'host-1',
       pid: 42,
-      started_at: ingest.startedAt,
+      started_at: ingest.started_at,
       is_alive: true,
       figures: { ...FIGURES, queueWorks: false },
     });
@@ -59,16 +59,16 @@ describe('the processes', () => {
   it('are taken for dead after 30 s, behind the living, and are forgotten after a day by who reports next', async () => {
     const [dead, gone, alive] = [identity('all'), identity('all'), identity('worker')];
     for (const process of [dead, gone, alive]) await reportProcess(test.db, process, FIGURES);
-    await lastSeen(dead.processId, '31 seconds');
-    await lastSeen(gone.processId, '25 hours');
+    await lastSeen(dead.process_id, '31 seconds');
+    await lastSeen(gone.process_id, '25 hours');
     expect((await listProcesses(test.db)).map((one) => [one.process_id, one.is_alive])).toEqual([
-      [alive.processId, true],
-      [dead.processId, false],
+      [alive.process_id, true],
+      [dead.process_id, false],
     ]);
     await reportProcess(test.db, alive, FIGURES);
     const kept = await test.db.selectFrom('processes').select('process_id').execute();
     expect(kept.map((row) => row.process_id).toSorted()).toEqual(
-      [dead.processId, alive.processId].toSorted(),
+      [dead.process_id, alive.process_id].toSorted(),
     );
   });
 
@@ -79,6 +79,6 @@ describe('the processes', () => {
       .updateTable('processes')
       .set({ figures: JSON.stringify({ speed: 'high' }) })
       .execute();
-    expect((await listProcesses(test.db))[0]).toMatchObject({ process_id: newer.processId, figures: null });
+    expect((await listProcesses(test.db))[0]).toMatchObject({ process_id: newer.process_id, figures: null });
   });
 });

@@ -49,15 +49,16 @@ const isRejected = (url: string) =>
 
 const INTERVAL_MS = 30_000;
 
-interface ReaderUpkeep {
-  readonly db: Db;
-  /** Connection string of `xiq_reader`. Undefined: its password is not compared. */
-  readonly readerUrl: string | undefined;
-  readonly logger: Logger;
-}
-
-/** Ends sessions of readers that take too long, and repairs their logins, now and every half a minute. */
-export function startReaderLimits({ db, readerUrl, logger }: ReaderUpkeep, started: AsyncDisposableStack) {
+/**
+ * Ends sessions of readers that take too long, and repairs their logins, now and every half a minute. `readerUrl` is the
+ * connection string of `xiq_reader`; undefined: its password is not compared.
+ */
+export function startReaderLimits(
+  db: Db,
+  readerUrl: string | undefined,
+  logger: Logger,
+  started: AsyncDisposableStack,
+): void {
   const work = async () => {
     for (const ended of await limitReaders(db)) {
       logger.warn(ended, `a session of ${ended.role} was ended because its transaction took too long`);

@@ -17,14 +17,6 @@ export const roleOf = (url: string) => new Client({ connectionString: url }).use
 export const passwordOf = (url: string) => new Client({ connectionString: url }).password ?? '';
 
 /**
- * Lets the rest of a transaction work as the owner of the tables. Does nothing if this login cannot become the owner, and in
- * a database whose tables belong to the service's own role, because no administrator has created the roles there.
- */
-export async function becomeOwner(trx: Trx): Promise<void> {
-  await setOwner(trx, true);
-}
-
-/**
  * Runs work as the owner of the tables, in a transaction; as the service's own role if the tables are its own. Not for a
  * whole session: a pooler would give it, with the role, to another client.
  */
@@ -38,7 +30,7 @@ export async function asOwner<T>(db: Db, work: (trx: Trx) => Promise<T>): Promis
 /** The same for statements that no transaction may contain, on one connection that no pooler shares. */
 export async function sessionAsOwner<T>(db: Db, work: (connection: Db) => Promise<T>): Promise<T> {
   return db.connection().execute(async (connection) => {
-    await setOwner(connection, false);
+    await becomeOwner(connection, 'session');
     try {
       return await work(connection);
     } finally {
@@ -47,10 +39,14 @@ export async function sessionAsOwner<T>(db: Db, work: (connection: Db) => Promis
   });
 }
 
-/** `xiq_owner` is in use where it owns the schema: a role belongs to the server, and other databases may share it. */
-async function setOwner(db: Db, isLocal: boolean): Promise<void> {
+/**
+ * Lets the rest of a transaction, or of a session, work as the owner of the tables. Does nothing if this login cannot become the
+ * owner, and in a database whose tables belong to the service's own role, because no administrator has created the roles there:
+ * a role belongs to the server, and other databases may share it.
+ */
+export async function becomeOwner(db: Db, until: 'transaction' | 'session' = 'transaction'): Promise<void> {
   await run(db)`
-    select set_config('role', rolname, ${isLocal})
+    select set_config('role', rolname, ${until === 'transaction'})
       from pg_roles join pg_namespace on nspowner = pg_roles.oid
       where rolname = ${OWNER} and nspname = 'public' and pg_has_role(pg_roles.oid, 'member')`;
 }

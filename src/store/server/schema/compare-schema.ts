@@ -1,5 +1,5 @@
 import { CompiledQuery } from 'kysely';
-import type { Db, Trx } from '../database.ts';
+import type { Db } from '../database.ts';
 import { allRows, onlyRow } from '../statement.ts';
 import { findForeignParts, MONTHLY, type SchemaDifference } from './compare-tables.ts';
 import { readMigrationState } from './migrate.ts';
@@ -107,16 +107,13 @@ const triggersAnew = (script: string) =>
  * Makes the triggers once more from how the server prints them, as the restore of a dump does: of conditions that are joined by
  * `or`, it then prints fewer parentheses.
  */
-async function makeTriggersAgain(trx: Trx): Promise<void> {
+async function makeTriggersAgain(trx: Db): Promise<void> {
   const printed = await allRows<{ statement: string }>(trx)`
     select replace(pg_get_triggerdef(pg_trigger.oid), 'made_anew_', 'made_again_') as statement
     from pg_trigger join pg_class on pg_class.oid = tgrelid
     where relnamespace = pg_my_temp_schema() and not tgisinternal`;
   for (const { statement } of printed) await trx.executeQuery(CompiledQuery.raw(statement));
 }
-
-/** Thrown to end a transaction that must leave nothing behind. */
-class DoneError extends Error {}
 
 /**
  * Recreates each view and trigger of the migrations, and each function that is stored parsed, under another name and for this
@@ -137,11 +134,12 @@ async function findParsed(db: Db): Promise<readonly SchemaDifference[]> {
     ),
     ...triggersAnew(script),
   ]);
-  let differences: readonly SchemaDifference[] = [];
-  const compare = async (trx: Trx) => {
+  // It must leave nothing behind.
+  const trx = await db.startTransaction().execute();
+  try {
     for (const statement of statements) await trx.executeQuery(CompiledQuery.raw(statement));
     await makeTriggersAgain(trx);
-    differences = await allRows<SchemaDifference>(trx)`
+    return await allRows<SchemaDifference>(trx)`
       with relations as (
         select 'view' as kind, relname as name, relnamespace as schema, pg_get_viewdef(oid) as text from pg_class
           where relkind = 'v' and relnamespace in ('public'::regnamespace, pg_my_temp_schema())
@@ -173,15 +171,9 @@ async function findParsed(db: Db): Promise<readonly SchemaDifference[]> {
           and root in (present.root, ${`made_anew_${EACH}`}) group by root = present.root order by root = present.root desc limit 1) as made
       where schema = 'public'::regnamespace and text <> all (texts)
       order by 1`;
-    throw new DoneError();
-  };
-  await db
-    .transaction()
-    .execute(compare)
-    .catch((error: unknown) => {
-      if (!(error instanceof DoneError)) throw error;
-    });
-  return differences;
+  } finally {
+    await trx.rollback().execute();
+  }
 }
 
 /** An adopted database has the same functions with other line breaks, comments and quoted names. */

@@ -59,7 +59,7 @@ it("a person's login reads within its limits, is repaired, and is removed", asyn
   const lines: string[] = [];
   const logger = pino({}, { write: (line) => lines.push(line) });
   await using started = new AsyncDisposableStack();
-  startReaderLimits({ db: test.service, readerUrl: undefined, logger }, started);
+  startReaderLimits(test.service, undefined, logger, started);
   const isOwn = (line: string) => line.includes(`"login":"${login()}"`);
   const line = await waitFor(() => lines.find(isOwn));
   expect(line).toContain('"changes":["it has search_path=elsewhere"]');
