@@ -21,7 +21,7 @@ export interface Forwarding extends Batching {
 
 /** Counts what happens at destinations. Its functions must not throw. */
 export interface ForwardObserver {
-  sent(destination: string, events: number, rejected: number): void;
+  sent(destination: string, events: number): void;
   failed(destination: string): void;
 }
 
@@ -223,7 +223,7 @@ async function forwardFrom(
       accepted.last = settled.accepted ?? last;
       const { sent, rejected } = progress;
       const saved = await source.save({ ...holder, generation, timeline, start, ...progress });
-      if (messages.length > 0) observer?.sent(name, sent, rejected.length);
+      if (messages.length > 0) observer?.sent(name, sent);
       if (saved === undefined) return true;
       logRejected(logger, name, rejected);
       // Unless an operator resumed meanwhile, which begins the count anew.
