@@ -75,7 +75,6 @@ export function createRedisEngine({
             }),
           close: () => bullmq.close(),
         },
-        isConnected: () => isReady(redis),
         ping: check,
         findOldest: async (state) => (await bullmq.getJobs([state], 0, 0, true))[0],
         weaknesses: () => findWeaknesses(redis),
@@ -120,7 +119,6 @@ export function createRedisEngine({
           },
         },
         isConnected: () => isReady(redis),
-        ping: () => redis.ping(),
         disconnect: async () => redis.disconnect(),
       };
     },
