@@ -3,6 +3,7 @@ import type { ClientAuth, Configuration } from 'openid-client';
 import type { OpenIdConfig } from '../config/config.ts';
 import { HttpError } from '../lib/errors.ts';
 import { isPrivate } from '../lib/loopback.ts';
+import { readAnswer } from '../lib/read-answer.ts';
 import { personOf, type Claims, type Person } from './openid-person.ts';
 import { HOUR_MS } from '../lib/clock.ts';
 import { isHtmlPage } from '../lib/text/html-page.ts';
@@ -154,21 +155,14 @@ async function readProvider(config: OpenIdConfig, timeout: number): Promise<Conf
 async function fetchPrivately(url: string, options: RequestInit): Promise<Response> {
   if (!isPrivate(new URL(url))) throw new TypeError(`${url} is not an https:// address`);
   const response = await fetch(url, options);
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body ?? []) {
-    size += chunk.length;
-    if (size > MAX_ANSWER_BYTES) throw new TypeError(`${url} sent more than ${MAX_ANSWER_BYTES} bytes`);
-    chunks.push(chunk);
-  }
   const { status, headers } = response;
-  const body = Buffer.concat(chunks);
+  const body = await readAnswer(response, MAX_ANSWER_BYTES, url);
   if (response.ok && isHtmlPage(headers.get('content-type'), body.toString())) {
     throw new TypeError(
       `${url} answered with an HTML page instead of JSON: is there a proxy in between, or is OIDC_ISSUER wrong?`,
     );
   }
-  return new Response(size === 0 ? null : body, { status, headers });
+  return new Response(body.length === 0 ? null : body, { status, headers });
 }
 
 const unreachable = (host: string, cause: unknown) =>

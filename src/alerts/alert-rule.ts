@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { settingName } from '../config/setting-types.ts';
-import { isTimeZone } from '../lib/text/parse-time.ts';
+import { DAY_MS } from '../lib/clock.ts';
+import { isTimeZone, parseDuration } from '../lib/text/parse-time.ts';
 import { MESSAGE_TYPES } from '../events/domain.ts';
 import { FIELDS } from '../events/message-types.ts';
 import { eventConditionsSchema, termsOfConditions } from '../forward/destination-filter.ts';
@@ -39,13 +40,11 @@ const texts = z.union([
   z.array(z.string().min(1)).min(1),
 ]);
 
-const MS_OF = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-
 /** A duration such as 90s, 10m, 24h or 7d, in milliseconds. */
 const duration = z
   .string()
   .regex(/^[1-9]\d{0,5}[smhd]$/, 'must be a duration such as 90s, 10m, 24h or 7d')
-  .transform((text) => Number(text.slice(0, -1)) * MS_OF[z.enum(['s', 'm', 'h', 'd']).parse(text.slice(-1))]);
+  .transform((text) => parseDuration(text) ?? 0);
 
 const clockTime = z
   .string()
@@ -114,7 +113,7 @@ export function contradictionsOf(rule: AlertRule): readonly (readonly [path: str
   const found: [string, string][] = [];
   if (within === undefined && (count > 1 || apart !== undefined))
     found.push(['within', 'is required with count or apart']);
-  if (within !== undefined && within > 31 * MS_OF.d) found.push(['within', 'must be at most 31d']);
+  if (within !== undefined && within > 31 * DAY_MS) found.push(['within', 'must be at most 31d']);
   if (distinct !== undefined && count === 1) found.push(['count', 'must be at least 2 with distinct']);
   if (apart !== undefined && (count > 1 || distinct !== undefined))
     found.push(['apart', 'cannot be combined with count or distinct']);

@@ -34,10 +34,10 @@ export function createRuleRunner(db: Db, log: Log, onRaised: (rule: string) => v
     fingerprints: Readonly<Record<string, string>>,
   ): Promise<ReadonlyMap<string, RuleEvaluator>> {
     if (kept?.changes === changes && sameRules(before, fingerprints)) return kept.evaluators;
-    const states = await readRuleStates(trx, fingerprints);
+    const states = Map.groupBy(await readRuleStates(trx, fingerprints), ({ rule }) => rule);
     return new Map(
       rules.map((rule) => {
-        const own = states.filter((state) => state.rule === rule.name);
+        const own = states.get(rule.name) ?? [];
         const saved = own.map(({ group, state }) => [group, groupStateSchema.parse(state)] as const);
         return [rule.name, createEvaluator(rule, saved)];
       }),

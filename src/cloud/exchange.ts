@@ -1,6 +1,7 @@
 import dns from 'node:dns';
 import { EnvHttpProxyAgent } from 'undici';
 import { outgoingProxies } from '../lib/outgoing.ts';
+import { readAnswer } from '../lib/read-answer.ts';
 import { publicLookup, refusePrivateAddress } from '../lib/public-addresses.ts';
 import { CloudApiError } from './cloud-api-error.ts';
 
@@ -34,6 +35,9 @@ interface ExchangeOptions {
   timeoutMs: number;
 }
 
+/** A page of the longest list has some megabytes. */
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+
 /** By a proxy, the proxy makes the lookup. */
 const PUBLIC = new EnvHttpProxyAgent({
   noProxy: outgoingProxies().NO_PROXY,
@@ -62,7 +66,8 @@ export async function exchange(call: OutgoingCall, options: ExchangeOptions): Pr
       signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
     });
     const { status, headers } = response;
-    return { method, path: pathOnly(path), status, headers, text: await response.text() };
+    const text = new TextDecoder().decode(await readAnswer(response, MAX_ANSWER_BYTES, 'the cloud'));
+    return { method, path: pathOnly(path), status, headers, text };
   } catch (cause) {
     signal?.throwIfAborted();
     const reason = timeout.aborted

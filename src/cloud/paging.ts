@@ -16,7 +16,8 @@ interface ListCall<Item extends z.ZodType<{ id: unknown }>> {
 /**
  * Returns all items of a list, fetched page by page while they are consumed, whichever documented form the list has. Ends
  * with a `CloudApiError` that `isIncomplete` if its pages contradict each other: they have fewer items or more than they
- * say, another total on another page, or an item twice. Others may be missing then.
+ * say, another total on another page, or an item twice. Others may be missing then. A page without a new item is the last:
+ * a cloud that ignores the number of the page would answer with the same one forever.
  */
 export async function* listWhole<Item extends z.ZodType<{ id: unknown }>>(
   request: Request<Call>,
@@ -29,6 +30,7 @@ export async function* listWhole<Item extends z.ZodType<{ id: unknown }>>(
     const answer: Answer = await request({ method: 'GET', path, query: { ...query, page, limit }, signal });
     const { form, items, pages, totalPages, totalItems } = readItems(answer, item);
     yield* items;
+    const known = ids.size;
     for (const { id } of items) ids.add(String(id));
     if (totalItems !== undefined) totals.add(totalItems);
     seen += items.length;
@@ -37,7 +39,7 @@ export async function* listWhole<Item extends z.ZodType<{ id: unknown }>>(
     const isReached = hasTotal && page > (totalPages ?? 0) && seen >= (totalItems ?? 0);
     // A total may be wrong: more may follow on a full page, unless the answer has all pages.
     const isFull = form.startsWith('page') && items.length >= limit;
-    if (items.length === 0 || (isReached && !isFull)) break;
+    if (ids.size === known || (isReached && !isFull)) break;
   }
   if (ids.size === seen && [...totals].every((total) => total === seen)) return;
   const found = `${seen} items, ${ids.size} of them different`;

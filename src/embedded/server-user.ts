@@ -17,19 +17,14 @@ export interface ServerUser {
   /** For people: what follows "runs as". */
   readonly description: string;
   /** The owner of the server's files. Undefined: the user who runs this program. */
-  readonly owner: Ids | undefined;
+  readonly owner?: Ids;
   /** The command that runs the programs, with its options. Empty: none is needed. */
   readonly wrapper: readonly string[];
   /** The user that this program starts that command as. Undefined: its own. */
-  readonly spawnAs: Ids | undefined;
+  readonly spawnAs?: Ids;
 }
 
-const SAME_USER: ServerUser = {
-  description: "this program's user",
-  owner: undefined,
-  wrapper: [],
-  spawnAs: undefined,
-};
+const SAME_USER: ServerUser = { description: "this program's user", wrapper: [] };
 
 /** The user `nobody`, which exists nearly everywhere: initdb looks its own name up. */
 const NOBODY = 65_534;
@@ -39,7 +34,6 @@ const ROOT_IN_NAMESPACE: ServerUser = {
   description: 'root in a user namespace',
   owner: { uid: 0, gid: 0 },
   wrapper: ['unshare', '--user', `--map-user=${NOBODY}`, `--map-group=${NOBODY}`],
-  spawnAs: undefined,
 };
 
 const asUser = (description: string, ids: Ids): ServerUser => ({
@@ -65,7 +59,6 @@ const asUserWithPassage = (description: string, ids: Ids, capability: string): S
     `--inh-caps=+${capability}`,
     `--ambient-caps=+${capability}`,
   ],
-  spawnAs: undefined,
 });
 
 /**

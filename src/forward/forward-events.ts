@@ -21,7 +21,7 @@ export interface Forwarding extends Batching {
 
 /** Counts what happens at destinations. Its functions must not throw. */
 export interface ForwardObserver {
-  sent(destination: string, events: number, rejected: number): void;
+  sent(destination: string, events: number): void;
   failed(destination: string): void;
 }
 
@@ -223,7 +223,7 @@ async function forwardFrom(
       accepted.last = settled.accepted ?? last;
       const { sent, rejected } = progress;
       const saved = await source.save({ ...holder, generation, timeline, start, ...progress });
-      if (messages.length > 0) observer?.sent(name, sent, rejected.length);
+      if (messages.length > 0) observer?.sent(name, sent);
       if (saved === undefined) return true;
       logRejected(logger, name, rejected);
       // Unless an operator resumed meanwhile, which begins the count anew.
@@ -257,16 +257,16 @@ const MAX_MS = 5 * 60_000;
 /**
  * The waits between attempts at a failing destination. Full jitter: each is a random time up to a bound that doubles from
  * 1 s to 5 min, so that attempts that failed together are not repeated together. A wait that the destination requests
- * is respected, up to the same 5 min.
+ * is respected, from 1 s (a requested time may be past) up to the same 5 min.
  */
-function createBackoff(random: () => number = Math.random) {
+function createBackoff() {
   let failures = 0;
   return {
     /** How long to wait after one more failure, in milliseconds. */
     afterFailure(error: unknown): number {
       failures += 1;
-      if (error instanceof RetryLaterError) return Math.min(Math.max(error.afterMs, 0), MAX_MS);
-      return random() * Math.min(BASE_MS * 2 ** (failures - 1), MAX_MS);
+      if (error instanceof RetryLaterError) return Math.min(Math.max(error.afterMs, BASE_MS), MAX_MS);
+      return Math.random() * Math.min(BASE_MS * 2 ** (failures - 1), MAX_MS);
     },
     /** After a success: the next failure counts as the first. */
     reset(): void {

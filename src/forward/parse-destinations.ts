@@ -121,7 +121,7 @@ function parseDestination(
   for (const { path, message } of common.error?.issues ?? []) report(path, message);
   const { type, ...others } = given;
   const options = Object.fromEntries(
-    Object.entries(others).filter(([option]) => !(option in commonSchema.shape)),
+    Object.entries(others).filter(([option]) => !COMMON_OPTIONS.includes(option)),
   );
   if (!isTypeName(type)) return undefined;
   const senderType: SenderType = SENDER_TYPES[type];

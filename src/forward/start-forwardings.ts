@@ -17,7 +17,7 @@ interface Forwardings {
   readonly db: Db;
   readonly config: { readonly destinations: readonly Destination[] };
   readonly follow: FollowSettings;
-  readonly observer: ForwardObserver;
+  readonly observer: ForwardObserver | undefined;
   readonly logger: Logger;
 }
 

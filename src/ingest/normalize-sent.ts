@@ -3,11 +3,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { HttpError, OutageError, toError } from '../lib/errors.ts';
 import type { MessageType } from '../events/domain.ts';
 import { listsOf } from '../events/message-types.ts';
-import type { QueuedDelivery } from '../queue/delivery-batch.ts';
 import { createWorkerPool, PoolFullError, WorkerError } from '../lib/worker-pool.ts';
 import { overloaded, type MemoryReservation } from './admission.ts';
 import { normalizeBody, unreadableBody, UnreadableError } from './normalize.ts';
-import type { NormalizeReply, NormalizeRequest } from './normalize-thread.ts';
+import type { NormalizedSent, NormalizeReply, NormalizeRequest } from './normalize-thread.ts';
 import { chooseDecoder, tooLarge } from './read-body.ts';
 import { scanBody } from './scan/scan-body.ts';
 
@@ -72,17 +71,6 @@ export class Turns {
   }
 }
 
-/** A body as records, and what its receipt says. */
-export interface NormalizedSent {
-  readonly body: Pick<QueuedDelivery, 'recordCount' | 'records' | 'unreadable' | 'packed'>;
-  /** Parts of the body that are no records. */
-  readonly quarantined: number;
-  /** The events that the records may become. */
-  readonly rows: number;
-  /** Why the whole body is one of them. */
-  readonly unreadable?: UnreadableError | undefined;
-}
-
 export interface SentBody {
   readonly sent: Buffer;
   readonly encoding: string | undefined;
@@ -122,7 +110,7 @@ const readers = new Map<number, ReturnType<typeof startReaders>>();
 
 /**
  * Reads a body, as it came over the wire, as records, without holding up the event loop. A body that can't be read is
- * kept whole with its Content-Encoding, and `unreadable` is the reason. Charges the memory that it needs to `reservation`.
+ * kept whole with its Content-Encoding, and `problem` is the reason. Charges the memory that it needs to `reservation`.
  * Throws HttpError: 413 if the body inflates to more than `limit` bytes, 503 if too many large ones are waiting.
  */
 export async function normalizeSent(
@@ -135,12 +123,8 @@ export async function normalizeSent(
     return (await normalizeSmall(body, limit, reservation)) ?? (await normalizeInThread(body, limit));
   } catch (error) {
     if (!(error instanceof UnreadableError)) throw error;
-    return {
-      body: unreadableBody(sent, error.message, encoding),
-      quarantined: 1,
-      rows: 0,
-      unreadable: error,
-    };
+    const { message: problem } = error;
+    return { body: unreadableBody(sent, problem, encoding), quarantined: 1, rows: 0, problem };
   }
 }
 
@@ -214,7 +198,5 @@ async function askThread(
     const message = 'the body hardly compresses and is too large for the queue; send it in parts';
     throw new HttpError(413, 'BODY_TOO_LARGE', message);
   }
-  const { body, quarantined, rows, problem } = reply;
-  const unreadableError = problem === undefined ? undefined : new UnreadableError(problem);
-  return { body, quarantined, rows, unreadable: unreadableError };
+  return reply;
 }

@@ -20,17 +20,19 @@ export interface NormalizeRequest {
   readonly unreadable: string | undefined;
 }
 
+/** A body as records, and what its receipt says. */
+export interface NormalizedSent {
+  readonly body: Pick<QueuedDelivery, 'recordCount' | 'records' | 'unreadable' | 'packed'>;
+  /** Parts of the body that are no records. */
+  readonly quarantined: number;
+  /** The events that the records may become. */
+  readonly rows: number;
+  /** Why the whole body is quarantined. */
+  readonly problem?: string;
+}
+
 /** The body as records, packed; or that it inflates to more than the limit; or that it can't be packed well enough. */
-export type NormalizeReply =
-  | {
-      readonly body: Pick<QueuedDelivery, 'recordCount' | 'records' | 'unreadable' | 'packed'>;
-      readonly quarantined: number;
-      readonly rows: number;
-      /** Why the whole body is quarantined. */
-      readonly problem?: string;
-    }
-  | 'too large'
-  | 'incompressible';
+export type NormalizeReply = NormalizedSent | 'too large' | 'incompressible';
 
 /**
  * The most characters of a packed body, which hold up the event loop for 15 ms in each MiB when its job is written, and

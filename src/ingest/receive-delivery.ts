@@ -6,7 +6,6 @@ import type { DeliveryObserver } from '../queue/delivery-observer.ts';
 import type { FairQueue } from '../queue/fair-queue.ts';
 import type { MemoryReservation } from './admission.ts';
 import type { FailedSecrets } from './failed-secrets.ts';
-import type { UnreadableError } from './normalize.ts';
 import { normalizeSent } from './normalize-sent.ts';
 import { chooseDecoder, readBody } from './read-body.ts';
 import { isSigned, offersSecret, type SecretVerifier } from './verify-secret.ts';
@@ -75,7 +74,7 @@ export async function receiveDelivery(
   }
   reservation.received(sent.length);
 
-  const { body, quarantined, rows, unreadable } = await normalizeSent(
+  const { body, quarantined, rows, problem } = await normalizeSent(
     { sent, encoding, messageType, source },
     maxBodyBytes,
     reservation,
@@ -94,7 +93,10 @@ export async function receiveDelivery(
   };
   const durability = await enqueueOrRefuse(delivery, rows, options);
   observer.accepted(delivery, (performance.now() - began) / 1000);
-  if (unreadable !== undefined) throw keptInQuarantine(deliveryId, unreadable);
+  if (problem !== undefined) {
+    const message = `${problem}; the body is kept in quarantine as delivery ${deliveryId}`;
+    throw new HttpError(400, 'UNREADABLE_BODY', message);
+  }
   return {
     delivery_id: deliveryId,
     records: body.recordCount,
@@ -135,9 +137,4 @@ async function wrongSecret(failedSecrets: FailedSecrets, remoteAddress: string, 
   if (knowsSources) return unauthorized();
   const message = 'the sources are not known yet; send the delivery again';
   return new HttpError(503, 'SOURCES_UNKNOWN', message, { retryAfter: RETRY_AFTER_OUTAGE });
-}
-
-function keptInQuarantine(deliveryId: string, unreadable: UnreadableError): HttpError {
-  const message = `${unreadable.message}; the body is kept in quarantine as delivery ${deliveryId}`;
-  return new HttpError(400, 'UNREADABLE_BODY', message, { cause: unreadable });
 }

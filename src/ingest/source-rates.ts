@@ -1,12 +1,7 @@
 import type { Logger } from 'pino';
+import type { SourceLimits } from '../config/settings-file.ts';
 import { HttpError } from '../lib/errors.ts';
 import { createFailureLog } from '../lib/failure-log.ts';
-
-interface SourceLimits {
-  readonly deliveriesPerSecond?: number | undefined;
-  /** Of bodies as sent. */
-  readonly bytesPerSecond?: number | undefined;
-}
 
 /** Holds each source to its limits in this process (`limits:` of the settings file). */
 export type SourceRates = ReturnType<typeof createSourceRates>;
@@ -19,7 +14,7 @@ export const RATE_LIMITED = 'RATE_LIMITED';
 
 /** `limitsOf` gives the limits of a source at the time; undefined if it has none. `now` is a clock in milliseconds. */
 export function createSourceRates(
-  limitsOf: (source: string) => SourceLimits | undefined,
+  limitsOf: (source: string) => Partial<SourceLimits> | undefined,
   logger: Logger,
   now: () => number = () => performance.now(),
 ) {

@@ -2,6 +2,7 @@ import { createHmac, hash, timingSafeEqual, type Hmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import pLimit from 'p-limit';
+import type { SourceConfig } from '../config/sources.ts';
 import type { SecretForm } from '../events/domain.ts';
 
 /** A configured secret: the digest to compare with, and the key of signatures. */
@@ -23,10 +24,7 @@ interface OfferedSecret {
   readonly value: string;
 }
 
-interface KnownSource {
-  readonly name: string;
-  readonly secrets: readonly string[];
-}
+type KnownSource = Pick<SourceConfig, 'name' | 'secrets'>;
 
 const SIGNATURE_HEADER = 'x-hub-signature-256';
 

@@ -13,6 +13,10 @@ export function createSecrets(secrets: Iterable<string | undefined> = []) {
   for (const secret of secrets) add(secret ?? '');
   return {
     add,
-    hide: (text: string) => [...known].reduce((shown, secret) => shown.replaceAll(secret, '[hidden]'), text),
+    hide: (text: string) =>
+      // The longest first: another may be its beginning, and would leave the rest of it.
+      [...known]
+        .toSorted((one, other) => other.length - one.length)
+        .reduce((shown, secret) => shown.replaceAll(secret, '[hidden]'), text),
   };
 }

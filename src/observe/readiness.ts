@@ -37,7 +37,7 @@ interface ReadinessLine {
 /** A dependency of a process, or something that an operator should look into. */
 export interface Check {
   /** Resolves with the state. If it throws, the state is `away`. */
-  readonly ask: () => Promise<State | Finding>;
+  readonly ask: () => Promise<Finding>;
   /** Whether the process can't do its own work without it. */
   readonly isNeeded: boolean;
 }
@@ -75,7 +75,7 @@ export function createReadiness(checks: Checks, logger: Logger) {
         message: `no answer within ${TIMEOUT_MS / 1000} s`,
       });
       failures.clear(`check ${name}`);
-      return typeof answer === 'string' ? { state: answer } : answer;
+      return answer;
     } catch (error) {
       // Before the first start has made the tables, nothing has failed yet.
       if (isMissingTable(error)) return { state: 'starting', why: 'its tables do not exist yet' };

@@ -19,10 +19,6 @@ interface Connected<T> {
     /** Forced, it does not wait for the engine or for jobs in progress. */
     close(force?: boolean): Promise<void>;
   };
-  /** Whether the engine can be reached now, as far as the connection knows without a request. */
-  isConnected(): boolean;
-  /** Sends the engine a request; rejects if it does not answer. */
-  ping(): Promise<unknown>;
   /** Ends the underlying connection, after BullMQ has closed. */
   disconnect(): Promise<void>;
 }
@@ -48,6 +44,8 @@ interface Producer {
 }
 
 export interface ConnectedProducer extends Connected<Producer> {
+  /** Sends the engine a request; rejects if it does not answer. */
+  ping(): Promise<unknown>;
   /**
    * Of this many jobs in this state the one whose turn is next (the one that was added first, unless they have ranks),
    * with its time in epoch milliseconds; undefined if none is waiting any more.
@@ -60,7 +58,10 @@ export interface ConnectedProducer extends Connected<Producer> {
   weaknesses(): Promise<string[]>;
 }
 
-type WorkerConnection = Connected<{ getBackend(): Jobs; waitUntilReady(): Promise<unknown> }>;
+interface ConnectedWorker extends Connected<{ getBackend(): Jobs; waitUntilReady(): Promise<unknown> }> {
+  /** Whether the engine can be reached now, as far as the connection knows without a request. */
+  isConnected(): boolean;
+}
 
 /** The part of BullMQ's backend that puts failed jobs back and removes jobs, the same in both engines. */
 export interface Jobs {
@@ -83,7 +84,7 @@ export interface Engine {
     processor: Processor<DeliveryBatch>,
     options: Omit<WorkerOptions, 'connection'>,
     onError: OnError,
-  ): WorkerConnection;
+  ): ConnectedWorker;
 }
 
 export type OnError = (error: Error) => void;

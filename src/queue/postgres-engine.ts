@@ -12,7 +12,7 @@ import {
 } from '../store/server/postgres.ts';
 import type { Client, Connection, Pool } from '../store/server/postgres.ts';
 import type { DeliveryBatch } from './delivery-batch.ts';
-import type { Engine, OnError } from './engine.ts';
+import type { Engine, OnError, QueueLocation } from './engine.ts';
 
 const SCHEMA = 'bullmq';
 
@@ -28,11 +28,7 @@ const POLL_SECONDS = 0.5;
  */
 const WORKER_SETTINGS = { synchronous_commit: 'off' };
 
-/** Where the tables are: through a pooler or not, and without one if that is known. */
-interface PostgresLocation {
-  readonly databaseUrl: string;
-  readonly directUrl?: string | undefined;
-}
+type PostgresLocation = Omit<Extract<QueueLocation, { kind: 'postgres' }>, 'kind'>;
 
 /** BullMQ on Postgres, in its own schema next to the tables of xiq-sink. */
 export function createPostgresEngine(location: PostgresLocation): Engine {
@@ -43,7 +39,6 @@ export function createPostgresEngine(location: PostgresLocation): Engine {
       const bullmq = new Queue<DeliveryBatch>(name, { ...options, connection });
       return {
         bullmq,
-        isConnected: () => true,
         ping: () => pool.query('select 1'),
         // This engine counts from the newest job in either order.
         findOldest: async (state, waiting) => (await bullmq.getJobs([state], waiting - 1, waiting - 1))[0],
@@ -52,7 +47,7 @@ export function createPostgresEngine(location: PostgresLocation): Engine {
       };
     },
     connectWorker(name, processor, options, onError) {
-      const { pool, connection, dropConnections, end } = connect(location, onError, WORKER_SETTINGS);
+      const { connection, dropConnections, end } = connect(location, onError, WORKER_SETTINGS);
       const workerOptions = { drainDelay: POLL_SECONDS, ...options, connection };
       const bullmq = new Worker<DeliveryBatch>(name, processor, workerOptions);
       slowDown(bullmq);
@@ -63,7 +58,6 @@ export function createPostgresEngine(location: PostgresLocation): Engine {
       return {
         bullmq,
         isConnected: () => true,
-        ping: () => pool.query('select 1'),
         disconnect: end,
       };
     },

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayedError, Queue, Worker, type Job, type Processor } from 'bullmq';
+import pTimeout from 'p-timeout';
 import { OutageError, UsageError, toError } from '../lib/errors.ts';
 import type { DeliveryBatch } from './delivery-batch.ts';
 import type { Engine, OnError } from './engine.ts';
@@ -74,7 +75,6 @@ export function createRedisEngine({
             }),
           close: () => bullmq.close(),
         },
-        isConnected: () => isReady(redis),
         ping: check,
         findOldest: async (state) => (await bullmq.getJobs([state], 0, 0, true))[0],
         weaknesses: () => findWeaknesses(redis),
@@ -119,7 +119,6 @@ export function createRedisEngine({
           },
         },
         isConnected: () => isReady(redis),
-        ping: () => redis.ping(),
         disconnect: async () => redis.disconnect(),
       };
     },
@@ -166,7 +165,7 @@ async function untilDone(signal: AbortSignal, onError: OnError, work: () => Prom
   for (;;) {
     signal.throwIfAborted();
     try {
-      await Promise.race([work(), rejectionOf(signal)]);
+      await pTimeout(work(), { milliseconds: Infinity, signal });
       return;
     } catch (error) {
       signal.throwIfAborted();
@@ -175,11 +174,6 @@ async function untilDone(signal: AbortSignal, onError: OnError, work: () => Prom
     await sleep(RETRY_MS, undefined, { signal });
   }
 }
-
-const rejectionOf = (signal: AbortSignal) =>
-  new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(toError(signal.reason)), { once: true });
-  });
 
 /**
  * Checks the server of a worker now and then. Redis may be emptied, and another installation may use it then: the worker

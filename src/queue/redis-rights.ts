@@ -50,13 +50,13 @@ export async function checkRights(client: RedisClient, queueKey: string): Promis
   await Promise.all(tries);
   if (needsKeys) missing.add(`~${queueKey.replace(/:[^:]*$/, '')}:*`);
   if (missing.size === 0) return;
-  const user = client.isCluster ? undefined : await nameOfUser(client);
+  const user = client.isCluster ? undefined : nameOfUser(client);
   throw new UsageError(
     `The user ${user ?? 'in REDIS_URL'} lacks permissions in Redis. Grant them with: ACL SETUSER ${user ?? 'USER'} ${[...missing].join(' ')}`,
   );
 }
 
-async function nameOfUser(client: RedisClient): Promise<string | undefined> {
+function nameOfUser(client: RedisClient): string {
   const configured = 'username' in client.options ? client.options.username : undefined;
   return typeof configured === 'string' ? configured : 'default';
 }

@@ -105,9 +105,9 @@ async function readAgain(item: LockedQuarantined, maxBodyBytes: number): Promise
   }
   try {
     const sent = { sent: content, encoding: item.encoding ?? undefined, messageType, source: item.source };
-    const { body, unreadable } = await normalizeSent(sent, maxBodyBytes);
+    const { body, problem } = await normalizeSent(sent, maxBodyBytes);
     // A second copy of it would say nothing more.
-    if (unreadable !== undefined) return { kind: 'refused', quarantineId, reason: unreadable.message };
+    if (problem !== undefined) return { kind: 'refused', quarantineId, reason: problem };
     return {
       deliveryId: replayDeliveryId(quarantineId),
       source: item.source,

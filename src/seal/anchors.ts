@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises';
 import { appendDurably } from '../lib/files/durable-file.ts';
 import { describeError } from '../lib/errors.ts';
+import { readAnswer } from '../lib/read-answer.ts';
 import { isHtmlPage } from '../lib/text/html-page.ts';
 import {
   addCosignature,
@@ -30,6 +31,9 @@ export interface Anchor {
 
 const HOUR_SECONDS = 3_600;
 const REQUEST_LIMIT_MS = 30_000;
+
+/** A token of an authority has some kilobytes, a cosignature some hundred bytes. */
+const MAX_ANSWER_BYTES = 1024 * 1024;
 
 /** Longer than a request may take, so that two processes never try at the same time. */
 const RETRY_SECONDS = 60;
@@ -121,8 +125,8 @@ export const witnessAnchor = (db: Db, witness: Witness): Anchor => ({
     let response = await add(known);
     if (response.status === 409) {
       // It answers with the size that it knows.
-      const actual = Number(await response.text());
-      if (!Number.isSafeInteger(actual) || actual > size) {
+      const actual = Number((await read(response)).toString());
+      if (!Number.isSafeInteger(actual) || actual < 0 || actual > size) {
         throw new Error(`it knows a tree of ${actual} leaves, but this one has ${size}: run verify`);
       }
       response = await add(actual);
@@ -145,9 +149,11 @@ async function post(url: string, type: string, body: string | Buffer<ArrayBuffer
   });
 }
 
+const read = (response: Response) => readAnswer(response, MAX_ANSWER_BYTES, 'the server');
+
 async function accepted(response: Response): Promise<Buffer> {
   if (!response.ok) throw new Error(`the server answered ${response.status}`);
-  const answer = Buffer.from(await response.arrayBuffer());
+  const answer = await read(response);
   if (isHtmlPage(response.headers.get('content-type'), answer.toString()))
     throw new Error('the server answered with an HTML page: is there a proxy in between?');
   return answer;

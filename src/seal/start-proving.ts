@@ -83,8 +83,8 @@ function anchorsOf({ file, url, timestampUrl, witnesses }: Config['anchors'], db
 }
 
 /** The anchor that stores checkpoints as events, which are forwarded. */
-function createEventAnchor(db: Db, logger: Logger, config: Pick<Config, 'erasureKeyFile'>): Anchor {
-  const store = createRecordStore(db, logger, new AbortController().signal, config);
+function createEventAnchor({ db, logger, config }: Proving, giveUp: AbortSignal): Anchor {
+  const store = createRecordStore(db, logger, giveUp, config);
   const kind = { messageType: 'OTHER', sentType: OWN_TYPES.checkpoint, origin: 'xiq-sink' } as const;
   return eventAnchor((record) => store({ source: SOURCE, ...kind, records: [record] }));
 }
@@ -95,9 +95,11 @@ const REPEAT_MS = 60 * 60 * 1000;
 const WHAT_TO_DO = 'See "An older database" in docs/backup.md. Storing and forwarding continue.';
 
 /** Keeps checkpoints outside of the database, where the settings say. A failure stops nothing else. */
-function startAnchoring({ db, config, logger }: Proving, started: AsyncDisposableStack): void {
+function startAnchoring(proving: Proving, started: AsyncDisposableStack): void {
+  const { db, config, logger } = proving;
+  const stopping = new AbortController();
   const places = anchorsOf(config.anchors, db);
-  const events = createEventAnchor(db, logger, config);
+  const events = createEventAnchor(proving, stopping.signal);
   let failedAt = -Infinity;
   const onFailure = (anchor: string, error: unknown) => {
     failedAt = performance.now();
@@ -114,7 +116,11 @@ function startAnchoring({ db, config, logger }: Proving, started: AsyncDisposabl
     return performance.now() - failedAt < RETRIED_MS ? 'done' : 'idle';
   };
   const failure = 'checkpoints were not kept elsewhere';
-  repeatInBackground({ part: 'anchoring', failure, pauseMs: LOOK_INTERVAL_MS, work }, logger, started);
+  repeatInBackground(
+    { part: 'anchoring', failure, pauseMs: LOOK_INTERVAL_MS, work, stopping },
+    logger,
+    started,
+  );
 }
 
 const VERIFY_INTERVAL_MS = 5_000;

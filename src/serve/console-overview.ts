@@ -59,10 +59,9 @@ function createSilenceReader(
 
 /** The watch looks once a minute: what has arrived since has ended its silence. */
 function withLatest(found: readonly TypeSilence[], latest: readonly LastArrival[]): readonly TypeSilence[] {
+  const bySourceAndType = new Map(latest.map((one) => [`${one.messageType} ${one.source}`, one]));
   return found.map((silence) => {
-    const { source, messageType } = silence;
-    const { lastReceivedAt } =
-      latest.find((one) => one.source === source && one.messageType === messageType) ?? silence;
+    const { lastReceivedAt } = bySourceAndType.get(`${silence.messageType} ${silence.source}`) ?? silence;
     const isOver = (lastReceivedAt?.getTime() ?? 0) > (silence.lastReceivedAt?.getTime() ?? 0);
     if (lastReceivedAt === undefined || !isOver) return silence;
     const silentSeconds = Math.max(0, Math.round((Date.now() - lastReceivedAt.getTime()) / 1000));

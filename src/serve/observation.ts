@@ -5,8 +5,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import type { Config } from '../config/config.ts';
 import { describeError } from '../lib/errors.ts';
 import { freeBytes } from '../lib/files/free-bytes.ts';
-import type { ForwardObserver } from '../forward/forward-events.ts';
-import { ProcessDeliveryObserver } from '../observe/delivery-observer.ts';
+import { createDeliveryObserver } from '../observe/delivery-observer.ts';
 import { registerClaimMetrics } from '../observe/claim-metrics.ts';
 import { createForwardingMetrics, type AskDestinations } from '../observe/forwarding-metrics.ts';
 import { createIngestMetrics, registerQueueMetrics } from '../observe/ingest-metrics.ts';
@@ -82,7 +81,7 @@ export async function startObserving(options: ObservationOptions, opened: AsyncD
   const refused = createRefusedCounter();
   return {
     ...observeParts(options, metrics, sourceLabel, { askDestinations, arrivals }),
-    deliveries: new ProcessDeliveryObserver({
+    deliveries: createDeliveryObserver({
       traces,
       ingest: receivesIn(role) ? createIngestMetrics(metrics.registry, sourceLabel) : undefined,
       countStored: storesIn(role) ? createStoringMetrics(metrics.registry, sourceLabel) : undefined,
@@ -188,12 +187,8 @@ function observeParts(
       'Logs of WITNESSES that have forked: neither of two trees that they signed contains the other';
     gauge('witnessed_forks', help, async () => (await forks())?.length ?? []);
   }
-  const forwardObserver: ForwardObserver = {
-    sent: (destination, events) => forwarding?.sent(destination, events),
-    failed: (destination) => forwarding?.failed(destination),
-  };
   return {
-    forwarding: forwardObserver,
+    forwarding,
     onQuarantineDropped: (dropped: DroppedContent) => onQuarantineDropped?.(dropped),
     onAlert: (rule: string) => forwarding?.alert(rule),
     onSubscriptionsChecked: (source: string, changes: number) => onSubscriptionsChecked?.(source, changes),

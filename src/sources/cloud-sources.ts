@@ -54,8 +54,9 @@ export function repeatOnClouds<T extends { readonly config: SourceConfig; readon
   }
 
   async function follow(): Promise<readonly T[]> {
+    const wanted = new Map(config.sources.map((source) => [source.name, source]));
     for (const one of current.values()) {
-      if (!config.sources.some((source) => isDeepStrictEqual(source, one.config))) await end(one);
+      if (!isDeepStrictEqual(wanted.get(one.config.name), one.config)) await end(one);
     }
     for (const source of config.sources) {
       if (hasCloud(source) && !current.has(source.name)) current.set(source.name, rounds.create(source));

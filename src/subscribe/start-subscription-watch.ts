@@ -40,7 +40,8 @@ export async function startSubscriptionWatch(
   let watched: readonly SourceConfig[] | undefined;
   let watch: Repetition | undefined;
   const oneAtATime = pLimit(1);
-  const store = createRecordStore(db, logger, new AbortController().signal, config);
+  const stopping = new AbortController();
+  const store = createRecordStore(db, logger, stopping.signal, config);
   const recordGaps = createGapRecorder(db, logger, (source, begun) =>
     store({
       source,
@@ -82,7 +83,12 @@ export async function startSubscriptionWatch(
   }
 
   await apply(0);
-  opened.defer(closeLogged(logger, 'subscription watch', () => oneAtATime(async () => watch?.stop())));
+  const stop = async () => {
+    // A check may wait for the database to store what it found.
+    stopping.abort();
+    await oneAtATime(async () => watch?.stop());
+  };
+  opened.defer(closeLogged(logger, 'subscription watch', stop));
   opened.defer(follow('subscriptions', () => oneAtATime(apply, SETTLE_MS)));
 }
 

@@ -87,6 +87,14 @@ test.each<[string, (call: Received) => Reply]>([
   ['a total that is never reached', nested(999)],
   ['a total below a full page', nested(100)],
   [
+    'the first page as every page',
+    serving(({ limit }) => flat({ page: 1, limit, data: RECORDS.slice(0, limit) })),
+  ],
+  [
+    'the first page as every page, without a total',
+    serving(({ limit }) => ({ data: RECORDS.slice(0, limit) })),
+  ],
+  [
     'empty pages after the first',
     serving(({ page, data }) => flat({ page, limit: 100, data: page > 1 ? [] : data })),
   ],

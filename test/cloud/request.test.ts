@@ -220,6 +220,13 @@ describe('time-out and abort', () => {
     expect(error.message).toContain('no answer within 20 ms');
   });
 
+  test('an answer that would fill the memory fails without status', async () => {
+    await using cloud = await startTestClient(inTurn({ raw: Buffer.alloc(65 * 1024 * 1024, ' ') }));
+    const error = await errorOf(cloud.client.subscriptions.create([SUBSCRIPTION]));
+    expect(error.status).toBeUndefined();
+    expect(error.message).toContain('the cloud sent more than 67108864 bytes');
+  });
+
   test('an abort while the cloud is silent rejects with its reason', async () => {
     const controller = new AbortController();
     const reason = new Error('enough');

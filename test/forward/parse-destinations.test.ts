@@ -97,6 +97,7 @@ describe('destinations of the file', () => {
         { name: 'd', ...FILE, batch: { bytes: 999 } },
         { name: 'c', type: 'syslog', transport: 'tls', host: 'siem.test', tls: { ca: SECRET } },
         { name: 'e', type: 'syslog', transport: 'tls', hostname: 7 },
+        { name: 'f', ...FILE, constructor: 'x' },
       ],
       redaction: { members: ['('] },
     });
@@ -113,6 +114,7 @@ describe('destinations of the file', () => {
       expect.stringMatching(/destination c: tls.ca: must be certificates in PEM form/),
       'XIQ_SINK_CONFIG: destination e: host: is missing',
       'XIQ_SINK_CONFIG: destination e: hostname: must be a text',
+      expect.stringContaining('destination f: unknown setting "constructor"'),
       'two destinations are named "c"',
     ]);
     expect(problems.join()).not.toContain(SECRET);

@@ -146,7 +146,7 @@ describe('200', () => {
 });
 
 describe('health', () => {
-  const works = { ask: async () => 'ok' as const, isNeeded: true };
+  const works = { ask: async () => ({ state: 'ok' as const }), isNeeded: true };
 
   it('/healthz answers whatever the parts do', async () => {
     const { request } = await serve({
@@ -161,7 +161,7 @@ describe('health', () => {
     [
       'degraded',
       {
-        queue: { ask: async () => 'spooling' as const, isNeeded: true },
+        queue: { ask: async () => ({ state: 'spooling' as const }), isNeeded: true },
         database: { ask: () => Promise.reject(new Error('away')), isNeeded: false },
       },
       { queue: 'spooling', database: 'away' },
@@ -180,7 +180,7 @@ describe('health', () => {
         queue: {
           ask: async () => {
             if (isAway) throw new Error(reason);
-            return 'ok';
+            return { state: 'ok' };
           },
           isNeeded: true,
         },

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { ProcessDeliveryObserver } from '../../src/observe/delivery-observer.ts';
+import { createDeliveryObserver } from '../../src/observe/delivery-observer.ts';
 import { createProcessGauge } from '../../src/observe/process-figures.ts';
 import { createRefusedCounter } from '../../src/observe/refused-deliveries.ts';
 import { StoringProgress } from '../../src/observe/storing-progress.ts';
@@ -31,7 +31,7 @@ async function startObserver(ratio: number) {
   const progress = new StoringProgress();
   const deferred = createRefusedCounter();
   const none = { ingest: undefined, countStored: undefined };
-  const observer = new ProcessDeliveryObserver({ traces, ...none, gauge, deferred, progress });
+  const observer = createDeliveryObserver({ traces, ...none, gauge, deferred, progress });
   return { observer, progress, spans, stop: () => traces.stop() };
 }
 

@@ -145,11 +145,13 @@ describe('an address', () => {
     expect(await put([anchor], 0)).toEqual([
       expect.stringContaining('an HTML page: is there a proxy in between?'),
     ]);
+    answer = { status: 200, raw: Buffer.alloc(2 * 1024 * 1024) };
+    expect(await put([anchor], 0)).toEqual([expect.stringContaining('sent more than')]);
     answer = { status: 201 };
     expect(await put([anchor], 0)).toEqual([]);
     expect(await put([anchor], 0)).toEqual([]);
-    expect(server.received).toHaveLength(3);
-    expect(server.received[2]?.body).toBe((await latestCheckpoint(test.service))?.note);
+    expect(server.received).toHaveLength(4);
+    expect(server.received[3]?.body).toBe((await latestCheckpoint(test.service))?.note);
   });
 
   it.each([301, 302, 307, 308])('that redirects with %d fails, and nothing follows it', async (status) => {

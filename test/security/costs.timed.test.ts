@@ -42,15 +42,18 @@ describe('the processor time of what a sender chooses', () => {
     expect(cpuMs(() => readField({ value }, field))).toBeLessThan(500);
   });
 
-  it.each(['1', '[', '1.1.1.'])('a long run of %j as a forwarded address is read in milliseconds', async (part) => {
-    const { post } = await serve();
-    const began = process.cpuUsage();
-    for (let sent = 0; sent < 10; sent += 1) {
-      expect((await post('[]', { 'x-forwarded-for': part.repeat(15_000 / part.length) })).status).toBe(200);
-    }
-    const { user } = process.cpuUsage(began);
-    expect(user / 1_000).toBeLessThan(1_000);
-  });
+  it.each(['1', '[', '1.1.1.'])(
+    'a long run of %j as a forwarded address is read in milliseconds',
+    async (part) => {
+      const { post } = await serve();
+      const began = process.cpuUsage();
+      for (let sent = 0; sent < 10; sent += 1) {
+        expect((await post('[]', { 'x-forwarded-for': part.repeat(15_000 / part.length) })).status).toBe(200);
+      }
+      const { user } = process.cpuUsage(began);
+      expect(user / 1_000).toBeLessThan(1_000);
+    },
+  );
 
   it.each(['1', '1.', ' ', ',0'])('a long run of %j inside a string is read in linear time', (text) => {
     const run = text.repeat(1_000_000 / text.length);

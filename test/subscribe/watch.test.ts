@@ -85,6 +85,35 @@ it('is started for sources with an API, once there is a public address', async (
   ]);
 });
 
+it('ends while what it found waits for the database', async () => {
+  await test.query`create function fill() returns trigger language plpgsql as $$
+    begin raise exception 'full' using errcode = '53100'; end $$`;
+  await test.query`create trigger fill before insert on deliveries for each row execute function fill()`;
+  const lines: string[] = [];
+  const source = {
+    name: 'full',
+    secrets: ['webhook-secret-1'],
+    cloud: { apiUrl: cloud.url, credentials: { apiToken: 'api-token-1' } },
+    messageTypes: ['SMS_LOG_ALL'] as const,
+  };
+  const opened = new AsyncDisposableStack();
+  await startSubscriptionWatch(
+    {
+      db: test.db,
+      config: { sources: [source], publicUrl: PUBLIC_URL, subscribe: 'report', erasureKeyFile: '/none' },
+      follow: () => async () => undefined,
+      knowsStored: () => true,
+      allNames: () => ['full'],
+      onChecked: () => undefined,
+      logger: pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) }),
+    },
+    opened,
+  );
+  await waitFor(() => lines.some((line) => line.includes('waiting for the database')));
+  await expect(opened.disposeAsync()).resolves.toBeUndefined();
+  await test.query`drop trigger fill on deliveries`;
+});
+
 describe('the watch', () => {
   it('reports what differs at once and every ten minutes, and changes nothing', async () => {
     const { clock, checks, warnings, drifts } = start(false);

@@ -2,6 +2,7 @@ import { hashPassword, hasPasswordLength, newPassword, PASSWORD_LENGTH } from '.
 import { newTotpSecret } from '../../access/totp.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { commandName } from '../../lib/text/command-name.ts';
+import { revealOnLine } from '../../lib/text/hidden-characters.ts';
 import type { AccountRole } from '../../store/access/permissions.ts';
 import {
   addAccount,
@@ -12,7 +13,7 @@ import {
   logInOf,
 } from '../../store/access/accounts.ts';
 import type { Db } from '../../store/server/database.ts';
-import { note, print, printRows, type Columns } from '../shared/output.ts';
+import { note, print, printJsonLine, printRows, type Columns } from '../shared/output.ts';
 import { recordCommand } from '../shared/record.ts';
 import { digestOf, newApiToken } from '../../access/credentials.ts';
 import { addAccessToken, revokeAccessToken, listAccessTokens } from '../../store/access/access-tokens.ts';
@@ -148,7 +149,7 @@ export async function revokeToken(db: Db, id: string): Promise<void> {
     () => revokeAccessToken(db, id),
     (revoked) => revoked,
   );
-  print(`revoked token ${id}${label === '' ? '' : ` (${label})`} of ${account}`);
+  print(`revoked token ${id}${label === '' ? '' : ` (${revealOnLine(label)})`} of ${account}`);
 }
 
 type Listed = Awaited<ReturnType<typeof listAccounts>>[number];
@@ -189,10 +190,9 @@ export async function printAccess(db: Db, asJson: boolean): Promise<void> {
   if (asJson) {
     for (const account of accounts) {
       const own = tokens.filter((token) => token.account === account.name);
-      print(JSON.stringify({ ...account, tokens: own.map(({ account: _account, ...token }) => token) }));
+      printJsonLine({ ...account, tokens: own.map(({ account: _account, ...token }) => token) });
     }
-    for (const reader of readers)
-      print(JSON.stringify({ sql_login: reader.person, sessions: reader.sessions }));
+    for (const reader of readers) printJsonLine({ sql_login: reader.person, sessions: reader.sessions });
     return;
   }
   if (accounts.length === 0) note(`no accounts exist; add one with ${commandName()} access add`);

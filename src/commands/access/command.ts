@@ -1,5 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from '@commander-js/extra-typings';
+import { HOUR_MS } from '../../lib/clock.ts';
 import { UsageError } from '../../lib/errors.ts';
+import { parseDuration } from '../../lib/text/parse-time.ts';
 import { ACCOUNT_ROLES } from '../../store/access/permissions.ts';
 import { defineCommand, wholeNumber } from '../shared/options.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
@@ -114,17 +116,10 @@ const collect = (source: string, earlier: readonly string[] = []): readonly stri
 
 const passwordInput = (isPiped: boolean | undefined) => (isPiped === true ? 'stdin' : 'ask');
 
-const UNIT_HOURS: ReadonlyMap<string, number> = new Map([
-  ['h', 1],
-  ['d', 24],
-  ['w', 7 * 24],
-]);
-
 const MAX_HOURS = 10 * 365 * 24;
 
 function lifetime(text: string): number {
-  const [, amount = '', unit = ''] = /^(\d{1,5})([hdw])$/.exec(text) ?? [];
-  const hours = Number(amount) * (UNIT_HOURS.get(unit) ?? 0);
+  const hours = /^\d{1,5}[hdw]$/.test(text) ? (parseDuration(text) ?? 0) / HOUR_MS : 0;
   if (hours < 1 || hours > MAX_HOURS) {
     throw new InvalidArgumentError('It must be a duration such as 12h, 90d or 52w, at most ten years.');
   }

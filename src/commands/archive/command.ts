@@ -1,7 +1,6 @@
 import os from 'node:os';
 import type { Command } from '@commander-js/extra-typings';
 import { defineCommand, month } from '../shared/options.ts';
-import { FAILED } from '../shared/process.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 export function defineArchive(program: Command, settings: Settings): void {
@@ -21,9 +20,7 @@ export function defineArchive(program: Command, settings: Settings): void {
       os.setPriority(os.constants.priority.PRIORITY_BELOW_NORMAL);
       const { archive } = await import('./archive.ts');
       const options = { before: before.since, isDryRun: dryRun === true, asJson: json === true };
-      await runOnStore(settings, async ({ archive: access }) => {
-        if (!(await archive(access, options))) process.exitCode = FAILED;
-      });
+      await runOnStore(settings, ({ archive: access }) => archive(access, options));
     });
 }
 

@@ -2,7 +2,7 @@ import { type Command, Option } from '@commander-js/extra-typings';
 import { LOGGED_TYPES } from '../../reconcile/log-kinds.ts';
 import { defineCommand, sourceOption, time, TIME_FORMS, withRange, zoneOption } from '../shared/options.ts';
 import { FAILED, stopSignal } from '../shared/process.ts';
-import type { Settings } from '../shared/run-on-store.ts';
+import { quietLogger, type Settings } from '../shared/run-on-store.ts';
 
 export function defineBackfill(program: Command, settings: Settings): void {
   defineCommand(program, 'backfill', "fetch events from the cloud's logs that no webhook delivered", [
@@ -26,9 +26,8 @@ export function defineBackfill(program: Command, settings: Settings): void {
       const signal = stopSignal();
       const { since = new Date(), until = new Date() } = withRange(range);
       const chosen = { since, until, types, source, isDryRun: dryRun === true };
-      const { createLogger } = await import('../../lib/logger.ts');
       const { backfill } = await import('./backfill.ts');
-      const context = { config: await settings(), logger: createLogger('warn'), signal };
+      const context = { config: await settings(), logger: await quietLogger(), signal };
       if (!(await backfill(context, chosen, json === true))) process.exitCode = FAILED;
     });
 }

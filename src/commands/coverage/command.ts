@@ -1,7 +1,6 @@
 import { Option, type Command } from '@commander-js/extra-typings';
 import { MESSAGE_TYPES } from '../../events/domain.ts';
 import { defineCommand, sourceOption, time, TIME_FORMS, withRange, zoneOption } from '../shared/options.ts';
-import { FAILED } from '../shared/process.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 export function defineCoverage(program: Command, settings: Settings): void {
@@ -28,13 +27,8 @@ export function defineCoverage(program: Command, settings: Settings): void {
     .action(async ({ types, json, ...options }) => {
       const { since = new Date(), until = new Date(), source } = withRange(options);
       const { printCoverage } = await import('./print-coverage.ts');
-      await runOnStore(settings, async ({ db }) => {
-        const isProven = await printCoverage(
-          db,
-          { since, until, source, messageTypes: types },
-          json === true,
-        );
-        if (!isProven) process.exitCode = FAILED;
-      });
+      await runOnStore(settings, ({ db }) =>
+        printCoverage(db, { since, until, source, messageTypes: types }, json === true),
+      );
     });
 }

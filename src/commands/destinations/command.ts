@@ -86,12 +86,9 @@ export function defineDestinations(program: Command, settings: Settings): void {
       const signal = stopSignal();
       const { findDestination } = await import('../../forward/parse-destinations.ts');
       const { resendRejectedEvents } = await import('./destinations.ts');
-      await withDestinations(async (db, configured) => {
-        const destination = findDestination(configured, name);
-        if (!(await resendRejectedEvents(db, destination, { ids, all: all === true }, signal))) {
-          process.exitCode = FAILED;
-        }
-      });
+      await withDestinations((db, configured) =>
+        resendRejectedEvents(db, findDestination(configured, name), { ids, all: all === true }, signal),
+      );
     });
 
   function destinationCommand(name: string, description: string, lines: readonly string[]) {
@@ -101,7 +98,9 @@ export function defineDestinations(program: Command, settings: Settings): void {
     );
   }
 
-  async function withDestinations(work: (db: Db, configured: readonly Destination[]) => Promise<void>) {
+  async function withDestinations(
+    work: (db: Db, configured: readonly Destination[]) => Promise<boolean | void>,
+  ) {
     const { joinStored } = await import('./destinations.ts');
     await runOnStore(settings, async ({ db }, config) => work(db, await joinStored(db, config)));
   }

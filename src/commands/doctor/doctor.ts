@@ -1,3 +1,4 @@
+import { unescape } from 'node:querystring';
 import pTimeout from 'p-timeout';
 import type { Config } from '../../config/config.ts';
 import { checkDataDirectory } from '../../lib/files/data-directory.ts';
@@ -67,28 +68,34 @@ function wrongSettings({ message }: UsageError): Running[] {
 }
 
 function secretsOf({ redisUrl, sources, forwarding, ...config }: Config): Secrets {
-  const secrets = createSecrets();
-  for (const password of redisUrl === undefined ? [] : passwordsOfRedis(redisUrl)) secrets.add(password);
-  const { databaseUrl, databaseDirectUrl, migrationDatabaseUrl, readerDatabaseUrl } = config;
   const urls = [
-    databaseUrl,
-    databaseDirectUrl,
-    migrationDatabaseUrl,
-    readerDatabaseUrl,
+    config.databaseUrl,
+    config.databaseDirectUrl,
+    config.migrationDatabaseUrl,
+    config.readerDatabaseUrl,
+    config.bootstrapDatabaseUrl,
     forwarding.forwardTo,
   ];
-  for (const url of urls) {
-    const password = url === undefined ? '' : (URL.parse(url)?.password ?? '');
-    secrets.add(password);
-    secrets.add(decodeURIComponent(password));
-  }
-  for (const { secrets: own, cloud } of sources) {
-    for (const secret of own) secrets.add(secret);
-    if (cloud === undefined) continue;
-    secrets.add('apiToken' in cloud.credentials ? cloud.credentials.apiToken : cloud.credentials.password);
-  }
-  secrets.add(forwarding.forwardToken ?? '');
-  return secrets;
+  const ofSources = sources.flatMap(({ secrets, cloud }) => {
+    if (cloud === undefined) return secrets;
+    const { credentials } = cloud;
+    return [...secrets, 'apiToken' in credentials ? credentials.apiToken : credentials.password];
+  });
+  return createSecrets([
+    ...(redisUrl === undefined ? [] : passwordsOfRedis(redisUrl)),
+    ...urls.flatMap((url) => (url === undefined ? [] : passwordsOfUrl(url))),
+    ...ofSources,
+    forwarding.forwardToken,
+    config.admin.token,
+    config.openId?.clientSecret,
+    config.archive.s3?.secret_access_key,
+  ]);
+}
+
+/** The password in a URL, as it is written and as it is sent. */
+function passwordsOfUrl(url: string): readonly string[] {
+  const { password = '' } = URL.parse(url) ?? {};
+  return [password, unescape(password)];
 }
 
 type Counts = Readonly<Record<Status, number>>;

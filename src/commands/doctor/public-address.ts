@@ -3,12 +3,11 @@ import { once } from 'node:events';
 import { isIP } from 'node:net';
 import { connect, rootCertificates } from 'node:tls';
 import type { Config } from '../../config/config.ts';
+import { DAY_MS } from '../../lib/clock.ts';
 import { describeError } from '../../lib/errors.ts';
 import { countOf } from '../../lib/text/units.ts';
 import { readTlsFiles, type TlsFiles } from '../../ingest/tls-files.ts';
 import { fail, ok, warn, type Finding } from './check.ts';
-
-const DAY_MS = 24 * 60 * 60 * 1_000;
 
 /** Remaining days of validity below which a certificate is a warning, or a failure. */
 const WARN_DAYS = 30;

@@ -2,7 +2,6 @@ import { InvalidArgumentError, type Command } from '@commander-js/extra-typings'
 import { LEAST_PHONE_DIGITS, phoneDigits } from '../../erasure/phone-number.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { defineCommand, eventId, macAddress, sourceOption, wholeNumber } from '../shared/options.ts';
-import { FAILED } from '../shared/process.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 export function defineErase(program: Command, settings: Settings): void {
@@ -40,8 +39,8 @@ export function defineErase(program: Command, settings: Settings): void {
       const { source, allSources = false } = options;
       if (source !== undefined && allSources)
         throw new UsageError('Give --source or --all-sources, not both.');
-      return runOnStore(settings, async ({ db, archive }, config) => {
-        const isGone = await erase({ db, archive }, config, {
+      return runOnStore(settings, ({ db, archive }, config) =>
+        erase({ db, archive }, config, {
           source,
           allSources,
           person: { users: user, macs: clientMac, phones: phone },
@@ -49,9 +48,8 @@ export function defineErase(program: Command, settings: Settings): void {
           reason: dryRun === true ? undefined : reason,
           isConfirmed: options.yes === true,
           backupsKept: options.backupsKept === undefined ? undefined : Number(options.backupsKept),
-        });
-        if (!isGone) process.exitCode = FAILED;
-      });
+        }),
+      );
     });
 }
 

@@ -9,7 +9,7 @@ import {
   withRange,
   zoneOption,
 } from '../shared/options.ts';
-import { FAILED, stopSignal } from '../shared/process.ts';
+import { stopSignal } from '../shared/process.ts';
 import { quietLogger, runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 export function defineQuarantine(program: Command, settings: Settings): void {
@@ -60,9 +60,9 @@ export function defineQuarantine(program: Command, settings: Settings): void {
       const chosen = { ids, filter: { ...withRange(filter), messageType: type }, all: all === true };
       const { replayChosen } = await import('./resolve.ts');
       const logger = await quietLogger();
-      await runOnStore(settings, async ({ db }, { maxBodyBytes }) => {
-        if (!(await replayChosen({ db, logger, maxBodyBytes, giveUp }, chosen))) process.exitCode = FAILED;
-      });
+      await runOnStore(settings, ({ db }, { maxBodyBytes }) =>
+        replayChosen({ db, logger, maxBodyBytes, giveUp }, chosen),
+      );
     });
 
   quarantineCommand('discard', 'delete the content of open items; the record of each item stays', [

@@ -119,10 +119,7 @@ function formatBlocks(headings: readonly string[], rows: readonly (readonly stri
 }
 
 function cut(text: string, limit: number, widthOf: WidthOf): string {
-  return widthOf(text) > limit ? cutTo(text, limit, widthOf) : text;
-}
-
-function cutTo(text: string, limit: number, widthOf: WidthOf): string {
+  if (widthOf(text) <= limit) return text;
   let shown = '';
   let width = 1;
   for (const { segment } of new Intl.Segmenter().segment(text)) {

@@ -1,6 +1,7 @@
 import type { ServiceConfig } from '../../serve/load-settings.ts';
 import type { CommandStore } from '../../serve/open-store.ts';
 import type { Environment } from '../../config/references.ts';
+import { FAILED } from './process.ts';
 
 /** Reads the settings of the environment. Rejects with a UsageError that lists every wrong one. */
 export type Settings = () => Promise<ServiceConfig>;
@@ -25,12 +26,14 @@ export async function quietLogger() {
   return createLogger('warn');
 }
 
-/** Runs a command's work on the existing database of the settings, as `withStore` does. */
+/** Runs a command's work on the existing database of the settings, as `withStore` does. It has failed if it says false. */
 export async function runOnStore(
   settings: Settings,
-  work: (store: CommandStore, config: ServiceConfig) => Promise<void>,
+  work: (store: CommandStore, config: ServiceConfig) => Promise<boolean | void>,
 ): Promise<void> {
   const config = await settings();
   const { withStore } = await import('../../serve/open-store.ts');
-  await withStore(config, await quietLogger(), (store) => work(store, config));
+  await withStore(config, await quietLogger(), async (store) => {
+    if ((await work(store, config)) === false) process.exitCode = FAILED;
+  });
 }

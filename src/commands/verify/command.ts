@@ -52,7 +52,7 @@ export function defineVerify(program: Command, settings: Settings): void {
         await using archived = archivedEvents(archive);
         const trust = await readTrust(config);
         const chosen = { ...range, isFull: full === true, against, trust, archived };
-        if (!(await verify(db, chosen, json === true))) process.exitCode = FAILED;
+        return await verify(db, chosen, json === true);
       });
     });
 }

@@ -51,14 +51,9 @@ function refusalOfOpen({ code, text, data }: RelpAnswer): string | undefined {
     : 'the receiver does not offer the command syslog';
 }
 
-interface Transaction {
-  readonly resolve: (answer: RelpAnswer) => void;
-  readonly reject: (error: Error) => void;
-}
-
 /** Sends commands and matches answers with them, until the first failure. */
 function followTransactions(socket: Socket, timeoutMs: number) {
-  const transactions = new Map<number, Transaction>();
+  const transactions = new Map<number, PromiseWithResolvers<RelpAnswer>>();
   const read = createFrameReader();
   let lastTxnr = 0;
   let failure: Error | undefined;
@@ -100,11 +95,11 @@ function followTransactions(socket: Socket, timeoutMs: number) {
     request(command: string, data: string): Promise<RelpAnswer> {
       if (failure !== undefined) return Promise.reject(failure);
       lastTxnr = lastTxnr === MAX_TXNR ? 1 : lastTxnr + 1;
-      const { promise, resolve, reject } = Promise.withResolvers<RelpAnswer>();
+      const transaction = Promise.withResolvers<RelpAnswer>();
       if (transactions.size === 0) socket.setTimeout(timeoutMs);
-      transactions.set(lastTxnr, { resolve, reject });
+      transactions.set(lastTxnr, transaction);
       writeTogether(socket, writeFrame({ txnr: lastTxnr, command, data }));
-      return promise;
+      return transaction.promise;
     },
   };
 }

@@ -8,7 +8,12 @@ const UNITS: ReadonlyMap<string, number> = new Map([
   ['w', 7 * DAY_MS],
 ]);
 
-const RELATIVE = /^(\d+)([smhdw])$/;
+/** The milliseconds of a duration such as 90s, 10m, 24h, 7d or 2w. Undefined if it is none. */
+export function parseDuration(text: string): number | undefined {
+  const [, amount, unit = ''] = /^(\d+)([smhdw])$/.exec(text) ?? [];
+  const unitMs = UNITS.get(unit);
+  return unitMs && Number(amount) * unitMs;
+}
 
 const WRITTEN =
   /^(?<date>\d{4}-\d\d-\d\d)(?:[T ](?<clock>\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(?<offset>Z|[+-]\d\d:\d\d)?)?$/;
@@ -20,9 +25,8 @@ const WRITTEN =
  */
 export function parseTime(text: string, now: Date, zone = 'UTC'): Date | undefined {
   if (text === 'now') return now;
-  const [, amount, unit = ''] = RELATIVE.exec(text) ?? [];
-  const unitMs = UNITS.get(unit);
-  if (unitMs !== undefined) return validDate(now.getTime() - Number(amount) * unitMs);
+  const ago = parseDuration(text);
+  if (ago !== undefined) return validDate(now.getTime() - ago);
   const { date, clock = '00:00', offset } = WRITTEN.exec(text)?.groups ?? {};
   if (date === undefined) return undefined;
   const local = Date.parse(`${date}T${clock}Z`);

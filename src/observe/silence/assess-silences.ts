@@ -1,5 +1,5 @@
 import type { Db } from '../../store/server/database.ts';
-import { readArrivalHours, readLastArrivals } from '../../store/counts/read-arrivals.ts';
+import { readArrivalHours, readLastArrivals, type LastArrival } from '../../store/counts/read-arrivals.ts';
 import { ALL_SOURCES } from '../../store/server/scope.ts';
 import { HISTORY_MS, learnPattern, type ArrivalPattern } from './arrival-pattern.ts';
 import type { QuietPeriod } from './weekly-rates.ts';
@@ -8,12 +8,8 @@ import { judgeSilence, type TypeSilence } from './silence.ts';
 /** Patterns by source and message type, for those with enough history. */
 export type ArrivalPatterns = ReadonlyMap<string, ArrivalPattern>;
 
-interface Named {
-  readonly source: string;
-  readonly messageType: string;
-}
-
-const keyOf = ({ source, messageType }: Named) => `${messageType} ${source}`;
+const keyOf = ({ source, messageType }: Pick<LastArrival, 'source' | 'messageType'>) =>
+  `${messageType} ${source}`;
 
 /**
  * Learns the usual pattern of each source and message type from the arrivals of the last 56 days: each pattern needs the

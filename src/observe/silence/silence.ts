@@ -1,8 +1,8 @@
-import type { MessageType } from '../../events/domain.ts';
 import { formatCount, formatDuration } from '../../lib/text/units.ts';
 import { HISTORY_MS, type ArrivalPattern } from './arrival-pattern.ts';
 import type { QuietPeriod } from './weekly-rates.ts';
 import { HOUR_MS } from '../../lib/clock.ts';
+import type { LastArrival } from '../../store/counts/read-arrivals.ts';
 
 /** A shorter silence is never unusual, however many deliveries usually arrive: networks and clouds have hiccups. */
 export const MIN_SILENCE_MS = 5 * 60 * 1000;
@@ -21,11 +21,7 @@ export interface Silence {
   readonly longestUsualSeconds: number;
 }
 
-export interface TypeSilence extends Silence {
-  readonly source: string;
-  readonly messageType: MessageType;
-  readonly lastReceivedAt: Date | undefined;
-}
+export type TypeSilence = Silence & LastArrival;
 
 const NOTHING_KNOWN = { expected: 0, longestUsualSeconds: 0 };
 

@@ -78,7 +78,6 @@ export const createRedisEngine = () => ({
         on: () => undefined,
         close: async () => undefined,
       },
-      isConnected: () => true,
       ping: () => command(() => undefined),
       findOldest: async () => undefined,
       weaknesses: async () => [],
@@ -99,7 +98,6 @@ export const createRedisEngine = () => ({
         close: (force = false) => worker.close(force),
       },
       isConnected: () => true,
-      ping: () => command(() => undefined),
       disconnect: async () => undefined,
     };
   },
