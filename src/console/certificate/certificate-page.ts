@@ -3,7 +3,9 @@ import type { VNode } from 'preact';
 import type { Certificate } from '../../store/seal/certificate.ts';
 import { signDocument } from '../../seal/signed-document.ts';
 import type { LogKey } from '../../seal/signed-note.ts';
+import type { CoverageState } from '../../store/server/schema/cloud-tables.ts';
 import { countOf, formatCount } from '../../lib/text/units.ts';
+import { COVERAGE_WORDS } from '../coverage/coverage-words.ts';
 import { html, renderDocument, type Content } from '../html/html.ts';
 import { badge } from '../html/elements.ts';
 import { foundOf } from '../integrity/integrity-page.ts';
@@ -66,6 +68,10 @@ function receivedOf({ received, areSealed, quarantine }: Certificate): Content {
   `;
 }
 
+/** The name of the fact about a state. */
+const nameOf = (state: CoverageState) =>
+  COVERAGE_WORDS[state].replace(/^./, (first) => first.toUpperCase());
+
 function coverageOf({ coverage, sealedQuarters, healedEvents, gaps }: Certificate): Content {
   const { whole, healed, pushOnly, notComparable, unrecoverable, pending } = coverage;
   const all = whole + healed + pushOnly + notComparable + unrecoverable + pending;
@@ -77,16 +83,16 @@ function coverageOf({ coverage, sealedQuarters, healedEvents, gaps }: Certificat
       cloud's logs. Proven windows are sealed.
     </p>
     ${factsOf([
-      ['Complete', `${of(whole)} agree with the cloud's logs`],
-      ['Recovered', `${of(healed)}: ${countOf(healedEvents, 'event')} were missing and were fetched`],
-      ['Not checkable', `${of(pushOnly)}: the cloud has no logs of these types`],
-      ['Not comparable', `${of(notComparable)}: the cloud's lists prove nothing`],
-      ['Lost', `${of(unrecoverable)}: the cloud's logs do not reach back that far`],
-      ['Pending', of(pending)],
+      [nameOf('whole'), `${of(whole)} agree with the cloud's logs`],
+      [nameOf('healed'), `${of(healed)}: ${countOf(healedEvents, 'event')} were missing and were fetched`],
+      [nameOf('push only'), `${of(pushOnly)}: the cloud has no logs of these types`],
+      [nameOf('not comparable'), `${of(notComparable)}: the cloud's lists prove nothing`],
+      [nameOf('unrecoverable'), `${of(unrecoverable)}: the cloud's logs do not reach back that far`],
+      [nameOf('pending'), of(pending)],
       [
         'Sealed',
         html`${unsealed > 0 && badge('warn', `${formatCount(unsealed)} not sealed in time`)}${' '}
-        ${formatCount(sealedQuarters)} of ${countOf(whole + healed, 'complete or recovered quarter')}, within
+        ${formatCount(sealedQuarters)} of ${countOf(whole + healed, `${COVERAGE_WORDS.whole} or ${COVERAGE_WORDS.healed} quarter`)}, within
         a day of the comparison${unsealed > 0 && ': the others may have been changed before'}`,
       ],
     ])}

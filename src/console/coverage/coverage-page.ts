@@ -12,7 +12,7 @@ import {
 } from '../../store/reconcile/coverage.ts';
 import { listGaps, type MissingPeriod } from '../../store/reconcile/gaps.ts';
 import type { Db } from '../../store/server/database.ts';
-import type { CoverageState } from '../../store/server/schema/cloud-tables.ts';
+import { COVERAGE_STATES, type CoverageState } from '../../store/server/schema/cloud-tables.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { addressOf, type Query } from '../addresses.ts';
 import type { WholeRange } from '../../lib/text/parse-time.ts';
@@ -22,6 +22,7 @@ import { numberColumn, tableOf, type Column } from '../browser/shared/table.ts';
 import { pagerOf, timeOf } from '../html/elements.ts';
 import { html, type Content, type Page } from '../html/html.ts';
 import { legendOf, markOf, marksTable, type Look, type Mark } from '../html/marks.ts';
+import { COVERAGE_WORDS } from './coverage-words.ts';
 
 /** The query of the page: a day, a month, or neither for the last 30 days; of one source, or of all. */
 export const shownSchema = z.object({
@@ -73,7 +74,7 @@ export async function renderCoverage(db: Db, scope: Scope, shown: Shown): Promis
       </div>
       ${marks ?? html`<p class="empty">No source was known at that time.</p>`}
       ${source === undefined && pagerOf('/coverage', shown, next, ['First sources', 'Next sources'])}
-      ${legendOf(Object.fromEntries(Object.values(LOOKS).map(({ word, look }) => [word, look])))}
+      ${legendOf(Object.fromEntries(COVERAGE_STATES.map((state) => [COVERAGE_WORDS[state], LOOKS[state]])))}
       <h2>Periods in which events may have been missed</h2>
       ${tableOf('Gaps, newest first', GAPS, together(gaps), 'None.')}
     `,
@@ -90,17 +91,13 @@ function rangeOf({ day, month }: Shown) {
   return { since, until };
 }
 
-/** How each state is called, and how it looks. */
-const LOOKS: Readonly<Record<CoverageState, { readonly word: string; readonly look: Look }>> = {
-  whole: { word: 'complete', look: ['good', '', "the cloud's logs contain no event that is missing here"] },
-  healed: { word: 'recovered', look: ['good', '+', "missing events were fetched from the cloud's logs"] },
-  'push only': { word: 'not checkable', look: ['plain', '·', 'the cloud has no log of this type'] },
-  'not comparable': { word: 'not comparable', look: ['warn', '?', "the cloud's logs prove nothing"] },
-  unrecoverable: {
-    word: 'lost',
-    look: ['bad', '×', "not proven, and the cloud's logs no longer reach that far"],
-  },
-  pending: { word: 'pending', look: ['open', '…', 'not proven yet'] },
+const LOOKS: Readonly<Record<CoverageState, Look>> = {
+  whole: ['good', '', "the cloud's logs contain no event that is missing here"],
+  healed: ['good', '+', "missing events were fetched from the cloud's logs"],
+  'push only': ['plain', '·', 'the cloud has no log of this type'],
+  'not comparable': ['warn', '?', "the cloud's logs prove nothing"],
+  unrecoverable: ['bad', '×', "not proven, and the cloud's logs no longer reach that far"],
+  pending: ['open', '…', 'not proven yet'],
 };
 
 /** Links to the time before and after, and from a day to its month. */
@@ -159,7 +156,7 @@ function daysOf(lines: readonly DayCoverage[], shown: Shown, { since, until }: W
 /** A day with the worst of its states, and in words how many quarters are in each. */
 function markOfDay(day: string, lines: readonly DayCoverage[], href: string): Content {
   const states = WORST_FIRST.filter((state) => sumOf(lines, state) > 0);
-  const counts = states.map((state) => `${sumOf(lines, state)} ${LOOKS[state].word}`).join(', ');
+  const counts = states.map((state) => `${sumOf(lines, state)} ${COVERAGE_WORDS[state]}`).join(', ');
   const [worst = 'pending'] = states;
   const types = lines
     .filter((line) => countsOf(line)[worst] > 0)
@@ -170,7 +167,7 @@ function markOfDay(day: string, lines: readonly DayCoverage[], href: string): Co
   const why = reasons.length === 0 ? '' : ` (${reasons.join(', ')})`;
   const fetched = lines.reduce((sum, line) => sum + line.healed_events, 0);
   const words = `${day}: ${counts}${where}${why}${fetched === 0 ? '' : `; ${countOf(fetched, 'event')} fetched`}`;
-  return markOf(LOOKS[worst].look, words, href);
+  return markOf(LOOKS[worst], words, href);
 }
 
 /** Which part of the quarters that can be proven is; those that may still be are left out. */
@@ -190,11 +187,11 @@ const hoursOf = (quarters: readonly QuarterCoverage[], shown: Shown): Content =>
   ]);
 
 function markOfQuarter({ quarter, message_type: type, state, reason, healed }: QuarterCoverage): Mark {
-  const { word, look } = LOOKS[state];
   const time = quarter.toISOString().slice(11, 16);
   const fetched = healed === 0 ? '' : `, ${countOf(healed, 'event')} fetched`;
   const why = state === 'not comparable' ? ` (${reason})` : '';
-  const content = markOf(look, `${time}: ${word}${why}${fetched}`, undefined, 'quarter');
+  const words = `${time}: ${COVERAGE_WORDS[state]}${why}${fetched}`;
+  const content = markOf(LOOKS[state], words, undefined, 'quarter');
   return { line: titleOfType(type), column: time.slice(0, 2), content };
 }
 

@@ -3,6 +3,7 @@ import { DAY_MS } from '../../lib/clock.ts';
 import { countOf } from '../../lib/text/units.ts';
 import type { ComparedDay } from '../../store/reconcile/coverage.ts';
 import type { CoverageState } from '../../store/server/schema/cloud-tables.ts';
+import { COVERAGE_WORDS } from '../coverage/coverage-words.ts';
 import { html } from '../html/html.ts';
 import { barPath, picture } from '../html/sparkline.ts';
 
@@ -20,11 +21,11 @@ interface Look {
 
 /** The worst state first. No two differ by their colour alone. */
 const LOOKS: readonly Look[] = [
-  { state: 'unrecoverable', word: 'lost', kind: 'bad', top: 0, height: 18 },
-  { state: 'not comparable', word: 'not comparable', kind: 'warn', top: 6, height: 6 },
-  { state: 'pending', word: 'pending', kind: 'dim', top: 12, height: 3 },
-  { state: 'healed', word: 'recovered', kind: 'good', top: 3, height: 12 },
-  { state: 'whole', word: 'complete', kind: 'good', top: 7, height: 4 },
+  { state: 'unrecoverable', word: COVERAGE_WORDS.unrecoverable, kind: 'bad', top: 0, height: 18 },
+  { state: 'not comparable', word: COVERAGE_WORDS['not comparable'], kind: 'warn', top: 6, height: 6 },
+  { state: 'pending', word: COVERAGE_WORDS.pending, kind: 'dim', top: 12, height: 3 },
+  { state: 'healed', word: COVERAGE_WORDS.healed, kind: 'good', top: 3, height: 12 },
+  { state: 'whole', word: COVERAGE_WORDS.whole, kind: 'good', top: 7, height: 4 },
   { state: undefined, word: 'not compared', kind: 'dim', top: 17, height: 1 },
 ];
 
