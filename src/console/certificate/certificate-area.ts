@@ -79,6 +79,7 @@ export function certificateArea({ db, verifying, signingKey }: CertificateOption
           const result = hasAccess(visitor, VIEW_WHOLE) ? resultOf(range) : undefined;
           const certificate = await readCertificate(db, visitor.scope, range, result);
           const run = verifying.latest && describeRun(verifying.latest);
+          const proof = result && ((await signingKey()) === undefined ? 'not signed' : 'signed');
           return {
             title: `Certificate ${month.month}`,
             modules: run?.state === 'running' ? ['pages/overview.ts'] : [],
@@ -87,15 +88,7 @@ export function certificateArea({ db, verifying, signingKey }: CertificateOption
                 ${monthField(month.month)}
                 <button>Show</button>
               </form>
-              ${
-                hasAccess(visitor, VERIFY) &&
-                provePanel({
-                  range,
-                  run,
-                  isCompared: result !== undefined,
-                  isSigned: (await signingKey()) !== undefined,
-                })
-              }
+              ${hasAccess(visitor, VERIFY) && provePanel(range, run, proof)}
               ${livePart('certificate', certificateContent(certificate))}
             `,
           };

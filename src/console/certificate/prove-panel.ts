@@ -5,17 +5,18 @@ import { badge, livePart } from '../html/elements.ts';
 import { progressOf } from '../integrity/integrity-page.ts';
 import type { DescribedRun } from '../integrity/integrity-schemas.ts';
 
-interface Proof {
-  readonly range: CertificateRange;
-  /** The comparison that runs, or the last one, of whatever month. */
-  readonly run: DescribedRun | undefined;
-  /** The rows of this month were compared. */
-  readonly isCompared: boolean;
-  readonly isSigned: boolean;
-}
+/** How the certificate of a month is whose rows were compared. */
+type Proof = 'signed' | 'not signed';
 
-/** Starts the comparison of a month, shows its progress, and gives the signed certificate. */
-export function provePanel({ range: { month, source }, run, isCompared, isSigned }: Proof): Content {
+/**
+ * Starts the comparison of a month, shows its progress, and gives the certificate. `run` is the comparison that runs, or the
+ * last one, of whatever month.
+ */
+export function provePanel(
+  { month, source }: CertificateRange,
+  run: DescribedRun | undefined,
+  proof: Proof | undefined,
+): Content {
   return livePart(
     'prove',
     html`
@@ -24,13 +25,11 @@ export function provePanel({ range: { month, source }, run, isCompared, isSigned
         run?.state === 'running'
           ? progressOf(run)
           : html`
-              ${isCompared ? documentOf(month, source, isSigned) : whatItDoes}
+              ${proof === undefined ? whatItDoes : documentOf(month, source, proof)}
               <form class="row" data-action="/certificate/prove" data-done="The comparison has begun.">
                 <input type="hidden" name="month" value=${month} />
                 ${source && html`<input type="hidden" name="source" value=${source} />`}
-                <button class=${isCompared && 'quiet'}>
-                  ${isCompared ? 'Prove again' : `Prove ${month}`}
-                </button>
+                <button class=${proof && 'quiet'}>${proof ? 'Prove again' : `Prove ${month}`}</button>
               </form>
               ${run?.state === 'failed' && html`<p class="note bad">The last comparison failed: ${run.error}</p>`}
             `
@@ -45,12 +44,12 @@ const whatItDoes = html`<p>
   then signed, and you can print or save it.
 </p>`;
 
-function documentOf(month: string, source: string | undefined, isSigned: boolean): Content {
+function documentOf(month: string, source: string | undefined, proof: Proof): Content {
   const address = addressOf('/api/v1/certificate', { month, source });
   return html`
     <p>
-      ${isSigned ? badge('good', 'signed') : badge('warn', 'not signed')}${' '}
-      ${isSigned ? 'The rows of the month were compared.' : "The rows of the month were compared. The log's key is not on this machine, so the certificate has no signature."}
+      ${badge(proof === 'signed' ? 'good' : 'warn', proof)} The rows of the month were compared.
+      ${proof === 'not signed' && " The log's key is not on this machine, so the certificate has no signature."}
       ${' '}Any differences are on the page <a href="/integrity#verification">Integrity</a>.
     </p>
     <p class="row">

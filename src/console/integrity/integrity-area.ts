@@ -1,15 +1,13 @@
 import { z } from 'zod';
-import { statusOfSeal } from '../../observe/status.ts';
 import type { Db } from '../../store/server/database.ts';
-import { hasAccess, VERIFY, VIEW_WHOLE } from '../access/access.ts';
+import { VERIFY, VIEW_WHOLE } from '../access/access.ts';
 import { moment, month, text } from '../api/parameters.ts';
 import { jsonRoute, parseInput } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { withValidRange } from '../events/conditions.ts';
 import type { VerifyJob } from '../../seal/verify/verify-job.ts';
 import { describeRun, integritySchema, verificationSchema } from './integrity-schemas.ts';
-import { integrityContent } from './integrity-page.ts';
-import { readSealFacts } from '../../store/seal/verifications.ts';
+import { renderIntegrity } from './integrity-page.ts';
 import { readIntegrity } from './read-integrity.ts';
 
 const query = z.object({
@@ -58,23 +56,8 @@ export function integrityArea(db: Db, verifying: VerifyJob): Area {
         path: '/integrity',
         entry: { label: 'Integrity', group: 'Administer', icon: 'integrity' },
         ...VIEW_WHOLE,
-        async render(request, visitor) {
-          const { month } = parseInput({ query }, request).query;
-          const integrity = await readIntegrity(db, month);
-          const status = statusOfSeal(await readSealFacts(db), new Date());
-          const run = latest();
-          return {
-            title: 'Integrity',
-            modules: run?.state === 'running' ? ['pages/overview.ts'] : [],
-            content: integrityContent({
-              integrity,
-              status,
-              month: month.month,
-              run,
-              mayVerify: hasAccess(visitor, VERIFY),
-            }),
-          };
-        },
+        render: (request, visitor) =>
+          renderIntegrity(db, visitor, parseInput({ query }, request).query.month, latest()),
       },
     ],
   };

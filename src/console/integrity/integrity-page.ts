@@ -1,9 +1,13 @@
-import type { Status } from '../../observe/status.ts';
+import { statusOfSeal } from '../../observe/status.ts';
 import { DAY_MS } from '../../lib/clock.ts';
+import type { MonthRange } from '../../lib/text/parse-time.ts';
 import { countOf, formatCount } from '../../lib/text/units.ts';
+import { readSealFacts } from '../../store/seal/verifications.ts';
+import type { Db } from '../../store/server/database.ts';
+import { hasAccess, VERIFY, type Visitor } from '../access/access.ts';
 import { addressOf, eventAddress } from '../addresses.ts';
 import { NOTHING_ENTERED } from '../api/parameters.ts';
-import { html, type Content } from '../html/html.ts';
+import { html, type Content, type Page } from '../html/html.ts';
 import { fieldOf, monthField, timeField } from '../html/form.ts';
 import {
   agoOf,
@@ -18,44 +22,53 @@ import {
 } from '../html/elements.ts';
 import { legendOf, markOf, marksTable, type Look, type Mark } from '../html/marks.ts';
 import { numberColumn, tableOf, type Column } from '../browser/shared/table.ts';
-import { type Day, type Finding, type Integrity, type DescribedRun } from './integrity-schemas.ts';
+import type { Day, DescribedRun, Finding, Integrity } from './integrity-schemas.ts';
+import { readIntegrity } from './read-integrity.ts';
 
-interface Shown {
-  readonly integrity: Integrity;
-  readonly status: Status;
-  readonly month: string;
-  readonly run: DescribedRun | undefined;
-  readonly mayVerify: boolean;
-}
-
-/** The page Integrity: its status, the days of a month, what differs, the verification, the checkpoint and who keeps it. */
-export function integrityContent({ integrity, status, month, run, mayVerify }: Shown): Content {
-  return html`
-    <p>
-      ${badge(status.level, status.word)}${' '}
-      ${withTimes(status.what)}${status.since !== null && html` (since ${timeOf(status.since)} ${zoneName()})`}.
-      ${status.remedy !== null && ` ${status.remedy}`}
-    </p>
-    <section class="panel" aria-label="Days">
-      <form class="filters" action="/integrity" aria-label="Month">
-        ${monthField(month)}
-        <button class="quiet">Show</button>
-        <a class="button quiet" href=${addressOf('/certificate', { month })}>Certificate</a>
-      </form>
-      ${livePart('days', daysOf(integrity.days, month))}
-    </section>
-    ${integrity.differences.length > 0 && panelOf('Altered and missing', findingsOf(integrity.differences))}
-    <div class="panels broad">
-      ${verifiedPanel(integrity)}
-      ${livePart(
-        'verification',
-        html`<h2>Verify now</h2>
-          ${mayVerify && run?.state !== 'running' && verifyForm} ${run && runOf(run)}`,
-        'panel',
-      )}
-      ${checkpointPanel(integrity)} ${anchorsPanel(integrity)}
-    </div>
-  `;
+/**
+ * The page Integrity: its status, the days of a month, what differs, the checkpoint and who keeps it, and the verification that
+ * runs, or the last one.
+ */
+export async function renderIntegrity(
+  db: Db,
+  visitor: Visitor,
+  range: MonthRange,
+  run: DescribedRun | undefined,
+): Promise<Page> {
+  const { month } = range;
+  const integrity = await readIntegrity(db, range);
+  const status = statusOfSeal(await readSealFacts(db), new Date());
+  const isRunning = run?.state === 'running';
+  return {
+    title: 'Integrity',
+    modules: isRunning ? ['pages/overview.ts'] : [],
+    content: html`
+      <p>
+        ${badge(status.level, status.word)}${' '}
+        ${withTimes(status.what)}${status.since !== null && html` (since ${timeOf(status.since)} ${zoneName()})`}.
+        ${status.remedy !== null && ` ${status.remedy}`}
+      </p>
+      <section class="panel" aria-label="Days">
+        <form class="filters" action="/integrity" aria-label="Month">
+          ${monthField(month)}
+          <button class="quiet">Show</button>
+          <a class="button quiet" href=${addressOf('/certificate', { month })}>Certificate</a>
+        </form>
+        ${livePart('days', daysOf(integrity.days, month))}
+      </section>
+      ${integrity.differences.length > 0 && panelOf('Altered and missing', findingsOf(integrity.differences))}
+      <div class="panels broad">
+        ${verifiedPanel(integrity)}
+        ${livePart(
+          'verification',
+          html`<h2>Verify now</h2>
+            ${hasAccess(visitor, VERIFY) && !isRunning && verifyForm} ${run && runOf(run)}`,
+          'panel',
+        )}
+        ${checkpointPanel(integrity)} ${anchorsPanel(integrity)}
+      </div>
+    `,
+  };
 }
 
 const LOOKS: Readonly<Record<NonNullable<Day['word']>, Look>> = {
@@ -149,10 +162,11 @@ export const progressOf = ({ leaves, leaves_done: done }: DescribedRun): Content
   </p>
 `;
 
-type Result = NonNullable<DescribedRun['result']>;
-
 /** What a verification has found, and whether that is as it was sealed. */
-export function foundOf(result: Omit<Result, 'checkpoints'>, good: string): Content {
+export function foundOf(
+  result: Omit<NonNullable<DescribedRun['result']>, 'checkpoints'>,
+  good: string,
+): Content {
   const { intact, expired, erased, altered, missing, inserted, not_sealed_yet: waiting, doubts } = result;
   const counts = {
     intact,
