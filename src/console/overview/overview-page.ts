@@ -28,8 +28,7 @@ export async function renderOverview(
 ): Promise<Page> {
   const { scope } = visitor;
   const { read, problems } = loadParts();
-  const told = await questions.overview(scope);
-  const overview = hasAccess(visitor, CHANGE_DESTINATIONS) ? told : withoutRemedies(told);
+  const overview = await questions.overview(scope);
   const asked = readQuery(query, queryOf(request), (written) => withUsualRange(written, overview));
   const { right: written } = asked;
   const shown = wholeRange(asked.values);
@@ -49,7 +48,7 @@ export async function renderOverview(
     content: html`
       ${livePart('service', answersPanel(overview), 'panels')}
       ${livePart('start', isFirst && firstDeliveryNote(firstDelivery))}
-      <div id="all-needs" class="panels">${livePart('needs', needsPanel(overview), 'panel')}</div>
+      <div id="all-needs" class="panels">${livePart('needs', needsPanel(overview, hasAccess(visitor, CHANGE_DESTINATIONS)), 'panel')}</div>
       <section class="panel" id="arrivals">
         <div class="row head">
           <h2>Events received</h2>
@@ -70,16 +69,6 @@ export async function renderOverview(
       ${livePart('counted', countedNote(counted), 'dim')}
     `,
   };
-}
-
-/** Without advice, for those who may not follow it: they change nothing, or not for all sources. */
-function withoutRemedies({ answers, ...others }: Overview): Overview {
-  const of = (question: Question) => ({
-    ...answers[question],
-    needs: answers[question].needs.map((need) => ({ ...need, remedy: null })),
-  });
-  const [arriving, stored] = [of('arriving'), of('stored')];
-  return { ...others, answers: { arriving, stored, forwarded: of('forwarded'), proven: of('proven') } };
 }
 
 /** When the last delivery arrived; undefined if none did. */
@@ -179,8 +168,8 @@ function answersPanel({ answers, hourly_events: hourly }: Overview): Content {
 /** More are shown on request: the chart below is to be seen without scrolling. */
 const MOST_NEEDS = 3;
 
-/** Everything that needs attention, the worst of each question first. */
-function needsPanel({ answers }: Overview): Content {
+/** Everything that needs attention, the worst of each question first; advice for those who may follow it, for all sources. */
+function needsPanel({ answers }: Overview, isAdvised: boolean): Content {
   const needs = QUESTIONS.flatMap((question) => answers[question].needs);
   return html`
     <div class="row apart">
@@ -191,13 +180,13 @@ function needsPanel({ answers }: Overview): Content {
     ${
       needs.length > 0 &&
       html`<ul class="lines needs">
-        ${needs.map(needLine)}
+        ${needs.map((need) => needLine(need, isAdvised ? need.remedy : null))}
       </ul>`
     }
   `;
 }
 
-const needLine = ({ level, word, what, remedy, since, page }: Status): Content => html`
+const needLine = ({ level, word, what, since, page }: Status, remedy: string | null): Content => html`
   <li>
     ${badge(level, word)}
     <span title=${remedy}>${withTimes(what)} <span class="dim">${remedy}</span></span>
