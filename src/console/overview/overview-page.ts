@@ -11,7 +11,6 @@ import { agoOf, freshnessOf, livePart, timeOf, zoneName, badge, withTimes } from
 import { administratorsPanel, alertsPanel, eventsPanel, failedLoginsPanel } from './activity-panels.ts';
 import { wholeRange } from '../people/people-schemas.ts';
 import type { Activity, Overview } from './overview-schemas.ts';
-import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
 import type { WholeRange } from '../../lib/text/parse-time.ts';
 import { QUESTIONS, type Question } from '../../observe/service-status.ts';
 import type { Status } from '../../observe/status.ts';
@@ -23,23 +22,22 @@ const query = withValidRange(rangeShape);
 export async function renderOverview(
   request: Request,
   visitor: Visitor,
-  { firstDelivery }: Pick<OverviewOptions, 'firstDelivery'>,
-  questions: OverviewQuestions,
+  overview: Overview,
+  activityIn: (range: WholeRange) => Promise<Activity>,
+  firstDelivery: string,
 ): Promise<Page> {
-  const { scope } = visitor;
   const { read, problems } = loadParts();
-  const overview = await questions.overview(scope);
   const asked = readQuery(query, queryOf(request), (written) => withUsualRange(written, overview));
   const { right: written } = asked;
   const shown = wholeRange(asked.values);
   const counted = asked.values.until === undefined ? countedRange(shown, overview) : shown;
-  const activity = await read('activity', () => questions.activity(scope, counted));
+  const activity = await read('activity', () => activityIn(counted));
   const all = [...overview.problems, ...problems];
   const range = only(written, ['since', 'until', 'source']);
   const figures = (id: string, draw: (activity: Activity) => Content) =>
     livePart(id, partOf(all, 'activity', activity, draw), 'panel');
   // People who may not see all sources cannot send one.
-  const isFirst = scope === 'all' && overview.has_arrived === false;
+  const isFirst = visitor.scope === 'all' && overview.has_arrived === false;
   return {
     title: 'Overview',
     modules: ['pages/overview.ts', 'charts/range-chart.ts'],

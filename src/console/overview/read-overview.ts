@@ -12,7 +12,6 @@ import type { TypeSilence } from '../../observe/silence/silence.ts';
 import { toAnswer } from '../api/route.ts';
 import { DAY_MS, HOUR_MS } from '../../lib/clock.ts';
 import { loadParts } from '../page-parts.ts';
-import type { createActivityReader } from './count-activity.ts';
 import type { createArrivalsReader } from './arrivals.ts';
 import type { Arrivals, Conservation, Overview } from './overview-schemas.ts';
 
@@ -29,20 +28,13 @@ export interface OverviewOptions {
   readonly firstDelivery: string;
 }
 
-/** What page and API ask alike: those with the same scope who ask at the same time get the same answer. */
-export interface OverviewQuestions {
-  readonly overview: (scope: Scope) => Promise<Overview>;
-  readonly arrivals: ReturnType<typeof createArrivalsReader>;
-  readonly activity: ReturnType<typeof createActivityReader>;
-}
-
 /**
  * Reads everything concurrently. Never throws: an unavailable part is null, with the reason in `problems`. A reader of
  * some sources gets nothing that depends on the others: no reasons of checks, no backlog, no totals of the seal.
  */
 export async function readOverview(
   options: OverviewOptions,
-  arrivals: OverviewQuestions['arrivals'],
+  arrivals: ReturnType<typeof createArrivalsReader>,
   scope: Scope,
 ): Promise<Overview> {
   const { db } = options;
