@@ -12,7 +12,7 @@ import {
   type SearchEditor,
 } from '../../store/alerts/saved-searches.ts';
 import { whole, wholeSchema } from '../api/paging.ts';
-import { toAnswer, jsonRoute, type ApiRoute, type RouteContext } from '../api/route.ts';
+import { nameAnswer, toAnswer, jsonRoute, type ApiRoute, type RouteContext } from '../api/route.ts';
 import { isoTime, text } from '../api/parameters.ts';
 import { hasAccess, VIEW } from '../access/access.ts';
 
@@ -79,7 +79,7 @@ export function savedSearchRoutes(db: Db): readonly ApiRoute[] {
       summary: 'delete a search that you saved; an administrator, any search',
       ...VIEW,
       input: { path: savedId },
-      answer: z.object({ name: z.string() }),
+      answer: nameAnswer,
       async work({ path: { id } }, context) {
         const { operator, scope } = context;
         const action = { operator, action: 'search.delete', subject: id } as const;
@@ -96,7 +96,7 @@ export function savedSearchRoutes(db: Db): readonly ApiRoute[] {
         'While they are on, a rule named search-ID raises an alert when a newly stored event matches. Matches within ten minutes of the last one belong to the same alert, plus one alert for each day that it lasts.',
       ...ALERTING,
       input: { path: savedId, body: z.strictObject({ state: z.enum(['on', 'off']) }) },
-      answer: z.object({ name: z.string() }),
+      answer: nameAnswer,
       async work({ path: { id }, body: { state } }, { operator, scope }) {
         const action = { operator, action: 'search.alert', subject: id, details: { state } } as const;
         const changed = await recordAction(db, action, () => setSearchAlerts(db, scope, id, state === 'on'));
@@ -141,4 +141,4 @@ async function save(
   return { name };
 }
 
-const saved = { input: { body: saveBody }, answer: z.object({ name: z.string() }) };
+const saved = { input: { body: saveBody }, answer: nameAnswer };
