@@ -26,34 +26,19 @@ const COLUMNS = {
   title: { heading: 'What happened', cell: titleCell },
   person: { heading: 'Who', cell: personCell },
   details: { heading: 'Details', cell: detailsCell },
-  source: { heading: 'Source', cell: (event) => plainCell('source', event.source) },
-  type: { heading: 'Type', cell: (event) => plainCell('more', TYPE_TITLES[event.messageType]) },
-  user: { heading: 'User', cell: (event, written) => filterCell(written, 'user', viewEvent(event).user) },
-  client: {
-    heading: 'Client',
-    cell: (event, written) => filterCell(written, 'client', viewEvent(event).clientMac),
-  },
-  ap: {
-    heading: 'Access point',
-    cell: (event, written) => filterCell(written, 'ap', viewEvent(event).apMac, accessPointIn(event)),
-  },
-  ssid: { heading: 'SSID', cell: (event, written) => filterCell(written, 'ssid', textIn(event, 'ssid')) },
-  device: {
-    heading: 'Device',
-    cell: (event, written) =>
-      filterCell(
-        written,
-        'device',
-        DEVICE_COLUMNS.map((column) => textIn(event, column)).find((name) => name !== null) ?? null,
-      ),
-  },
-  code: { heading: 'Code', cell: (event, written) => filterCell(written, 'code', viewEvent(event).code) },
-  outcome: { heading: 'Outcome', cell: (event) => plainCell('more', outcomeOf(recordKind(event), event)) },
-  origin: { heading: 'Origin', cell: (event) => plainCell('more', event.origin) },
-  received: {
-    heading: 'Received',
-    cell: ({ receivedAt }) => html`<td class="more">${timeOf(receivedAt)}</td>`,
-  },
+  source: { heading: 'Source', cell: ({ source }) => html`<td class="source">${source}</td>` },
+  type: plainColumn('Type', (event) => TYPE_TITLES[event.messageType]),
+  user: filterColumn('User', 'user', (event) => viewEvent(event).user),
+  client: filterColumn('Client', 'client', (event) => viewEvent(event).clientMac),
+  ap: filterColumn('Access point', 'ap', (event) => viewEvent(event).apMac, accessPointIn),
+  ssid: filterColumn('SSID', 'ssid', (event) => textIn(event, 'ssid')),
+  device: filterColumn('Device', 'device', (event) =>
+    textIn(event, 'host_names', 'device_serial_number', 'alert_source_name'),
+  ),
+  code: filterColumn('Code', 'code', (event) => viewEvent(event).code),
+  outcome: plainColumn('Outcome', (event) => outcomeOf(recordKind(event), event)),
+  origin: plainColumn('Origin', ({ origin }) => origin),
+  received: plainColumn('Received', ({ receivedAt }) => timeOf(receivedAt)),
 } as const satisfies Readonly<Record<string, ListColumn>>;
 
 type ColumnName = keyof typeof COLUMNS;
@@ -210,10 +195,22 @@ function detailsCell(event: StoredEvent, _written: Written, columns: readonly st
   `;
 }
 
-const plainCell = (kind: string, text: string): Content => html`<td class=${kind}>${text}</td>`;
+function plainColumn(heading: string, contentOf: (event: StoredEvent) => Content): ListColumn {
+  return { heading, cell: (event) => html`<td class="more">${contentOf(event)}</td>` };
+}
 
-const filterCell = (written: Written, key: SearchKey, value: string | null, name?: string): Content =>
-  linkCell('more', written, key, value, name);
+/** A column of values that can be filtered for, by their names if they have one. */
+function filterColumn(
+  heading: string,
+  key: SearchKey,
+  valueOf: (event: StoredEvent) => string | null,
+  nameOf?: (event: StoredEvent) => string | undefined,
+): ListColumn {
+  return {
+    heading,
+    cell: (event, written) => linkCell('more', written, key, valueOf(event), nameOf?.(event)),
+  };
+}
 
 /** A value, by its name if it has one, and a link to the events with it. */
 const linkCell = (
@@ -239,10 +236,6 @@ const linkCell = (
   </td>
 `;
 
-const DEVICE_COLUMNS = ['host_names', 'device_serial_number', 'alert_source_name'];
-
-/** The text of a typed column, the first one of a list. */
-function textIn({ columns }: StoredEvent, column: string): string | null {
-  const value = columns[column];
-  return (typeof value === 'string' ? value : value?.[0]) ?? null;
-}
+/** The text of the first of these typed columns that has one; of a list, its first text. */
+const textIn = ({ columns }: StoredEvent, ...names: readonly string[]): string | null =>
+  names.map((name) => [columns[name] ?? []].flat()[0]).find((value) => value !== undefined) ?? null;
