@@ -61,31 +61,22 @@ export function eventTimeline(caption: string, events: readonly StoredEvent[]): 
   const bursts = foldBursts(events, saysOf).flatMap((burst) =>
     burst.length < FEWEST ? burst.map((event): Burst<StoredEvent> => [event]) : [burst],
   );
+  const columns: readonly Column<Burst<StoredEvent>>[] = [
+    { heading: { time: 'Time' }, kind: 'nowrap', isPlain: true, cell: ([event]) => linkTo(event) },
+    { heading: 'What happened', kind: 'wrap', isPlain: true, cell: sentenceCell },
+    ...varying.map(({ heading, cell }): Column<Burst<StoredEvent>> => ({
+      heading,
+      kind: 'nowrap',
+      cell: ([event]) => cell(event),
+    })),
+  ];
   return html`
     ${common.length > 0 && events.length > 1 && factsOf(common, 'common')}
-    ${tableOf(caption, [TIME, SENTENCE, ...varying.map(columnOf)], bursts)}
+    ${tableOf(caption, columns, bursts)}
   `;
 }
 
-const TIME: Column<Burst<StoredEvent>> = {
-  heading: { time: 'Time' },
-  kind: 'nowrap',
-  isPlain: true,
-  cell: ([event]) => html`<a href=${eventAddress(event)}>${timeOf(event.occurredAt)}</a>`,
-};
-
-const SENTENCE: Column<Burst<StoredEvent>> = {
-  heading: 'What happened',
-  kind: 'wrap',
-  isPlain: true,
-  cell: sentenceCell,
-};
-
-const columnOf = ({ heading, cell }: FactColumn): Column<Burst<StoredEvent>> => ({
-  heading,
-  kind: 'nowrap',
-  cell: ([event]) => cell(event),
-});
+const linkTo = (event: StoredEvent) => html`<a href=${eventAddress(event)}>${timeOf(event.occurredAt)}</a>`;
 
 const saysOf = (event: StoredEvent) =>
   [event.messageType, titleOfEvent(event), sentenceOfEvent(event), event.source].join('\n');
@@ -106,7 +97,7 @@ function sentenceCell(burst: Burst<StoredEvent>): Content {
         <span class="dim"> since ${timeOf(oldest.occurredAt)}</span>
       </summary>
       <ul class="plain">
-        ${burst.map((event) => html`<li><a href=${eventAddress(event)}>${timeOf(event.occurredAt)}</a></li>`)}
+        ${burst.map((event) => html`<li>${linkTo(event)}</li>`)}
       </ul>
     </details>
   `;
