@@ -9,11 +9,11 @@ import type { ExportFormat } from '../../store/events/export-format.ts';
 import { EXPORT } from '../access/access.ts';
 import { recordAction } from '../../store/access/operator-log.ts';
 import { covers, type Scope } from '../../store/server/scope.ts';
-import { toAnswer, jsonRoute, streamRoute, type ApiRoute } from '../api/route.ts';
+import { jsonRoute, streamRoute, type ApiRoute } from '../api/route.ts';
 import { fileShape } from '../api/parameters.ts';
 import { fileName, pipeWhole } from '../api/pipe-whole.ts';
 import { conditionShape, filterOf, withValidRange, queryOfConditions } from './conditions.ts';
-import { exportSchema } from './describe-event.ts';
+import { exportSchema, type ExportProgress } from './describe-event.ts';
 
 const exportId = z
   .string()
@@ -53,7 +53,7 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
       async work({ query }, { operator, source, scope, signal: gone }, response) {
         const { format, tz: zone, bom, export_id: id, ...conditions } = query;
         const form = { format, ...(zone !== undefined && { zone }), ...(bom === 'true' && { bom: true }) };
-        const progress: ExportProgress = { state: 'running', rows: 0, bytes: 0, expectedRows: undefined };
+        const progress: ExportProgress = { state: 'running', rows: 0, bytes: 0, expected_rows: null };
         const controller = new AbortController();
         if (id !== undefined) known.set(id, { progress, scope, controller });
         const signal = AbortSignal.any([gone, controller.signal]);
@@ -88,7 +88,7 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
       ...EXPORT,
       input: byId,
       answer: exportSchema,
-      work: async ({ path }, { scope }) => toAnswer(find(path.export_id, scope).progress),
+      work: async ({ path }, { scope }) => find(path.export_id, scope).progress,
     }),
     jsonRoute({
       route: 'POST /exports/{export_id}/cancel',
@@ -108,14 +108,6 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
 
 const notKnown = (id: string) =>
   new HttpError(404, 'NOT_FOUND', `export ${id} is not running in this process`);
-
-interface ExportProgress {
-  state: 'running' | 'done' | 'failed';
-  rows: number;
-  bytes: number;
-  /** Undefined until counted, and if there are too many to count. */
-  expectedRows: number | undefined;
-}
 
 /** An export that a client watches: it shows the progress of the download, and can cancel it. */
 interface Watched {
@@ -144,5 +136,5 @@ function throwStopped(error: unknown, { rows, bytes }: ExportProgress, signal: A
 /** The count is only shown: the export works without it. */
 async function countExpected(db: Db, scope: Scope, filter: EventFilter, progress: ExportProgress) {
   const count = await countEventsUpTo(db, scope, filter, MAX_EXPECTED + 1).catch(() => undefined);
-  progress.expectedRows = count !== undefined && count > MAX_EXPECTED ? undefined : count;
+  progress.expected_rows = count === undefined || count > MAX_EXPECTED ? null : count;
 }
