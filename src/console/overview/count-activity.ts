@@ -1,6 +1,6 @@
 import { exactTerm, parseSearch, printSearch, type SearchKey } from '../../events/search-query.ts';
 import { countAdministrators, countLogins, countRuleAlerts } from '../../store/counts/activity.ts';
-import type { AdministratorActivity, LoginCount } from '../../store/counts/activity.ts';
+import type { LoginCount } from '../../store/counts/activity.ts';
 import { fold } from '../../lib/text/fold.ts';
 import type { WholeRange } from '../../lib/text/parse-time.ts';
 import type { Db } from '../../store/server/database.ts';
@@ -8,7 +8,7 @@ import type { RangeFilter } from '../../store/events/event-histogram.ts';
 import { countFacet } from '../../store/events/facets.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import { shareAnswers } from './share-answers.ts';
-import type { Activity, Figure, NamedFigure } from './overview-schemas.ts';
+import type { Activity, NamedFigure } from './overview-schemas.ts';
 
 /** The searches behind the figures. Each figure counts what its search finds. */
 const AUDIT = 'type:AUDIT_LOG_ALL';
@@ -34,11 +34,7 @@ export const createActivityReader = (db: Db) =>
 
 async function countActivity(db: Db, scope: Scope, range: WholeRange): Promise<Activity> {
   const filter = (search: string): RangeFilter => ({ ...range, terms: parseSearch(search).terms });
-  const figure = (search: string, count: number | null): Figure => ({ q: search, count });
-  const named = (name: string, search: string, count: number): NamedFigure => ({
-    name,
-    ...figure(search, count),
-  });
+  const named = (name: string, q: string, count: number): NamedFigure => ({ name, q, count });
   const [counted, administrators, failed, rules] = await Promise.all([
     countFacet(db, scope, filter(''), 'type', 100, COUNT_MS),
     countAdministrators(db, scope, filter(AUDIT), MOST_ADMINISTRATORS),
@@ -48,17 +44,17 @@ async function countActivity(db: Db, scope: Scope, range: WholeRange): Promise<A
   const types = counted.isComplete ? counted.values : [];
   const ofType = (type: string) => types.find(({ value }) => value === type)?.count ?? 0;
   const top = (key: 'ssid' | 'user') =>
-    topOf(failed ?? [], key).map(([name, count]) =>
+    topOf(failed ?? [], key).map(({ name, count }) =>
       named(name, `${FAILED_LOGINS} ${term(key, name)}`, count),
     );
   return {
     ...range,
-    events: figure('', counted.isComplete ? sum(types.map(({ count }) => count)) : null),
+    events: { q: '', count: counted.isComplete ? sum(types.map(({ count }) => count)) : null },
     types: types.map(({ value, count }) => named(value, `type:${value}`, count)),
     administrators:
       administrators?.slice(0, LISTED).flatMap(({ user, ...one }) => {
         if (user === null) return [];
-        const by = (search: string, count: number) => figure(`${search} ${term('user', user)}`, count);
+        const by = (search: string, count: number) => ({ q: `${search} ${term('user', user)}`, count });
         return [
           {
             user,
@@ -69,15 +65,10 @@ async function countActivity(db: Db, scope: Scope, range: WholeRange): Promise<A
           },
         ];
       }) ?? null,
-    keys_created: figure(
-      KEYS_CREATED,
-      totalOf(administrators, ({ created }) => created),
-    ),
+    keys_created: { q: KEYS_CREATED, count: totalOf(administrators, ({ created }) => created) },
     failed_logins: {
-      ...figure(
-        FAILED_LOGINS,
-        totalOf(failed, ({ count }) => count),
-      ),
+      q: FAILED_LOGINS,
+      count: totalOf(failed, ({ count }) => count),
       ssids: top('ssid'),
       users: top('user'),
     },
@@ -97,13 +88,11 @@ const term = (key: SearchKey, text: string) => printSearch([exactTerm(key, text)
 
 const sum = (counts: readonly number[]) => counts.reduce((all, count) => all + count, 0);
 
-const totalOf = <One extends AdministratorActivity | LoginCount>(
-  ones: readonly One[] | undefined,
-  count: (one: One) => number,
-) => (ones === undefined ? null : sum(ones.map(count)));
+const totalOf = <One>(ones: readonly One[] | undefined, count: (one: One) => number) =>
+  ones === undefined ? null : sum(ones.map(count));
 
 /** The most frequent values, however they are written. */
-function topOf(counts: readonly LoginCount[], key: 'ssid' | 'user'): [name: string, count: number][] {
+function topOf(counts: readonly LoginCount[], key: 'ssid' | 'user') {
   const sums = new Map<string, { name: string; count: number }>();
   for (const one of counts) {
     const name = one[key];
@@ -111,8 +100,5 @@ function topOf(counts: readonly LoginCount[], key: 'ssid' | 'user'): [name: stri
     const known = sums.get(fold(name));
     sums.set(fold(name), { name: known?.name ?? name, count: (known?.count ?? 0) + one.count });
   }
-  return [...sums.values()]
-    .toSorted((a, b) => b.count - a.count)
-    .slice(0, LISTED_VALUES)
-    .map(({ name, count }) => [name, count]);
+  return [...sums.values()].toSorted((a, b) => b.count - a.count).slice(0, LISTED_VALUES);
 }
