@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
-import type { VNode } from 'preact';
 import type { Certificate } from '../../store/seal/certificate.ts';
 import { signDocument } from '../../seal/signed-document.ts';
-import type { LogKey } from '../../seal/signed-note.ts';
 import type { CoverageState } from '../../store/server/schema/cloud-tables.ts';
+import type { LogKey } from '../../seal/signed-note.ts';
+import { capitalized } from '../../lib/text/capitalized.ts';
 import { countOf, formatCount } from '../../lib/text/units.ts';
 import { COVERAGE_WORDS } from '../coverage/coverage-words.ts';
 import { html, renderDocument, type Content } from '../html/html.ts';
@@ -68,14 +68,12 @@ function receivedOf({ received, areSealed, quarantine }: Certificate): Content {
   `;
 }
 
-/** The name of the fact about a state. */
-const nameOf = (state: CoverageState) =>
-  COVERAGE_WORDS[state].replace(/^./, (first) => first.toUpperCase());
-
 function coverageOf({ coverage, sealedQuarters, healedEvents, gaps }: Certificate): Content {
   const { whole, healed, pushOnly, notComparable, unrecoverable, pending } = coverage;
   const all = whole + healed + pushOnly + notComparable + unrecoverable + pending;
   const unsealed = whole + healed - sealedQuarters;
+  const proven = countOf(whole + healed, `${COVERAGE_WORDS.whole} or ${COVERAGE_WORDS.healed} quarter`);
+  const named = (state: CoverageState) => capitalized(COVERAGE_WORDS[state]);
   const of = (count: number) => `${formatCount(count)} of ${countOf(all, 'quarter')}`;
   return html`
     <p>
@@ -83,17 +81,17 @@ function coverageOf({ coverage, sealedQuarters, healedEvents, gaps }: Certificat
       cloud's logs. Proven windows are sealed.
     </p>
     ${factsOf([
-      [nameOf('whole'), `${of(whole)} agree with the cloud's logs`],
-      [nameOf('healed'), `${of(healed)}: ${countOf(healedEvents, 'event')} were missing and were fetched`],
-      [nameOf('push only'), `${of(pushOnly)}: the cloud has no logs of these types`],
-      [nameOf('not comparable'), `${of(notComparable)}: the cloud's lists prove nothing`],
-      [nameOf('unrecoverable'), `${of(unrecoverable)}: the cloud's logs do not reach back that far`],
-      [nameOf('pending'), of(pending)],
+      [named('whole'), `${of(whole)} agree with the cloud's logs`],
+      [named('healed'), `${of(healed)}: ${countOf(healedEvents, 'event')} were missing and were fetched`],
+      [named('push only'), `${of(pushOnly)}: the cloud has no logs of these types`],
+      [named('not comparable'), `${of(notComparable)}: the cloud's lists prove nothing`],
+      [named('unrecoverable'), `${of(unrecoverable)}: the cloud's logs do not reach back that far`],
+      [named('pending'), of(pending)],
       [
         'Sealed',
         html`${unsealed > 0 && badge('warn', `${formatCount(unsealed)} not sealed in time`)}${' '}
-        ${formatCount(sealedQuarters)} of ${countOf(whole + healed, `${COVERAGE_WORDS.whole} or ${COVERAGE_WORDS.healed} quarter`)}, within
-        a day of the comparison${unsealed > 0 && ': the others may have been changed before'}`,
+        ${formatCount(sealedQuarters)} of ${proven}, within a day of the
+        comparison${unsealed > 0 && ': the others may have been changed before'}`,
       ],
     ])}
     ${
@@ -191,29 +189,22 @@ export const STYLE_HASH = `'sha256-${hash('sha256', STYLE, 'base64')}'`;
 
 /** A document of its own, for a file: it needs nothing else, and prints well. Without a key, it is not signed. */
 export function signedCertificate(certificate: Certificate, key: LogKey | undefined): string {
-  const document = certificateDocument(certificate);
-  return key === undefined
-    ? `${document}\n`
-    : signDocument(document, `certificate ${certificate.month}`, key);
-}
-
-function certificateDocument(certificate: Certificate): string {
-  const title = `Certificate ${certificate.month}`;
-  const document: VNode = html`
+  const { month } = certificate;
+  const document = renderDocument(html`
     <html lang="en">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <title>${title}</title>
+        <title>Certificate ${month}</title>
         <style dangerouslySetInnerHTML=${{ __html: STYLE }}></style>
       </head>
       <body>
         <main>
-          <h1>${title}</h1>
+          <h1>Certificate ${month}</h1>
           ${certificateContent(certificate)}
         </main>
       </body>
     </html>
-  `;
-  return renderDocument(document);
+  `);
+  return key === undefined ? `${document}\n` : signDocument(document, `certificate ${month}`, key);
 }

@@ -4,6 +4,7 @@ import { isSecret, type Options } from '../../forward/added-destinations.ts';
 import type { DestinationChanges } from '../../forward/change-destinations.ts';
 import { SENDER_TYPES } from '../../forward/senders/sender-types.ts';
 import { HttpError } from '../../lib/errors.ts';
+import { capitalized } from '../../lib/text/capitalized.ts';
 import { destinationAddress } from '../addresses.ts';
 import { enteredOf, type Entered } from '../api/parameters.ts';
 import { fieldOf, selectOf, textAreaOf } from '../html/form.ts';
@@ -210,7 +211,7 @@ const pathOf = (field: string) => field.replace('?', '');
 function inputOf(entered: Entered, type: string, field: string, isStored: boolean): Content {
   const path = pathOf(field);
   const words = path.slice(path.indexOf('.') + 1).replaceAll('_', ' ');
-  const name = LABELS[path] ?? `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`;
+  const name = LABELS[path] ?? capitalized(words);
   const label = path === field ? name : `${name} (optional)`;
   const placeholder = PLACEHOLDERS[path];
   const choices = CHOICES[path];

@@ -11,8 +11,9 @@ import { agoOf, freshnessOf, livePart, timeOf, zoneName, badge, withTimes } from
 import { administratorsPanel, alertsPanel, eventsPanel, failedLoginsPanel } from './activity-panels.ts';
 import { wholeRange } from '../people/people-schemas.ts';
 import type { Activity, Overview } from './overview-schemas.ts';
+import { capitalized } from '../../lib/text/capitalized.ts';
 import type { WholeRange } from '../../lib/text/parse-time.ts';
-import { QUESTIONS, type Question } from '../../observe/service-status.ts';
+import { QUESTIONS } from '../../observe/service-status.ts';
 import type { Status } from '../../observe/status.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../lib/clock.ts';
 
@@ -135,13 +136,6 @@ function firstDeliveryNote(line: string): Content {
   `;
 }
 
-const TITLES: Readonly<Record<Question, string>> = {
-  arriving: 'Arriving',
-  stored: 'Stored',
-  forwarded: 'Forwarded',
-  proven: 'Proven',
-};
-
 /** The answer to each of the four questions: its status in a word, a figure and one line, with the page behind it. */
 function answersPanel({ answers, hourly_events: hourly }: Overview): Content {
   return QUESTIONS.map((question) => {
@@ -150,7 +144,7 @@ function answersPanel({ answers, hourly_events: hourly }: Overview): Content {
     return html`
       <section class="panel answer">
         <div class="row apart">
-          <h2><a href=${status.page}>${TITLES[question]}</a></h2>
+          <h2><a href=${status.page}>${capitalized(question)}</a></h2>
           ${badge(status.level, status.word)}
         </div>
         <div class="row apart">

@@ -1,6 +1,7 @@
 import type { Request } from 'express';
 import { exactTerm, printSearch, type SearchTerm } from '../../events/search-query.ts';
 import { HOUR_MS } from '../../lib/clock.ts';
+import { capitalized } from '../../lib/text/capitalized.ts';
 import { countOf as counted, formatCount } from '../../lib/text/units.ts';
 import type { Db } from '../../store/server/database.ts';
 import { countSilent, directorySince } from '../../store/counts/read-directory.ts';
@@ -34,8 +35,6 @@ export function lastSeenOf(kind: SeenKind, at: Date): Content {
   return html`${kind === 'access point' && isSilent && badge('warn', 'silent')} ${agoOf(at)}`;
 }
 
-const TITLES: Readonly<Record<DirectoryName, string>> = { people: 'People', devices: 'Devices' };
-
 /** The directory of people or of devices, which directory.ts filters as one types. */
 export async function renderDirectory(
   db: Db,
@@ -49,11 +48,12 @@ export async function renderDirectory(
   const { values, right } = asked;
   const label = name === 'people' ? 'Name' : 'MAC address or host name';
   const kinds = KINDS_IN[name].map((kind) => [kind, `${kind}s`] as const);
+  const title = capitalized(name);
   return {
-    title: TITLES[name],
+    title,
     modules: ['pages/directory.ts'],
     content: html`
-      <form class="filters" action=${`/${name}`} role="search" aria-label=${TITLES[name]} data-filters>
+      <form class="filters" action=${`/${name}`} role="search" aria-label=${title} data-filters>
         ${fieldOf(asked, 'q', label, 'starts with')}
         ${selectOf(asked, 'kind', 'Kind', [['', 'all'], ...kinds])}
         <input type="hidden" name="order" value=${textOf(written, 'order') ?? ''} />
@@ -125,7 +125,7 @@ function listOf(
   ];
   return [
     tableOf(
-      `${TITLES[name]}, ${order === 'name' ? 'by name' : `last seen ${order === 'seen' ? 'first' : 'last'}`}`,
+      `${capitalized(name)}, ${order === 'name' ? 'by name' : `last seen ${order === 'seen' ? 'first' : 'last'}`}`,
       columns,
       items,
       undefined,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { capitalized } from '../../lib/text/capitalized.ts';
 import { recordEnded } from '../../store/access/operator-log.ts';
 import type { Db } from '../../store/server/database.ts';
 import { accessPointNames, accessPointPositions, clientPositions } from '../../store/events/positions.ts';
@@ -15,8 +16,8 @@ import { clientSchema, positionsSchema, wholeRange, userSchema } from './people-
 import { renderClient, renderUser } from './timeline-pages.ts';
 
 const DIRECTORIES = [
-  ['people', 'People', 'list administrators and users, with their logins, changes and keys in 30 days'],
-  ['devices', 'Devices', 'list clients and access points, with their events in 30 days'],
+  ['people', 'list administrators and users, with their logins, changes and keys in 30 days'],
+  ['devices', 'list clients and access points, with their events in 30 days'],
 ] as const;
 
 const RANGE_NOTE = 'The default range is the last 7 days. The operator log records each request.';
@@ -28,7 +29,7 @@ export function peopleArea({ db }: { readonly db: Db }): Area {
   return {
     tag: 'people',
     routes: [
-      ...DIRECTORIES.map(([name, , summary]) =>
+      ...DIRECTORIES.map(([name, summary]) =>
         jsonRoute({
           route: `GET /${name}`,
           summary,
@@ -102,9 +103,9 @@ export function peopleArea({ db }: { readonly db: Db }): Area {
       }),
     ],
     pages: [
-      ...DIRECTORIES.map(([name, label]): Area['pages'][number] => ({
+      ...DIRECTORIES.map(([name]): Area['pages'][number] => ({
         path: `/${name}`,
-        entry: { label, group: 'Investigate', icon: name },
+        entry: { label: capitalized(name), group: 'Investigate', icon: name },
         ...VIEW,
         render: (request, visitor) => renderDirectory(db, visitor, request, name),
       })),
