@@ -4,10 +4,10 @@ import { accessPointAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
 import { timeOf } from '../html/elements.ts';
 import { tableOf } from '../browser/shared/table.ts';
-import { staysOf, type Sighting } from './intervals.ts';
+import type { Stay } from './intervals.ts';
 
 /** The access points that received a client best, with the times of each stay. */
-export const staysTable = (sightings: readonly Sighting[], names: ReadonlyMap<string, string>) =>
+export const staysTable = (stays: readonly Stay[], names: ReadonlyMap<string, string>) =>
   tableOf(
     'Strongest access points over time, newest first',
     [
@@ -16,7 +16,7 @@ export const staysTable = (sightings: readonly Sighting[], names: ReadonlyMap<st
       { heading: { time: 'To' }, cell: ({ to }) => timeOf(to) },
       { heading: 'Observations', kind: 'number', cell: ({ sightings: times }) => formatCount(times) },
     ],
-    staysOf(sightings).toReversed(),
+    stays.toReversed(),
   );
 
 /** The MAC address of an access point, which links to its page, and its name if known. */

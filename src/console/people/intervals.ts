@@ -70,7 +70,7 @@ const textOf = (value: StoredEvent['columns'][string] | undefined) =>
   typeof value === 'string' && value !== '' ? value : null;
 
 /** A client that an access point received, or that logged in there. */
-export interface Sighting {
+interface Sighting {
   readonly occurredAt: Date;
   readonly apMac: string | null;
 }

@@ -4,7 +4,7 @@ import type { EventBar } from '../../store/events/event-histogram.ts';
 import { localText } from '../browser/shared/local-time.ts';
 import { html, type Content } from '../html/html.ts';
 import { inZone } from '../html/time-zone.ts';
-import { type Interval, sessionsOf, staysOf, type Session, type Sighting } from './intervals.ts';
+import { sessionsOf, type Interval, type Session, type Stay } from './intervals.ts';
 import type { WholeRange } from '../../lib/text/parse-time.ts';
 import type { StoredEvent } from '../../events/stored-event.ts';
 
@@ -103,12 +103,10 @@ const lanesOf = <One extends Interval>(
 
 /** Which access point received a client best, as bars on a time axis, a lane for each access point. */
 export function roamingBars(
-  sightings: readonly Sighting[],
+  stays: readonly Stay[],
   range: WholeRange,
   names: ReadonlyMap<string, string>,
 ): Content {
-  const stays = staysOf(sightings);
-  if (stays.length === 0) return undefined;
   const nameOf = (mac: string | null) => (mac === null ? '' : (names.get(mac) ?? mac));
   const lanes = lanesOf(
     stays,

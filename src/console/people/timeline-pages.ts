@@ -24,18 +24,14 @@ import { html, type Content, type Page } from '../html/html.ts';
 import { pagerOf, panelOf, timeOf } from '../html/elements.ts';
 import { rangePicker } from '../html/range-picker.ts';
 import { factsOf } from '../browser/shared/facts.ts';
+import { staysOf } from './intervals.ts';
 import { roamingBars, sessionBars } from './time-bars.ts';
 import { clientQuery, userQuery, USUAL_DAYS, wholeRange } from './people-schemas.ts';
 import { accessPointName, staysTable, strongestOfEachTime } from './client-location.ts';
 
-const USER: Subject = { path: '/people/user', parameter: 'name' };
-const CLIENT: Subject = { path: '/devices/client', parameter: 'mac' };
-
-/** A page with a timeline, and the query parameter that names its user or client. */
-interface Subject {
-  readonly path: string;
-  readonly parameter: 'name' | 'mac';
-}
+/** The pages with a timeline. */
+const USER = '/people/user';
+const CLIENT = '/devices/client';
 
 /** What happened to a person or client is little: a page of it is enough, beside a link to all of it. */
 const EVENTS_PER_PAGE = 50;
@@ -87,10 +83,10 @@ export async function renderUser(db: Db, { operator, scope }: Visitor, request: 
     .toSorted((a, b) => (a.occurredAt > b.occurredAt ? -1 : 1))
     .slice(0, EVENTS_PER_PAGE);
   const content = html`
-    ${timelineForm(USER, asked)}
+    ${timelineForm(USER, 'name', asked)}
     <div class="panels">${panels}</div>
     ${sessionBars(sessions.items, range, ({ clientMac }) => clientMac ?? 'unknown client')}
-    ${eventsOf('Activity', USER.path, written, did, printSearch([named, exactTerm('type', ...(type ?? USER_DOES))]))}
+    ${eventsOf('Activity', USER, written, did, printSearch([named, exactTerm('type', ...(type ?? USER_DOES))]))}
     ${affectedOf(affected, written, [
       printSearch([named, exactTerm('type', ...HAPPENS_TO_USER)]),
       printSearch([...mentioned, exactTerm('type', 'AUDIT_LOG_ALL')]),
@@ -126,19 +122,18 @@ export async function renderClient(db: Db, { operator, scope }: Visitor, request
     seenWithPanel('Access points', summary.accessPoints, (ap) => accessPointName(ap, names)),
     seenWithPanel('SSIDs', summary.ssids, (name) => name),
   ];
-  const sightings = [
-    ...strongestOfEachTime(positions),
-    ...[...sessions.items, ...logins.items].map((event) => ({
-      occurredAt: new Date(event.occurredAt),
-      apMac: viewEvent(event).apMac,
-    })),
-  ].filter(({ apMac }) => apMac !== null);
+  const seenAt = [...sessions.items, ...logins.items].map((event) => ({
+    occurredAt: new Date(event.occurredAt),
+    apMac: viewEvent(event).apMac,
+  }));
+  const sightings = [...strongestOfEachTime(positions), ...seenAt];
+  const stays = staysOf(sightings.filter(({ apMac }) => apMac !== null));
   const content = html`
-    ${timelineForm(CLIENT, asked)}
+    ${timelineForm(CLIENT, 'mac', asked)}
     <div class="panels">${panels}</div>
     ${sessionBars(sessions.items, range, ({ ssid, user }) => [user, ssid].filter(Boolean).join(' on ') || 'session')}
-    ${roamingBars(sightings, range, names)} ${sightings.length > 0 && staysTable(sightings, names)}
-    ${eventsOf('Activity', CLIENT.path, written, did, printSearch([named, exactTerm('type', ...(type ?? CLIENT_DOES))]))}
+    ${stays.length > 0 && [roamingBars(stays, range, names), staysTable(stays, names)]}
+    ${eventsOf('Activity', CLIENT, written, did, printSearch([named, exactTerm('type', ...(type ?? CLIENT_DOES))]))}
     ${affectedOf(affected.items, written, [printSearch([named, exactTerm('type', 'GDPR_LOG_ALL')])])}
   `;
   return { title: `Client ${mac}`, content };
@@ -185,7 +180,8 @@ const rangeOf = (written: Written) => ({
   until: textOf(written, 'until'),
 });
 
-const timelineForm = ({ path, parameter }: Subject, entered: Entered): Content => html`
+/** `parameter` names the user or client of the page. */
+const timelineForm = (path: string, parameter: 'name' | 'mac', entered: Entered): Content => html`
   <form class="filters" method="get" action=${path} aria-label="Range and types">
     <input type="hidden" name=${parameter} value=${entered.written[parameter]} />
     ${rangePicker(path, entered)} ${typeSelect(entered, MESSAGE_TYPES)}
@@ -236,7 +232,7 @@ function affectedOf(events: readonly StoredEvent[], written: Written, searches: 
 /** First and last seen in a range, and the number of events of each type; a type links to its events. */
 function seenPanel(
   { firstSeen, lastSeen, countsByType, isComplete }: UserSummary | ClientSummary,
-  { path }: Subject,
+  path: string,
   query: Query,
 ): Content {
   return panelOf(
