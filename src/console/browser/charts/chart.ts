@@ -2,7 +2,8 @@ import { html } from 'htm/preact';
 import { render } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
-import { countFamilies, FAMILIES, type Family } from './families.ts';
+import type { Family } from '../../../events/domain.ts';
+import { countFamilies, FAMILIES } from './families.ts';
 import { localText } from '../shared/local-time.ts';
 import { zone } from '../shared/time-zone.ts';
 import { countOf, formatCount } from '../shared/numbers.ts';
@@ -46,22 +47,13 @@ interface ChartProps {
   readonly seconds: number;
   /** In pixels. */
   readonly height: number;
-  readonly isEstimate?: boolean;
+  readonly isEstimate: boolean;
   /** Called at the end of a drag. */
   readonly onChoose: (range: Range) => void;
   readonly onBack: () => void;
 }
 
-export function Chart({
-  label,
-  bars,
-  before,
-  seconds,
-  height,
-  isEstimate = false,
-  onChoose,
-  onBack,
-}: ChartProps) {
+export function Chart({ label, bars, before, seconds, height, isEstimate, onChoose, onBack }: ChartProps) {
   const [tip, setTip] = useState<{ x: number; share: number; text: string } | undefined>(undefined);
   const whole = useRef<HTMLElement | null>(null);
   const place = useRef<HTMLElement | null>(null);

@@ -1,6 +1,6 @@
-// The families of message types. A type has the colour of its family on every page: `--audit` and the like in console.css.
+import type { Family } from '../../../events/domain.ts';
 
-export type Family = 'audit' | 'location' | 'log' | 'alerts' | 'other';
+// The families of message types. A type has the colour of its family on every page: `--audit` and the like in console.css.
 
 /** The families with their titles, in the order of their bars from the bottom up. */
 export const FAMILIES: readonly (readonly [family: Family, title: string])[] = [
