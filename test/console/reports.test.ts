@@ -44,7 +44,7 @@ it('compares the figures with those of the period before, each of which leads to
 
 it('shows the part of a figure that is off hours, and marks the one before', async () => {
   const page = await admin.page('/reports?name=logins&month=2026-03');
-  expect(page).toContain('<rect class="marked" width="50"');
+  expect(page).toContain('<rect class="warn" width="50"');
   expect(page).not.toContain(' 0v10"');
 });
 

@@ -10,7 +10,14 @@ import type { StoredEvent } from '../../events/stored-event.ts';
 
 interface Lane {
   readonly label: string;
-  readonly bars: readonly (Interval & { readonly text: string; readonly isOpen?: boolean })[];
+  readonly bars: readonly Bar[];
+}
+
+interface Bar extends Interval {
+  readonly text: string;
+  readonly isOpen?: boolean;
+  /** Its colour, if it is not the usual one. */
+  readonly kind?: 'good' | 'warn' | undefined;
 }
 
 const LENGTH = 1000;
@@ -20,7 +27,7 @@ const TICKS = 5;
 const SHORTEST = 3;
 
 /** Intervals as bars on a time axis, a lane each; pointing at a bar shows its times. */
-const timeBars = (title: string, { since, until }: WholeRange, lanes: readonly Lane[], kind = ''): Content =>
+const timeBars = (title: string, { since, until }: WholeRange, lanes: readonly Lane[]): Content =>
   inZone((zone) => {
     const length = Math.max(1, until.getTime() - since.getTime());
     const at = (time: Date) =>
@@ -30,7 +37,7 @@ const timeBars = (title: string, { since, until }: WholeRange, lanes: readonly L
       (_, index) => new Date(since.getTime() + (index * length) / TICKS),
     );
     return html`
-      <div class=${`panel bars ${kind}`} role="group" aria-label=${title}>
+      <div class="panel bars" role="group" aria-label=${title}>
         ${lanes.map(
           ({ label, bars }) => html`
             <span class="lane">${label}</span>
@@ -44,7 +51,7 @@ const timeBars = (title: string, { since, until }: WholeRange, lanes: readonly L
                 const width = Math.max(SHORTEST, at(bar.to) - at(bar.from));
                 return html`
                   <rect
-                    class=${bar.isOpen === true ? 'open' : undefined}
+                    class=${bar.kind}
                     x=${Math.min(at(bar.from), LENGTH - width)}
                     y="0"
                     width=${width}
@@ -64,7 +71,7 @@ const timeBars = (title: string, { since, until }: WholeRange, lanes: readonly L
     `;
   });
 
-function describe({ from, to, isOpen }: Lane['bars'][number], zone: string): string {
+function describe({ from, to, isOpen }: Bar, zone: string): string {
   const length = formatDuration((to.getTime() - from.getTime()) / 1000);
   return isOpen === true
     ? `${localText(from, zone)}, no end known`
@@ -86,6 +93,7 @@ export function sessionBars(
     from,
     to: hasEnded ? to : range.until,
     isOpen: !hasEnded,
+    kind: hasEnded ? undefined : 'good',
     text: [user, ssid, apMac].filter(Boolean).join(' · '),
   }));
   return html`<h2>Sessions</h2>
@@ -95,7 +103,7 @@ export function sessionBars(
 const lanesOf = <One extends Interval>(
   all: readonly One[],
   laneOf: (one: One) => string,
-  barOf: (one: One, label: string) => Lane['bars'][number],
+  barOf: (one: One, label: string) => Bar,
 ): readonly Lane[] =>
   [...Map.groupBy(all, laneOf)]
     .slice(0, MOST_LANES)
@@ -131,8 +139,9 @@ export function silenceBars(counted: readonly EventBar[], { since, until }: Whol
     .map(({ from }, index) => ({ from: heard[index - 1]?.to ?? since, to: from }))
     .filter(({ from, to }) => to.getTime() - from.getTime() >= HOUR_MS);
   const lengths = silences.map(({ from, to }) => (to.getTime() - from.getTime()) / 1000);
-  const bars = silences.map((silence) => ({
+  const bars = silences.map((silence): Bar => ({
     ...silence,
+    kind: 'warn',
     text: 'No events from or about this access point',
     isOpen: silence.to === until,
   }));
@@ -145,5 +154,5 @@ export function silenceBars(counted: readonly EventBar[], { since, until }: Whol
       }${' '}Access
       points without clients are silent, too.
     </p>
-    ${silences.length > 0 && timeBars('Silence over time', { since, until }, [{ label: 'Silent', bars }], 'silent')}`;
+    ${silences.length > 0 && timeBars('Silence over time', { since, until }, [{ label: 'Silent', bars }])}`;
 }

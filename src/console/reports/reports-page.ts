@@ -186,7 +186,7 @@ function barsOf({ value, marked }: ReportChart, rows: readonly ReportRow[]) {
     return html`
       <svg class="measure" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
         <rect width=${widthOf(value)} height="10" />
-        <rect class="marked" width=${widthOf(marked)} height="10" />
+        <rect class="warn" width=${widthOf(marked)} height="10" />
         ${figureOf(row, BEFORE) > 0 && html`<path d=${`M${widthOf(BEFORE)} 0v10`} />`}
       </svg>
     `;
