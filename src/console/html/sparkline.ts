@@ -15,7 +15,7 @@ export function sparkline(counts: readonly number[], period: string): VNode {
     return barPath(index * BAR, HEIGHT - height, BAR - 1, height);
   });
   const label = `${formatCount(all)} events in ${period}`;
-  return picture('sparkline', counts.length * BAR, label, html`<path d=${bars.join('')} />`);
+  return picture(counts.length * BAR, label, html`<path d=${bars.join('')} />`);
 }
 
 /** A bar as a part of the path of an SVG: a page has thousands. */
@@ -23,14 +23,9 @@ export const barPath = (x: number, y: number, width: number, height: number) =>
   `M${x} ${y}h${width}v${height}h-${width}z`;
 
 /** A picture in a line of text. It may become narrower. */
-export const picture = (
-  kind: string,
-  width: number,
-  label: string,
-  content: VNode | readonly VNode[],
-): VNode => html`
+export const picture = (width: number, label: string, content: VNode | readonly VNode[]): VNode => html`
   <svg
-    class=${kind}
+    class="sparkline"
     viewBox=${`0 0 ${width} ${HEIGHT}`}
     preserveAspectRatio="none"
     width=${width}

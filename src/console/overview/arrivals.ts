@@ -1,4 +1,5 @@
 import { HttpError } from '../../lib/errors.ts';
+import type { WholeRange } from '../../lib/text/parse-time.ts';
 import { readArrivals, type ArrivalRange } from '../../store/counts/read-arrivals.ts';
 import type { Db } from '../../store/server/database.ts';
 import type { Scope } from '../../store/server/scope.ts';
@@ -17,15 +18,13 @@ const WIDEST = 7 * DAY;
 /** Older arrivals are stored by hour (store/arrivals.ts). */
 const BY_MINUTE_MS = 14 * DAY * 1000;
 
-type AskedRange = Omit<ArrivalRange, 'bucketSeconds'>;
-
 /** What a chart has room for. */
 const MOST_BUCKETS = 120;
 
 /**
  * The range extended to whole buckets, so that it contains everything that arrived in it. Throws HttpError 400 if it is empty.
  */
-export function chooseBuckets({ since, until }: AskedRange, now: number): ArrivalRange {
+export function chooseBuckets({ since, until }: WholeRange, now: number): ArrivalRange {
   const seconds = (until.getTime() - since.getTime()) / 1000;
   if (seconds <= 0) throw new HttpError(400, 'BAD_REQUEST', 'until must be later than since');
   const finest = since.getTime() < now - BY_MINUTE_MS ? HOUR : 60;
@@ -53,7 +52,7 @@ export function createArrivalsReader(db: Db) {
     (scope: Scope, range: ArrivalRange) => readArrivals(db, scope, range),
     (_scope, { bucketSeconds }) => Math.min(bucketSeconds * 1000 * KEPT_SHARE, LONGEST_KEPT_MS),
   );
-  return async (scope: Scope, asked: AskedRange): Promise<Arrivals> => {
+  return async (scope: Scope, asked: WholeRange): Promise<Arrivals> => {
     const range = chooseBuckets(asked, Date.now());
     const { since, until, bucketSeconds } = range;
     const items = (await read(scope, range)).map(toAnswer);

@@ -49,7 +49,7 @@ export function coverageCells(days: readonly ComparedDay[]): VNode {
     const bars = looks.map((one, index) => (one === look ? barOf(look, index) : ''));
     return html`<path class=${look.kind} d=${bars.join('')} />`;
   });
-  return picture('sparkline', DAYS * CELL, words.join(', '), paths);
+  return picture(DAYS * CELL, words.join(', '), paths);
 }
 
 const barOf = ({ top, height }: Look, index: number) => barPath(index * CELL, top, CELL - 1, height);
