@@ -67,9 +67,6 @@ export const parsedText = <Value>(read: (value: string) => Value | undefined, me
 
 export type Written = Readonly<Record<string, string | string[]>>;
 
-/** What is wrong with a query, by parameter name; only the first problem of each. */
-type Problems = ReadonlyMap<string, string>;
-
 /** The query parameters of a request: a list of texts if a name occurs more than once. Empty values are left out. */
 export function queryOf({ url }: Pick<Request, 'url'>): Record<string, string | string[]> {
   const query: Record<string, string | string[]> = {};
@@ -91,7 +88,8 @@ export function textOf(written: Written, name: string): string | undefined {
 /** What a form shows: what was entered, or is usual, and what is wrong with it. */
 export interface Entered {
   readonly written: Written;
-  readonly problems: Problems;
+  /** By parameter name; only the first problem of each. */
+  readonly problems: ReadonlyMap<string, string>;
 }
 
 /** What a form shows of values; those that are undefined are empty. */

@@ -4,14 +4,13 @@ import { formatPosition, parsePosition } from '../../events/event-position.ts';
 import { parseMacAddress } from '../../events/mac-address.ts';
 import { exactTerms, parseSearch, printSearch } from '../../events/search-query.ts';
 import type { Db } from '../../store/server/database.ts';
-import type { StoredEvent } from '../../events/stored-event.ts';
 import { searchEvents, type Search } from '../../store/events/search-events.ts';
 import type { EventFilter } from '../../store/events/event-filter.ts';
 import { withNames } from '../../store/reconcile/inventory.ts';
 import type { Scope } from '../../store/server/scope.ts';
 import type { Query } from '../addresses.ts';
 import { moment, parsedText, shortText, several } from '../api/parameters.ts';
-import { cursorParameter, pageOf, type PageOf } from '../api/paging.ts';
+import { cursorParameter, pageOf } from '../api/paging.ts';
 
 export const DELIVERED_TYPES = [...MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE] as const;
 
@@ -126,18 +125,11 @@ export const cursor = cursorParameter(parsePosition);
 /** How long a page is searched for that says how far it got. */
 export const SEARCH_MS = 2_000;
 
-interface SearchedPage extends PageOf<StoredEvent> {
-  /** The time where the page ends, and the next one goes on, if it did not find enough in its time. */
-  readonly searched_to: string | null;
-}
-
-/** Reads one page of the matching events with the names of their time, by default newest first. */
-export async function readEvents(
-  db: Db,
-  scope: Scope,
-  filter: EventFilter,
-  { limit, ...page }: Search,
-): Promise<SearchedPage> {
+/**
+ * Reads one page of the matching events with the names of their time, by default newest first. `searched_to` is the time where
+ * the page ends, and the next one goes on, if it did not find enough in its time.
+ */
+export async function readEvents(db: Db, scope: Scope, filter: EventFilter, { limit, ...page }: Search) {
   const { events, next } = await searchEvents(db, scope, filter, { limit: limit + 1, ...page });
   const read = pageOf(events, limit, formatPosition);
   const items = [...(await withNames(db, scope, read.items))];
