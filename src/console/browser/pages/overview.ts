@@ -13,9 +13,9 @@ const PATIENCE_MS = 10_000;
 const chart: HTMLElement | null = document.querySelector('#arrivals-chart');
 let isRefreshing = false;
 
-/** Updates the page now. */
+/** Updates the page now, if it is seen. */
 async function refresh() {
-  if (isRefreshing) return;
+  if (isRefreshing || document.hidden) return;
   isRefreshing = true;
   try {
     const fresh = await fetchPage(addressOfPage(), AbortSignal.timeout(PATIENCE_MS));
@@ -62,15 +62,5 @@ function showStale(why?: string) {
   );
 }
 
-let timer: ReturnType<typeof setTimeout> | undefined;
-
-async function refreshAndGoOn() {
-  clearTimeout(timer);
-  if (document.hidden) return;
-  await refresh();
-  clearTimeout(timer);
-  timer = setTimeout(() => void refreshAndGoOn(), INTERVAL_MS);
-}
-
-document.addEventListener('visibilitychange', () => void refreshAndGoOn());
-timer = setTimeout(() => void refreshAndGoOn(), INTERVAL_MS);
+document.addEventListener('visibilitychange', () => void refresh());
+setInterval(() => void refresh(), INTERVAL_MS);

@@ -1,9 +1,7 @@
 // What every page runs: the sidebar scrolls to the current entry, times show more on hovering, notices appear.
 
-import { html } from 'htm/preact';
-import { render } from 'preact';
 import { localText } from './local-time.ts';
-import './reveal.ts';
+import { reveal } from './reveal.ts';
 import { zone } from './time-zone.ts';
 
 function showHere() {
@@ -50,29 +48,13 @@ document.addEventListener('click', (event) => {
   );
 });
 
-interface Notice {
-  readonly text: string;
-  readonly kind: 'good' | 'bad';
-}
-
-let notices: readonly Notice[] = [];
-
-function showNotices(next: readonly Notice[]) {
-  notices = next;
-  const place = document.querySelector('#notices');
-  if (place === null) return;
-  const draw = (notice: Notice) =>
-    html`<div key=${notice} class=${`notice ${notice.kind}`} onClick=${() => dismiss(notice)}>
-      ${notice.text}
-    </div>`;
-  render(notices.map(draw), place);
-}
-
-const dismiss = (notice: Notice) => showNotices(notices.filter((one) => one !== notice));
-
 /** Shows a message, which screen readers announce too. Good news disappears after a few seconds, and any on a click. */
-export function notify(text: string, kind: Notice['kind'] = 'good') {
-  const notice = { text, kind };
-  showNotices([...notices, notice]);
-  if (kind === 'good') setTimeout(() => dismiss(notice), 6_000);
+export function notify(text: string, kind: 'good' | 'bad' = 'good') {
+  const notice = document.createElement('div');
+  notice.className = `notice ${kind}`;
+  notice.textContent = reveal(text);
+  const dismiss = () => notice.remove();
+  notice.addEventListener('click', dismiss);
+  document.querySelector('#notices')?.append(notice);
+  if (kind === 'good') setTimeout(dismiss, 6_000);
 }
