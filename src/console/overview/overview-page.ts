@@ -37,6 +37,8 @@ export async function renderOverview(
   const range = only(written, ['since', 'until', 'source']);
   const figures = (id: string, draw: (activity: Activity) => Content) =>
     livePart(id, partOf(all, 'activity', activity, draw), 'panel');
+  // Others change nothing, or not for all sources.
+  const isAdvised = hasAccess(visitor, CHANGE_DESTINATIONS);
   // People who may not see all sources cannot send one.
   const isFirst = visitor.scope === 'all' && overview.has_arrived === false;
   return {
@@ -47,7 +49,7 @@ export async function renderOverview(
     content: html`
       ${livePart('service', answersPanel(overview), 'panels')}
       ${livePart('start', isFirst && firstDeliveryNote(firstDelivery))}
-      <div id="all-needs" class="panels">${livePart('needs', needsPanel(overview, hasAccess(visitor, CHANGE_DESTINATIONS)), 'panel')}</div>
+      <div id="all-needs" class="panels">${livePart('needs', needsPanel(overview, isAdvised), 'panel')}</div>
       <section class="panel" id="arrivals">
         <div class="row head">
           <h2>Events received</h2>
@@ -160,7 +162,7 @@ function answersPanel({ answers, hourly_events: hourly }: Overview): Content {
 /** More are shown on request: the chart below is to be seen without scrolling. */
 const MOST_NEEDS = 3;
 
-/** Everything that needs attention, the worst of each question first; advice for those who may follow it, for all sources. */
+/** Everything that needs attention, the worst of each question first, with advice for those who may follow it. */
 function needsPanel({ answers }: Overview, isAdvised: boolean): Content {
   const needs = QUESTIONS.flatMap((question) => answers[question].needs);
   return html`
