@@ -87,15 +87,11 @@ export function withValidRange(shape: z.ZodRawShape): z.ZodObject {
 
 export const conditions = withValidRange(conditionShape);
 
-export type Conditions = z.output<typeof conditions>;
-
-/** Conditions on the events of the source that the address names, if it names one. */
-export interface ChosenConditions extends Conditions {
-  readonly source?: string | undefined;
-}
+/** Conditions on events, of the source that the address names, if it names one. */
+export type Conditions = z.output<typeof conditions> & { readonly source?: string | undefined };
 
 /** All conditions but the range as terms. */
-export const termsOfConditions = ({ q = [], since: _since, until: _until, ...fields }: ChosenConditions) => [
+export const termsOfConditions = ({ q = [], since: _since, until: _until, ...fields }: Conditions) => [
   ...q,
   ...exactTerms(fields),
 ];
@@ -108,7 +104,7 @@ export const filterOf = (given: Conditions): EventFilter => ({
 });
 
 /** Conditions as query parameters that stay valid: absolute times, normalized addresses. */
-export const queryOfConditions = ({ since, until, q, ...others }: ChosenConditions): Query => ({
+export const queryOfConditions = ({ since, until, q, ...others }: Conditions): Query => ({
   q: q && printSearch(q),
   since: since?.toISOString(),
   until: until?.toISOString(),

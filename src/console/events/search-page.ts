@@ -27,7 +27,6 @@ import {
   readEvents,
   SEARCH_MS,
   termsOfConditions,
-  type ChosenConditions,
   type Conditions,
 } from './conditions.ts';
 import { columnChoice, columnsOf, eventList } from './event-list.ts';
@@ -122,7 +121,7 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
 }
 
 /** The same search in the period before. */
-function queryBefore(conditions: ChosenConditions, zone: string): Query {
+function queryBefore(conditions: Conditions, zone: string): Query {
   const { since = new Date(0), until = new Date() } = conditions;
   return queryOfConditions({ ...conditions, ...rangeBefore({ since, until }, new Date(), zone) });
 }
@@ -165,7 +164,7 @@ const switchTo = (label: string, isOn: boolean, title: string, query: Query): Co
 `;
 
 /** browser/events/live.ts adds the events from a position on to the list, and says here how it is. */
-function livePlace(values: ChosenConditions, written: Written, position: number): Content {
+function livePlace(values: Conditions, written: Written, position: number): Content {
   const { since: _since, ...watched } = queryOfConditions(values);
   const list = addressOf('/events', written);
   const stream = addressOf('/api/v1/events/stream', { ...watched, after: String(position), list });
@@ -181,7 +180,7 @@ function livePlace(values: ChosenConditions, written: Written, position: number)
  * browser/events/newer.ts tells here how many events there are since the newest one of the list. One from the future, of a
  * device whose clock is wrong, must not hide those of today.
  */
-function newerPlace(values: ChosenConditions, newest: StoredEvent | undefined): Content {
+function newerPlace(values: Conditions, newest: StoredEvent | undefined): Content {
   const now = Date.now();
   const since = new Date(Math.min(now, newest === undefined ? now : Date.parse(newest.occurredAt) + 1));
   const until = new Date(now + DAY_MS);
