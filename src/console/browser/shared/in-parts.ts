@@ -40,12 +40,12 @@ export async function postInParts<One extends Part>(
           <p role="status">${isDone ? summary : `${done} of ${count} ${verb}…`}</p>
           ${!isDone && html`<progress max=${count} value=${done} aria-label="Progress"></progress>`}
           ${problem !== undefined && html`<p class="note bad">Stopped: ${problem}. All others are unchanged.</p>`}
-          ${isDone && html`<p><a class="button quiet" href=${location.href}>Reload</a></p>`}
           ${
             isDone &&
-            html`<ul>
-              ${failures.slice(0, MOST_LISTED).map(({ id, reason }) => html`<li><span class="mono">${id}</span>: ${reason}</li>`)}
-            </ul>`
+            html`<p><a class="button quiet" href=${location.href}>Reload</a></p>
+              <ul>
+                ${failures.slice(0, MOST_LISTED).map(({ id, reason }) => html`<li><span class="mono">${id}</span>: ${reason}</li>`)}
+              </ul>`
           }
         </section>
       `,
@@ -58,7 +58,7 @@ export async function postInParts<One extends Part>(
       show(false);
       const answer: One = await request(path, {
         method: 'POST',
-        body: { ...body, ...(cursor !== null && { cursor }) },
+        body: { ...body, cursor: cursor ?? undefined },
       });
       answers.push(answer);
       cursor = answer.next_cursor;
