@@ -15,9 +15,8 @@ type Counted = Pick<Histogram, 'since' | 'until' | 'bucket_seconds' | 'is_comple
   readonly before?: readonly number[] | undefined;
 };
 
-for (const place of document.querySelectorAll('[data-histogram]')) {
-  if (place instanceof HTMLElement) render(html`<${RangeChart} place=${place} />`, place);
-}
+for (const place of document.querySelectorAll<HTMLElement>('[data-histogram]'))
+  render(html`<${RangeChart} place=${place} />`, place);
 
 function RangeChart({ place }: { place: HTMLElement }) {
   const [counted, setCounted] = useState<Counted | Error | undefined>(undefined);

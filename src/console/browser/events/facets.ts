@@ -35,9 +35,8 @@ if (place instanceof HTMLElement) {
   const path = place.dataset['facets'] ?? '';
   const titles: Readonly<Record<string, Titles>> = JSON.parse(place.dataset['titles'] ?? '{}');
   // On narrow screens they are behind a button. On wide ones the style sheet shows them from the first paint on.
-  for (const part of document.querySelectorAll('details[data-wide]')) {
-    if (part instanceof HTMLDetailsElement) part.open = innerWidth >= Number(part.dataset['wide']);
-  }
+  for (const part of document.querySelectorAll<HTMLDetailsElement>('details[data-wide]'))
+    part.open = innerWidth >= Number(part.dataset['wide']);
   render(
     FACETS.filter(([facet]) => facet !== 'source' || !/[?&]source=/.test(path)).map(
       ([facet, label]) =>

@@ -128,10 +128,7 @@ function matching(entries: readonly Entry[], text: string) {
 
 /** The pages of the navigation, and the events as they arrive. */
 function pages() {
-  const links = [...document.querySelectorAll('#pages a')].filter(
-    (link) => link instanceof HTMLAnchorElement,
-  );
-  return links.flatMap((link) => {
+  return [...document.querySelectorAll<HTMLAnchorElement>('#pages a')].flatMap((link) => {
     const page = { kind: 'page', label: link.querySelector('span')?.textContent ?? '', href: link.href };
     return link.pathname === '/events'
       ? [page, { ...page, label: 'Live', href: addressOf('/events', { live: 'on' }) }]

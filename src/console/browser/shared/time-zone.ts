@@ -20,8 +20,7 @@ function choose(chosen: string) {
 
 if (!document.cookie.includes(`${COOKIE}=`)) choose(local);
 
-for (const select of document.querySelectorAll('select[data-time-zones]')) {
-  if (!(select instanceof HTMLSelectElement)) continue;
+for (const select of document.querySelectorAll<HTMLSelectElement>('select[data-time-zones]')) {
   const near = [...new Set([local, 'UTC', zone])];
   const showAll = () => showZones(select, [...new Set([...near, ...Intl.supportedValuesOf('timeZone')])]);
   // It may have the focus already, before this module ran.
