@@ -25,8 +25,7 @@ export function sessionsOf(events: readonly StoredEvent[]): readonly Session[] {
     .toSorted((a, b) => (a.occurredAt < b.occurredAt ? -1 : 1));
   const byId = Map.groupBy(
     accounting,
-    ({ eventId, columns, ...event }) =>
-      `${textOf(columns['acct_session_id']) ?? eventId} ${viewEvent({ ...event, columns }).clientMac}`,
+    (event) => `${textOf(event.columns['acct_session_id']) ?? event.eventId} ${viewEvent(event).clientMac}`,
   );
   return [...byId.values()].map(sessionOf).toSorted((a, b) => a.from.getTime() - b.from.getTime());
 }
