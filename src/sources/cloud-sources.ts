@@ -58,7 +58,7 @@ export function repeatOnClouds<T extends { readonly config: SourceConfig; readon
     for (const one of current.values()) {
       if (!isDeepStrictEqual(wanted.get(one.config.name), one.config)) await end(one);
     }
-    for (const source of config.sources) {
+    for (const source of wanted.values()) {
       if (hasCloud(source) && !current.has(source.name)) current.set(source.name, rounds.create(source));
     }
     return [...current.values()];

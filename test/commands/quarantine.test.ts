@@ -104,7 +104,9 @@ describe('a body', () => {
     expect(shown).not.toContain('private');
     expect(shown).toMatch(/bytes +7\n/);
     expect(shown).toMatch(/state +discarded 2/);
-    expect(await printed('discard', id, '--yes')).toMatch(/already discarded at 2.*\ndiscarded 0 items/);
+    expect(await printed('discard', id.toUpperCase(), '--yes')).toMatch(
+      /already discarded at 2.*\ndiscarded 0 items/,
+    );
     expect(await printed('list', '--json')).toContain('no open items');
     const listed: unknown = JSON.parse((await quarantine('list', '--state', 'discarded', '--json')).stdout);
     expect(listed).toMatchObject({ quarantine_id: id, bytes: 7, resolution: 'discarded' });

@@ -5,7 +5,7 @@ import { digestOf, newApiToken } from '../../src/access/credentials.ts';
 import { isPassword } from '../../src/access/passwords.ts';
 import { accountsArea } from '../../src/console/accounts/accounts-area.ts';
 import { addAccessToken, findTokenHolder } from '../../src/store/access/access-tokens.ts';
-import { findAccount } from '../../src/store/access/accounts.ts';
+import { addAccount, findAccount } from '../../src/store/access/accounts.ts';
 import { listActions } from '../../src/store/access/operator-log.ts';
 import { fieldsIn, rowsIn } from '../support/read-page.ts';
 import { useConsole } from '../support/use-console.ts';
@@ -109,6 +109,9 @@ it('a new invitation ends the password and the one of before', async () => {
   expect([(await fetch(first)).status, (await fetch(second)).status]).toEqual([404, 200]);
   expect((await accept(second, GOOD)).status).toBe(303);
   expect((await send('/accounts/nobody/invite', {})).status).toBe(404);
+  await addAccount(admin.db, { name: 'olga', role: 'viewer', identity: 'https://id.example olga' });
+  expect((await send('/accounts/olga/invite', {})).status).toBe(409);
+  await admin.db.deleteFrom('accounts').where('name', '=', 'olga').execute();
 });
 
 it('an invitation ends after a day, and with its account', async () => {

@@ -77,6 +77,8 @@ describe('a destination that is added', () => {
   it('is the same in the settings file that the export makes', async () => {
     await add('splunk', { ...splunk, filter: { search: 'type:audit' } });
     await add('hook', { type: 'https', url: 'https://a.example/?key=1', headers: { 'x-key': 'two' } });
+    await add('hook-2', { type: 'https', url: 'https://b.example/?key=3' });
+    await add('hook_2', { type: 'https', url: 'https://c.example/?key=4' });
     await admin.post('/alert-rules', { use: 'logins-failed', count: 3, destinations: ['splunk'] });
     const file = path.join(directory, 'settings.yaml');
     await writeFile(file, await outputs.added());
@@ -85,6 +87,8 @@ describe('a destination that is added', () => {
       SPLUNK_TOKEN: TOKEN,
       HOOK_URL: 'https://a.example/?key=1',
       HOOK_HEADERS_X_KEY: 'two',
+      HOOK_2_URL: 'https://b.example/?key=3',
+      HOOK_2_URL_2: 'https://c.example/?key=4',
     });
     const formats = (list: readonly { name: string; formatName: string; filter: unknown }[]) =>
       list.map(({ name, formatName, filter }) => ({ name, formatName, filter }));

@@ -57,7 +57,11 @@ export function defineQuarantine(program: Command, settings: Settings): void {
     .option('--all', 'all open items')
     .action(async (ids, { type, all, ...filter }) => {
       const giveUp = stopSignal();
-      const chosen = { ids, filter: { ...withRange(filter), messageType: type }, all: all === true };
+      const chosen = {
+        ids: ids.map(lowerCase),
+        filter: { ...withRange(filter), messageType: type },
+        all: all === true,
+      };
       const { replayChosen } = await import('./resolve.ts');
       const logger = await quietLogger();
       await runOnStore(settings, ({ db }, { maxBodyBytes }) =>
@@ -74,7 +78,11 @@ export function defineQuarantine(program: Command, settings: Settings): void {
     .option('--yes', 'discard them; without this option, only show what would be discarded')
     .action(async (ids, { type, all, yes, ...filter }) => {
       const signal = stopSignal();
-      const chosen = { ids, filter: { ...withRange(filter), messageType: type }, all: all === true };
+      const chosen = {
+        ids: ids.map(lowerCase),
+        filter: { ...withRange(filter), messageType: type },
+        all: all === true,
+      };
       const { discardChosen } = await import('./resolve.ts');
       await runOnStore(settings, ({ db }) => discardChosen(db, chosen, yes === true, signal));
     });
@@ -89,3 +97,6 @@ export function defineQuarantine(program: Command, settings: Settings): void {
       .addOption(zoneOption());
   }
 }
+
+/** As Postgres prints ids, with which they are compared. */
+const lowerCase = (id: string) => id.toLowerCase();

@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import { newTotpSecret } from '../../access/totp.ts';
+import { ConflictError } from '../../lib/errors.ts';
 import { revokeAccessToken } from '../../store/access/access-tokens.ts';
-import { addAccount, changeAccount, disableAccount, isAccountName } from '../../store/access/accounts.ts';
+import {
+  addAccount,
+  changeAccount,
+  disableAccount,
+  findAccount,
+  isAccountName,
+} from '../../store/access/accounts.ts';
 import { recordAction } from '../../store/access/operator-log.ts';
 import { ACCOUNT_ROLES } from '../../store/access/permissions.ts';
 import type { Db } from '../../store/server/database.ts';
@@ -61,6 +68,10 @@ export function accountsArea({ db }: { readonly db: Db }): Area {
         input: { path: namePath, body: z.strictObject({ totp }) },
         answer: invited,
         async work({ path: { name: subject }, body }, { operator }) {
+          if (((await findAccount(db, subject))?.identity ?? null) !== null) {
+            const message = `${subject} logs in by OpenID Connect: an invitation would add a password`;
+            throw new ConflictError('OPENID_ACCOUNT', message);
+          }
           const { invitation, address } = newInvitation();
           const details = { invited: true, totp: body.totp !== undefined };
           const totpSecret = body.totp === undefined ? null : newTotpSecret(subject).secret;
