@@ -9,18 +9,23 @@ export interface Memory {
   readonly peak: number;
 }
 
-/** Reads the memory of a running process. Throws if there is no process with this id. */
+/** Reads the memory of a running process. Throws if no process with this id runs. */
 export async function readMemory(pid: number): Promise<Memory> {
   if (process.platform !== 'linux') {
     const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(pid)]);
     return { now: toMb(stdout), peak: toMb(stdout) };
   }
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
-  const field = (name: string) => toMb(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]);
+  const field = (name: string) => {
+    const kibibytes = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1];
+    // Until somebody has asked for its exit code, an ended process has a status, but no memory.
+    if (kibibytes === undefined) throw new Error(`process ${pid} has ended`);
+    return toMb(kibibytes);
+  };
   return { now: field('VmRSS'), peak: field('VmHWM') };
 }
 
-function toMb(kibibytes: string | undefined): number {
+function toMb(kibibytes: string): number {
   return (Number(kibibytes) * 1_024) / 1_000_000;
 }
 
