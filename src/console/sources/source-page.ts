@@ -53,13 +53,13 @@ export async function renderSource(
     findSubscriptions(db, name),
     readLastComparison(db, name, new Date(Date.now() - COMPARED_DAYS * DAY_MS)),
   ]);
-  const { messageTypes, publicUrl = 'https://ADDRESS' } = changes.usual();
+  const { messageTypes, publicUrl } = changes.usual();
   const arrivals = last.filter(({ lastReceivedAt }) => lastReceivedAt !== undefined);
   const wanted: readonly string[] = source.message_types ?? messageTypes;
   const all = new Set<string>([...wanted, ...arrivals.map(({ messageType }) => messageType)]);
   const types = [...all].map((type): TypeLine => ({
     type,
-    address: `${publicUrl}/ingest/${name}/${type}`,
+    address: `${publicUrl ?? 'https://ADDRESS'}/ingest/${name}/${type}`,
     isWanted: wanted.includes(type),
     status: subscriptions.find(({ message_type: subscribed }) => subscribed === type)?.status,
     lastReceivedAt: arrivals.find(({ messageType }) => messageType === type)?.lastReceivedAt,
@@ -88,7 +88,10 @@ export async function renderSource(
         'types',
         html`<h2>Message types</h2>
           ${tableOf('Message types', TYPES, types)}
-          <p class="dim">Each subscription needs its address and the webhook secret of the source.</p>`,
+          <p class="dim">
+            Each subscription needs its address and the webhook secret of the source.
+            ${publicUrl === undefined && html`Replace <code>ADDRESS</code> by the public name of this service, or set <code>PUBLIC_URL</code>.`}
+          </p>`,
         'panel',
       )}
       ${panelOf('Source', [
@@ -131,7 +134,10 @@ function* stepsOf(
   yield {
     title: 'First delivery received',
     isDone: times.length > 0,
-    detail: times.length > 0 ? ['the last one ', agoOf(new Date(Math.max(...times)))] : 'waiting for it',
+    detail:
+      times.length > 0
+        ? html`<span>the last one ${agoOf(new Date(Math.max(...times)))}</span>`
+        : 'waiting for it',
   };
   yield {
     title: 'Events stored',

@@ -102,7 +102,7 @@ export async function renderSources(
     beside: html`
       <span class="dim">${countOf(sources.length, 'source')}</span>
       ${common.map((word) => html`${badge('warn', word)} <span class="dim">all sources</span>`)}
-      ${hasAccess(visitor, CHANGE_SOURCES) && html`<a class="button switch" href="/add-source">Add a source</a>`}
+      ${hasAccess(visitor, CHANGE_SOURCES) && html`<a class="button" href="/add-source">Add a source</a>`}
     `,
     content: html`
       <form class="filters" action="/sources" role="search" aria-label="Sources" data-filters>
@@ -138,11 +138,11 @@ const STATES: Readonly<
 };
 
 const statesOf = (sources: readonly ShownSource[], written: Written, chosen: State): Content => html`
-  <nav class="row" aria-label="States">
+  <nav class="row states" aria-label="States">
     ${Object.entries(STATES).map(
       ([state, { label, has }]) => html`
         <a
-          class="button quiet switch"
+          class="button quiet"
           href=${addressOf('/sources', { ...written, state })}
           aria-current=${state === chosen ? 'true' : undefined}
           >${label} ${formatCount(sources.filter(has).length)}</a
