@@ -64,7 +64,11 @@ const CONTENT_SECURITY_POLICY = {
  */
 export function createAdminApp(options: AdminOptions): Express {
   const { token, console, logger, logRefusal } = options;
-  const access = createAccess(token, console && { db: console.db, hasOpenId: console.openId !== undefined });
+  const checkSchema = console === undefined ? async () => undefined : createSchemaGate(console.db);
+  const access = createAccess(
+    token,
+    console && { db: console.db, checkSchema, hasOpenId: console.openId !== undefined },
+  );
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -89,14 +93,7 @@ export function createAdminApp(options: AdminOptions): Express {
   app.use(compression({ filter: isCompressed }));
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
   if (console !== undefined) {
-    app.use(serveAssets());
-    const checkSchema = createSchemaGate(console.db);
-    // In front of everything that reads the database. Metrics and the login page are shown without it.
-    app.use(async ({ method, path }, _response, next) => {
-      if (path !== METRICS_PATH && !(method === 'GET' && path === '/login')) await checkSchema();
-      next();
-    });
-    app.use(serveLogIn({ ...options, ...console, access }));
+    app.use(serveAssets(), serveLogIn({ ...options, ...console, access, checkSchema }));
   }
   app.use(requireVisitor(access, options, console !== undefined));
   app.get(
@@ -107,6 +104,11 @@ export function createAdminApp(options: AdminOptions): Express {
       response.type(contentType).send(text);
     },
   );
+  // In front of everything that reads the database.
+  app.use(async (_request, _response, next) => {
+    await checkSchema();
+    next();
+  });
   if (console !== undefined) {
     serveApi(app, console, access, options);
     servePages(app, console);

@@ -9,6 +9,7 @@ import type { Db } from '../../store/server/database.ts';
 import type { Operator } from '../../store/access/operator-log.ts';
 import { ALL_SOURCES, isInScope, type Scope } from '../../store/server/scope.ts';
 import { findSession, isAdminSession, type Holder } from '../../store/access/sessions.ts';
+import type { SchemaGate } from '../schema-gate.ts';
 import { adminDigestOf, digestOf, isApiToken, isSessionValue } from '../../access/credentials.ts';
 import { refuseOtherNames, refuseOtherSites, refuseProxies, type AskedRequest } from '../../access/origin.ts';
 
@@ -28,11 +29,12 @@ export interface Visitor {
 
 export type Access = ReturnType<typeof createAccess>;
 
-/** Where accounts are. */
+/** Where accounts are, and whether their tables are ready. */
 export interface AccountsAt {
   /** Whether people log in by OpenID Connect, so that login is required before there is an account. */
   readonly hasOpenId: boolean;
   readonly db: Db;
+  readonly checkSchema: SchemaGate;
 }
 
 /** The browser withholds it from other sites and from scripts. */
@@ -78,12 +80,14 @@ export function createAccess(adminToken: string | undefined, at: AccountsAt | un
   async function ofToken(token: string): Promise<Visitor | undefined> {
     if (isAdminToken(token)) return accountVisitor(ADMIN, 'api');
     if (at === undefined || !isApiToken(token)) return undefined;
+    await at.checkSchema();
     const holder = await orUnavailable(findTokenHolder(at.db, digestOf(token)));
     return holder && accountVisitor(holder, 'api');
   }
 
   async function ofCookie(value: string): Promise<Visitor | undefined> {
     if (at === undefined || !isSessionValue(value)) return undefined;
+    await at.checkSchema();
     const session = digestOf(value);
     const holder = await orUnavailable(findSession(at.db, session));
     if (holder !== undefined) return accountVisitor(holder, 'console', session);

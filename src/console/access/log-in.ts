@@ -11,6 +11,7 @@ import { recordAction, recordEnded } from '../../store/access/operator-log.ts';
 import { endSession, SESSION_HOURS, startAdminSession, startSession } from '../../store/access/sessions.ts';
 import { queryOf, textOf } from '../api/parameters.ts';
 import { renderDocument } from '../html/html.ts';
+import type { SchemaGate } from '../schema-gate.ts';
 import { ADMIN_TOKEN_NAME, SESSION_COOKIE, type Access } from './access.ts';
 import { createAttempts } from '../../access/attempts.ts';
 import { remoteAddressOf } from '../../ingest/remote-address.ts';
@@ -33,6 +34,8 @@ interface LogInOptions extends Refusals {
   readonly openId: OpenIdConfig | undefined;
   readonly stopping: AbortSignal;
   readonly db: Db;
+  /** Throws HttpError 503 while the database is being prepared: a login is recorded there. */
+  readonly checkSchema: SchemaGate;
 }
 
 /** A form is sent with the admin token, or with name and password. */
@@ -55,7 +58,7 @@ const NOT_LOGGED_IN = 'not logged in';
 
 /** `/login` and `/logout`. The operator log records each login, also those that failed, and each logout. */
 export function serveLogIn(options: LogInOptions): Router {
-  const { access, token: adminToken, countFailure, logRefusal, db } = options;
+  const { access, token: adminToken, countFailure, logRefusal, db, checkSchema } = options;
   const router = express.Router({ caseSensitive: true });
   const beginAttempt = createAttempts(options.stopping);
 
@@ -73,6 +76,12 @@ export function serveLogIn(options: LogInOptions): Router {
     if (comesFromElsewhere(request)) response.send(renderDocument(continuePage(next)));
     else if ((await access.visitorOf(request)) !== undefined) response.redirect(303, next);
     else response.send(renderDocument(logInPage(next, await waysToLogIn())));
+  });
+
+  // All others record a login in the database.
+  router.use('/login', async (_request, _response, next) => {
+    await checkSchema();
+    next();
   });
 
   if (options.openId !== undefined && openId !== undefined) {
