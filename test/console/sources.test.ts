@@ -125,8 +125,8 @@ it('the page has what each source sent and what is open of it, and leads to it',
 it('the page of a source says what of it is set up, and what to enter in the cloud', async () => {
   const [oak, fir] = [await pageOf('oak'), await pageOf('fir')];
   expect(rowsIn(oak, 'Set-up').map(([title, state, detail]) => [title, state, detail])).toEqual([
-    ['Deliveries accepted', 'done', ''],
-    ['Subscribed in the cloud', 'open', expect.stringContaining('No API credentials')],
+    ['Enabled', 'done', ''],
+    ['Subscriptions on record', 'open', expect.stringContaining('No API credentials')],
     ['First delivery received', 'done', expect.stringMatching(/^the last one \d+ s ago$/)],
     ['Events stored', 'done', '7 in 24 hours'],
   ]);
@@ -135,8 +135,8 @@ it('the page of a source says what of it is set up, and what to enter in the clo
     ['AUDIT_LOG_ALL', expect.any(String), 'none on record', expect.stringMatching(/ ago$/)],
   ]);
   expect(rowsIn(fir, 'Set-up').map(([title, state]) => [title, state])).toEqual([
-    ['Deliveries accepted', 'open'],
-    ['Subscribed in the cloud', 'open'],
+    ['Enabled', 'open'],
+    ['Subscriptions on record', 'open'],
     ['First delivery received', 'done'],
     ['Events stored', 'open'],
     ['Compared with the history of the cloud', 'open'],

@@ -115,20 +115,20 @@ function* stepsOf(
   comparedAt: Date | null,
 ): Generator<Step> {
   yield {
-    title: 'Deliveries accepted',
+    title: 'Enabled',
     isDone: state !== 'disabled',
-    detail: state === 'disabled' ? 'refused, because the source is disabled' : undefined,
+    detail: state === 'disabled' ? 'its deliveries are refused' : undefined,
   };
   const wanted = types.filter(({ isWanted }) => isWanted);
   const enabled = wanted.filter(({ status }) => status === 'ENABLED').length;
   const subscriptions = html`<a href=${addressOf('/subscriptions', { source: name })}>Subscriptions</a>`;
   yield {
-    title: 'Subscribed in the cloud',
+    title: 'Subscriptions on record',
     isDone: wanted.length > 0 && enabled === wanted.length,
     detail:
       url === null
         ? 'No API credentials: create a subscription for each message type with the addresses below.'
-        : html`${enabled} of ${countOf(wanted.length, 'type')}; ${subscriptions} shows and applies the plan`,
+        : html`${enabled} of ${countOf(wanted.length, 'type')}; ${subscriptions} compares them with the cloud`,
   };
   const times = types.flatMap(({ lastReceivedAt }) => lastReceivedAt?.getTime() ?? []);
   yield {
