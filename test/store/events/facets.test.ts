@@ -30,7 +30,7 @@ it('counts all events of a range, the most frequent values first', async () => {
 });
 
 it('counts the newest events if the others take too long, and says since when', async () => {
-  const { values, since, isComplete } = await whileLocked(test.db, 'log_old', () => ssids());
+  const { values, since, isComplete } = await whileLocked(test.db, 'log_old', () => ssids(2_000));
   expect(isComplete).toBe(false);
   // An eighth of the range: seven days, which begin with an odd one.
   expect(since).toEqual(new Date(UNTIL.getTime() - 7 * 86_400_000));
